@@ -80,11 +80,17 @@ impl SuperTrace {
         Relation { name, kind, sentence }
     }
 
-    /// The columns of a table or view.
+    /// The columns of a table or view; of an attached super-trace, if `name` begins with its name and a dot.
     ///
     /// # Errors
     /// [`Query`](crate::ErrorKind::Query) when there is none of this name, with the nearest names.
     pub async fn describe(&self, name: &str) -> std::result::Result<Vec<Described>, Error> {
+        let attached = name.split_once('.').and_then(|(of, table)| Some((self.attached().get(of)?, table)));
+        let (of, table) = attached.unwrap_or((self, name));
+        of.describe_own(table).await
+    }
+
+    async fn describe_own(&self, name: &str) -> std::result::Result<Vec<Described>, Error> {
         if !self.event_views().has(name) {
             return Err(self.unknown_table(name));
         }

@@ -371,6 +371,9 @@ async fn several_super_traces_are_schemas_of_one_session() {
     assert_eq!(answer(&trace, both).await, ["0"]);
     assert_eq!(answer(&trace, "SELECT count(*) FROM b.received").await, ["0"]);
     assert!(answer(&trace, "DESCRIBE b.active").await.iter().any(|row| row.starts_with("dur_ns")));
+    assert_eq!(trace.describe("b.active").await.unwrap(), trace.describe("active").await.unwrap());
+    let error = trace.describe("b.actve").await.err().unwrap().to_string();
+    assert!(error.contains("nearest: active"), "{error}");
     let error = trace.sql("SELECT * FROM b.actve").await.err().unwrap().to_string();
     assert!(error.contains("nearest: active"), "{error}");
     let other = || async { SuperTrace::open(trace_of(0).write()).await.unwrap() };

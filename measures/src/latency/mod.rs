@@ -54,16 +54,17 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             }
         }
         Level::Threads => {
-            let kernel_wakes = self::wakes(history, Level::Lwps);
-            let kernel = to_user::Kernel::new(history, &kernel_wakes);
+            // Listed one by one, these waits are in the other kinds.
+            let kernel_wakes = (request.worst == 0).then(|| self::wakes(history, Level::Lwps));
+            let kernel = kernel_wakes.as_ref().map(|wakes| to_user::Kernel::new(history, wakes));
             for thread in history.names.threads.keys().copied().filter(|thread| request.has_thread(*thread)) {
                 let (track, wakes) = (history.threads.of(thread), wakes.of(thread));
                 let kinds = tally.of(Group::of_thread(history, by, thread));
                 waits::of_thread(history, track, wakes, &mut |wait, tick| {
                     count.add(kinds, Group::Thread(thread), wait, tick);
                 });
-                if request.worst == 0 {
-                    to_user::of_thread(history, thread, wakes, &kernel, &mut |wait, tick| {
+                if let Some(kernel) = &kernel {
+                    to_user::of_thread(history, thread, wakes, kernel, &mut |wait, tick| {
                         count.add(kinds, Group::Thread(thread), wait, tick);
                     });
                 }
