@@ -445,7 +445,7 @@ impl Machine {
             self.intervals.close_place(&mut entry, tick, EndReason::TraceEnd)?;
             self.contradictions.end_doubt(&mut entry, tick);
             entry.pid = self.processes.ended(&entry, self.gaps.cpu_opened.is_none());
-            self.processes.lwp_of(&entry, None, self.intervals.name_of(entry.lwp));
+            self.processes.lwp_of(&entry, None, self.intervals.name_of(entry.lwp), &self.gaps);
             self.intervals.lwp(&entry, None)?;
         }
         let mut threads: Vec<ThreadEntry> = self.threads.into_values().collect();

@@ -379,7 +379,7 @@ impl Machine {
         self.contradictions.end_doubt(&mut entry, tick);
         self.intervals.close_place(&mut entry, tick, EndReason::Exit)?;
         entry.pid = self.processes.ended(&entry, self.gaps.cpu_opened.is_none());
-        self.processes.lwp_of(&entry, Some(tick), self.intervals.name_of(lwp));
+        self.processes.lwp_of(&entry, Some(tick), self.intervals.name_of(lwp), &self.gaps);
         self.intervals.lwp(&entry, Some(tick))
     }
 

@@ -13,6 +13,7 @@ use sigmund_model::{Cpu, EndReason, Event, Lwp, LwpState, Pid, Ticks};
 
 use super::{
     Machine,
+    gaps::Gaps,
     lwp::{LwpEntry, Place},
 };
 use crate::{error::Error, tables::OptionalTable};
@@ -80,7 +81,7 @@ impl Processes {
     }
 
     /// An LWP has ended at `end`, or not before the trace did.
-    pub(super) fn lwp_of(&mut self, entry: &LwpEntry, end: Option<Ticks>, name: Option<&str>) {
+    pub(super) fn lwp_of(&mut self, entry: &LwpEntry, end: Option<Ticks>, name: Option<&str>, gaps: &Gaps) {
         let Some(pid) = entry.pid else { return };
         let processes = self.known.entry(pid).or_default();
         let leads = pid.0 == entry.lwp.0;
@@ -94,6 +95,8 @@ impl Processes {
         }
         let Some(process) = processes.last_mut() else { return };
         process.first = process.first.min(entry.first);
+        // In a gap it may have got an LWP that is not known to be of it, and may go on.
+        let end = end.filter(|_| !gaps.hid_lwps_since(process.first));
         process.end = process.end.zip(end).map(|(one, other)| one.max(other));
         if leads || process.name.is_none() {
             process.name = name.map(Box::from).or(process.name.take());

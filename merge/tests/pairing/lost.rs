@@ -61,3 +61,28 @@ fn a_wakeup_whose_dispatch_may_be_lost_has_no_latency_and_one_after_the_gap_has(
     // The gap precedes the evidence that it was in the queue; the second wait is counted.
     assert_eq!(counters, ["1610 0 1", "1650 0 0"]);
 }
+
+// CPU 0   |=1=|==70==|exit        71, of process 70, may have been created in the gap
+// CPU 1   |=80=··· =80=
+#[test]
+fn a_process_has_no_known_end_if_another_of_its_lwps_may_have_been_created_in_a_gap() {
+    let ends = |gap: &str| {
+        let merged = merged(&format!(
+            "0 1000 0 {}
+             0 1010 1 task_newtask: pid=70 comm=p clone_flags=17
+             0 1020 1 sched_process_fork: comm=p pid=1 child_comm=p child_pid=70
+             1 1030 0 {}
+             {gap}
+             1 1100 80 sched_waking: comm=p pid=1 prio=120 target_cpu=000
+             0 1200 1 {}
+             0 1300 70 {}",
+            switch(0, "R", 1),
+            switch(0, "R", 80),
+            switch(1, "R", 70),
+            switch(70, "X", 0),
+        ));
+        merged.table("processes", &["pid", "ts_tick", "dur_tick"])
+    };
+    assert_eq!(ends(""), ["70 1020 280"]);
+    assert_eq!(ends("1 lost"), ["70 1020 ?"]);
+}

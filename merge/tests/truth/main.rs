@@ -82,6 +82,11 @@ fn small(chance: &mut Chance) -> World {
     }
 }
 
+/// With processes of several LWPs, of which some execute programs.
+fn busy(chance: &mut Chance) -> World {
+    World { lwps: 24, processes: 1, threads: 4, events: 1500, ..small(chance) }
+}
+
 fn large(chance: &mut Chance) -> World {
     World {
         cpus: 1 + chance.below(64) as u32,
@@ -126,6 +131,16 @@ fn with_pages_and_packets_missing_every_row_is_true_and_little_is_unknown() {
     let told = recordings(seeds(SEEDS), Sides::Both, true, small);
     assert!(told.kernel_gaps > 0 && told.user_gaps > 0);
     assert!(told.syscalls > 0 && told.interrupts > 0 && told.spans > 0);
+}
+
+// LWP 70  |==···|exit             |==·   71 is the leader of its process from now on, with its number
+// LWP 71       |==··execve··==·==·|
+#[test]
+fn an_lwp_that_executes_a_program_gets_the_number_of_its_process() {
+    for (losing, sides) in [(false, Sides::Both), (true, Sides::Both), (true, Sides::Kernel)] {
+        let told = recordings(seeds(100), sides, losing, busy);
+        assert!(told.execs > 20, "{told:?}");
+    }
 }
 
 // CPU 0   |==X==|====L====|   the switch from X to L is not traced; L's own events show that it is there

@@ -80,7 +80,11 @@ pub const PROCESSES: Table = Table {
         maybe("name", Text, "The last known command name of its first LWP."),
         maybe("parent", Int32, "The process that created it, if that was traced."),
         known("ts_tick", Int64, "Its creation, or the first event that shows it."),
-        maybe("dur_tick", Int64, "Its lifetime; NULL if it did not end."),
+        maybe(
+            "dur_tick",
+            Int64,
+            "Its lifetime; NULL if it did not end, or if events lost in it may have hidden another of its LWPs.",
+        ),
         maybe(
             "exit_code",
             Int64,

@@ -58,6 +58,8 @@ pub(super) struct Gaps {
     pub(super) next: Option<Ticks>,
     /// The first instant behind all gaps of CPUs so far.
     cpus_until: Ticks,
+    /// The last instant that is in a gap of a CPU, so far.
+    last_hidden: Option<Ticks>,
     /// When the last gap of a CPU opened.
     pub(super) cpu_opened: Option<Ticks>,
     /// LWPs with an open gap: their process, and the first instant behind.
@@ -97,6 +99,11 @@ impl Gaps {
     /// nobody may know yet who is on that CPU.
     pub(super) fn hide_lwps(&self, tick: Ticks) -> bool {
         tick < self.cpus_until
+    }
+
+    /// Whether events of a CPU were lost since this tick.
+    pub(super) fn hid_lwps_since(&self, tick: Ticks) -> bool {
+        self.last_hidden.is_some_and(|last| last > tick)
     }
 
     /// Whether a thread of this process that is mounted nowhere may be mounted all the same.
@@ -207,6 +214,7 @@ impl Machine {
         self.intervals.pairing.interrupts.lose(cpu, now)?;
         self.gaps.cpus_until = self.gaps.cpus_until.max(to);
         self.gaps.cpu_opened = Some(now);
+        self.gaps.last_hidden = self.gaps.last_hidden.max(Some(to));
         let off_cpu = std::mem::take(&mut self.gaps.off_cpu);
         for lwp in current.into_iter().chain(off_cpu) {
             let Some(entry) = self.lwps.get_mut(lwp) else { continue };
@@ -230,6 +238,7 @@ impl Machine {
     pub(super) fn hide_lwps_in_open_gaps(&mut self) {
         let open = self.cpus.iter_mut().filter_map(|(_, entry)| entry.gap).max();
         self.gaps.cpus_until = open.unwrap_or_default();
+        self.gaps.last_hidden = self.gaps.last_hidden.map(|last| last.min(open.unwrap_or(self.now)));
     }
 
     /// A kernel event says who is on the CPU. Whether that is good for longer than the instant.

@@ -17,7 +17,7 @@ pub(crate) struct Page {
 
 /// Name, fields behind the common ones (name, size): each field begins at a multiple of its size.
 type Format = (&'static str, &'static [(&'static str, usize)]);
-const FORMATS: [Format; 16] = [
+const FORMATS: [Format; 17] = [
     ("sched_switch", &[("prev_pid", 4), ("prev_state", 8), ("next_pid", 4)]),
     ("sched_wakeup", &[("pid", 4), ("target_cpu", 4)]),
     ("sched_wakeup_new", &[("pid", 4), ("target_cpu", 4)]),
@@ -35,6 +35,7 @@ const FORMATS: [Format; 16] = [
     ("sys_enter_futex", &[("__syscall_nr", 8), ("uaddr", 8), ("op", 8)]),
     ("sys_exit_futex", &[("__syscall_nr", 8), ("ret", 8)]),
     ("sys_enter_exit_group", &[("__syscall_nr", 8), ("error_code", 8)]),
+    ("sched_process_exec", &[("pid", 4), ("old_pid", 4)]),
 ];
 const FIRST_ID: usize = 300;
 
@@ -59,6 +60,7 @@ fn kind(what: What) -> usize {
         What::Waking(_) => 10,
         What::Migrate { .. } => 11,
         What::NewTask { .. } => 12,
+        What::Exec { .. } => 16,
         _ => 9,
     }
 }
@@ -117,6 +119,7 @@ fn record(event: &Event) -> Vec<u8> {
         What::Wakeup { lwp, cpu } => vec![lwp.into(), cpu.into()],
         What::Fork(child) => vec![event.lwp.into(), child.into()],
         What::Exit => vec![event.lwp.into()],
+        What::Exec { old } => vec![event.lwp.into(), old.into()],
         What::IrqEntry | What::IrqExit => vec![24],
         What::Waking(lwp) => vec![lwp.into(), 0],
         What::Migrate { lwp, cpu } => vec![lwp.into(), cpu.into()],

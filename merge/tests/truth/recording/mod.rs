@@ -139,6 +139,8 @@ pub(crate) struct Told {
     pub(crate) lost_events: usize,
     pub(crate) kernel_gaps: usize,
     pub(crate) user_gaps: usize,
+    /// LWPs that got the number of their process by `execve`.
+    pub(crate) execs: usize,
     /// Rows of states that say what was.
     pub(crate) known_rows: usize,
     /// Those that say that it is not known.
@@ -167,6 +169,7 @@ impl std::ops::AddAssign for Told {
         self.lost_events += other.lost_events;
         self.kernel_gaps += other.kernel_gaps;
         self.user_gaps += other.user_gaps;
+        self.execs += other.execs;
         self.known_rows += other.known_rows;
         self.unknown_rows += other.unknown_rows;
         self.syscalls += other.syscalls;

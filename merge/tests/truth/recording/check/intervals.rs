@@ -77,7 +77,9 @@ impl Oracle<'_> {
         }
         let found = rows.len();
         for interval in truth {
-            let row = rows.remove(&key(interval.lwp.into(), interval.cpu.into(), interval.start));
+            let mut row_of = |lwp: u32| rows.remove(&key(lwp.into(), interval.cpu.into(), interval.start));
+            // If a gap cuts it before its LWP gets another number, the row has the old one.
+            let row = row_of(interval.lwp).or_else(|| row_of(interval.entered_as?));
             let wrong = |why: String| {
                 Err(format!("{name}: {interval:?}: {why}\n{}", self.neighbourhood(interval.start)))
             };
@@ -126,7 +128,9 @@ impl Oracle<'_> {
         if !fits {
             return Err(format!("it lasted until {until}"));
         }
-        if row.lwp != Some(truth.lwp.into()) || row.number != Some(truth.number) {
+        let is_of = |lwp: u32| row.lwp == Some(lwp.into());
+        let was_of = || matches!(reason, "lost" | "unseen") && truth.entered_as.is_some_and(is_of);
+        if !(is_of(truth.lwp) || was_of()) || row.number != Some(truth.number) {
             return Err("another LWP or number".into());
         }
         let thread = truth.thread.map(|thread| merged_number(thread) as i64);
@@ -148,7 +152,9 @@ impl Oracle<'_> {
             .map(|(start, end, _)| end - start)
             .sum();
         // Before the first switch of its CPU it is not known where an LWP is.
+        // The ticks under the number that it had before are not known of the LWP that has the new one.
         let may_be_null = matches!(reason, "lost" | "unseen")
+            || truth.entered_as.is_some()
             || !self.knows_place(truth.lwp, truth.start)
             || self.recording.cpu_gaps.iter().any(is_open);
         if row.on_cpu != Some(on_cpu as i64) && !(may_be_null && row.on_cpu.is_none()) {

@@ -71,6 +71,7 @@ pub(super) fn check(
         lost_events: recording.is_there.iter().filter(|there| !**there).count(),
         kernel_gaps: recording.cpu_gaps.len(),
         user_gaps: recording.lwp_gaps.len(),
+        execs: oracle.there().filter(|event| matches!(event.what, What::Exec { .. })).count(),
         ..Told::default()
     };
     oracle.check_losses(out)?;

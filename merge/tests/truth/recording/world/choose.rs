@@ -19,14 +19,19 @@ impl World<'_> {
                 _ => What::Quiet,
             };
         }
-        let Some(me) = self.lwps.get(&lwp) else {
+        if !self.lwps.contains_key(&lwp) {
             return match roll {
                 0..=54 => self.switch(cpu),
                 55..=69 => self.irq(cpu),
                 70..=79 => self.wakeup(cpu),
                 _ => What::Quiet,
             };
-        };
+        }
+        if let Some(what) = self.exec(cpu, lwp) {
+            return what;
+        }
+        let me = &self.lwps[&lwp];
+        let is_plain = me.kernel_process.is_some();
         let (carrier, attached, exiting, mounted) =
             (me.carrier, me.attached, me.exiting, me.thread.is_some());
         if self.size.threads > 1000 && carrier && attached && !exiting && !self.chance.one_in(8) {
@@ -38,13 +43,17 @@ impl World<'_> {
             14..=19 => self.irq(cpu),
             20..=25 => self.wakeup(cpu),
             26..=28 => self.fork(cpu),
-            29 if !exiting && (!attached || self.sides != Sides::User) => self.exit(cpu),
+            29 if !exiting && !self.executes(lwp) && (!attached || self.sides != Sides::User) => {
+                self.exit(cpu)
+            }
             30 => self.migrate(),
             31 => What::Quiet,
             32..=36 if self.sides != Sides::User => match self.lwps[&lwp].call {
+                Some(_) if self.executes(lwp) => What::Quiet,
                 Some(call) => What::SyscallExit(call.number),
                 None => self.syscall(),
             },
+            37..=46 if is_plain && !exiting => self.fork(cpu),
             _ if exiting || !carrier => self.switch(cpu),
             _ if !attached => What::Attach,
             37..=38 if !mounted => What::Detach,
@@ -117,10 +126,16 @@ impl World<'_> {
             true => self.chance.below(self.size.cpus.into()) as u32,
             false => entry.last_cpu,
         };
-        if self.has_wakings && !entry.waking && entry.is != LwpIs::Fresh {
-            return What::Waking(lwp);
+        self.wake(lwp, cpu)
+    }
+
+    /// The next event of waking an LWP that sleeps: the waking, where these are traced, or the wakeup.
+    pub(super) fn wake(&self, lwp: u32, cpu: u32) -> What {
+        let entry = &self.lwps[&lwp];
+        match self.has_wakings && !entry.waking && entry.is != LwpIs::Fresh {
+            true => What::Waking(lwp),
+            false => What::Wakeup { lwp, cpu },
         }
-        What::Wakeup { lwp, cpu }
     }
 
     fn with_waking(&mut self, by: u32, lwp: u32, wakeup: What) -> What {
@@ -179,11 +194,7 @@ impl World<'_> {
         });
         let owners = self.history.owners.entry(number).or_default();
         owners.insert(process);
-        let life = self
-            .history
-            .lwps
-            .get(&number)
-            .map_or(0, |log| log.iter().filter(|(_, is)| *is == LwpIs::Dead).count());
+        let life = self.history.lives(number);
         let carrier = !self.chance.one_in(4);
         let lwp = Lwp {
             process,

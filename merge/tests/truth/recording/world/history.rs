@@ -46,6 +46,10 @@ pub(in crate::recording) enum What {
     },
     Fork(u32),
     Exit,
+    /// A program is executed, by an LWP whose number was `old`.
+    Exec {
+        old: u32,
+    },
     IrqEntry,
     IrqExit,
     SyscallEnter {
@@ -113,6 +117,8 @@ pub(in crate::recording) struct Interval {
     /// The CPU of an interrupt.
     pub(in crate::recording) cpu: u32,
     pub(in crate::recording) lwp: u32,
+    /// The number that its LWP had when it began, if that is another.
+    pub(in crate::recording) entered_as: Option<u32>,
     pub(in crate::recording) thread: Option<ThreadId>,
     pub(in crate::recording) start: u64,
     /// The exit; `None` if there is none.
@@ -157,6 +163,8 @@ pub(in crate::recording) struct ProcessLife {
     pub(in crate::recording) exit_code: Option<u64>,
     /// How many of its LWPs live.
     pub(in crate::recording) lwps: usize,
+    /// The one that is in `execve`.
+    pub(in crate::recording) executed_by: Option<u32>,
 }
 
 /// What really happened.
@@ -176,4 +184,11 @@ pub(in crate::recording) struct History {
     pub(in crate::recording) queues: BTreeMap<u32, Vec<(u64, u32)>>,
     /// The processes that LWPs of a number belonged to.
     pub(in crate::recording) owners: BTreeMap<u32, BTreeSet<usize>>,
+}
+
+impl History {
+    /// How many LWPs with this number have ended.
+    pub(in crate::recording) fn lives(&self, lwp: u32) -> usize {
+        self.lwps.get(&lwp).map_or(0, |log| log.iter().filter(|(_, is)| *is == LwpIs::Dead).count())
+    }
 }

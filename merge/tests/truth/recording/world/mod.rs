@@ -4,6 +4,7 @@
 //! processes too; so are those of user threads. Interrupts nest: nmi in irq in softirq.
 
 mod choose;
+mod exec;
 mod history;
 mod locks;
 mod perform;

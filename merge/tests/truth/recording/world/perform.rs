@@ -95,14 +95,25 @@ impl World<'_> {
                     self.history.spans[place].end = Some(self.tick);
                 }
             }
-            What::Quiet | What::Message => {}
+            What::Exec { .. } | What::Quiet | What::Message => {}
         }
     }
 
     /// What begins now.
     fn interval(&self, cpu: u32, lwp: u32, depth: usize, number: i64) -> Interval {
         let thread = self.lwps.get(&lwp).and_then(|lwp| Some((lwp.process, lwp.thread?)));
-        Interval { cpu, lwp, thread, start: self.tick, end: None, died: None, number, args: [0, 0], depth }
+        Interval {
+            cpu,
+            lwp,
+            entered_as: None,
+            thread,
+            start: self.tick,
+            end: None,
+            died: None,
+            number,
+            args: [0, 0],
+            depth,
+        }
     }
 
     fn with(&mut self, lwp: u32, change: impl FnOnce(&mut Lwp)) {

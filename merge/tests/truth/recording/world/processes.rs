@@ -13,7 +13,8 @@ impl World<'_> {
             return None;
         }
         let of_maker = self.lwps.get(&maker).and_then(|maker| maker.kernel_process);
-        let in_own_process = of_maker.is_some() && self.chance.one_in(2);
+        let executes = of_maker.is_some_and(|process| self.history.processes[process].executed_by.is_some());
+        let in_own_process = of_maker.is_some() && !executes && self.chance.one_in(2);
         let again = if self.losing || self.chance.one_in(2) { None } else { self.free_plain.pop() };
         let number = again.unwrap_or_else(|| {
             self.next_plain += 1;
@@ -32,17 +33,22 @@ impl World<'_> {
                     Some(process) => self.history.processes[process].pid,
                     None => pid(maker.process),
                 });
-                let life =
-                    ProcessLife { pid: number, parent, created: 0, ended: None, exit_code: None, lwps: 0 };
-                self.history.processes.push(life);
+                self.history.processes.push(ProcessLife {
+                    pid: number,
+                    parent,
+                    created: 0,
+                    ended: None,
+                    exit_code: None,
+                    lwps: 0,
+                    executed_by: None,
+                });
                 self.history.processes.len() - 1
             }
         };
         self.history.processes[process].lwps += 1;
         let owners = self.history.owners.entry(number).or_default();
         owners.insert(self.size.processes + process);
-        let log = self.history.lwps.get(&number);
-        let life = log.map_or(0, |log| log.iter().filter(|(_, is)| *is == LwpIs::Dead).count());
+        let life = self.history.lives(number);
         let last_cpu = self.chance.below(self.size.cpus.into()) as u32;
         let lwp = Lwp {
             process: 0,
