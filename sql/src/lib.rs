@@ -34,6 +34,7 @@ mod field_columns;
 mod files;
 pub mod functions;
 mod info;
+mod intervals;
 mod named_arguments;
 mod nanos;
 mod nearest;

@@ -1,7 +1,8 @@
 //! Arguments of table functions by name: `states(thread => 15)`.
 //!
 //! DataFusion passes arguments of table functions by place only. Each `name => value` becomes two of them, the name as a text
-//! and the value; the functions of this project take such pairs.
+//! and the value; the functions of this project take such pairs. Names of tables among the arguments of functions over
+//! intervals become texts.
 
 use std::ops::ControlFlow;
 
@@ -9,6 +10,8 @@ use datafusion::sql::{
     parser::Statement,
     sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, Ident, TableFactor, Value, VisitMut, VisitorMut},
 };
+
+use crate::intervals;
 
 /// Replaces named arguments in a statement.
 pub(crate) fn by_place(statement: &mut Statement) {
@@ -25,6 +28,7 @@ impl VisitorMut for Arguments {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        intervals::quote_names(factor);
         if let TableFactor::Table { args: Some(arguments), .. } = factor {
             let pairs = std::mem::take(&mut arguments.args).into_iter().flat_map(pair);
             arguments.args = pairs.collect();

@@ -23,7 +23,7 @@ use sigmund_model::{
 use crate::{
     DeclaredEvent, Error, Info, Parameters, QueryResult, ThreadNames, declared,
     event_views::EventViews,
-    files, functions, named_arguments, perfetto,
+    files, functions, intervals, named_arguments, perfetto,
     tables::{self, Folder},
     threads::AllThreads,
     views,
@@ -89,6 +89,7 @@ impl SuperTrace {
         }
         perfetto::register_views(&context, &info).await.map_err(in_path)?;
         views::register(&context, &info).await.map_err(in_path)?;
+        intervals::register(&context, &info);
         let event_types: Arc<[DeclaredEvent]> = declared::read(&context, path).await?.into();
         let event_views = event_views(&context, &event_types, &info).await.map_err(in_path)?;
         Ok(SuperTrace {

@@ -1,0 +1,139 @@
+//! One input of a function: a table, a view or a query.
+
+use arrow::datatypes::DataType;
+use datafusion::{
+    catalog::Session,
+    common::{DataFusionError, Result, plan_err},
+    execution::SessionState,
+    logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, ident, lit, when},
+};
+use futures::FutureExt;
+
+use super::Operation;
+
+/// Where an interval begins, in the input of the operator; where it ends.
+const FROM: &str = "interval_from";
+const TO: &str = "interval_to";
+
+/// An input.
+#[derive(Clone, Debug)]
+pub(super) struct Input {
+    /// What columns that two inputs have are named after.
+    pub(super) name: String,
+    plan: LogicalPlan,
+}
+
+/// What the columns of the time are, and what they count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// `ts_tick` and `dur_tick`.
+    Ticks,
+    /// `ts` and `dur`, as Perfetto's tables have them.
+    Nanos,
+}
+
+impl Unit {
+    pub(super) fn columns(self) -> [&'static str; 2] {
+        match self {
+            Unit::Ticks => ["ts_tick", "dur_tick"],
+            Unit::Nanos => ["ts", "dur"],
+        }
+    }
+}
+
+impl Input {
+    /// Plans a table, by its name, or a query.
+    pub(super) fn new(operation: Operation, text: &str, side: &str, session: &dyn Session) -> Result<Input> {
+        let Some(state) = session.as_any().downcast_ref::<SessionState>() else {
+            return plan_err!("{}: the session cannot plan queries", operation.name());
+        };
+        let is_name = text.chars().all(|c| c.is_alphanumeric() || "_.\"".contains(c));
+        let query = if is_name { format!("SELECT * FROM {}", quoted(text)) } else { text.to_string() };
+        // Nothing in it waits: tables and views are in memory.
+        let plan = state.create_logical_plan(&query).now_or_never();
+        let plan =
+            plan.ok_or_else(|| DataFusionError::Plan(format!("{}: the query waits", operation.name())))??;
+        let name = match text.rsplit('.').next() {
+            Some(name) if is_name => name.trim_matches('"').to_string(),
+            _ => side.to_string(),
+        };
+        let input = Input { name, plan };
+        match [Unit::Ticks, Unit::Nanos].into_iter().any(|unit| input.has_time_in(unit)) {
+            true => Ok(input),
+            false => {
+                plan_err!("{}: {text}: expected a column ts_tick, or ts, found neither", operation.name())
+            }
+        }
+    }
+
+    /// Whether it has a column with starts in this unit.
+    pub(super) fn has_time_in(&self, unit: Unit) -> bool {
+        self.has(unit.columns()[0])
+    }
+
+    fn has(&self, column: &str) -> bool {
+        self.plan.schema().has_column_with_unqualified_name(column)
+    }
+
+    /// Its columns, the key and the time among them.
+    pub(super) fn columns(&self) -> impl Iterator<Item = (&str, &DataType)> {
+        self.plan.schema().fields().iter().map(|field| (field.name().as_str(), field.data_type()))
+    }
+
+    /// The type of a column.
+    pub(super) fn column_type(&self, column: &str) -> Option<&DataType> {
+        self.columns().find(|(name, _)| *name == column).map(|(_, ty)| ty)
+    }
+
+    /// What the operator reads: keys of these types, from, to, and some columns; of rows that these filters may leave. A row
+    /// without a length lasts until `end`, and one without a key or a start is left out.
+    pub(super) fn read(
+        &self,
+        keys: &[(String, DataType)],
+        columns: &[String],
+        filters: &[Expr],
+        (unit, end): (Unit, i64),
+    ) -> Result<LogicalPlan> {
+        let [start, length] = unit.columns();
+        let from = || cast(ident(start), DataType::Int64);
+        let to = match self.has(length) {
+            true => {
+                let until = when(from().lt(lit(end)), lit(end)).otherwise(from())?;
+                let known = from() + cast(ident(length), DataType::Int64);
+                when(ident(length).is_not_null(), known).otherwise(until)?
+            }
+            false => from(),
+        };
+        let mut plan = LogicalPlanBuilder::from(self.plan.clone()).filter(ident(start).is_not_null())?;
+        for (key, _) in keys {
+            plan = plan.filter(ident(key).is_not_null())?;
+        }
+        for filter in filters {
+            plan = plan.filter(filter.clone())?;
+        }
+        let key = |(place, (key, ty)): (usize, &(String, DataType))| {
+            cast(ident(key), ty.clone()).alias(key_name(place))
+        };
+        // Without a key all rows are of one.
+        let one_key = keys.is_empty().then(|| lit(0_i64).alias(key_name(0)));
+        let exprs = keys.iter().enumerate().map(key).chain(one_key);
+        let exprs = exprs.chain([from().alias(FROM), to.alias(TO)]);
+        let kept =
+            columns.iter().enumerate().map(|(place, column)| ident(column).alias(format!("column_{place}")));
+        plan.project(exprs.chain(kept))?.build()
+    }
+}
+
+/// The name of a column of the key in the input of the operator.
+fn key_name(place: usize) -> String {
+    format!("key_{place}")
+}
+
+/// A name as SQL reads it: names of event views have capitals and other signs.
+fn quoted(name: &str) -> String {
+    let part = |part: &str| match part.starts_with('"') {
+        true => part.to_string(),
+        false => format!("\"{part}\""),
+    };
+    name.split('.').map(part).collect::<Vec<_>>().join(".")
+}

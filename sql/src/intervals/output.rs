@@ -1,0 +1,130 @@
+//! The columns of a result.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::{Result, plan_err};
+
+use super::{
+    Operation, common_key_type,
+    input::{Input, Unit},
+};
+
+/// Columns of a result that are in ticks, beside those of its inputs.
+pub(super) const TICKS: [&str; 3] = ["ts_tick", "dur_tick", "self_tick"];
+
+/// Where a column of the result comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    Key(usize),
+    From,
+    Length,
+    /// Of an input, its column of this name.
+    Column(usize, String),
+    Added,
+}
+
+/// The columns of a result, and where they come from.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    pub(super) keys: Vec<(String, DataType)>,
+    pub(super) origins: Vec<Origin>,
+    pub(super) schema: SchemaRef,
+    pub(super) unit: Unit,
+}
+
+impl Output {
+    pub(super) fn new(operation: Operation, inputs: &[Input], keys: &[String]) -> Result<Output> {
+        let name = operation.name();
+        let of_all = |unit: &Unit| inputs.iter().all(|input| input.has_time_in(*unit));
+        let Some(unit) = [Unit::Ticks, Unit::Nanos].into_iter().find(of_all) else {
+            return plan_err!("{name}: expected times in the same unit, found ts_tick and ts");
+        };
+        let keys = keys.iter().map(|key| Ok((key.clone(), key_type(name, inputs, key)?)));
+        let keys: Vec<(String, DataType)> = keys.collect::<Result<_>>()?;
+        let [start, length] = unit.columns();
+        let mut columns: Vec<(Origin, Field)> = Vec::new();
+        columns.push((Origin::From, Field::new(start, DataType::Int64, false)));
+        columns.push((Origin::Length, Field::new(length, DataType::Int64, false)));
+        for (place, (key, ty)) in keys.iter().enumerate() {
+            columns.push((Origin::Key(place), Field::new(key, ty.clone(), false)));
+        }
+        if let Some(added) = operation.added() {
+            let added = match (added, unit) {
+                ("self", Unit::Ticks) => "self_tick",
+                ("self", Unit::Nanos) => "self_dur",
+                _ => added,
+            };
+            columns.push((Origin::Added, Field::new(added, DataType::Int64, false)));
+        }
+        if operation.keeps_columns() {
+            columns.extend(kept(inputs, unit, &columns));
+        }
+        let (origins, fields): (Vec<Origin>, Vec<Field>) = columns.into_iter().unzip();
+        Ok(Output { keys, origins, schema: Arc::new(Schema::new(fields)), unit })
+    }
+
+    /// The columns of one input that are among these columns of the result, and their places.
+    pub(super) fn of_input(&self, places: &[usize], input: usize) -> Vec<String> {
+        let of = |place: &usize| match &self.origins[*place] {
+            Origin::Column(of, column) if *of == input => Some(column.clone()),
+            _ => None,
+        };
+        places.iter().filter_map(of).collect()
+    }
+}
+
+/// The columns of the inputs. One whose name is taken, or that two inputs have, is named after its table.
+fn kept(inputs: &[Input], unit: Unit, taken: &[(Origin, Field)]) -> Vec<(Origin, Field)> {
+    let is_taken = |name: &str| taken.iter().any(|(_, field)| field.name() == name);
+    let is_key = |name: &str| {
+        taken.iter().any(|(origin, field)| matches!(origin, Origin::Key(_)) && field.name() == name)
+    };
+    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+    for (name, _) in inputs.iter().flat_map(Input::columns) {
+        *count.entry(name).or_default() += 1;
+    }
+    let are_namesakes = inputs.windows(2).any(|pair| pair[0].name == pair[1].name);
+    let mut kept: Vec<(Origin, Field)> = Vec::new();
+    for (number, input) in inputs.iter().enumerate() {
+        let table = match are_namesakes {
+            true => ["left", "right"][number].to_string(),
+            false => input.name.clone(),
+        };
+        for (column, ty) in input.columns().filter(|(column, _)| !is_key(column)) {
+            // Of one input alone, the times of the result are its own.
+            let is_time = unit.columns().contains(&column) || matches!(column, "ts_ns" | "dur_ns");
+            if inputs.len() == 1 && is_time {
+                continue;
+            }
+            let of_several = count.get(column).is_some_and(|count| *count > 1);
+            let mut name = match of_several || is_time || is_taken(column) {
+                true => format!("{table}_{column}"),
+                false => column.to_string(),
+            };
+            while is_taken(&name) || kept.iter().any(|(_, field)| *field.name() == name) {
+                name.push('_');
+            }
+            kept.push((Origin::Column(number, column.to_string()), Field::new(name, ty.clone(), true)));
+        }
+    }
+    kept
+}
+
+fn key_type(function: &str, inputs: &[Input], key: &str) -> Result<DataType> {
+    let mut common: Option<DataType> = None;
+    for input in inputs {
+        let Some(found) = input.column_type(key) else {
+            return plan_err!("{function}: {}: expected a column {key} of the key, found none", input.name);
+        };
+        let joined = common_key_type(common.as_ref().unwrap_or(found), found);
+        let Some(joined) = joined else {
+            return plan_err!(
+                "{function}: {key}: expected one type in both tables, found {found} in {}",
+                input.name
+            );
+        };
+        common = Some(joined);
+    }
+    Ok(common.unwrap_or(DataType::Int64))
+}
