@@ -90,6 +90,7 @@ impl SuperTrace {
         perfetto::register_views(&context, &info).await.map_err(in_path)?;
         views::register(&context, &info).await.map_err(in_path)?;
         intervals::register(&context, &info);
+        functions::register(&context, path, &info);
         let event_types: Arc<[DeclaredEvent]> = declared::read(&context, path).await?.into();
         let event_views = event_views(&context, &event_types, &info).await.map_err(in_path)?;
         Ok(SuperTrace {
@@ -330,6 +331,9 @@ fn session(memory: Option<usize>) -> Result<SessionContext, DataFusionError> {
     let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
     for function in functions::all() {
         context.register_udf(function);
+    }
+    for function in functions::aggregates() {
+        context.register_udaf(function);
     }
     Ok(context)
 }

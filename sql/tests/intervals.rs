@@ -182,3 +182,25 @@ async fn many_rows_overlap_as_a_join_finds_them() {
     let plan = answer(&trace, &format!("EXPLAIN {functions}")).await.join("\n");
     assert!(plan.contains("IntervalExec: overlap") && plan.contains("RepartitionExec"), "{plan}");
 }
+
+#[tokio::test]
+async fn times_are_converted_and_percentiles_are_exact() {
+    let (mut little, _trace) = drawn().await;
+    for (domain, ns, tick) in [("realtime", 1_700_000_000_000_000_000_i64, 1000), ("monotonic_raw", 5, 1000)]
+    {
+        little.row(
+            "clocks",
+            json!({"domain": domain, "ns": ns, "before_tick": tick - 1, "after_tick": tick + 1}),
+        );
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let query =
+        "SELECT to_ns(500), to_ticks(to_ns(500)), duration(to_ns(500)), wall_time(1010), log2_bucket(1000)";
+    assert_eq!(answer(&trace, query).await, ["1000 500 1.000 µs 2023-11-14T22:13:20.000000020Z 512"]);
+    let query = "SELECT percentile(dur_tick, 50), percentile(dur_tick, 99.9), percentile(dur_tick, 0), percentile(NULL, 50) FROM thread_states";
+    assert_eq!(answer(&trace, query).await, ["20 30 20 "]);
+    let query = "SELECT thread, percentile(dur_tick, 100) AS longest FROM thread_states GROUP BY thread ORDER BY thread";
+    assert_eq!(answer(&trace, query).await, ["1 30", "2 30"]);
+    let message = error(&trace, "SELECT percentile(dur_tick, 101) FROM thread_states").await;
+    assert!(message.contains("expected one number from 0 to 100"), "{message}");
+}

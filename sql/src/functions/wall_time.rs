@@ -1,0 +1,104 @@
+//! `wall_time(tick)`: when that was by the machine's clock, UTC.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use arrow::{
+    array::{ArrayRef, AsArray, TimestampNanosecondArray},
+    datatypes::{DataType, Int64Type, TimeUnit},
+};
+use datafusion::{error::DataFusionError, logical_expr::ScalarUDF};
+use sigmund_model::tables::CLOCKS;
+
+use super::of_number;
+use crate::{Error, Info, files};
+
+/// The function. Between two snapshots of the clock it is on the line through them, and before the first and after the last
+/// at the rate of the main clock. NULL if the recording has no snapshot of it.
+pub(super) fn wall_time(super_trace: &Path, info: &Info) -> ScalarUDF {
+    let clock = WallClock {
+        super_trace: super_trace.to_path_buf(),
+        snapshots: OnceLock::new(),
+        nanos_per_tick: info.tick_hz().map(|hz| 1e9 / hz.per_second()),
+    };
+    of_number("wall_time", DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())), move |ticks| {
+        let snapshots = clock.snapshots().map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let times = ticks.iter().map(|tick| at(snapshots, clock.nanos_per_tick, tick?));
+        Ok(Arc::new(times.collect::<TimestampNanosecondArray>().with_timezone("UTC")) as ArrayRef)
+    })
+}
+
+struct WallClock {
+    super_trace: PathBuf,
+    /// Read when they are first needed.
+    snapshots: OnceLock<Vec<Snapshot>>,
+    nanos_per_tick: Option<f64>,
+}
+
+/// An instant on both clocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Snapshot {
+    tick: i64,
+    nanos: i64,
+}
+
+impl WallClock {
+    fn snapshots(&self) -> Result<&[Snapshot], Error> {
+        if let Some(snapshots) = self.snapshots.get() {
+            return Ok(snapshots);
+        }
+        let read = read(&self.super_trace)?;
+        Ok(self.snapshots.get_or_init(|| read))
+    }
+}
+
+/// Those that were read at the same instant on the clock of the recording, in the order of time.
+fn read(super_trace: &Path) -> Result<Vec<Snapshot>, Error> {
+    let columns = ["domain", "ns", "before_tick", "after_tick"];
+    let mut snapshots = Vec::new();
+    for batch in files::read_columns(super_trace, &CLOCKS, &columns)? {
+        let domains = arrow::compute::cast(batch.column(0), &DataType::Utf8);
+        let Ok(domains) = domains else { continue };
+        let numbers = [1, 2, 3].map(|place| batch.column(place).as_primitive::<Int64Type>());
+        let rows =
+            domains.as_string::<i32>().iter().enumerate().filter(|(_, domain)| *domain == Some("realtime"));
+        snapshots.extend(rows.filter_map(|(row, _)| {
+            let is_known = numbers.iter().all(|column| arrow::array::Array::is_valid(*column, row));
+            let [nanos, before, after] = numbers.map(|column| column.value(row));
+            is_known.then(|| Snapshot { tick: before + (after - before) / 2, nanos })
+        }));
+    }
+    snapshots.sort_by_key(|snapshot| snapshot.tick);
+    snapshots.dedup_by_key(|snapshot| snapshot.tick);
+    Ok(snapshots)
+}
+
+fn at(snapshots: &[Snapshot], nanos_per_tick: Option<f64>, tick: i64) -> Option<i64> {
+    let after = snapshots.partition_point(|snapshot| snapshot.tick <= tick);
+    let (from, rate) =
+        match (after.checked_sub(1).and_then(|before| snapshots.get(before)), snapshots.get(after)) {
+            (Some(before), Some(after)) => {
+                let rate = after.nanos.checked_sub(before.nanos)? as f64 / (after.tick - before.tick) as f64;
+                (before, rate)
+            }
+            (Some(only), None) | (None, Some(only)) => (only, nanos_per_tick?),
+            (None, None) => return None,
+        };
+    from.nanos.checked_add((tick.checked_sub(from.tick)? as f64 * rate).round() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn between_snapshots_it_is_on_their_line_and_outside_the_rate_counts() {
+        let snapshots = [Snapshot { tick: 100, nanos: 1_000 }, Snapshot { tick: 200, nanos: 1_300 }];
+        let times = [90, 100, 150, 200, 210].map(|tick| at(&snapshots, Some(2.0), tick));
+        assert_eq!(times, [Some(980), Some(1_000), Some(1_150), Some(1_300), Some(1_320)]);
+        assert_eq!((at(&snapshots, None, 150), at(&snapshots, None, 90)), (Some(1_150), None));
+        assert_eq!(at(&[], Some(2.0), 90), None);
+    }
+}
