@@ -31,7 +31,7 @@ pub(crate) const BREAKDOWN: Measure = Measure {
         states a count is of pieces: stretches of one state outside of calls; of interrupts, of those that took the CPU \
         from it. Of page faults there is a count alone: their time is in what they occurred in, and in the state that the \
         thread waited in. A longest piece of user has no interrupts in it. A migration ends a piece and no call, since calls are of LWPs.",
-    needs: Needs { interrupts: true, syscalls: true, faults: true, ..Needs::STATES },
+    needs: Needs { interrupts: true, syscalls: true, faults: true, only_lives: true, ..Needs::STATES },
     answer,
 };
 

@@ -25,7 +25,7 @@ pub(crate) const QUANTA: Measure = Measure {
         kernel-switch, exit or lost; all of it is active. A quantum counts whole, if its end is in the window, and \
         by the LWP and CPU where it ends. One whose begin is not known, or in which it is not known whether the LWP \
         was on a CPU, is not counted; a note says how many. One that the end of the trace cuts is none.",
-    needs: Needs::STATES,
+    needs: Needs { only_lives: true, ..Needs::STATES },
     answer,
 };
 

@@ -30,7 +30,7 @@ pub(crate) const FUNCTIONS: Measure = Measure {
         in which the thread's state is unknown or mounted for a while, as over gaps; such calls, and self times of calls \
         around them, are counted in active_unknown and left out of the active columns. The other columns are the distribution \
         of the wall time of all calls. A call is of the LWP, and of the CPU, on which it began.",
-    needs: Needs { spans: true, ..Needs::STATES },
+    needs: Needs { spans: true, only_lives: true, ..Needs::STATES },
     answer,
 };
 

@@ -21,6 +21,8 @@ pub struct Needs {
     pub faults: bool,
     /// `events`: when and where, no more.
     pub events: bool,
+    /// Of these only the rows in which one of the threads that are asked about lives, if some are.
+    pub only_lives: bool,
 }
 
 impl Needs {
@@ -35,6 +37,7 @@ impl Needs {
         locks: false,
         faults: false,
         events: false,
+        only_lives: false,
     };
     /// The states of both levels.
     pub const STATES: Needs = Needs { thread_states: true, lwp_states: true, ..Needs::NONE };

@@ -6,6 +6,8 @@
 //! The system reuses its numbers: two LWPs may have had one tid, one after the other. Sums are compared for all that had
 //! the same number together.
 
+use super::pass::Pass;
+
 /// One invariant.
 pub(crate) struct Invariant {
     pub(crate) name: &'static str,
@@ -14,6 +16,8 @@ pub(crate) struct Invariant {
     pub(crate) first_is: &'static str,
     /// Reads the rows one by one, in the order of the files.
     pub(crate) in_file_order: bool,
+    /// What shows at less cost that it holds, if there is something.
+    pub(crate) pass: Option<Pass>,
     /// Tables that it reads, and that a merge may leave out.
     pub(crate) optional_tables: &'static [&'static str],
     pub(crate) query: &'static str,
@@ -26,6 +30,7 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         sentence: "Events are sorted by time.",
         first_is: "at tick",
         in_file_order: true,
+        pass: Some(Pass::Sorted("SELECT ts_tick FROM raw_events")),
         optional_tables: &[],
         query: "
             WITH with_previous AS (
@@ -42,6 +47,10 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         sentence: "No CPU runs two LWPs at once.",
         first_is: "at tick",
         in_file_order: false,
+        pass: Some(Pass::Disjoint(
+            "SELECT CAST(cpu AS BIGINT), ts_tick, coalesce(ts_tick + dur_tick, $last_tick)
+             FROM raw_lwp_states WHERE state = 'running' AND cpu IS NOT NULL",
+        )),
         optional_tables: &[],
         query: "
             WITH running AS (
@@ -63,6 +72,10 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         sentence: "No LWP runs on two CPUs at once.",
         first_is: "at tick",
         in_file_order: false,
+        pass: Some(Pass::Disjoint(
+            "SELECT CAST(lwp AS BIGINT), ts_tick, coalesce(ts_tick + dur_tick, $last_tick)
+             FROM raw_lwp_states WHERE state = 'running' AND lwp <> 0",
+        )),
         optional_tables: &[],
         query: "
             WITH running AS (
@@ -84,6 +97,7 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         sentence: "No user thread is active in two places at once.",
         first_is: "at tick",
         in_file_order: false,
+        pass: Some(Pass::Disjoint("SELECT thread, ts_tick, ts_tick + dur_tick FROM raw_active")),
         optional_tables: &[],
         query: "
             WITH with_previous AS (
@@ -101,6 +115,10 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         sentence: "Each state of a user thread begins when the previous one ends.",
         first_is: "at tick",
         in_file_order: false,
+        pass: Some(Pass::Chained(
+            "SELECT thread, ts_tick, CASE WHEN state = 'exited' THEN ts_tick ELSE ts_tick + dur_tick END, state = 'exited'
+             FROM raw_thread_states",
+        )),
         optional_tables: &[],
         query: "
             WITH with_previous AS (
@@ -125,6 +143,7 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         sentence: "The states of a user thread sum to its lifetime.",
         first_is: "thread",
         in_file_order: false,
+        pass: None,
         optional_tables: &[],
         query: "
             WITH sums AS (
@@ -149,6 +168,7 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         sentence: "The active intervals, the active states and the active time of a user thread have the same sum.",
         first_is: "thread",
         in_file_order: false,
+        pass: None,
         optional_tables: &[],
         query: "
             WITH intervals AS (
@@ -177,6 +197,7 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         sentence: "The on-CPU time of an LWP is the sum of its times with and without a mounted user thread.",
         first_is: "LWP",
         in_file_order: false,
+        pass: None,
         optional_tables: &[],
         query: "
             SELECT count(*) AS checked,
@@ -190,6 +211,7 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         sentence: "The on-CPU time of an LWP is the sum of its running states.",
         first_is: "LWP",
         in_file_order: false,
+        pass: None,
         optional_tables: &[],
         query: "
             WITH running AS (

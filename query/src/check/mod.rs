@@ -3,6 +3,7 @@
 //! ```text
 //! invariants.rs      invariants of states and times: a sentence and a query each
 //! pairing.rs         the same for intervals that the merge paired from events
+//! pass.rs           what shows at less cost that some of them hold
 //! witnesses.rs       the CPU from the probe against the CPU from sched_switch, per LWP
 //! disagreements.rs   each event for which the two differ, and why
 //! neighbourhood.rs   what happened around one of them
@@ -22,6 +23,7 @@ mod invariants;
 mod losses;
 mod neighbourhood;
 mod pairing;
+mod pass;
 mod rows;
 mod witnesses;
 
@@ -236,6 +238,13 @@ async fn verify(trace: &SuperTrace, invariant: &Invariant) -> Result<Item, Error
     }
     let on_query = Error::on(trace, name);
     let last = trace.last_tick().map_or(0, |t| t.0 as i64);
+    if let Some(pass) = invariant.pass
+        && let Some(checked) = pass.shows(trace, last).await?
+    {
+        let verdict = if checked == 0 { Verdict::NotApplicable } else { Verdict::Ok };
+        let figures = vec![Figure::new("checked", checked as f64), Figure::new("broken", 0.0)];
+        return Ok(Item { name, invariant: sentence, verdict, figures, detail: String::new() });
+    }
     let plan = trace.sql(invariant.query).await?.into_frame();
     let plan = plan.with_param_values(vec![("last_tick", ScalarValue::from(last))]).map_err(&on_query)?;
     let plan = if invariant.in_file_order { trace.in_file_order(plan) } else { plan };

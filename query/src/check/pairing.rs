@@ -4,7 +4,7 @@
 //! no later than the inner one, the latest end is no earlier than the end of the inner one. So each query is linear in
 //! its rows, but for sorting.
 
-use super::invariants::Invariant;
+use super::{invariants::Invariant, pass::Pass};
 
 /// Rows of `$table` of equal `$key` and depth do not overlap; each lies within one whose depth is smaller by one.
 macro_rules! nesting {
@@ -94,7 +94,15 @@ const fn at_tick(
     optional_tables: &'static [&'static str],
     query: &'static str,
 ) -> Invariant {
-    Invariant { name, sentence, first_is: "at tick", in_file_order: false, optional_tables, query }
+    Invariant {
+        name,
+        sentence,
+        first_is: "at tick",
+        in_file_order: false,
+        pass: None,
+        optional_tables,
+        query,
+    }
 }
 
 /// Those of interrupts, system calls, spans, locks, wakeups, counters and processes.
@@ -106,21 +114,27 @@ pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
         nesting!("raw_interrupts", "cpu"),
     ),
     // An execve by an LWP that does not lead its process has the number of the leader, and begins before that has ended.
-    at_tick(
-        "one-syscall-per-lwp",
-        "System calls of an LWP do not overlap, except execve.",
-        &["syscalls"],
-        "WITH with_previous AS (
-            SELECT ts_tick,
-                   max(ts_tick + dur_tick) OVER (PARTITION BY lwp ORDER BY ts_tick, dur_tick
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS previous_end
-            FROM raw_syscalls
-            WHERE name IS NULL OR name NOT IN ('execve', 'execveat'))
-        SELECT count(*) AS checked,
-               count(*) FILTER (WHERE ts_tick < previous_end) AS broken,
-               min(ts_tick) FILTER (WHERE ts_tick < previous_end) AS first
-        FROM with_previous",
-    ),
+    Invariant {
+        pass: Some(Pass::Disjoint(
+            "SELECT CAST(lwp AS BIGINT), ts_tick, ts_tick + dur_tick FROM raw_syscalls
+             WHERE name IS NULL OR name NOT IN ('execve', 'execveat')",
+        )),
+        ..at_tick(
+            "one-syscall-per-lwp",
+            "System calls of an LWP do not overlap, except execve.",
+            &["syscalls"],
+            "WITH with_previous AS (
+                SELECT ts_tick,
+                       max(ts_tick + dur_tick) OVER (PARTITION BY lwp ORDER BY ts_tick, dur_tick
+                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS previous_end
+                FROM raw_syscalls
+                WHERE name IS NULL OR name NOT IN ('execve', 'execveat'))
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE ts_tick < previous_end) AS broken,
+                   min(ts_tick) FILTER (WHERE ts_tick < previous_end) AS first
+            FROM with_previous",
+        )
+    },
     at_tick(
         "syscall-off-cpu-time",
         "The off-CPU time of a system call is not negative and not longer than the call.",
@@ -215,6 +229,7 @@ pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
         sentence: "Each LWP lies within the lifetime of its process.",
         first_is: "LWP",
         in_file_order: false,
+        pass: None,
         optional_tables: &["processes"],
         query: within!(
             "SELECT pid AS key, ts_tick, coalesce(ts_tick + dur_tick, 9223372036854775807) AS end_tick,

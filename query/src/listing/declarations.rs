@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use sigmund_model::{EventType, Level};
 use sigmund_sql::DeclaredEvent;
 
@@ -9,12 +10,12 @@ use super::EventRow;
 
 /// The declared events, by name, level and code.
 pub(crate) struct Declarations<'t> {
-    types: HashMap<(&'t str, Level, Option<i64>), &'t EventType>,
+    types: HashMap<(&'t str, Level, Option<i64>), &'t EventType, RandomState>,
 }
 
 impl<'t> Declarations<'t> {
     pub(crate) fn new(declared: &'t [DeclaredEvent]) -> Declarations<'t> {
-        let mut types = HashMap::new();
+        let mut types = HashMap::default();
         for DeclaredEvent { ty, .. } in declared {
             types.entry((ty.name.as_str(), ty.level, ty.code.map(i64::from))).or_insert(ty);
         }

@@ -12,6 +12,7 @@ use std::io::Write;
 use datafusion::{
     error::Result as PlanResult,
     logical_expr::{Expr, ident},
+    physical_plan::common::spawn_buffered,
     prelude::DataFrame,
 };
 use sigmund_model::{Level, tables::EVENTS};
@@ -24,6 +25,9 @@ pub use rows::{EventBatch, EventRow, EventRows};
 
 use declarations::Declarations;
 
+/// Batches that are read ahead.
+const AHEAD: usize = 2;
+
 /// The events that the filter lets through, in the order of time; equal ticks in the order of the merge.
 ///
 /// They are read as they are asked for: memory does not grow with the trace.
@@ -34,7 +38,8 @@ pub async fn list_events(trace: &SuperTrace, filter: &Filter) -> Result<EventRow
     let conditions = filter.events_where(trace)?;
     let plan = plan(trace.raw(&EVENTS).await?, conditions).map_err(Error::on(trace, EVENTS.name))?;
     let stream = trace.in_file_order(plan).execute_stream().await.map_err(Error::on(trace, EVENTS.name))?;
-    Ok(EventRows::new(stream, trace))
+    // Another CPU reads while this one prints.
+    Ok(EventRows::new(spawn_buffered(stream, AHEAD), trace))
 }
 
 /// Lists the events that the filter lets through. Returns how many.

@@ -66,19 +66,24 @@ fn push_value(out: &mut String, param: Param<'_>, ty: FieldType, threads: &Threa
 
 fn push_number(out: &mut String, number: i64, ty: FieldType) {
     let written = match ty {
-        FieldType::U64 => write!(out, "{}", number as u64),
+        FieldType::U64 => return push_integer(out, number as u64),
         FieldType::Pointer => write!(out, "{:#x}", number as u64),
         FieldType::F64 => write!(out, "{:?}", f64::from_bits(number as u64)),
         FieldType::Bool => write!(out, "{}", number != 0),
-        _ => write!(out, "{number}"),
+        _ => return push_integer(out, number),
     };
     written.expect("a String takes everything");
+}
+
+/// Appends a whole number.
+pub(crate) fn push_integer(out: &mut String, number: impl itoa::Integer) {
+    out.push_str(itoa::Buffer::new().format(number));
 }
 
 /// Appends `15`, `8(work/6)`, or `?`: a cell of its own, where a name may hold anything but a tab or a line's end.
 pub(crate) fn push_thread(out: &mut String, thread: Option<Thread>, threads: &ThreadNames) {
     let Some(thread) = thread else { return out.push('?') };
-    out.push_str(&thread.to_string());
+    push_integer(out, thread.0);
     if let Some(name) = threads.name(thread) {
         out.push('(');
         push_cell(out, name);
@@ -113,7 +118,11 @@ fn push_quoted(out: &mut String, text: &str) {
 
 /// Whether a bare text would be read as a number or as `?`.
 fn reads_as_value(text: &str) -> bool {
-    matches!(text, "?" | "true" | "false") || text.starts_with("0x") || text.parse::<f64>().is_ok()
+    // A number begins with one of these, or is infinite or no number.
+    let may_be_number = text.starts_with(|c: char| c.is_ascii_digit() || "+-.iInN".contains(c));
+    matches!(text, "?" | "true" | "false")
+        || text.starts_with("0x")
+        || (may_be_number && text.parse::<f64>().is_ok())
 }
 
 #[cfg(test)]

@@ -17,7 +17,12 @@ pub(crate) fn human_header() -> String {
 
 /// Appends one aligned line.
 pub(crate) fn human(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) {
-    out.push_str(&aligned(&cells(row, ty, threads)));
+    let cells = COLUMNS.map(|column| {
+        let mut cell = String::new();
+        column.push(&mut cell, row, ty, threads);
+        cell
+    });
+    out.push_str(&aligned(&cells));
 }
 
 fn aligned(cells: &[String; 8]) -> String {
@@ -29,37 +34,76 @@ fn aligned(cells: &[String; 8]) -> String {
 
 /// Appends one tab separated line.
 pub(crate) fn tsv(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) {
-    out.push_str(&cells(row, ty, threads).join("\t"));
+    for (place, column) in COLUMNS.into_iter().enumerate() {
+        if place > 0 {
+            out.push('\t');
+        }
+        column.push(out, row, ty, threads);
+    }
     out.push('\n');
 }
 
 /// Appends one comma separated line.
 pub(crate) fn csv(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) {
-    let cells = cells(row, ty, threads).map(|cell| match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell,
-    });
-    out.push_str(&cells.join(","));
+    for (place, column) in COLUMNS.into_iter().enumerate() {
+        if place > 0 {
+            out.push(',');
+        }
+        let begin = out.len();
+        column.push(out, row, ty, threads);
+        let cell = &out[begin..];
+        if cell.contains([',', '"', '\n', '\r']) {
+            let quoted = format!("\"{}\"", cell.replace('"', "\"\""));
+            out.truncate(begin);
+            out.push_str(&quoted);
+        }
+    }
     out.push('\n');
 }
 
-/// Unknown places are `?`, an unknown code is `-`. No cell holds a tab or an end of line.
-fn cells(row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) -> [String; 8] {
-    let known = |number: Option<u32>| number.map_or("?".to_string(), |n| n.to_string());
-    let mut thr = String::new();
-    params::push_thread(&mut thr, row.thread, threads);
-    let mut name = String::new();
-    params::push_cell(&mut name, row.name);
-    let mut parameters = String::new();
-    params::push(&mut parameters, row, ty, threads);
-    [
-        level_word(row.level).to_string(),
-        row.tick.0.to_string(),
-        known(row.lwp.map(|l| l.0)),
-        known(row.cpu.map(|c| c.0)),
-        thr,
-        row.code.map_or("-".to_string(), |c| c.to_string()),
-        name,
-        parameters,
-    ]
+/// A column, as [`HEADER`] names it.
+#[derive(Clone, Copy)]
+enum Column {
+    Level,
+    Tick,
+    Lwp,
+    Cpu,
+    Thread,
+    Code,
+    Name,
+    Params,
+}
+
+const COLUMNS: [Column; 8] = [
+    Column::Level,
+    Column::Tick,
+    Column::Lwp,
+    Column::Cpu,
+    Column::Thread,
+    Column::Code,
+    Column::Name,
+    Column::Params,
+];
+
+impl Column {
+    /// Appends a cell. Unknown places are `?`, an unknown code is `-`. No cell holds a tab or an end of line.
+    fn push(self, out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) {
+        let known = |out: &mut String, number: Option<u32>| match number {
+            Some(number) => params::push_integer(out, number),
+            None => out.push('?'),
+        };
+        match self {
+            Column::Level => out.push_str(level_word(row.level)),
+            Column::Tick => params::push_integer(out, row.tick.0),
+            Column::Lwp => known(out, row.lwp.map(|lwp| lwp.0)),
+            Column::Cpu => known(out, row.cpu.map(|cpu| cpu.0)),
+            Column::Thread => params::push_thread(out, row.thread, threads),
+            Column::Code => match row.code {
+                Some(code) => params::push_integer(out, code),
+                None => out.push('-'),
+            },
+            Column::Name => params::push_cell(out, row.name),
+            Column::Params => params::push(out, row, ty, threads),
+        }
+    }
 }

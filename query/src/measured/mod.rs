@@ -118,7 +118,11 @@ async fn loaded(
         known::check(trace, to).await?;
     }
     let pair = options.pair.as_ref().map(|(from, to)| (from, to));
-    let (history, left_out) = load::history(trace, needs, request.window, pair).await?;
+    let window = match &request.threads {
+        Some(threads) if needs.only_lives => load::within_lives(trace, threads, request.window).await?,
+        _ => load::Window { of_rows: request.window, of_names: Interval::ALL },
+    };
+    let (history, left_out) = load::history(trace, needs, window, pair).await?;
     Ok(Loaded { history, request, left_out })
 }
 

@@ -1,8 +1,9 @@
 //! Names and lives of user threads, LWPs and processes; where events are missing.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use arrow::array::RecordBatch;
+use datafusion::logical_expr::{ident, in_list, lit};
 use sigmund_measures::{Gap, History, Interval, Life};
 use sigmund_model::{
     LossKind,
@@ -10,13 +11,41 @@ use sigmund_model::{
 };
 use sigmund_sql::SuperTrace;
 
-use super::cells::{Small, Texts, Wide, Words, interval, read};
+use super::cells::{Small, Texts, Wide, Words, interval, read, stream};
 use crate::Error;
 
-/// Names, by what is loaded first: each is kept once.
-pub(super) async fn names(trace: &SuperTrace, last: i64, history: &mut History) -> Result<(), Error> {
+/// From the first instant at which one of these threads lives to the last; `None` if none of them is known.
+pub(super) async fn lives(
+    trace: &SuperTrace,
+    threads: &BTreeSet<u64>,
+    last: i64,
+) -> Result<Option<Interval>, Error> {
+    let on_table = Error::on(trace, THREADS.name);
+    let numbers = threads.iter().map(|thread| lit(*thread as i64)).collect();
+    let frame = trace.raw(&THREADS).await?.filter(in_list(ident("thread"), numbers, false));
+    let frame = frame.and_then(|frame| frame.select(vec![ident("ts_tick"), ident("dur_tick")]));
+    let mut lives: Option<Interval> = None;
+    stream(trace, THREADS.name, frame.map_err(&on_table)?, |batch| {
+        let (from, length) = (Wide::of(batch, 0), Wide::of(batch, 1));
+        for row in 0..batch.num_rows() {
+            let life = interval(from.or_zero(row), length.get(row), last);
+            let all = lives.get_or_insert(life);
+            *all = Interval::new(all.from.min(life.from), all.to.max(life.to));
+        }
+    })
+    .await?;
+    Ok(lives)
+}
+
+/// Names, by what is loaded first: each is kept once. Of threads those that live in the window.
+pub(super) async fn names(
+    trace: &SuperTrace,
+    window: Option<Interval>,
+    last: i64,
+    history: &mut History,
+) -> Result<(), Error> {
     let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
-    read(trace, &THREADS, &columns, None, |batch| {
+    read(trace, &THREADS, &columns, window, |batch| {
         let (thread, created_by) = (Wide::of(batch, 0), Wide::of(batch, 5));
         for row in 0..batch.num_rows() {
             let life = Life { created_by: created_by.thread(row), ..life(batch, row, last) };

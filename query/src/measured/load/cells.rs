@@ -20,9 +20,21 @@ pub(super) async fn read(
     window: Option<Interval>,
     each: impl FnMut(&RecordBatch),
 ) -> Result<(), Error> {
+    read_lasting(trace, table, "dur_tick", columns, window, each).await
+}
+
+/// Like [`read`], of a table whose lengths are in another column.
+pub(super) async fn read_lasting(
+    trace: &SuperTrace,
+    table: &Table,
+    length: &str,
+    columns: &[&str],
+    window: Option<Interval>,
+    each: impl FnMut(&RecordBatch),
+) -> Result<(), Error> {
     let on_table = Error::on(trace, table.name);
     let frame = trace.raw(table).await?;
-    let frame = overlapping(frame, window).map_err(&on_table)?;
+    let frame = overlapping(frame, length, window).map_err(&on_table)?;
     let frame = frame.select(columns.iter().map(|column| ident(*column))).map_err(&on_table)?;
     stream(trace, table.name, frame, each).await
 }
@@ -56,7 +68,11 @@ pub(super) async fn stream(
 }
 
 /// Rows of intervals that reach into the window.
-fn overlapping(frame: DataFrame, window: Option<Interval>) -> Result<DataFrame, DataFusionError> {
+fn overlapping(
+    frame: DataFrame,
+    length: &str,
+    window: Option<Interval>,
+) -> Result<DataFrame, DataFusionError> {
     use datafusion::logical_expr::lit;
 
     let Some(window) = window else { return Ok(frame) };
@@ -66,8 +82,8 @@ fn overlapping(frame: DataFrame, window: Option<Interval>) -> Result<DataFrame, 
         frame = frame.filter(ident("ts_tick").lt(lit(window.to)))?;
     }
     if window.from > i64::MIN {
-        let endless = ident("dur_tick").is_null();
-        frame = frame.filter(endless.or(reaches("dur_tick").gt_eq(lit(window.from))))?;
+        let endless = ident(length).is_null();
+        frame = frame.filter(endless.or(reaches(length).gt_eq(lit(window.from))))?;
     }
     Ok(frame)
 }

@@ -9,12 +9,17 @@ use sigmund_model::{
 use sigmund_sql::SuperTrace;
 
 use super::{
-    cells::{Small, Texts, Wide, Words, booleans, interval, read},
+    cells::{Small, Texts, Wide, Words, booleans, interval, read, read_lasting},
     states::end_reason,
 };
 use crate::Error;
 
-pub(super) async fn wakeups(trace: &SuperTrace, history: &mut History) -> Result<(), Error> {
+/// Those that happen in the window, or whose dispatch does.
+pub(super) async fn wakeups(
+    trace: &SuperTrace,
+    window: Option<Interval>,
+    history: &mut History,
+) -> Result<(), Error> {
     let columns = [
         "ts_tick",
         "level",
@@ -27,7 +32,7 @@ pub(super) async fn wakeups(trace: &SuperTrace, history: &mut History) -> Result
         "target_cpu",
         "latency_tick",
     ];
-    read(trace, &WAKEUPS, &columns, None, |batch| {
+    read_lasting(trace, &WAKEUPS, "latency_tick", &columns, window, |batch| {
         let tick = Wide::of(batch, 0);
         let is_unpark = Words::of(batch, 1, |word| word == "USER");
         let context = Words::of(batch, 2, Context::from_name);

@@ -6,17 +6,46 @@ mod events;
 mod intervals;
 mod states;
 
+use std::collections::BTreeSet;
+
 use sigmund_measures::{History, HistoryBuilder, Interval, Needs};
 use sigmund_model::tables::{INTERRUPTS, LOCKS, SPANS, SYSCALLS, Table, WAKEUPS};
 use sigmund_sql::SuperTrace;
 
 use crate::{Error, Selector};
 
+/// What is loaded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    /// Intervals and events in it.
+    pub(super) of_rows: Interval,
+    /// Names of threads that live in it.
+    pub(super) of_names: Interval,
+}
+
+/// The window, but for what is before and after the lives of some threads.
+pub(super) async fn within_lives(
+    trace: &SuperTrace,
+    threads: &BTreeSet<u64>,
+    window: Interval,
+) -> Result<Window, Error> {
+    let whole = Window { of_rows: window, of_names: Interval::ALL };
+    let Some(last) = trace.last_tick().filter(|_| threads.len() <= MOST_LIVES) else { return Ok(whole) };
+    let Some(lives) = actors::lives(trace, threads, last.0 as i64).await? else { return Ok(whole) };
+    let from = window.from.max(lives.from);
+    // An instant at the end is inside.
+    let both = Interval::new(from, window.to.min(lives.to.saturating_add(1)));
+    Ok(Window { of_rows: both, of_names: both })
+}
+
+/// Of more threads the lives are not looked up.
+const MOST_LIVES: usize = 1000;
+
 /// What happened in the window, and the tables that would have been needed and were left out.
 pub(super) async fn history(
     trace: &SuperTrace,
     needs: Needs,
-    window: Interval,
+    Window { of_rows: window, of_names }: Window,
     pair: Option<(&Selector, &Selector)>,
 ) -> Result<(History, Vec<&'static str>), Error> {
     let mut builder = HistoryBuilder::default();
@@ -41,7 +70,8 @@ pub(super) async fn history(
     }
     let history = builder.history();
     history.extent = Some(extent);
-    actors::names(trace, extent.to, history).await?;
+    let of_names = (of_names != Interval::ALL).then_some(of_names);
+    actors::names(trace, of_names, extent.to, history).await?;
     actors::gaps(trace, extent, history).await?;
     if needs.events {
         events::all(trace, window, history).await?;
@@ -53,7 +83,7 @@ pub(super) async fn history(
         events::marks(trace, pair, window, history).await?;
     }
     if wants(needs.wakeups, &WAKEUPS) {
-        intervals::wakeups(trace, history).await?;
+        intervals::wakeups(trace, window.filter(|_| needs.only_lives), history).await?;
     }
     if wants(needs.interrupts, &INTERRUPTS) {
         intervals::interrupts(trace, window, history).await?;

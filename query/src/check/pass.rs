@@ -1,0 +1,107 @@
+//! One pass over the rows of a table in the order of the files, which is that of their ends: enough to show that an invariant
+//! holds. Where a pass does not show it, the query of the invariant counts what is broken, or shows that it holds all the same.
+
+use arrow::{
+    array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch},
+    datatypes::Int64Type,
+};
+use futures::StreamExt;
+use sigmund_sql::SuperTrace;
+
+use crate::Error;
+
+type Map<V> = std::collections::HashMap<i64, V, foldhash::fast::RandomState>;
+
+/// What a pass looks for, and a query for the columns that it reads, all of them Int64 but `is_last`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pass {
+    /// `tick`: none is less than the one before.
+    Sorted(&'static str),
+    /// `key`, `from`, `to`: those of one key do not overlap.
+    Disjoint(&'static str),
+    /// `key`, `from`, `to`, `is_last`: those of one key follow each other without a hole, up to the last.
+    Chained(&'static str),
+}
+
+impl Pass {
+    fn query(self) -> &'static str {
+        match self {
+            Pass::Sorted(query) | Pass::Disjoint(query) | Pass::Chained(query) => query,
+        }
+    }
+
+    /// How many rows there are, if the pass shows that the invariant holds for all of them.
+    pub(super) async fn shows(self, trace: &SuperTrace, last_tick: i64) -> Result<Option<u64>, Error> {
+        let query = self.query().replace("$last_tick", &last_tick.to_string());
+        let plan = trace.in_file_order(trace.sql(&query).await?.into_frame());
+        let failed = Error::on(trace, "check");
+        let mut rows = plan.execute_stream().await.map_err(&failed)?;
+        let (mut seen, mut count) = (Seen::default(), 0);
+        while let Some(batch) = rows.next().await.transpose().map_err(&failed)? {
+            let holds = match self {
+                Pass::Sorted(_) => seen.is_sorted(&batch),
+                Pass::Disjoint(_) => seen.is_disjoint(&batch),
+                Pass::Chained(_) => seen.is_chained(&batch),
+            };
+            if !holds {
+                return Ok(None);
+            }
+            count += batch.num_rows() as u64;
+        }
+        Ok(Some(count))
+    }
+}
+
+/// What the rows so far were.
+#[derive(Debug, Default)]
+struct Seen {
+    tick: Option<i64>,
+    /// The end of the last of each key, and whether it was the last of a chain.
+    ends: Map<(i64, bool)>,
+}
+
+impl Seen {
+    fn is_sorted(&mut self, batch: &RecordBatch) -> bool {
+        let ticks = column(batch, 0);
+        let ticks = ticks.values();
+        let follows = self.tick.zip(ticks.first()).is_none_or(|(last, first)| last <= *first);
+        self.tick = ticks.last().copied().or(self.tick);
+        follows && ticks.is_sorted() && batch.column(0).null_count() == 0
+    }
+
+    /// If the next of each key begins after the one before has ended, no two overlap, in whatever order of time they come.
+    fn is_disjoint(&mut self, batch: &RecordBatch) -> bool {
+        let columns = [0, 1, 2].map(|place| column(batch, place));
+        (0..batch.num_rows()).all(|row| {
+            let Some([key, from, to]) = cells(&columns, row) else { return false };
+            let is_after = self.ends.insert(key, (to, false)).is_none_or(|(end, _)| end <= from);
+            is_after && from <= to
+        })
+    }
+
+    fn is_chained(&mut self, batch: &RecordBatch) -> bool {
+        let columns = [0, 1, 2].map(|place| column(batch, place));
+        let is_last: &BooleanArray = batch.column(3).as_boolean();
+        (0..batch.num_rows()).all(|row| {
+            let Some([key, from, to]) = cells(&columns, row) else { return false };
+            let next = (to, is_last.value(row));
+            let follows = match self.ends.insert(key, next) {
+                None => true,
+                // After the last one the key is that of something else.
+                Some((end, true)) => end <= from,
+                Some((end, false)) => end == from,
+            };
+            follows && from <= to
+        })
+    }
+}
+
+fn column(batch: &RecordBatch, place: usize) -> Int64Array {
+    batch.column(place).as_primitive::<Int64Type>().clone()
+}
+
+/// `None` if one of them is NULL.
+fn cells<const N: usize>(columns: &[Int64Array; N], row: usize) -> Option<[i64; N]> {
+    let is_known = columns.iter().all(|column| column.is_valid(row));
+    is_known.then(|| columns.each_ref().map(|column| column.value(row)))
+}
