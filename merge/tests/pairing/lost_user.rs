@@ -1,4 +1,4 @@
-//! Locks and ready queues when user events of an LWP were lost: packets say how many.
+//! Locks and ready queues when user events of an LWP were lost. Packets contain the number of lost events.
 
 use sigmund_model::FieldType;
 
@@ -13,12 +13,12 @@ const ACQUIRE: u32 = 11;
 const RELEASE: u32 = 12;
 const MESSAGE: u32 = 7;
 
-/// Why a user thread leaves its LWP, in a switch.
+/// The reason of a switch: the user thread yields.
 const YIELD: u64 = 2;
 
 type Events<'e> = &'e [(u64, u32, &'e [u64])];
 
-/// Merges the events of LWP 70, and those of LWP 71 before and after a gap in which some were lost, or none.
+/// Merges the events of LWP 70, and the events of LWP 71 before and after a gap in which `lost` events were lost.
 fn merged(of_70: Events<'_>, of_71: (Events<'_>, Events<'_>), lost: u64) -> Merged {
     let lock = [("lock", FieldType::Pointer), ("kind", FieldType::U8)];
     let switch = [("next", FieldType::Thread), ("reason", FieldType::U8)];
@@ -57,7 +57,7 @@ fn a_hold_is_known_up_to_the_gap_in_which_another_thread_may_have_released_it() 
         merged(of_70, of_71, lost).table("locks", &columns)
     };
     assert_eq!(locks(0), ["110 0 70 5 released"]);
-    // 5 was off its LWP in the gap: 6 may have released the lock, and 5 may have been elsewhere and taken it again.
+    // 5 was unmounted in the gap: 6 may have released the lock, and 5 may have taken it again on another LWP.
     assert_eq!(locks(3), ["110 0 10 5 lost"]);
 }
 
@@ -66,7 +66,7 @@ fn a_hold_is_known_up_to_the_gap_in_which_another_thread_may_have_released_it() 
 // LWP 71  |6      |  lost    |6      makes 8 ready
 //          105  120         150         165
 #[test]
-fn a_ready_queue_is_counted_up_to_a_gap_and_from_the_next_evidence_on() {
+fn a_ready_queue_is_counted_up_to_a_gap_and_again_from_the_next_evidence() {
     let of_70: Events<'_> =
         &[(100, MESSAGE, &[1]), (110, READY, &[7]), (160, SWITCH, &[7, YIELD]), (200, SWITCH, &[5, YIELD])];
     let of_71: (Events<'_>, Events<'_>) = (
@@ -74,9 +74,9 @@ fn a_ready_queue_is_counted_up_to_a_gap_and_from_the_next_evidence_on() {
         &[(150, MESSAGE, &[1]), (165, READY, &[8]), (190, SWITCH, &[8, YIELD])],
     );
     let counters = |lost| merged(of_70, of_71, lost).table("counters", &["ts_tick", "kind", "value"]);
-    // At 160 one leaves the queue and 5 enters it; at 190 likewise 8 and 6.
+    // At 160, 7 leaves the queue and 5 enters it; at 190, 8 leaves and 6 enters.
     assert_eq!(counters(0), ["110 ready-queue 1", "165 ready-queue 2"]);
-    // 6 may have left its LWP in the gap, and 7 be on it: only those that are known to be in the queue count.
+    // 7 may have replaced 6 on LWP 71 in the gap: only threads known to be in the queue count.
     let lossy = ["110 ready-queue 1", "120 ready-queue 0", "160 ready-queue 1", "165 ready-queue 2"];
     assert_eq!(counters(3), lossy);
 }
