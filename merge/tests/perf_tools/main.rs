@@ -1,5 +1,5 @@
-//! Compares the merge of a real perf recording with perf's tools: the system calls of each thread (`perf trace -s`), and
-//! the run-queue latency of each thread after its wakeups (`perf sched timehist`).
+//! Compares the merge of a real perf recording with perf's tools: the system calls of each thread (`perf trace -s`),
+//! and the run-queue latency of each thread after its wakeups (`perf sched timehist`).
 
 mod recording;
 #[path = "../../../fut/tests/common/skipped.rs"]
