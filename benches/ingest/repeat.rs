@@ -88,7 +88,7 @@ fn regions(bytes: &[u8]) -> Option<(usize, Vec<Region>)> {
     }
 }
 
-/// A page whose time is later by `ticks`. Its records have times relative to the previous one, except for a few
+/// Returns the page with its time increased by `ticks`. Its records have times relative to the previous one, except for a few
 /// absolute ones.
 fn later(page: &[u8], ticks: u64) -> Vec<u8> {
     let mut page = page.to_vec();

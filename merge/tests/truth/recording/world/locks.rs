@@ -1,7 +1,7 @@
 //! Locks of user threads: what is requested, held and released.
 //!
-//! Locks at addresses from [`FIRST_LOCK`] on are recorded: each acquisition and release is an event. Of the others, only
-//! the switches of threads that block on them are recorded.
+//! Locks at addresses from [`FIRST_LOCK`] on are recorded: each acquisition and release is an event. Of the others,
+//! only the switches of threads that block on them are recorded.
 
 use super::{Request, ThreadId, Waits, What, World};
 
