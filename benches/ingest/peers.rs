@@ -15,7 +15,7 @@ pub(crate) struct Peer {
     arguments: &'static [&'static str],
 }
 
-/// The arguments; `TRACE` is replaced by the path of the trace.
+/// The peers. In their arguments, `TRACE` is replaced by the path of the trace.
 const PEERS: &[Peer] = &[
     Peer { name: "libkshark loads it", format: "trace.dat", program: "kshark", arguments: &["TRACE"] },
     Peer {

@@ -20,7 +20,7 @@ const BATCH: u64 = 1000;
 /// Memory limit at which the test stops, because the machine may be shared.
 const MOST_BYTES: u64 = 12 << 30;
 
-/// The memory of the process when all threads are alive and blocked, minus that before.
+/// The memory of the process when all threads are alive and blocked, minus its memory before they were spawned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Live {
     /// Resident, without page tables.

@@ -40,7 +40,7 @@ struct Lwp {
     life: usize,
     is: LwpIs,
     last_cpu: u32,
-    /// Another LWP is about to wake it.
+    /// It is about to be woken.
     waking: bool,
     /// Of one that carries no user threads and whose process the kernel reports: its place in the history.
     kernel_process: Option<usize>,
