@@ -13,8 +13,8 @@ const ACQUIRE: u32 = 11;
 const RELEASE: u32 = 12;
 const MESSAGE: u32 = 7;
 
-/// The reason of a switch: the user thread yields.
-const YIELD: u64 = 2;
+/// The reason of a switch: the quantum of the user thread was over.
+const QUANTUM: u64 = 2;
 
 type Events<'e> = &'e [(u64, u32, &'e [u64])];
 
@@ -37,7 +37,7 @@ fn merged(of_70: Events<'_>, of_71: (Events<'_>, Events<'_>), lost: u64) -> Merg
     Inputs::new().file("user-60.fut", &trace).merge()
 }
 
-// LWP 70  |5   take 64      yield|  ···  |5  release|
+// LWP 70  |5   take 64    quantum|  ···  |5  release|
 //          100 110          130           170 180
 // LWP 71  |6      |  lost    |6                      |
 //          105  120         150                     190
@@ -46,7 +46,7 @@ fn a_hold_is_known_up_to_the_gap_in_which_another_thread_may_have_released_it() 
     let of_70: Events<'_> = &[
         (100, MESSAGE, &[1]),
         (110, ACQUIRE, &[64, 1]),
-        (130, SWITCH, &[0, YIELD]),
+        (130, SWITCH, &[0, QUANTUM]),
         (170, SWITCH, &[5, 0]),
         (180, RELEASE, &[64, 1]),
     ];
@@ -67,11 +67,15 @@ fn a_hold_is_known_up_to_the_gap_in_which_another_thread_may_have_released_it() 
 //          105  120         150         165
 #[test]
 fn a_ready_queue_is_counted_up_to_a_gap_and_again_from_the_next_evidence() {
-    let of_70: Events<'_> =
-        &[(100, MESSAGE, &[1]), (110, READY, &[7]), (160, SWITCH, &[7, YIELD]), (200, SWITCH, &[5, YIELD])];
+    let of_70: Events<'_> = &[
+        (100, MESSAGE, &[1]),
+        (110, READY, &[7]),
+        (160, SWITCH, &[7, QUANTUM]),
+        (200, SWITCH, &[5, QUANTUM]),
+    ];
     let of_71: (Events<'_>, Events<'_>) = (
         &[(105, MESSAGE, &[1]), (120, MESSAGE, &[1])],
-        &[(150, MESSAGE, &[1]), (165, READY, &[8]), (190, SWITCH, &[8, YIELD])],
+        &[(150, MESSAGE, &[1]), (165, READY, &[8]), (190, SWITCH, &[8, QUANTUM])],
     );
     let counters = |lost| merged(of_70, of_71, lost).table("counters", &["ts_tick", "kind", "value"]);
     // At 160, 7 leaves the queue and 5 enters it; at 190, 8 leaves and 6 enters.

@@ -1,5 +1,5 @@
-//! Random numbers from a seed. Not proptest's: a schedule must be the beginning of the longer one with its seed, so that
-//! a failure shrinks to the step where it begins.
+//! Random numbers from a seed. Not proptest's: a schedule must be the beginning of the longer one with its seed, so
+//! that a failure shrinks to the step where it begins.
 
 /// SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
 pub(crate) struct Chance(u64);

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   seed ─► world ─┬─► recorded, parts of it lost ─► trace.dat, user-PID.fut ─► merge ─► every row ─┐
-//!                  └─► history: LWPs and threads at all ticks ──────────────────────────────────────┴─► true?
+//!                  └─► history: LWPs and threads at every tick ───────────────────────────────────┴─► true?
 //! ```
 //!
 //! Each row is a claim. It must be true, and `unknown` (or NULL) is allowed only from a gap to the next event that
