@@ -1,11 +1,11 @@
-//! Decoding a trace of any format to columns, batch by batch, and nothing else: all fields of all events.
+//! Decodes a trace of any format to columns, batch by batch, and does nothing else: all fields of all events.
 
 use std::{hint::black_box, io, path::Path};
 
 use fkt_ingest::TraceStream;
 use sigmund_model::Event;
 
-/// Events of a batch.
+/// Number of events of a batch.
 const BATCH: usize = 8 << 10;
 
 /// Columns of one batch: a row for each event, and the numbers and texts of all events one after another.
@@ -16,7 +16,7 @@ struct Columns {
     cpu: [u32; BATCH],
     lwp: [u32; BATCH],
     context: [u8; BATCH],
-    /// The end of each event's numbers.
+    /// The index after the last number of each event.
     number_ends: [u32; BATCH],
     numbers: Vec<i64>,
     texts: String,
@@ -78,8 +78,8 @@ pub(crate) fn format(trace: &Path) -> io::Result<String> {
     Ok(traces.first().map_or_else(String::new, |trace| trace.format()))
 }
 
-/// Decodes all streams side by side, as a merge reads them: a batch of the one that is furthest behind, then of the one
-/// that is now. Says how many events there were.
+/// Decodes all streams in the order in which a merge reads them: always a batch of the stream that is least advanced.
+/// Returns the number of events.
 pub(crate) fn decode(trace: &Path) -> io::Result<u64> {
     let traces = fkt_ingest::open(trace).map_err(io::Error::other)?;
     let (mut events, mut columns, mut event) = (0, Columns::new(), Event::default());

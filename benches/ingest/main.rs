@@ -113,7 +113,7 @@ fn measure_peer(
     Ok(())
 }
 
-/// The whole merge. Its speed on two CPUs is by the clock on the wall, beside that on one.
+/// The whole merge. Its speed on two CPUs is by wall-clock time, relative to one CPU.
 fn measure_merge(
     table: &mut Table,
     program: &Path,

@@ -15,7 +15,7 @@ pub(crate) struct Peer {
     arguments: &'static [&'static str],
 }
 
-/// `TRACE` is replaced by the trace's path.
+/// The peers. In their arguments, `TRACE` is replaced by the path of the trace.
 const PEERS: &[Peer] = &[
     Peer { name: "libkshark loads it", format: "trace.dat", program: "kshark", arguments: &["TRACE"] },
     Peer {
@@ -46,7 +46,7 @@ pub(crate) fn of(format: &str) -> impl Iterator<Item = &'static Peer> {
 }
 
 impl Peer {
-    /// The command that reads this trace; `Err` is why there is none.
+    /// The command that reads this trace, or the reason why there is none.
     pub(crate) fn command(&self, trace: &Path, folder: &Path) -> Result<Command, String> {
         let program = if self.program == "kshark" { kshark(folder)? } else { installed(self.program)? };
         let mut command = Command::new(program);

@@ -88,8 +88,8 @@ fn regions(bytes: &[u8]) -> Option<(usize, Vec<Region>)> {
     }
 }
 
-/// A page whose time is later by `ticks`. Its records have times relative to the previous one, except for a few
-/// absolute ones.
+/// Returns the page with its time increased by `ticks`. Its records have times relative to the previous one, except for
+/// a few absolute ones.
 fn later(page: &[u8], ticks: u64) -> Vec<u8> {
     let mut page = page.to_vec();
     let time = u64_at(&page, 0).unwrap_or(0) + ticks;

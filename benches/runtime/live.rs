@@ -17,10 +17,10 @@ use crate::sample::Sample;
 
 /// Interval between two readings of the memory.
 const BATCH: u64 = 1000;
-/// The test stops at this limit, because the machine may be shared.
+/// Memory limit at which the test stops, because the machine may be shared.
 const MOST_BYTES: u64 = 12 << 30;
 
-/// The memory of the process when all threads are alive and blocked, minus that before.
+/// The memory of the process when all threads are alive and blocked, minus its memory before they were spawned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Live {
     /// Resident, without page tables.

@@ -94,7 +94,7 @@ fn one(contender: Contender, work: Work, cpus: usize, scratch: &Path) -> Result<
 }
 
 fn run(cli: &Cli) -> io::Result<()> {
-    // Traces are written there: to a disk, that would be another thing that is measured.
+    // Traces are written there, in memory, because writing to a disk would be measured as well.
     let memory_disk = Path::new("/dev/shm");
     let scratch = tempfile::Builder::new().prefix("sigmund-bench-").tempdir_in(if memory_disk.is_dir() {
         memory_disk.to_path_buf()

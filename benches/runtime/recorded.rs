@@ -46,7 +46,7 @@ impl Events {
             return Ok(None);
         }
         let packets = most_bytes.div_ceil(PACKET_BYTES).next_power_of_two().clamp(64, 65536) as u32;
-        // One more than LWPs: the thread that starts the runtime.
+        // One more than the LWPs: for the thread that starts the runtime.
         let geometry = Geometry { packets, rings: lwps as u32 + 1 };
         let path = scratch.join(format!("{}.fut", std::process::id()));
         let (file, spare_cpus) = (path.clone(), spare_cpus.to_vec());

@@ -1,4 +1,4 @@
-//! One sample: a process of its own does one piece of work once, and says what it took on one line.
+//! One sample: a separate process does one piece of work once, and prints the cost on one line.
 
 use std::{
     collections::HashMap,
@@ -14,10 +14,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{contenders::Contender, live::Live, recorded::Recorded, work::Work};
 
-/// No sample takes that long, unless its runtime hangs.
+/// Time limit of a sample: only a runtime that hangs takes longer.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What one process did.
+/// The result of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub(crate) elapsed: Duration,
@@ -25,7 +25,7 @@ pub(crate) struct Sample {
     pub(crate) live: Option<Live>,
 }
 
-/// What a process is asked.
+/// The job of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub(crate) contender: Contender,
@@ -58,7 +58,7 @@ impl Sample {
     }
 }
 
-/// The line.
+/// The line that the process prints.
 impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "elapsed_ns={}", self.elapsed.as_nanos())?;
@@ -76,7 +76,7 @@ impl Job {
     /// Runs the process.
     ///
     /// # Errors
-    /// Why there is no sample, in one line for the table.
+    /// The reason why there is no sample, in one line for the table.
     pub(crate) fn sample(&self, scratch: &Path) -> Result<Sample, String> {
         let program = std::env::current_exe().map_err(|error| format!("this program's path: {error}"))?;
         let contender = clap::ValueEnum::to_possible_value(&self.contender).ok_or("not a contender")?;
@@ -106,7 +106,7 @@ fn run(command: &mut Command) -> Result<Output, String> {
     ended.map_err(|error| error.to_string())
 }
 
-/// The line of standard error that says why: the one after `panicked at`, or the first.
+/// The line of standard error with the reason: the line after `panicked at`, or the first.
 fn first_sentence(complaint: &str) -> &str {
     let mut lines = complaint.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or("it said nothing");
@@ -118,12 +118,12 @@ fn first_sentence(complaint: &str) -> &str {
 pub(crate) struct Outcome {
     pub(crate) job: Job,
     pub(crate) samples: Vec<Sample>,
-    /// Why there are no more.
+    /// The reason why there are no more.
     pub(crate) failed: Option<String>,
 }
 
-/// Runs all jobs once, then all a second time, and so on: whatever the machine does meanwhile, it does to all of
-/// them. Each round begins with another one. A job that fails is not tried again.
+/// Runs all jobs once, then all a second time, and so on, so that changes of the machine's load affect all jobs. Each
+/// round begins with a different job. A job that fails is not tried again.
 pub(crate) fn rounds(jobs: &[Job], rounds: usize, scratch: &Path) -> Vec<Outcome> {
     let begun = |job: &Job| {
         let failed = job.contender.prepare(scratch).err();
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_means_what_was_measured() {
+    fn a_printed_line_is_parsed_to_the_same_result() {
         let plain = Sample { elapsed: Duration::from_nanos(1500), recorded: None, live: None };
         let recorded = Sample { recorded: Some(Recorded { events: 3, bytes: 90, lost: 0 }), ..plain };
         for sample in [plain, recorded] {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_by_its_message() {
+    fn the_reason_of_a_panic_is_its_message() {
         let complaint = "\nthread 'main' panicked at src/x.rs:1:2:\nno memory\nnote: run with …\n";
         assert_eq!(first_sentence(complaint), "no memory");
         assert_eq!(first_sentence(""), "it said nothing");

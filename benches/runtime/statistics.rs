@@ -5,7 +5,7 @@
 pub(crate) struct Samples(Vec<f64>);
 
 impl Samples {
-    /// `None` if there are none.
+    /// Returns the samples, sorted; `None` if there are none.
     pub(crate) fn new(samples: impl IntoIterator<Item = f64>) -> Option<Samples> {
         let mut sorted: Vec<f64> = samples.into_iter().collect();
         sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! A table as text: the first column to the left, all others to the right.
+//! A table as text: the first column is left-aligned, all others are right-aligned.
 
 /// Rows of cells under a heading.
 #[derive(Debug)]
@@ -12,12 +12,12 @@ impl Table {
         Table { rows: vec![columns.iter().map(|column| (*column).to_string()).collect()] }
     }
 
-    /// One more row. It may be shorter than the heading.
+    /// Adds a row. It may be shorter than the heading.
     pub(crate) fn row<Cell: Into<String>>(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// A row with only a remark after its name.
+    /// Adds a row with only a remark after its name.
     pub(crate) fn remark(&mut self, name: &str, remark: &str) {
         self.rows.push(vec![format!("{name}: {remark}")]);
     }
@@ -27,7 +27,7 @@ impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
-            // A remark stands alone in its row, and may be as long as it likes.
+            // A remark is the only other cell of its row, and may have any length.
             let rows = self.rows.iter().filter(|row| row.len() > 1);
             rows.filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_below_each_other() {
+    fn numbers_are_right_aligned() {
         let mut table = Table::new(&["", "ns", "× fastest"]);
         table.row(["fut", "9.5", "0.25"]);
         table.row(["may", "138.0"]);

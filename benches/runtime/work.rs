@@ -1,8 +1,8 @@
-//! The work of a contender, as one word on its command line: `yield:2:2000000`.
+//! The work of a contender, given as one word on the command line: `yield:2:2000000`.
 
 use std::{fmt, str::FromStr};
 
-/// A unit of work. Its sizes are in the word, so that a contender in another language gets them as well.
+/// A unit of work. The word contains its sizes, so that a contender in another language gets them as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// `threads` user threads yield to one another, `yields` times in all.
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_means_what_it_was_made_from() {
+    fn a_formatted_word_is_parsed_to_the_same_work() {
         let all = [
             Work::Yield { threads: 2, yields: 10 },
             Work::SpawnJoin { times: 3 },
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_means_nothing_is_refused() {
+    fn an_invalid_word_is_rejected() {
         for word in ["", "yield", "yield:2", "yield:0:5", "yield:a:5", "sumtime:60:1", "sing:1"] {
             assert!(word.parse::<Work>().is_err(), "{word}");
         }

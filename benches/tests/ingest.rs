@@ -12,7 +12,7 @@ fn run(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A trace.dat of trace-cmd, and how many events `trace-cmd report` printed of it.
+/// A trace.dat of trace-cmd, and the number of events that `trace-cmd report` prints for it.
 fn trace_dat(folder: &Path) -> (PathBuf, usize) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fkt-ingest/tests/fixtures");
     let unpacked = |name: &str| {

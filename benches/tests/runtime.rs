@@ -39,13 +39,13 @@ fn every_contender_has_a_row_in_every_table() {
         assert_eq!(rows(&printed, contender).len(), tables, "{contender}\n{printed}");
     }
     assert!(!printed.contains("LOST"), "{printed}");
-    // Go takes part, or its row contains the reason why not.
+    // Go has figures, or its row contains the reason why not.
     let go = rows(&printed, "Go ").len();
     assert!(go == 4 + sumtimes || printed.contains("Go: not installed"), "{printed}");
 }
 
 #[test]
-fn what_is_recorded_of_a_tree_is_counted_and_nothing_is_lost() {
+fn recorded_events_of_a_tree_are_counted_and_none_is_lost() {
     let printed = printed(&["--section", "sumtime"]);
     let all = rows(&printed, "all events");
     let scheduling = rows(&printed, "scheduling events");

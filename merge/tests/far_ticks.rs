@@ -1,5 +1,4 @@
-//! Events with a time that does not fit into a column are damage: each is left out and reported, and all others are
-//! kept.
+//! Events whose time does not fit into a column are damage: they are left out and reported; all other events are kept.
 
 mod supertrace;
 
@@ -19,7 +18,7 @@ fn ticks(merged: &Merged) -> Vec<Option<i64>> {
     merged.read("events").numbers("ts_tick")
 }
 
-/// Count and detail of the only loss that is damage.
+/// The count and detail of the only loss that is damage.
 fn damage(merged: &Merged) -> (Option<u64>, String) {
     let losses = merged.summary.losses.iter().filter(|loss| loss.kind == LossKind::Damaged);
     let [loss] = losses.collect::<Vec<_>>()[..] else { panic!("{:?}", merged.summary.losses) };
@@ -42,14 +41,14 @@ fn a_time_beyond_292_years_in_a_listing_is_left_out_and_reported() {
     assert!(detail.contains("far.tsv: event 3: expected a tick of at most 9223372036854"), "{detail}");
     assert!(detail.ends_with("found 9223372036854775800"), "{detail}");
     assert!(merged.summary.is_damaged());
-    // With ticks of a nanosecond or less, the limit is that of the tick.
+    // With ticks of a nanosecond or less, the limit is the largest tick.
     let merged = merge_file("near.tsv", listing("# tick_hz=2800000000\n", &[100, far, 200]));
     assert_eq!(ticks(&merged), [Some(100), Some(200), Some(far as i64)]);
     assert_eq!(merged.summary.losses, []);
 }
 
 #[test]
-fn a_tick_that_is_no_signed_number_is_left_out_and_its_line_reported() {
+fn a_tick_beyond_signed_numbers_is_left_out_and_its_line_reported() {
     let merged = merge_file("far.tsv", listing("", &[100, 1 << 63, 200]));
     assert_eq!(ticks(&merged), [Some(100), Some(200)]);
     let (_, detail) = damage(&merged);

@@ -1,6 +1,6 @@
-//! Listings drawn by hand: what the specification promises, one small case each.
+//! Listings drawn by hand: one small case for each promise of the specification.
 //!
-//! In the drawings a letter is a user thread that executes, `=` an LWP on a CPU.
+//! In the drawings a letter is an active user thread, `=` an LWP on a CPU.
 
 mod supertrace;
 
@@ -12,7 +12,7 @@ use sigmund_model::LossKind;
 use self::supertrace::{Inputs, Merged, tsv};
 
 impl Merged {
-    /// Of each event: cpu, lwp, thread, context.
+    /// The cpu, lwp, thread and context of each event.
     fn places(&self) -> Vec<String> {
         self.table("events", &["cpu", "lwp", "thread", "context"])
     }
@@ -70,10 +70,10 @@ fn a_user_thread_is_off_cpu_while_its_lwp_is() {
     assert_eq!(merged.summary.losses, []);
 }
 
-// CPU 0   |=70=|=99=|=70=|    the kernel's own words say why: first preempted, then asleep until it is woken
+// CPU 0   |=70=|=99=|=70=|    the switches contain the reasons: first preempted, then asleep until woken
 // LWP 70  |AAAA|stal|AAAA|in-kernel|stalled
 #[test]
-fn the_kernels_words_tell_stalled_from_in_kernel() {
+fn the_kernels_switch_states_distinguish_stalled_from_in_kernel() {
     let merged = merged_bytes(
         b"type\tdate_tick\tpid\tcpu\tname\tparams\n\
           KERN\t100\t0\t0\tsched_switch\tprev_state=0 next_comm=\"my prog\" next_pid=70\n\
@@ -95,13 +95,13 @@ fn the_kernels_words_tell_stalled_from_in_kernel() {
         "270 0 active trace-end",
     ];
     assert_eq!(states, expected);
-    // No system calls are traced: the first departure may have been a preemption or a sched_yield.
+    // No system calls are traced: the first switch away may have been a preemption or a sched_yield.
     assert_eq!(merged.table("threads", &["thread", "stalls"]), ["5 ?"]);
     assert_eq!(merged.table("lwps", &["lwp", "name"]), ["70 my prog", "99 other"]);
     assert_eq!(merged.summary.losses, []);
 }
 
-// LWP 70  |AAA|BBB|   |BBB|       B moves from LWP 70 to LWP 71; nobody is mounted in the gaps.
+// LWP 70  |AAA|BBB|   |BBB|       B moves from LWP 70 to LWP 71; no user thread is mounted in the gaps.
 // LWP 71          |BBB|
 #[test]
 fn a_user_thread_moves_between_lwps() {
@@ -127,7 +127,7 @@ fn a_user_thread_moves_between_lwps() {
 
 // CPU 0   |====70====[24 [1 1] 24]====70====|    an interrupt in an interrupt, both while A is mounted
 #[test]
-fn an_event_in_an_interrupt_belongs_to_nobody() {
+fn an_event_in_an_interrupt_has_no_user_thread() {
     let merged = merged(
         "type date_tick pid cpu name                 params
          KERN 100       0   0   KERN_CONTEXT_SWITCH  70
@@ -198,7 +198,7 @@ fn a_lost_irq_exit_is_forgotten_at_the_next_switch() {
 }
 
 #[test]
-fn a_number_with_a_name_names_the_thread() {
+fn a_name_after_a_thread_number_is_the_name_of_the_thread() {
     let merged = merged(
         "type date_tick pid cpu thr        name                 params
          USER 100       70  0   8(work/6)  USER_CONTEXT_SWITCH  1(daemon)
@@ -210,7 +210,7 @@ fn a_number_with_a_name_names_the_thread() {
 }
 
 #[test]
-fn a_question_mark_is_nobody_and_a_dash_is_to_be_worked_out() {
+fn a_question_mark_is_no_thread_and_a_dash_is_derived_from_the_switches() {
     let merged = merged(
         "type date_tick pid cpu thr  name                 params
          USER 100       70  0   8    first                _
@@ -224,12 +224,12 @@ fn a_question_mark_is_nobody_and_a_dash_is_to_be_worked_out() {
     );
     let places = ["0 70 8 task", "0 70 8 task", "0 70 8 task", "0 70 ? task", "0 99 ? task", "0 70 8 task"];
     assert_eq!(merged.places()[..6], places);
-    // The program says that nobody is mounted: so it is, from there on.
+    // The program reports that no user thread is mounted: true from there on.
     assert_eq!(merged.places()[6..], ["0 70 ? task", "0 70 ? task"]);
 }
 
 #[test]
-fn the_columns_have_two_names_and_any_order() {
+fn columns_have_two_names_and_may_be_in_any_order() {
     let rows = ["KERN 100 0 0 KERN_CONTEXT_SWITCH 70", "USER 110 70 0 USER_CONTEXT_SWITCH 5"];
     let usual = merged(&format!("type date_tick pid cpu name params\n{}\n{}", rows[0], rows[1]));
     let papers = merged(&format!("type date_tick pid cpu event param(s)\n{}\n{}", rows[0], rows[1]));
@@ -258,7 +258,7 @@ fn columns_may_be_missing() {
 }
 
 #[test]
-fn a_bad_line_is_kept_out_counted_and_said_and_the_others_are_kept() {
+fn a_bad_line_is_left_out_and_reported_and_the_others_are_kept() {
     let header = "type\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams";
     let good = "USER\t100\t70\t0\t5\t1\tgood\t8";
     let bad = [
@@ -287,7 +287,7 @@ fn a_bad_line_is_kept_out_counted_and_said_and_the_others_are_kept() {
 }
 
 #[test]
-fn without_a_header_there_is_no_listing() {
+fn a_listing_without_a_header_is_rejected() {
     let no_header = "USER\t100\t70\t0\t5\t1\tgood\t8\n";
     let no_name = "type\tdate_tick\tpid\nUSER\t100\t70\n";
     let only_comments = "# tick_hz=1000\n\n";
@@ -301,7 +301,7 @@ fn without_a_header_there_is_no_listing() {
 }
 
 #[test]
-fn what_is_not_utf8_survives() {
+fn text_that_is_not_utf8_is_kept() {
     let text = b"type\tdate_tick\tname\tparams\nUSER\t100\tgr\xfc\xdfe\t\xff\xfe\nUSER\t110\tgood\t\"\xe2\x82\xac\"\n";
     let merged = merged_bytes(text).unwrap();
     let events = merged.table("events", &["name", "texts"]);
@@ -310,7 +310,7 @@ fn what_is_not_utf8_survives() {
 }
 
 #[test]
-fn lines_may_stand_in_any_order_and_those_of_one_tick_keep_theirs() {
+fn lines_may_be_in_any_order_and_lines_of_one_tick_keep_their_order() {
     let merged = merged(
         "type date_tick pid cpu name                params
          USER 130       70  0   third               _
@@ -326,7 +326,7 @@ fn lines_may_stand_in_any_order_and_those_of_one_tick_keep_theirs() {
 }
 
 #[test]
-fn line_ends_of_windows_are_line_ends() {
+fn windows_line_ends_are_accepted() {
     let unix = tsv("type date_tick pid cpu name                params
                     KERN 100       0   0   KERN_CONTEXT_SWITCH 70
                     USER 110       70  0   USER_CONTEXT_SWITCH 1(daemon)
@@ -341,7 +341,7 @@ fn line_ends_of_windows_are_line_ends() {
 }
 
 #[test]
-fn a_comment_says_what_a_tick_is() {
+fn a_comment_defines_the_length_of_a_tick() {
     let merged = merged(
         "# drawn by hand
          # tick_hz = 2800000000
@@ -406,7 +406,7 @@ fn figure_3_of_the_paper() {
         names.contains(&"1 daemon".to_string()) && names.contains(&"21 work/19".to_string()),
         "{names:?}"
     );
-    // Every thread that the paper prints is the one that the switches give.
+    // Every thread that the paper prints is the thread derived from the switches.
     let text = std::fs::read_to_string(fixture("figure3.tsv")).unwrap();
     let printed = text.lines().skip(1).map(|line| line.split(['\t', '(']).nth(4).unwrap_or_default());
     let thread = |event: &String| event.split(' ').nth(4).unwrap_or_default().to_string();
@@ -415,9 +415,9 @@ fn figure_3_of_the_paper() {
     assert_eq!(merged.summary.losses, []);
 }
 
-// CPU 0   |=70= ! =70=|     a listing that shows no exits at all: the entry is in an interrupt, what follows is not
+// CPU 0   |=70= ! =70=|     a listing without any exits: the entry is in an interrupt, later events are not
 #[test]
-fn where_no_exit_is_listed_an_interrupt_is_a_point() {
+fn without_listed_exits_an_interrupt_is_an_instant() {
     let merged = merged(
         "type date_tick pid cpu thr name                 params
          KERN 100       0   0   -   KERN_CONTEXT_SWITCH  70
@@ -429,7 +429,7 @@ fn where_no_exit_is_listed_an_interrupt_is_a_point() {
 }
 
 #[test]
-fn two_listings_of_one_machine_speak_of_the_same_threads() {
+fn two_listings_of_one_machine_share_their_threads() {
     let merged = Inputs::new()
         .file(
             "user-70.tsv",

@@ -1,12 +1,12 @@
-//! Kernel events about processes: the process of an LWP, and its other number after `exec`; and the state of a user
+//! Kernel events about processes: the process of an LWP, and its new number after `exec`. Also the state of a user
 //! thread whose LWP is stopped.
 
 mod supertrace;
 
 use self::supertrace::Merged;
 
-// LWP 71 of process 70 calls execve: the leader, 70, ends, and 71 continues as 70. Before the event of the exec, a
-// wakeup is recorded with the new number.
+// LWP 71 of process 70 calls execve: the leader, 70, ends, and 71 continues as 70. A wakeup with the new
+// number is recorded before the exec event.
 //
 // CPU 0   |=70=|x
 // CPU 1   |==71==|==70==|idle

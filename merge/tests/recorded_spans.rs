@@ -1,5 +1,5 @@
-//! Kernel sides that were recorded only for a part of the time: outside of it, an event has one witness, and no LWP is
-//! known to be on a CPU or in a run queue.
+//! Kernel sides that were recorded for a part of the time only. Outside of that, an event has one witness, and no LWP
+//! is known to be on a CPU or in a run queue.
 //!
 //! In the drawings `=` is an LWP on a CPU by the kernel's switches, `u` a user event of LWP 70, `·` unknown.
 
@@ -136,7 +136,7 @@ fn between_two_recordings_no_state_of_an_lwp_is_known() {
 // CPU 0   |=70=|=99=|              |e e e |=70=|     e: system calls of LWP 99 before the first switch of CPU 0
 // CPU 1   |=98=|                |=97=|
 #[test]
-fn also_in_a_second_recording_a_cpu_is_known_from_its_first_switch_on() {
+fn in_a_second_recording_a_cpu_is_known_from_its_first_switch_on() {
     let (call, second) = ("sys_enter: NR 142 (0, 0, 0, 0, 0, 0)", 9_000_000);
     let merged = Inputs::new()
         .ftrace(

@@ -1,4 +1,4 @@
-//! Names for addresses. A trace may give any file as the binary that contains them.
+//! Names for addresses. A trace may name any file as the binary that contains the addresses.
 
 mod supertrace;
 
@@ -54,7 +54,7 @@ fn fifo(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn any_file_given_as_a_binary_gives_at_most_a_note() {
+fn any_file_named_as_a_binary_causes_at_most_a_note() {
     let folder = TempDir::new().unwrap();
     let huge = folder.path().join("huge");
     File::create(&huge).unwrap().set_len(100 << 30).unwrap();

@@ -1,5 +1,5 @@
-//! User traces that are whole, truncated, with flipped bits, or hostile: readable events are in the super-trace, the
-//! others are counted in `losses`. There is no kernel side: the CPU is the one that the probe read.
+//! User traces that are whole, truncated, with flipped bits, or hostile: readable events are in the super-trace,
+//! others are counted in `losses`. There is no kernel side: the CPU is as read by the probe.
 
 mod supertrace;
 

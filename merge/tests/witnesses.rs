@@ -61,7 +61,7 @@ fn an_untraced_switch_between_two_lwps_is_not_a_disagreement() {
     }
 }
 
-// CPU 0   |=70=|=75=|·· ? ··|u=70=|     LWP 75 left at an unobserved time; LWP 70 may have been there ever since
+// CPU 0   |=70=|=75=|·· ? ··|u=70=|     LWP 75 left at an unobserved time; LWP 70 may have been on it since
 // LWP 70  |5555| 5: |·· ? ··|55555|     ':' stalled
 #[test]
 fn a_preempted_lwp_is_runnable_only_up_to_the_last_event_of_another_lwp_on_its_cpu() {
@@ -147,9 +147,9 @@ fn without_a_later_switch_such_an_event_has_one_witness() {
     assert_eq!(losses(&merged), [TAKEOVER]);
 }
 
-// CPU 0   |=70=|=99= u u =99=|=70=     the clock of the user side is wrong: LWP 99 was there all the time
+// CPU 0   |=70=|=99= u u =99=|=70=     the clock of the user side is wrong: LWP 99 was on CPU 0 all the time
 #[test]
-fn it_is_a_disagreement_if_the_other_lwp_is_still_there() {
+fn an_event_is_a_disagreement_if_another_lwp_is_still_on_the_cpu() {
     let merged = merged(
         "USER 200 70 0 USER_EVENT first
          USER 210 70 0 USER_EVENT second
@@ -165,7 +165,7 @@ fn it_is_a_disagreement_if_the_other_lwp_is_still_there() {
 
 // CPU 0   |=70=|=99=|idle u idle|=70=     the same on a CPU that was idle
 #[test]
-fn it_is_a_disagreement_if_the_cpu_is_still_idle() {
+fn an_event_is_a_disagreement_if_the_cpu_is_still_idle() {
     let merged = merged(
         "KERN 170 99 0 sched_switch prev_state=1,next_pid=0
          USER 200 70 0 USER_EVENT first
@@ -177,7 +177,7 @@ fn it_is_a_disagreement_if_the_cpu_is_still_idle() {
 // CPU 0   |=70=|=99=           LWP 70 waits in the run queue of CPU 0
 // CPU 1   |=98=   u
 #[test]
-fn an_event_on_a_cpu_that_its_lwp_does_not_wait_for_is_a_disagreement() {
+fn an_event_of_a_runnable_lwp_on_another_cpu_is_a_disagreement() {
     let elsewhere = merged("USER 200 70 1 USER_EVENT first");
     assert_eq!(elsewhere.witnesses(), (1, 1, 0));
 }

@@ -28,7 +28,7 @@ impl Tasks for Smol {
 
 pub(super) fn run(work: Work, cpus: usize) -> Duration {
     for _ in 1..cpus {
-        // Ends with the process.
+        // The thread ends with the process.
         thread::spawn(|| future::block_on(EXECUTOR.run(future::pending::<()>())));
     }
     future::block_on(EXECUTOR.run(Smol::spawn(second_time::<Smol>(work))))

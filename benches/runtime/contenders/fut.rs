@@ -15,9 +15,9 @@ use super::threads::{UserThreads, second_time};
 use crate::{recorded::Events, work::Work};
 
 fut::events! {
-    /// A thread of the tree begins: how many levels are below it.
+    /// A thread of the tree begins, with this number of levels below it.
     fn node_begin(height: u32) => "{height} levels below";
-    /// It has its sum.
+    /// A thread of the tree ends, with this sum.
     fn node_end(height: u32, sum: u64) => "{height} levels below, sum {sum}";
 }
 

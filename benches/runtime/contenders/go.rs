@@ -1,4 +1,4 @@
-//! Go: goroutines, in a program of their own, built when the benchmark starts.
+//! Go: goroutines, in a separate program that is built when the benchmark starts.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ pub(super) fn build(scratch: &Path) -> Result<(), String> {
     }
 }
 
-/// `go1.22.1`.
+/// The version of the installed Go, without `go`: `1.22.1`.
 pub(super) fn version() -> Option<String> {
     let said = Command::new("go").args(["env", "GOVERSION"]).output().ok()?;
     let said = String::from_utf8(said.stdout).ok()?;

@@ -13,7 +13,7 @@ pub(super) const MAX_HEIGHT: u32 = 13;
 /// Stacks kept for later coroutines: more than a tree of `MAX_HEIGHT` needs.
 const POOLED_STACKS: usize = 20_000;
 
-/// In words of 8 bytes.
+/// The size of a stack, in words of 8 bytes.
 const STACK_WORDS: usize = 0x1000;
 
 struct May;

@@ -1,4 +1,4 @@
-//! The contenders: fut, recorded or not, and its peers. Each sample is a process of its own, which runs one of them.
+//! The contenders: fut, recorded or not, and its peers. Each sample is a separate process that runs one contender.
 
 mod async_executor;
 mod corosensei;
@@ -22,11 +22,11 @@ pub(crate) enum Contender {
     Fut,
     /// User threads that stay on the LWP that began them: what safe calls build. Not recorded.
     FutPinned,
-    /// Not recorded either: what differs between these two is noise.
+    /// Not recorded either: differences between these two are noise.
     FutAgain,
     /// Scheduling events are recorded.
     FutScheduling,
-    /// All events are recorded, those of the program, too.
+    /// All events are recorded, including those of the program.
     FutAll,
     Go,
     May,
@@ -36,7 +36,7 @@ pub(crate) enum Contender {
     Corosensei,
 }
 
-/// What a contender is measured for.
+/// The purpose of a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Ours,
@@ -46,7 +46,7 @@ pub(crate) enum Role {
 }
 
 impl Contender {
-    /// All that take part beside the peers.
+    /// All contenders except the peers.
     pub(crate) const ALL: [Contender; 10] = [
         Contender::Fut,
         Contender::FutPinned,
@@ -72,7 +72,7 @@ impl Contender {
         }
     }
 
-    /// For a row of a table; of a peer with its version.
+    /// The name in a table; for a peer, with its version.
     pub(crate) fn label(self) -> String {
         match self {
             Contender::Fut => "fut".into(),
@@ -89,7 +89,7 @@ impl Contender {
         }
     }
 
-    /// What it does in place of `work` on so many CPUs; `None` if it cannot.
+    /// The work that it does for `work` on this number of CPUs; `None` if it cannot.
     pub(crate) fn instead_of(self, work: Work, cpus: usize) -> Option<Work> {
         match (self, work) {
             (Contender::TokioCurrentThread, _) if cpus > 1 => None,
@@ -101,18 +101,18 @@ impl Contender {
         }
     }
 
-    /// What must be there before its first sample.
+    /// Prepares for its first sample.
     pub(crate) fn prepare(self, scratch: &Path) -> Result<(), String> {
         if self == Contender::Go { go::build(scratch) } else { Ok(()) }
     }
 
-    /// Does `work` in this process, on its first `cpus` CPUs. A contender that is another program takes this one's
-    /// place, and answers for it.
+    /// Does `work` in this process, on its first `cpus` CPUs. A contender that is another program replaces
+    /// this process (`exec`), and prints the result.
     pub(crate) fn run(self, work: Work, cpus: usize, scratch: &Path) -> Result<Sample, String> {
         let in_our_words = |error: std::io::Error| error.to_string();
         let all = machine::cpus().map_err(in_our_words)?;
         let (ours, spare) = all.split_at_checked(cpus).ok_or(format!("there are no {cpus} CPUs"))?;
-        // The drain keeps to what is left, so it is started first.
+        // The drain uses the remaining CPUs, so it is started first.
         let events = self.events();
         let recording = events.start(work.most_bytes(), cpus, spare, scratch).map_err(in_our_words)?;
         machine::keep_to(ours).map_err(in_our_words)?;
@@ -155,13 +155,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lock_file_knows_the_peers() {
+    fn the_lock_file_has_versions_of_the_peers() {
         assert!(locked_version("tokio").starts_with("1."));
         assert_eq!(locked_version("no such crate"), "");
     }
 
     #[test]
-    fn may_gets_a_tree_that_it_can_hold() {
+    fn may_gets_a_tree_that_its_stacks_allow() {
         let tree = Contender::May.instead_of(Work::sumtime(19, 1), 1);
         assert_eq!(tree, Some(Work::Sumtime { height: 13, trees: 4 }));
         assert_eq!(Contender::TokioCurrentThread.instead_of(Work::sumtime(19, 1), 2), None);

@@ -9,7 +9,7 @@ use crate::{
     work::Work,
 };
 
-/// The largest factor to the time of the fastest peer.
+/// The largest allowed ratio to the time of the fastest peer.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     times: f64,

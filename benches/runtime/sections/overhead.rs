@@ -12,7 +12,7 @@ use crate::{
     work::Work,
 };
 
-/// The largest cost of recording, and the paper's result.
+/// The largest allowed cost of recording, and the paper's result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// With scheduling events, and with all: percent of the time of an unrecorded run.
@@ -86,7 +86,7 @@ pub(crate) fn cpus_and_lwps(cpus: usize) -> String {
     if cpus == 1 { "1 LWP and CPU".into() } else { format!("{cpus} LWPs and CPUs") }
 }
 
-/// The comparison of one outcome's samples with the unrecorded ones.
+/// Compares the samples of one outcome with the unrecorded samples.
 struct Costs {
     ms: Samples,
     percent: Samples,
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn overhead_is_taken_from_pairs_of_one_round() {
+    fn overhead_is_computed_from_pairs_of_one_round() {
         let plain = outcome(Contender::Fut, &[100, 200, 400], None);
         let recorded = Recorded { events: 1_000_000, bytes: 24_000_000, lost: 0 };
         let costs = Costs::of(&plain, &outcome(Contender::FutAll, &[110, 220, 440], Some(recorded))).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_that_more_samples_could_turn_has_a_question_mark() {
+    fn a_verdict_that_more_samples_could_change_has_a_question_mark() {
         let samples = Samples::new([0.1, 0.2, 0.2, 0.2, 0.2, 0.9]).unwrap();
         assert_eq!(verdict_of(&samples, 1.0), "met");
         assert_eq!(verdict_of(&samples, 0.5), "met?");

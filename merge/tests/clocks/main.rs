@@ -1,5 +1,5 @@
 //! Inputs on different clocks: aligned by snapshots, directly or through a third clock, or by an estimate if there are
-//! none; and alignment of the counters of single CPUs by LWPs that ran on two of them.
+//! none. Also the alignment of the counters of single CPUs by LWPs that ran on two CPUs.
 
 mod drawn;
 #[path = "../supertrace/mod.rs"]
@@ -244,7 +244,7 @@ fn a_cpu_whose_counter_is_ahead_is_corrected_on_demand_for_both_sides() {
 }
 
 #[test]
-fn counters_that_agree_are_left_alone() {
+fn counters_that_agree_are_not_corrected() {
     let [aligned, not_aligned] = [true, false].map(|align_cpus| a_wandering_lwp(0, align_cpus));
     assert_eq!(ticks(&aligned), ticks(&not_aligned));
     assert_eq!(aligned.summary.losses, not_aligned.summary.losses);

@@ -7,9 +7,9 @@ fn counters(events: &str) -> Vec<String> {
 }
 
 // LWP 70  |==on==|runnable|==|
-// LWP 80     |run.|==on===|          at 110 one leaves the queue and one enters it: nothing changes
+// LWP 80     |run.|==on===|          at 110, 80 leaves the queue and 70 enters it: the length is the same
 #[test]
-fn a_switch_that_preempts_one_and_dispatches_another_changes_nothing() {
+fn a_switch_from_a_preempted_to_a_queued_lwp_does_not_change_the_run_queue_length() {
     let found = counters(
         "KERN 100 0  0 sched_switch prev_state=0,next_pid=70
          KERN 105 70 0 sched_wakeup pid=80,target_cpu=0
@@ -35,7 +35,7 @@ fn a_runnable_lwp_that_is_moved_leaves_one_run_queue_and_enters_another() {
 
 // Reason 1 is a yield, 3 a block.
 #[test]
-fn the_ready_queue_counts_new_and_ready_threads() {
+fn the_ready_queue_counts_new_yielded_and_unparked_threads() {
     let found = counters(
         "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
          USER 101 70 0 USER_CONTEXT_SWITCH 5

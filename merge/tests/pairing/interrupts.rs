@@ -8,7 +8,7 @@ fn interrupts(events: &str) -> Vec<String> {
 
 // CPU 0   |AAA[24 [softirq [1 1] ] 24]
 #[test]
-fn interrupts_nest_and_name_what_they_interrupted() {
+fn interrupts_nest_and_have_the_interrupted_lwp_and_user_thread() {
     let found = interrupts(
         "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
          USER 101 70 0 USER_CONTEXT_SWITCH 5
@@ -30,7 +30,7 @@ fn interrupts_nest_and_name_what_they_interrupted() {
 }
 
 #[test]
-fn events_inside_of_a_softirq_do_not_end_it() {
+fn events_within_a_softirq_do_not_end_it() {
     let found = interrupts(
         "KERN 100 0 0 KERN_CONTEXT_SWITCH 70
          KERN 105 0 1 KERN_CONTEXT_SWITCH 0
@@ -41,9 +41,9 @@ fn events_inside_of_a_softirq_do_not_end_it() {
     assert_eq!(found, ["110 4 1 softirq 1 TIMER 0 ? 0 returned"]);
 }
 
-// CPU 0   |===[24 · ···===[25 25]     no exit of 24: it is known up to the last event inside of it
+// CPU 0   |===[24 · ···===[25 25]     no exit of 24: it is known up to the last event within it
 #[test]
-fn an_interrupt_whose_exit_is_missing_is_known_up_to_the_last_event_inside_of_it() {
+fn an_interrupt_without_an_exit_is_known_up_to_the_last_event_within_it() {
     let found = interrupts(
         "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
          KERN 110 70 0 IRQ           24(eth0)
@@ -56,7 +56,7 @@ fn an_interrupt_whose_exit_is_missing_is_known_up_to_the_last_event_inside_of_it
 }
 
 #[test]
-fn the_exit_of_an_outer_interrupt_ends_those_inside_of_it() {
+fn the_exit_of_an_outer_interrupt_ends_the_nested_ones() {
     let found = interrupts(
         "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
          KERN 110 70 0 IRQ      24

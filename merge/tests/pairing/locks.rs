@@ -1,4 +1,4 @@
-//! Locks: one row for each request. A user thread that blocks has reason 3, then the lock and the kind of lock.
+//! Locks: one row for each request. The switch of a user thread that blocks has reason 3, the lock, and its kind.
 
 use crate::rows;
 
@@ -16,10 +16,10 @@ fn requests(events: &str) -> Vec<String> {
     rows(events, "locks", columns)
 }
 
-// 5   [====][====]            takes the lock again before 6, which was woken, has it
+// 5   [====][====]            takes the lock again before 6, which was unparked, takes it
 // 6      |wait···x wait···[==]
 #[test]
-fn a_contended_request_waits_until_it_has_the_lock_however_often_it_is_woken() {
+fn a_contended_request_waits_until_it_acquires_the_lock_even_if_unparked_before() {
     let found = locks(
         "USER 110 70 0 LOCK_ACQUIRE        64,1
          USER 120 71 1 USER_CONTEXT_SWITCH 0,3,64,1
@@ -43,7 +43,7 @@ fn a_contended_request_waits_until_it_has_the_lock_however_often_it_is_woken() {
 }
 
 #[test]
-fn where_holds_are_not_recorded_a_wait_ends_with_the_unpark_and_each_is_a_row() {
+fn without_recorded_holds_each_wait_is_a_row_and_ends_at_the_unpark() {
     let found = locks(
         "USER 120 71 1 USER_CONTEXT_SWITCH 0,3,64,1
          USER 131 70 0 USER_THREAD_READY   6
@@ -78,12 +78,12 @@ fn readers_hold_a_lock_together_and_a_writer_alone() {
             "110 0 20 5 70 64 rwlock-read ? ? false ? released",
         ]
     );
-    // Two held it when the wait began: either is right.
+    // Two threads held the lock when the wait began: either is a correct holder.
     assert!(found[2..] == [writer(5)] || found[2..] == [writer(6)], "{found:?}");
 }
 
 #[test]
-fn a_guard_that_moved_is_released_by_another_thread() {
+fn a_hold_may_be_released_by_another_thread() {
     let found = locks(
         "USER 110 70 0 LOCK_ACQUIRE 64,1
          USER 130 71 1 LOCK_RELEASE 64,1",
@@ -92,7 +92,7 @@ fn a_guard_that_moved_is_released_by_another_thread() {
 }
 
 #[test]
-fn a_lock_that_another_takes_was_released_at_an_unobserved_time() {
+fn a_hold_ends_at_an_unobserved_time_if_another_thread_acquires_the_lock() {
     let found = locks(
         "USER 110 70 0 LOCK_ACQUIRE 64,1
          USER 130 71 1 LOCK_ACQUIRE 64,1
@@ -104,7 +104,7 @@ fn a_lock_that_another_takes_was_released_at_an_unobserved_time() {
 }
 
 #[test]
-fn a_request_names_the_innermost_span_or_function_that_it_was_made_in() {
+fn the_call_site_of_a_request_is_the_innermost_open_span_or_function() {
     let found = locks(
         "USER 106 70 0 SPAN_BEGIN   1(outer)
          USER 107 70 0 PROF_IN      2(step,at,lu.c:42)
@@ -121,9 +121,9 @@ fn a_request_names_the_innermost_span_or_function_that_it_was_made_in() {
     assert_eq!(found, expected);
 }
 
-// A thread exits (reason 4) while it holds a lock, and another releases it.
+// A thread exits (reason 4) while it holds a lock, and another thread releases the lock.
 #[test]
-fn a_lock_outlives_the_thread_that_took_it() {
+fn a_hold_continues_after_its_thread_exits() {
     let found = locks(
         "USER 110 70 0 LOCK_ACQUIRE        64,1
          USER 120 70 0 USER_CONTEXT_SWITCH 7,4
@@ -134,7 +134,7 @@ fn a_lock_outlives_the_thread_that_took_it() {
 
 // CPU 0   |=80=[futex asleep ]=80=|      128: FUTEX_WAIT_PRIVATE
 #[test]
-fn a_futex_of_a_thread_is_waited_for_if_its_system_call_slept() {
+fn a_futex_call_is_a_wait_only_if_it_slept() {
     let found = requests(
         "KERN 100 0  0 sched_switch prev_state=0,next_pid=80
          KERN 110 80 0 sys_enter    id=202(futex),args0=4096,args1=128
@@ -153,7 +153,7 @@ fn a_futex_of_a_thread_is_waited_for_if_its_system_call_slept() {
 }
 
 #[test]
-fn a_runtimes_lwp_without_a_user_thread_waits_for_work_and_not_for_a_lock() {
+fn a_futex_call_of_a_runtimes_lwp_without_a_user_thread_is_no_lock_wait() {
     let futex = "KERN 110 70 0 sys_enter    id=202(futex),args0=4096,args1=128
          KERN 112 70 0 sched_switch prev_state=1,next_pid=0
          KERN 135 0  0 sched_switch prev_state=0,next_pid=70

@@ -1,8 +1,8 @@
-//! Wakeups and counters when events of a CPU were lost: ftrace's text has a line for them between two events.
+//! Wakeups and counters when events of a CPU were lost. ftrace's text has a line for the loss between two events.
 
 use crate::supertrace::{Inputs, Merged, switch};
 
-/// Merges lines `CPU TICK LWP EVENT`; `CPU lost`: events of the CPU were lost before its next line.
+/// Merges lines `CPU TICK LWP EVENT`. A line `CPU lost`: events of the CPU were lost before its next line.
 fn merged(drawn: &str) -> Merged {
     let mut text = "# tracer: nop\n".to_string();
     for line in drawn.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -20,7 +20,7 @@ fn waking(event: &str, lwp: u32) -> String {
     format!("{event}: comm=p pid={lwp} prio=120 target_cpu=000")
 }
 
-/// Rows of `wakeups` and `counters`: LWP 70 sleeps from 1200 on, LWP 80 is on CPU 1, then these events follow.
+/// The rows of `wakeups` and `counters`. LWP 70 sleeps from 1200 on, LWP 80 is on CPU 1, then the events `then` follow.
 fn wakeups(then: &[(u32, u64, u32, String)], gap_of_cpu_0_before: Option<u64>) -> (Vec<String>, Vec<String>) {
     let mut drawn = format!(
         "0 1000 0 {}\n1 1100 0 {}\n0 1200 70 {}\n",
@@ -39,7 +39,7 @@ fn wakeups(then: &[(u32, u64, u32, String)], gap_of_cpu_0_before: Option<u64>) -
     (wakeups, merged.table("counters", &["ts_tick", "cpu", "value"]))
 }
 
-// CPU 0   |=70=|idle  ···  |=70=     the recorded dispatch may follow another one in the gap
+// CPU 0   |=70=|idle  ···  |=70=     there may have been an earlier dispatch in the gap
 // CPU 1   |==80==w===========
 #[test]
 fn a_wakeup_whose_dispatch_may_be_lost_has_no_latency_and_one_after_the_gap_has() {

@@ -1,4 +1,4 @@
-//! Locks and ready queues when user events of an LWP were lost: packets say how many.
+//! Locks and ready queues when user events of an LWP were lost. Packets contain the number of lost events.
 
 use sigmund_model::FieldType;
 
@@ -13,12 +13,12 @@ const ACQUIRE: u32 = 11;
 const RELEASE: u32 = 12;
 const MESSAGE: u32 = 7;
 
-/// Why a user thread leaves its LWP, in a switch.
-const YIELD: u64 = 2;
+/// The reason of a switch: the quantum of the user thread was over.
+const QUANTUM: u64 = 2;
 
 type Events<'e> = &'e [(u64, u32, &'e [u64])];
 
-/// Merges the events of LWP 70, and those of LWP 71 before and after a gap in which some were lost, or none.
+/// Merges the events of LWP 70, and the events of LWP 71 before and after a gap in which `lost` events were lost.
 fn merged(of_70: Events<'_>, of_71: (Events<'_>, Events<'_>), lost: u64) -> Merged {
     let lock = [("lock", FieldType::Pointer), ("kind", FieldType::U8)];
     let switch = [("next", FieldType::Thread), ("reason", FieldType::U8)];
@@ -37,7 +37,7 @@ fn merged(of_70: Events<'_>, of_71: (Events<'_>, Events<'_>), lost: u64) -> Merg
     Inputs::new().file("user-60.fut", &trace).merge()
 }
 
-// LWP 70  |5   take 64      yield|  ···  |5  release|
+// LWP 70  |5   take 64    quantum|  ···  |5  release|
 //          100 110          130           170 180
 // LWP 71  |6      |  lost    |6                      |
 //          105  120         150                     190
@@ -46,7 +46,7 @@ fn a_hold_is_known_up_to_the_gap_in_which_another_thread_may_have_released_it() 
     let of_70: Events<'_> = &[
         (100, MESSAGE, &[1]),
         (110, ACQUIRE, &[64, 1]),
-        (130, SWITCH, &[0, YIELD]),
+        (130, SWITCH, &[0, QUANTUM]),
         (170, SWITCH, &[5, 0]),
         (180, RELEASE, &[64, 1]),
     ];
@@ -57,7 +57,7 @@ fn a_hold_is_known_up_to_the_gap_in_which_another_thread_may_have_released_it() 
         merged(of_70, of_71, lost).table("locks", &columns)
     };
     assert_eq!(locks(0), ["110 0 70 5 released"]);
-    // 5 was off its LWP in the gap: 6 may have released the lock, and 5 may have been elsewhere and taken it again.
+    // 5 was unmounted in the gap: 6 may have released the lock, and 5 may have taken it again on another LWP.
     assert_eq!(locks(3), ["110 0 10 5 lost"]);
 }
 
@@ -66,17 +66,21 @@ fn a_hold_is_known_up_to_the_gap_in_which_another_thread_may_have_released_it() 
 // LWP 71  |6      |  lost    |6      makes 8 ready
 //          105  120         150         165
 #[test]
-fn a_ready_queue_is_counted_up_to_a_gap_and_from_the_next_evidence_on() {
-    let of_70: Events<'_> =
-        &[(100, MESSAGE, &[1]), (110, READY, &[7]), (160, SWITCH, &[7, YIELD]), (200, SWITCH, &[5, YIELD])];
+fn a_ready_queue_is_counted_up_to_a_gap_and_again_from_the_next_evidence() {
+    let of_70: Events<'_> = &[
+        (100, MESSAGE, &[1]),
+        (110, READY, &[7]),
+        (160, SWITCH, &[7, QUANTUM]),
+        (200, SWITCH, &[5, QUANTUM]),
+    ];
     let of_71: (Events<'_>, Events<'_>) = (
         &[(105, MESSAGE, &[1]), (120, MESSAGE, &[1])],
-        &[(150, MESSAGE, &[1]), (165, READY, &[8]), (190, SWITCH, &[8, YIELD])],
+        &[(150, MESSAGE, &[1]), (165, READY, &[8]), (190, SWITCH, &[8, QUANTUM])],
     );
     let counters = |lost| merged(of_70, of_71, lost).table("counters", &["ts_tick", "kind", "value"]);
-    // At 160 one leaves the queue and 5 enters it; at 190 likewise 8 and 6.
+    // At 160, 7 leaves the queue and 5 enters it; at 190, 8 leaves and 6 enters.
     assert_eq!(counters(0), ["110 ready-queue 1", "165 ready-queue 2"]);
-    // 6 may have left its LWP in the gap, and 7 be on it: only those that are known to be in the queue count.
+    // 7 may have replaced 6 on LWP 71 in the gap: only threads known to be in the queue count.
     let lossy = ["110 ready-queue 1", "120 ready-queue 0", "160 ready-queue 1", "165 ready-queue 2"];
     assert_eq!(counters(3), lossy);
 }

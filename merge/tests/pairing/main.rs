@@ -1,6 +1,6 @@
 //! Intervals that the merge pairs from events, in small drawn cases. One file per table.
 //!
-//! In the drawings `=` is an LWP on a CPU, a letter a user thread that executes, `[` and `]` the ends of the paired interval.
+//! In the drawings `=` is an LWP on a CPU, a letter an active user thread, `[` and `]` the ends of the paired interval.
 
 mod counters;
 mod interrupts;
@@ -17,7 +17,7 @@ mod wakeups;
 
 use self::supertrace::Inputs;
 
-/// The rows of a table, from events drawn under the columns `type date_tick pid cpu name params`.
+/// Merges events with the columns `type date_tick pid cpu name params`; returns `columns` of the rows of `table`.
 fn rows(events: &str, table: &str, columns: &str) -> Vec<String> {
     let merged = Inputs::new().listing("drawn.tsv", events).merge();
     merged.table(table, &columns.split(' ').collect::<Vec<_>>())

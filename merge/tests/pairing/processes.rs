@@ -20,12 +20,12 @@ fn of(pid: &str, rows: Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn a_process_lives_from_its_fork_to_its_last_switch_and_gives_an_exit_code() {
+fn a_process_lasts_from_its_fork_to_its_last_switch_and_has_an_exit_code() {
     assert_eq!(of("70", processes(LIFE)), ["70 1 91 29 3"]);
 }
 
 #[test]
-fn a_number_that_is_used_again_is_another_process() {
+fn a_reused_pid_is_another_process() {
     let again = "KERN 130 1  2 task_newtask       pid=70,clone_flags=17
                  KERN 131 1  2 sched_process_fork parent_pid=1,child_pid=70
                  KERN 140 0  0 sched_switch       prev_state=0,next_pid=70
@@ -33,9 +33,9 @@ fn a_number_that_is_used_again_is_another_process() {
     assert_eq!(of("70", processes(&format!("{LIFE}{again}"))), ["70 1 91 29 3", "70 1 131 ? ?"]);
 }
 
-// 95 is of no known process.
+// The process of LWP 95 is unknown.
 #[test]
-fn a_number_that_is_used_again_does_not_keep_the_parent() {
+fn a_reused_pid_does_not_keep_the_parent() {
     let again = "KERN 130 95 2 task_newtask       pid=70,clone_flags=17
                  KERN 131 95 2 sched_process_fork parent_pid=95,child_pid=70
                  KERN 140 0  0 sched_switch       prev_state=0,next_pid=70
@@ -43,7 +43,7 @@ fn a_number_that_is_used_again_does_not_keep_the_parent() {
     assert_eq!(of("70", processes(&format!("{LIFE}{again}"))), ["70 1 91 29 3", "70 ? 131 ? ?"]);
 }
 
-// Flags 65536 (CLONE_THREAD): 71 is of the process 70, and outlives its leader.
+// Flags 65536 (CLONE_THREAD): LWP 71 belongs to process 70, and outlives its leader.
 #[test]
 fn a_process_ends_with_its_last_lwp() {
     let found = processes(

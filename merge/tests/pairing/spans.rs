@@ -1,4 +1,4 @@
-//! Spans and functions of a user thread on any LWP, or of an LWP that carries no user thread.
+//! Spans and functions of user threads, on any LWP, and of LWPs that carry no user thread.
 
 use crate::rows;
 
@@ -6,10 +6,10 @@ fn spans(events: &str) -> Vec<String> {
     rows(events, "spans", "ts_tick dur_tick thread lwp kind name depth active_tick source end_reason")
 }
 
-// LWP 70  |A[A|              the span goes with its thread to LWP 71; in between the thread is not active
+// LWP 70  |A[A|              the span continues when its thread moves to LWP 71; in between the thread is not active
 // LWP 71        |AA]A|
 #[test]
-fn a_span_goes_on_over_migrations_and_counts_active_time_only() {
+fn a_span_continues_across_a_migration_and_counts_only_active_time() {
     let found = spans(
         "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
          KERN 100 0  1 KERN_CONTEXT_SWITCH 71
@@ -36,7 +36,7 @@ fn a_span_is_not_active_while_the_lwp_of_its_thread_is_off_cpu() {
 }
 
 #[test]
-fn a_span_whose_end_is_missing_ends_with_the_one_around_it_and_an_end_alone_is_no_row() {
+fn a_span_without_an_end_ends_with_the_enclosing_span_and_an_end_without_a_begin_is_no_row() {
     let found = spans(
         "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
          USER 100 70 0 USER_CONTEXT_SWITCH 5
@@ -50,7 +50,7 @@ fn a_span_whose_end_is_missing_ends_with_the_one_around_it_and_an_end_alone_is_n
 }
 
 #[test]
-fn spans_of_two_threads_on_one_lwp_do_not_meet() {
+fn spans_of_two_threads_on_one_lwp_are_paired_separately() {
     let found = spans(
         "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
          USER 100 70 0 USER_CONTEXT_SWITCH 5
@@ -100,7 +100,7 @@ fn functions_are_paired_by_name_or_by_address() {
 }
 
 #[test]
-fn an_lwp_without_user_threads_has_spans_of_its_own() {
+fn spans_of_an_lwp_without_user_threads_belong_to_the_lwp() {
     let found = spans(
         "KERN 100 0  0 sched_switch prev_state=0,next_pid=80
          USER 110 80 0 SPAN_BEGIN   1(step)

@@ -1,4 +1,4 @@
-//! The known reasons why LWPs leave their CPUs.
+//! The reasons why LWPs leave their CPUs, and the states that follow.
 
 use crate::rows;
 
@@ -6,9 +6,9 @@ fn states(events: &str) -> Vec<String> {
     rows(events, "lwp_states", "ts_tick dur_tick lwp state end_reason end_state")
 }
 
-// LWP 70  |==|y|==|p     y: inside of sched_yield; p: not inside of it. Of LWP 80 no system call is traced.
+// LWP 70  |==|y|==|p     y: in sched_yield; p: preempted. No system call of LWP 80 is traced.
 #[test]
-fn a_runnable_lwp_leaves_inside_of_sched_yield_or_preempted_or_nobody_knows() {
+fn a_runnable_lwp_leaves_its_cpu_by_sched_yield_or_preempted_or_for_an_unknown_reason() {
     let found = states(
         "KERN 100 0  0 sched_switch prev_state=0,next_pid=70
          KERN 105 70 0 sys_enter    id=24(sched_yield)
@@ -30,10 +30,9 @@ fn a_runnable_lwp_leaves_inside_of_sched_yield_or_preempted_or_nobody_knows() {
     assert_eq!(found, expected);
 }
 
-// prev_state 128: TASK_IDLE, a kernel thread that waits for work; 2: uninterruptible; 4: stopped; 129: asleep, parked
-// or not.
+// prev_state 128: TASK_IDLE, a kernel thread that waits for work; 2: uninterruptible; 4: stopped.
 #[test]
-fn a_state_is_that_of_the_kernels_letters() {
+fn states_follow_the_state_letters_of_the_kernel() {
     let left = |prev_state: u32| {
         let found = states(&format!(
             "KERN 100 0  0 sched_switch prev_state=0,next_pid=70
@@ -49,9 +48,9 @@ fn a_state_is_that_of_the_kernels_letters() {
     assert_eq!(left(128), "100 10 70 running slept I | 110 10 70 idle trace-end ?");
 }
 
-// A is taken off its CPU four times: by sched_yield, asleep, preempted, and once more.
+// LWP 70 leaves its CPU four times: by sched_yield, asleep, and twice preempted.
 #[test]
-fn stalls_are_preemptions_only_and_unknown_where_no_system_calls_are_traced() {
+fn stalls_count_only_preemptions_and_are_null_without_traced_system_calls() {
     let events = "KERN 100 0  0 sched_switch        prev_state=0,next_pid=70
          USER 101 70 0 USER_CONTEXT_SWITCH 5
          KERN 105 70 0 sys_enter           id=24(sched_yield)

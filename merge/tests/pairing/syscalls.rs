@@ -1,4 +1,4 @@
-//! System calls: from `sys_enter` to `sys_exit` of one LWP.
+//! System calls: from `sys_enter` to `sys_exit` on one LWP.
 
 use crate::rows;
 
@@ -10,7 +10,7 @@ fn syscalls(events: &str) -> Vec<String> {
 // CPU 1        .  |=70=|10 more
 // call       [--sleeps---]
 #[test]
-fn a_call_goes_on_over_switches_and_migrations_and_only_its_time_on_cpus_counts_as_such() {
+fn a_call_continues_across_switches_and_migrations_and_on_cpu_time_excludes_sleep() {
     let found = syscalls(
         "KERN 100 0  0 sched_switch prev_state=0,next_pid=70
          KERN 110 70 0 sys_enter    id=0(read),args0=3,args1=4096,args2=64
@@ -37,10 +37,10 @@ fn a_call_belongs_to_the_user_thread_that_was_mounted_at_its_entry() {
     assert_eq!(found, expected);
 }
 
-// read  [---|asleep|···   its exit is missing: it was in it when it went to sleep, and nothing shows it in it after that
+// read  [---|asleep|···   its exit is missing: the LWP slept in the call, and no later event shows it in the call
 // write                [--]
 #[test]
-fn a_call_whose_exit_is_missing_is_known_up_to_the_last_departure_in_it() {
+fn a_call_without_an_exit_is_known_up_to_the_last_switch_away_within_it() {
     let found = syscalls(
         "KERN 100 0  0 sched_switch prev_state=0,next_pid=70
          KERN 110 70 0 sys_enter    id=0(read),args0=3
@@ -54,7 +54,7 @@ fn a_call_whose_exit_is_missing_is_known_up_to_the_last_departure_in_it() {
 }
 
 #[test]
-fn an_exit_of_another_call_closes_nothing_and_one_without_an_entry_is_no_row() {
+fn an_exit_of_another_call_closes_nothing_and_an_exit_without_an_entry_is_no_row() {
     let found = syscalls(
         "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
          KERN 105 70 0 sys_exit     id=35,ret=0
@@ -68,7 +68,7 @@ fn an_exit_of_another_call_closes_nothing_and_one_without_an_entry_is_no_row() {
 
 // rt_sigreturn restores the registers of the interrupted program, with −1 in place of the call's number.
 #[test]
-fn an_exit_with_the_number_minus_one_is_that_of_the_open_call() {
+fn an_exit_with_number_minus_one_ends_the_open_call() {
     let found = syscalls(
         "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
          KERN 110 70 0 sys_enter    id=15(rt_sigreturn)
@@ -102,9 +102,9 @@ fn a_call_that_is_recorded_twice_at_one_tick_is_one_row() {
     assert_eq!(found, ["110 8 70 ? 3 close [3] 0 8 returned"]);
 }
 
-// CPU 0   |=70=[exit--x   the last switch of the LWP ends the call that it dies in
+// CPU 0   |=70=[exit--x   the last switch of the LWP ends the call in which it exits
 #[test]
-fn the_call_in_which_an_lwp_ends_ends_with_it() {
+fn a_call_in_which_the_lwp_exits_ends_at_its_last_switch() {
     let found = syscalls(
         "KERN 100 0  0 sched_switch       prev_state=0,next_pid=70
          KERN 110 70 0 sys_enter          id=60(exit),args0=3
@@ -116,7 +116,7 @@ fn the_call_in_which_an_lwp_ends_ends_with_it() {
 }
 
 // CPU 0   |=70=[===asleep····   |
-// CPU 1   |=71=======[==========|   what is open at the end of the trace ends there
+// CPU 1   |=71=======[==========|   a call that is open at the end of the trace ends there
 #[test]
 fn calls_that_are_open_at_the_end_of_the_trace_end_with_it() {
     let found = syscalls(
@@ -130,9 +130,9 @@ fn calls_that_are_open_at_the_end_of_the_trace_end_with_it() {
     assert_eq!(found, ["110 30 70 ? 0 read [] ? 10 trace-end", "130 10 71 ? 1 write [] ? 10 trace-end"]);
 }
 
-// LWP 71 of process 70 executes a program: it goes on as 70 in the same call.
+// LWP 71 of process 70 calls execve: it becomes LWP 70 within the call.
 #[test]
-fn execve_of_another_lwp_returns_under_the_number_of_its_process() {
+fn execve_by_an_lwp_that_is_not_the_leader_returns_as_the_leader() {
     let found = syscalls(
         "KERN 90  1  2 task_newtask       pid=70,comm=p,clone_flags=17
          KERN 91  1  2 sched_process_fork parent_pid=1,child_pid=70

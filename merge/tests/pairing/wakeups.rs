@@ -23,7 +23,7 @@ fn the_latency_of_a_wakeup_begins_with_the_waking() {
 }
 
 #[test]
-fn a_waking_alone_and_a_wakeup_alone_are_wakeups() {
+fn a_wakeup_needs_only_sched_waking_or_sched_wakeup() {
     let waking = wakeups(
         "KERN 110 70 0 sched_switch prev_state=1,next_pid=0
          KERN 120 80 1 sched_waking pid=70
@@ -39,7 +39,7 @@ fn a_waking_alone_and_a_wakeup_alone_are_wakeups() {
 }
 
 #[test]
-fn waking_what_is_awake_has_no_latency() {
+fn the_wakeup_of_a_running_or_runnable_lwp_has_no_latency() {
     let found = wakeups(
         "KERN 110 80 1 sched_waking pid=70
          KERN 111 70 0 sched_wakeup pid=70,target_cpu=0
@@ -52,7 +52,7 @@ fn waking_what_is_awake_has_no_latency() {
 }
 
 #[test]
-fn an_interrupt_that_wakes_names_the_lwp_it_interrupted_and_no_user_thread() {
+fn the_waker_in_an_interrupt_is_the_interrupted_lwp_without_a_user_thread() {
     let found = wakeups(
         "USER 105 80 1 USER_CONTEXT_SWITCH 5
          KERN 110 70 0 sched_switch        prev_state=1,next_pid=0
@@ -68,7 +68,7 @@ fn an_interrupt_that_wakes_names_the_lwp_it_interrupted_and_no_user_thread() {
 }
 
 #[test]
-fn the_wakeup_of_an_lwp_names_the_user_thread_that_it_carries() {
+fn the_wakeup_of_an_lwp_has_the_user_thread_mounted_on_it() {
     let found = wakeups(
         "USER 105 70 0 USER_CONTEXT_SWITCH 5
          KERN 110 70 0 sched_switch        prev_state=1,next_pid=0
@@ -79,7 +79,7 @@ fn the_wakeup_of_an_lwp_names_the_user_thread_that_it_carries() {
 }
 
 #[test]
-fn what_is_woken_and_never_dispatched_has_no_latency() {
+fn a_wakeup_without_a_later_dispatch_has_no_latency() {
     let found = wakeups(
         "KERN 110 70 0 sched_switch prev_state=1,next_pid=0
          KERN 120 80 1 sched_waking pid=70
@@ -101,10 +101,10 @@ fn an_unpark_is_a_wakeup_of_a_user_thread() {
     assert_eq!(found, ["120 USER task 80 6 ? 5 1 ? 10"]);
 }
 
-// Unparked at 120 while it is mounted: blocking at 125 (reason 3) makes it ready; yielding (reason 1) had no need of
-// it.
+// Unparked at 120 while mounted. If the thread then blocks at 125 (reason 3), the unpark makes it ready; if it yields
+// (reason 1), it is ready without the unpark.
 #[test]
-fn the_unpark_of_a_mounted_thread_counts_if_it_blocks_then() {
+fn the_unpark_of_a_mounted_thread_has_a_latency_only_if_the_thread_then_blocks() {
     let unparked = |reason| {
         wakeups(&format!(
             "USER 105 70 0 USER_CONTEXT_SWITCH 5

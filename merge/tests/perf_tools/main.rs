@@ -1,5 +1,5 @@
-//! One real recording of perf, merged, beside what perf's own tools make of it: the system calls of each thread (`perf trace
-//! -s`), and how long each thread that was woken waited for a CPU (`perf sched timehist`).
+//! Compares the merge of a real perf recording with perf's tools: the system calls of each thread (`perf trace -s`),
+//! and the run-queue latency of each thread after its wakeups (`perf sched timehist`).
 
 mod recording;
 #[path = "../../../fut/tests/common/skipped.rs"]
@@ -41,8 +41,8 @@ fn delays_of_table(merged: &Merged) -> Delays {
     delays
 }
 
-/// LWPs whose creation and end lie in the recording, and of which all switches were traced: some guests' kernels leave some
-/// out, and perf takes the next one for it.
+/// The LWPs whose creation and end are in the recording, and whose switches were all traced. The kernels of some guests
+/// leave switches out; perf then takes the next switch instead.
 fn created_and_ended(merged: &Merged) -> BTreeSet<i64> {
     let events = merged.read("events");
     let created = events.lines(&["name"]).into_iter().zip(events.numbers("target_lwp"));
@@ -56,7 +56,7 @@ fn created_and_ended(merged: &Merged) -> BTreeSet<i64> {
     let unknown: BTreeSet<i64> =
         states.filter(|(_, state)| state == "unknown").filter_map(|(lwp, _)| lwp).collect();
     let lived = ended.filter_map(|(lwp, _)| lwp);
-    // perf writes some samples twice, and counts both.
+    // perf writes some samples twice, and its tools count both.
     let places = events.numbers("lwp").into_iter().zip(events.numbers("ts_tick"));
     let (mut seen, mut twice) = (BTreeSet::new(), BTreeSet::new());
     for (what, (lwp, tick)) in events.lines(&["name"]).into_iter().zip(places) {
@@ -68,7 +68,7 @@ fn created_and_ended(merged: &Merged) -> BTreeSet<i64> {
 }
 
 #[test]
-fn system_calls_and_waits_for_cpus_are_those_that_perfs_own_tools_find() {
+fn system_calls_and_run_queue_latencies_are_the_same_as_by_perfs_tools() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("perf.data");
     if recorded(&path).is_none() {
@@ -81,7 +81,7 @@ fn system_calls_and_waits_for_cpus_are_those_that_perfs_own_tools_find() {
     let merged = Merged::of_file(&path).unwrap();
     assert_eq!(merged.table("losses", &["kind"]).iter().filter(|kind| *kind == "dropped").count(), 0);
 
-    // When perf begins, its events are switched on one after the other: what threads are in then, is not comparable.
+    // perf switches its events on one after the other: system calls open at that time are not comparable.
     let lived = created_and_ended(&merged);
     let (mut expected, mut found) = (calls_of_perf(&trace), calls_of_table(&merged));
     expected.retain(|(lwp, _), _| lived.contains(lwp));
@@ -91,11 +91,11 @@ fn system_calls_and_waits_for_cpus_are_those_that_perfs_own_tools_find() {
     for (of, expected) in &expected {
         let found = found.get(of).copied().unwrap_or_default();
         *without_entry.entry(of.0).or_default() += expected.count - found.count;
-        // It says milliseconds, with three digits.
+        // perf prints milliseconds with three digits.
         let is_same = (found.total_ms - expected.total_ms).abs() <= 0.0011 && found.errors == expected.errors;
         assert!(is_same, "{of:?}: {found:?}, not {expected:?}");
     }
-    // perf counts the return from a call whose entry is not there, for no time: a thread begins with one.
+    // perf counts a return without an entry as a call of no duration. Each new thread begins with one.
     let other = without_entry.iter().find(|(_, count)| !(0..=1).contains(*count));
     assert_eq!(other, None, "calls more than in the table");
     assert!(found.keys().all(|of| expected.contains_key(of)), "{found:?}");
@@ -104,10 +104,10 @@ fn system_calls_and_waits_for_cpus_are_those_that_perfs_own_tools_find() {
     let (mut compared, none) = (0, Vec::new());
     for lwp in lived {
         let (expected, found) = (expected.get(&lwp).unwrap_or(&none), found.get(&lwp).unwrap_or(&none));
-        // perf counts a wait when its thread leaves the CPU that it got; and of one that has ended, it knows nothing then.
+        // perf counts a wait when the thread next leaves the CPU, and not if the thread has ended by then.
         let last = found.len() - expected.len().min(found.len());
         assert!(expected.len() <= found.len() && last <= 1, "LWP {lwp}: {found:?}, not {expected:?}");
-        // It leaves out what is less than a microsecond.
+        // perf leaves out waits of less than a microsecond.
         let is_same = |(found, expected): (&f64, &f64)| (-1e-9..0.001 + 1e-9).contains(&(found - expected));
         assert!(found.iter().zip(expected).all(is_same), "LWP {lwp}: {found:?}, not {expected:?}");
         compared += expected.len();

@@ -1,5 +1,4 @@
-//! A recording of perf, and what perf's own tools make of it. Tests of the merge and of the command compare themselves
-//! with that.
+//! A perf recording, and the output of perf's tools for it. Tests of the merge and of the command compare with these.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +13,7 @@ const EVENTS: &str = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,s
 /// Many short processes that sleep, and wait for each other.
 const WORK: &str = "i=0; while [ $i -lt 40 ]; do i=$((i+1)); sleep 0.003 & ls / | cat >/dev/null; wait; done";
 
-/// The output of a tool of perf about a recording.
+/// The output of a perf tool for a recording.
 pub(crate) fn perf(arguments: &[&str], data: &Path) -> Option<String> {
     let output =
         Command::new("perf").args(arguments).arg("-i").arg(data).stdin(Stdio::null()).output().ok()?;
@@ -23,8 +22,8 @@ pub(crate) fn perf(arguments: &[&str], data: &Path) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Records the work, with all CPUs and threads; `None` if that is not possible here. On a busy machine perf may come too
-/// late and lose records: then it is recorded again, a few times.
+/// Records the work on all CPUs, with all threads; `None` if that is not possible here. If perf loses records, because
+/// the machine is busy, the recording is repeated a few times.
 pub(crate) fn recorded(path: &Path) -> Option<()> {
     const TRIES: usize = 8;
     for _ in 0..TRIES {
@@ -48,16 +47,16 @@ fn record(path: &Path) -> Option<()> {
     status.is_ok_and(|status| status.success()).then_some(())
 }
 
-/// Of threads and system calls: what there was of them.
+/// The calls of each thread and system call.
 pub(crate) type Calls = BTreeMap<(i64, String), CallSum>;
 
 /// Calls that returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct CallSum {
     pub(crate) count: i64,
-    /// Those of them that returned an error.
+    /// Calls that returned an error.
     pub(crate) errors: i64,
-    /// How long they took.
+    /// Their total duration.
     pub(crate) total_ms: f64,
 }
 
@@ -86,7 +85,7 @@ pub(crate) fn calls_of_perf(text: &str) -> Calls {
     calls
 }
 
-/// Of each thread: how long it waited for a CPU after its wakeups, in milliseconds, if that was a microsecond or more.
+/// The run-queue latency of each thread after its wakeups, in milliseconds, if it was a microsecond or more.
 pub(crate) type Delays = BTreeMap<i64, Vec<f64>>;
 
 /// ```text
@@ -98,7 +97,7 @@ pub(crate) fn delays_of_perf(text: &str) -> Delays {
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [_, cpu, .., task, _, delay, _] = words[..] else { continue };
-        // `sh[28371]`, or `prog[28372/28371]` of a thread that is not the first of its process.
+        // `sh[28371]`, or `prog[28372/28371]` for a thread that is not the leader of its process.
         let tid = task
             .rsplit_once('[')
             .and_then(|(_, tid)| tid.trim_end_matches(']').split('/').next()?.parse().ok());

@@ -17,7 +17,7 @@ use super::{
 /// The columns of [`Inputs::listing`].
 const COLUMNS: &str = "type date_tick pid cpu name params";
 
-/// Inputs of one merge, in a folder that is removed with them.
+/// Inputs of one merge, in a folder that is removed when this is dropped.
 pub(crate) struct Inputs {
     folder: TempDir,
     paths: Vec<PathBuf>,

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::{Inputs, Table, tsv};
 
-/// A super-trace, in a folder that is removed with it.
+/// A super-trace, in a folder that is removed when this is dropped.
 pub(crate) struct Merged {
     pub(super) folder: TempDir,
     pub(crate) summary: Summary,
@@ -43,8 +43,8 @@ impl Merged {
         self.read(name).lines(columns)
     }
 
-    /// Numbers of user events on whose CPU the probe and the kernel agree, on which they disagree, and of those with only
-    /// one of the two.
+    /// The numbers of user events whose CPU is the same by the probe and the kernel, is different, and is known by only
+    /// one of them.
     pub(crate) fn witnesses(&self) -> (u64, u64, u64) {
         let info = self.table("info", &["key", "value"]);
         let single = info.iter().find_map(|line| line.strip_prefix("witness_single ")).unwrap();

@@ -1,5 +1,5 @@
-//! Numbers from a seed. Not proptest's: a schedule must be the beginning of the longer one with its seed, so that a
-//! failure shrinks to the step where it begins.
+//! Random numbers from a seed. Not proptest's: a schedule must be the beginning of the longer one with its seed, so
+//! that a failure shrinks to the step where it begins.
 
 /// SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
 pub(crate) struct Chance(u64);
@@ -27,7 +27,7 @@ impl Chance {
         self.below(n) == 0
     }
 
-    /// One of them; `None` if there are none.
+    /// Returns one of the items; `None` if there are none.
     pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> Option<T> {
         if of.is_empty() { None } else { Some(of[self.below(of.len() as u64) as usize]) }
     }

@@ -22,7 +22,7 @@ pub(crate) struct Size {
 /// The information in the trace in addition to the next LWP or thread of each switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Detail {
-    /// The kernel's words: switches give the state of the LWP that leaves, and wakeups are events.
+    /// Kernel states and wakeups: switches give the state of the LWP that leaves, and wakeups are events.
     pub(crate) kernel_states: bool,
     /// User switches give the reason, and threads that are made ready are events.
     pub(crate) reasons: bool,
@@ -96,11 +96,11 @@ pub(crate) struct Waits {
 }
 
 pub(crate) struct Cpu {
-    /// Who is on it; 0 is the idle task.
+    /// The LWP on the CPU; 0 is the idle task.
     pub(crate) lwp: u32,
     /// The interrupts it is in, innermost last.
     pub(crate) interrupts: Vec<i64>,
-    /// Whether it has recorded an event yet: the trace knows nothing of it before.
+    /// Whether it has recorded an event yet: before that, the trace does not contain the CPU.
     pub(crate) seen: bool,
 }
 

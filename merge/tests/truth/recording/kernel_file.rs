@@ -1,4 +1,4 @@
-//! A trace.dat of version 6, as trace-cmd writes it, with the events that the world knows.
+//! A trace.dat of version 6, as trace-cmd writes it, with the kernel events of the world.
 
 use super::world::{EXIT_GROUP, Event, FUTEX, LwpIs, What};
 

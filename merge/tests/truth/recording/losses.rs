@@ -17,7 +17,7 @@ pub(super) struct Recording {
     pub(super) has_kernel: bool,
     pub(super) pages: Vec<Page>,
     pub(super) packets: Vec<Packet>,
-    /// Of each event of the history, whether it is there.
+    /// Whether each event of the history was recorded and kept.
     pub(super) is_there: Vec<bool>,
     /// User events whose probe saw no CPU, by their place in the history.
     pub(super) cpu_unseen: BTreeSet<usize>,
@@ -56,11 +56,11 @@ struct Part {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// It was never written, and that is counted.
+    /// Never written; counted as lost.
     NoRoom,
-    /// It was written, and is not there; its sequence number is missing.
+    /// Written, but missing; so is its sequence number.
     Missing,
-    /// It is there and not readable.
+    /// Present, but not readable.
     Damaged,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn record(chance: &mut Chance, history: &History, sides: Sides, losin
     record_without(chance, history, sides, losing, Untraced::default())
 }
 
-/// Records a history but for some switches.
+/// Records a history without some switches.
 pub(super) fn record_without(
     chance: &mut Chance,
     history: &History,

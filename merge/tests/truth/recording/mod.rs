@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   seed ─► world ─┬─► recorded, parts of it lost ─► trace.dat, user-PID.fut ─► merge ─► every row ─┐
-//!                  └─► history: who was where at every tick ──────────────────────────────────────┴─► true?
+//!                  └─► history: LWPs and threads at every tick ───────────────────────────────────┴─► true?
 //! ```
 //!
 //! Each row is a claim. It must be true, and `unknown` (or NULL) is allowed only from a gap to the next event that
@@ -54,7 +54,7 @@ pub(crate) fn try_once(seed: u64, size: Size, sides: Sides, losing: bool) -> Res
     check::check(&out, &summary, &history, &recording)
 }
 
-/// The same, of a recording from which any switches are missing, and nothing says so: no row claims what was not.
+/// The same for a recording from which switches are missing without a report of loss: no row may be false.
 pub(crate) fn try_any_untraced(seed: u64, size: Size) -> Result<Claimed, String> {
     let mut chance = Chance::new(seed);
     let history = world::run(&mut chance, size, false, Sides::Both);
@@ -114,11 +114,11 @@ fn merged(
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Claimed {
     pub(crate) untraced: usize,
-    /// A state is said.
+    /// With a state.
     pub(crate) known: u64,
     /// `unknown`, or `mounted`: the state of the LWP is not known.
     pub(crate) unknown: u64,
-    /// What the rows of `losses` say of that.
+    /// Unknown according to the rows of `losses`.
     pub(crate) said_unknown: u64,
 }
 
@@ -141,9 +141,9 @@ pub(crate) struct Told {
     pub(crate) user_gaps: usize,
     /// LWPs that got the number of their process by `execve`.
     pub(crate) execs: usize,
-    /// Rows of states that say what was.
+    /// Rows with a known state.
     pub(crate) known_rows: usize,
-    /// Those that say that it is not known.
+    /// Rows with an unknown state.
     pub(crate) unknown_rows: usize,
     /// Rows of these tables.
     pub(crate) syscalls: usize,
@@ -153,7 +153,7 @@ pub(crate) struct Told {
     /// Wakeups with a latency.
     pub(crate) latencies: usize,
     pub(crate) locks: usize,
-    /// Requests of which nothing is missing.
+    /// Requests without missing events.
     pub(crate) exact_locks: usize,
     pub(crate) futexes: usize,
     pub(crate) counters: usize,

@@ -1,4 +1,4 @@
-//! Switches that the kernel did not trace, although it lost nothing: some guests' kernels do that.
+//! Switches that the kernel did not trace, although it lost nothing, as the kernels of some guests do.
 //!
 //! ```text
 //!   CPU 0   |==X==|=====L=====|       the switch from X to L is not in the trace: by what is there, L waits in
@@ -67,7 +67,7 @@ fn stays(history: &History) -> BTreeMap<usize, usize> {
     stays
 }
 
-/// Where an LWP is, by what is traced.
+/// Where an LWP is according to the traced events.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Traced {
     On(u32),
@@ -115,7 +115,7 @@ fn shown_by(history: &History, place: usize, traced: &BTreeMap<u32, Traced>) -> 
     (is_first && history.events[shown_by].is_user()).then_some(shown_by)
 }
 
-/// What an event says of where LWPs are.
+/// Applies what an event shows of the CPUs of LWPs.
 fn follow(traced: &mut BTreeMap<u32, Traced>, event: &Event, is_untraced: bool) {
     match event.what {
         What::Switch { left, next } => {

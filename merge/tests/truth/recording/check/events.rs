@@ -1,4 +1,4 @@
-//! The table `events`: who was on what, at every event.
+//! The table `events`: the CPU, LWP and user thread of every event.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The tables `syscalls` and `interrupts`: each row is one of the history, and none is missing but for gaps.
+//! The tables `syscalls` and `interrupts`: each row is one of the history, and none is missing except at gaps.
 
 use std::{collections::BTreeMap, path::Path};
 

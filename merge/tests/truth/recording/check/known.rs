@@ -1,4 +1,4 @@
-//! What must be known at a tick, by what there is of the recording.
+//! What must be known at a tick, given the events that were kept.
 
 use super::{
     Oracle,
@@ -107,7 +107,7 @@ impl Oracle<'_> {
         !self.recording.cpu_gaps.iter().any(|gap| hides(gap) && concerns(gap))
     }
 
-    /// Whether it must be known whom an LWP carries at a tick.
+    /// Whether the thread mounted on an LWP must be known at a tick.
     pub(super) fn knows_mounted(&self, lwp: u32, tick: u64) -> bool {
         if self.recording.packets.is_empty()
             || self.recording.lwp_gaps.iter().any(|g| g.of == lwp && g.is_open(tick))

@@ -1,4 +1,4 @@
-//! The table `locks`: each row is a request of the history, or a part of one, and none is missing but for gaps.
+//! The table `locks`: each row is a request of the history, or a part of one, and none is missing except at gaps.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -58,7 +58,7 @@ fn read(out: &Path) -> Result<(Rows, Rows), String> {
     Ok((requests, futexes))
 }
 
-/// What a row may say of a request, in ticks.
+/// The values that the row of a request may have, in ticks.
 struct Truth {
     since: u64,
     /// When the wait ended: it took the lock, or was woken the last time before it gave up. `None` if that has not come.

@@ -81,7 +81,7 @@ impl Oracle<'_> {
         !is_settled && then.any(wakes)
     }
 
-    /// That no row says what was not, where switches are missing that nothing tells of.
+    /// Checks that no row is false where switches are missing without a report of loss.
     pub(super) fn check_lwp_claims(&self, out: &Path, claimed: &mut Claimed) -> Result<(), String> {
         for (lwp, rows) in &Rows::read(out, "lwp_states", "lwp").by_number {
             let log = &self.history.lwps[&(*lwp as u32)];

@@ -1,4 +1,4 @@
-//! Every row of a super-trace against the history.
+//! Compares every row of a super-trace with the history.
 //!
 //! *Settling* events of an LWP are those after which it is certain where it is; of a thread, those after which it is
 //! certain what it does. Nothing may be unknown but between a gap and the next settling event.
@@ -31,7 +31,7 @@ use crate::{equal, supertrace::Table};
 
 type Log<T> = Vec<(u64, T)>;
 
-/// What can be known of a history by its recording.
+/// What can be known of a history from its recording.
 struct Oracle<'h> {
     history: &'h History,
     recording: &'h Recording,
@@ -49,7 +49,7 @@ struct Oracle<'h> {
     end: u64,
 }
 
-/// Numbers of a second process lie this far behind those of the first.
+/// Difference between the numbers of a second process and those of the first.
 fn merged_number((process, number): ThreadId) -> u64 {
     (process as u64) << 40 | number
 }

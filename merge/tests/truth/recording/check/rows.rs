@@ -1,4 +1,4 @@
-//! Rows of states, and what a log says of the same time.
+//! Rows of states, compared with a log of the same time.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,7 @@ pub(super) fn at<T: Copy>(log: &Log<T>, tick: u64) -> Option<T> {
     (place > 0).then(|| log[place - 1].1)
 }
 
-/// A tick strictly inside of a row.
+/// A tick strictly within a row.
 pub(super) fn inside(ticks: &BTreeSet<u64>, row: &Row) -> Option<u64> {
     ticks.range(row.start + 1..row.end.unwrap_or(u64::MAX).max(row.start + 1)).next().copied()
 }

@@ -1,4 +1,4 @@
-//! The table `spans`: each row is one of the history, and none is missing but for gaps.
+//! The table `spans`: each row is one of the history, and none is missing except at gaps.
 
 use std::{collections::BTreeMap, path::Path};
 

@@ -100,7 +100,7 @@ impl Oracle<'_> {
         Ok(())
     }
 
-    /// That no row says what was not, where switches are missing that nothing tells of.
+    /// Checks that no row is false where switches are missing without a report of loss.
     pub(super) fn check_thread_claims(&self, out: &Path, claimed: &mut Claimed) -> Result<(), String> {
         let rows = Rows::read(out, "thread_states", "thread");
         for (number, rows) in &rows.by_number {

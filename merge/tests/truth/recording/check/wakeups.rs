@@ -1,4 +1,4 @@
-//! The table `wakeups`: each row is one of the history, and none is missing but for gaps.
+//! The table `wakeups`: each row is one of the history, and none is missing except at gaps.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -29,7 +29,7 @@ struct Row {
     latency: Option<u64>,
 }
 
-/// A LWP by its number, or a user thread.
+/// An LWP by its number, or a user thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Woken {
     Lwp(u32),
@@ -253,7 +253,7 @@ impl Oracle<'_> {
         Ok(())
     }
 
-    /// When a thread was mounted last before a tick.
+    /// The tick of the last dispatch of a thread before a tick.
     pub(super) fn last_mounted(&self, log: &super::Log<ThreadIs>, tick: u64) -> u64 {
         let on = |(_, is): &&(u64, ThreadIs)| matches!(is, ThreadIs::On(_));
         log.iter().take_while(|(t, _)| *t <= tick).filter(on).last().map_or(0, |(tick, _)| *tick)

@@ -1,4 +1,4 @@
-//! What a CPU does next.
+//! Chooses the next event of a CPU.
 
 use super::{Cpu, Lwp, LwpIs, Waits, What, World};
 use crate::recording::Sides;
@@ -66,7 +66,7 @@ impl World<'_> {
         }
     }
 
-    /// Ends the innermost span of the thread that an LWP carries, or begins another.
+    /// Ends the innermost span of the thread mounted on an LWP, or begins another.
     fn span(&mut self, lwp: u32) -> What {
         let lwp = &self.lwps[&lwp];
         let spans = lwp.thread.and_then(|thread| self.processes[lwp.process].spans.get(&thread));
@@ -152,7 +152,7 @@ impl World<'_> {
         self.runnable.get(place).map_or(What::Quiet, |lwp| What::Migrate { lwp: *lwp, cpu })
     }
 
-    /// A system call; one in three waits for a futex, or wakes who waits for one.
+    /// A system call; one in three waits for a futex, or wakes its waiters.
     fn syscall(&mut self) -> What {
         let number = if self.chance.one_in(3) { FUTEX } else { self.chance.below(3) as i64 };
         // FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE.

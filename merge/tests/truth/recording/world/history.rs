@@ -1,8 +1,8 @@
-//! What happens in a world, and what happened: the truth.
+//! The events of a simulated world, and its history: the truth.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A user thread: the place of its process, and its number there.
+/// A user thread: the index of its process, and its number in it.
 pub(in crate::recording) type ThreadId = (usize, u64);
 
 /// One event, and the truth about it.
@@ -11,12 +11,12 @@ pub(in crate::recording) struct Event {
     pub(in crate::recording) tick: u64,
     pub(in crate::recording) cpu: u32,
     pub(in crate::recording) lwp: u32,
-    /// Which of the LWPs that had this number.
+    /// Distinguishes the LWPs that had this number.
     pub(in crate::recording) life: usize,
     pub(in crate::recording) thread: Option<ThreadId>,
     pub(in crate::recording) context: &'static str,
     pub(in crate::recording) what: What,
-    /// The LWP that it concerns, and whom that one carries.
+    /// The LWP that the event concerns, and the user thread mounted on it.
     pub(in crate::recording) target: Option<(u32, Option<ThreadId>)>,
     /// Of a user event.
     pub(in crate::recording) process: Option<usize>,
@@ -32,9 +32,9 @@ pub(in crate::recording) enum What {
         lwp: u32,
         cpu: u32,
     },
-    /// It is about to be woken.
+    /// The LWP is about to be woken.
     Waking(u32),
-    /// It is moved to another run queue.
+    /// The LWP is moved to another run queue.
     Migrate {
         lwp: u32,
         cpu: u32,
@@ -107,7 +107,7 @@ pub(in crate::recording) enum ThreadIs {
     Blocked(Waits),
     On(u32),
     Exited,
-    /// Its LWP was killed under it.
+    /// Its LWP was killed while it was mounted.
     Gone,
 }
 
@@ -143,13 +143,13 @@ pub(in crate::recording) struct Request {
     /// The kind that it was requested as: of a lock for readers and writers, another may be acquired.
     pub(in crate::recording) requested_kind: u64,
     pub(in crate::recording) since: u64,
-    /// Who held it when the wait began.
+    /// The holders when the wait began.
     pub(in crate::recording) holders: Vec<ThreadId>,
     /// When it blocked, and when it was made ready after that; empty if it was not contended.
     pub(in crate::recording) stretches: Vec<(u64, Option<u64>)>,
     pub(in crate::recording) taken: Option<u64>,
     pub(in crate::recording) released: Option<u64>,
-    /// It did something else before it had the lock.
+    /// The thread did something else before it acquired the lock.
     pub(in crate::recording) is_given_up: bool,
 }
 
@@ -161,13 +161,13 @@ pub(in crate::recording) struct ProcessLife {
     pub(in crate::recording) created: u64,
     pub(in crate::recording) ended: Option<u64>,
     pub(in crate::recording) exit_code: Option<u64>,
-    /// How many of its LWPs live.
+    /// Number of its live LWPs.
     pub(in crate::recording) lwps: usize,
     /// The one that is in `execve`.
     pub(in crate::recording) executed_by: Option<u32>,
 }
 
-/// What really happened.
+/// The history of a world.
 #[derive(Debug, Default)]
 pub(in crate::recording) struct History {
     pub(in crate::recording) events: Vec<Event>,

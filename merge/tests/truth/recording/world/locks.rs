@@ -1,7 +1,7 @@
 //! Locks of user threads: what is requested, held and released.
 //!
-//! Those at [`FIRST_LOCK`] and behind it are recorded: each acquisition and release is an event. Of the others nothing is
-//! recorded but that threads block on them.
+//! Locks at addresses from [`FIRST_LOCK`] on are recorded: each acquisition and release is an event. Of the others,
+//! only the switches of threads that block on them are recorded.
 
 use super::{Request, ThreadId, Waits, What, World};
 
@@ -13,7 +13,7 @@ const MUTEX: u64 = 1;
 const READ: u64 = 2;
 const WRITE: u64 = 3;
 
-/// Whether waiting for this is waiting for a lock.
+/// Whether this wait is a wait for a lock.
 pub(in crate::recording) fn is_lock(waits: Waits) -> bool {
     waits.on != 0 && (MUTEX..=WRITE).contains(&waits.kind)
 }
@@ -21,7 +21,7 @@ pub(in crate::recording) fn is_lock(waits: Waits) -> bool {
 /// A lock whose holds are recorded.
 #[derive(Default)]
 pub(super) struct Lock {
-    /// Who holds it in which mode, and the place of the request.
+    /// The holders, with the mode and the index of the request.
     holds: Vec<(u64, u64, usize)>,
 }
 
@@ -142,7 +142,7 @@ impl World<'_> {
         }
     }
 
-    /// A thread that waits is made ready.
+    /// A waiting thread is unparked.
     pub(super) fn wakes_request(&mut self, (process, thread): ThreadId) {
         let Some(place) = self.processes[process].requests.get(&thread).copied() else { return };
         let request = &mut self.history.requests[place];

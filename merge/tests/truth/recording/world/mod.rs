@@ -1,4 +1,4 @@
-//! A machine with several processes, simulated, and the history of who was where.
+//! A simulated machine with several processes, and the history of its LWPs and user threads.
 //!
 //! LWPs are born, die (some are killed in the middle of a user thread), and their numbers are used again, by other
 //! processes too; so are those of user threads. Interrupts nest: nmi in irq in softirq.
@@ -19,7 +19,7 @@ pub(super) use self::{choose::FUTEX, locks::FIRST_LOCK, processes::EXIT_GROUP};
 use super::Sides;
 use crate::chance::Chance;
 
-/// How large.
+/// The size of a world.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     pub(crate) cpus: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Size {
     pub(crate) events: usize,
 }
 
-/// The process with this place.
+/// The process with this index.
 pub(super) fn pid(process: usize) -> u32 {
     100 + process as u32
 }
@@ -41,7 +41,7 @@ struct Lwp {
     life: usize,
     is: LwpIs,
     last_cpu: u32,
-    /// Somebody is about to wake it.
+    /// It is about to be woken.
     waking: bool,
     /// Of one that carries no user threads and whose process the kernel reports: its place in the history.
     kernel_process: Option<usize>,
@@ -187,7 +187,7 @@ impl World<'_> {
         }
     }
 
-    /// Writes down what is about to happen, by whom.
+    /// Adds the next event to the history, with the LWP that causes it.
     fn emit(&mut self, number: u32, what: What) {
         self.busy_now.insert(number);
         let cpu = &self.cpus[number as usize];

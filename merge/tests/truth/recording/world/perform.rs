@@ -1,4 +1,4 @@
-//! What becomes of a world by an event.
+//! Applies an event to the state of a world.
 
 use super::{Call, Interval, Lwp, LwpIs, ThreadId, ThreadIs, Waits, What, World};
 
@@ -122,7 +122,7 @@ impl World<'_> {
         }
     }
 
-    /// Puts an LWP into a state, and into the list of those in it.
+    /// Puts an LWP into a state, and into the list of the LWPs in that state.
     pub(super) fn set(&mut self, number: u32, is: LwpIs) {
         self.history.lwps.entry(number).or_default().push((self.tick, is));
         self.runnable.retain(|lwp| *lwp != number);

@@ -23,7 +23,7 @@ impl World<'_> {
         Some((number, in_own_process))
     }
 
-    /// `task_newtask`: it is not there yet.
+    /// `task_newtask`: the LWP does not exist yet.
     pub(super) fn make_plain(&mut self, maker: u32, number: u32, in_own_process: bool) {
         let maker = self.lwps.get(&maker);
         let process = match maker.and_then(|maker| maker.kernel_process).filter(|_| in_own_process) {
@@ -75,7 +75,7 @@ impl World<'_> {
         }
     }
 
-    /// It ends: killed, or by `exit_group`, if nobody of its process has called that before.
+    /// The LWP ends: killed, or by `exit_group`, if no LWP of its process has called that before.
     pub(super) fn exit(&mut self, cpu: u32) -> What {
         let me = &self.lwps[&self.cpus[cpu as usize].lwp];
         let calls =
