@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 
-/// When and where an event was.
+/// The tick and the place of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// When.
+    /// Its tick.
     pub tick: Ticks,
     /// The CPU it was on.
     pub cpu: Option<Cpu>,
@@ -32,25 +32,25 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// From the event to its answer.
+    /// The ticks from the event to its answer.
     pub fn ticks(&self) -> Ticks {
         Ticks(self.to.tick.0 - self.from.tick.0)
     }
 }
 
-/// What a trace says about reactivity.
+/// The pairs of a trace, and the number of events without an answer.
 #[derive(Clone, Debug, Default)]
 pub struct Reactivity {
     /// Every event that has an answer, in the order of time.
     pub pairs: Vec<Pair>,
-    /// Events that have none.
+    /// The number of events without an answer.
     pub unanswered: u64,
     /// The lengths, shortest first.
     sorted: Vec<Ticks>,
 }
 
 impl Reactivity {
-    /// How many pairs there are.
+    /// The number of pairs.
     pub fn count(&self) -> usize {
         self.pairs.len()
     }
@@ -83,7 +83,7 @@ impl Reactivity {
     }
 }
 
-/// The pass: takes events in the order of time.
+/// The state of the pass, which takes events in time order.
 #[derive(Debug, Default)]
 pub(crate) struct Pairing {
     /// Events that wait for an answer, in the order of time.
