@@ -81,7 +81,7 @@ fn is_of(ty: &EventType) -> Expr {
     ident("name").eq(lit(ty.name.as_str())).and(ident("level").eq(lit(ty.level.name()))).and(code)
 }
 
-/// The position of a field. Listings do not name their parameters: the first has the name of the kernel.
+/// The position of a field. Listings do not name their parameters: the first has the kernel's name for it.
 fn position(ty: &EventType, field: &str) -> Option<usize> {
     let is_first = || {
         ty.fields.first().is_some_and(|f| f.name.is_empty()) && names::first_field(&ty.name) == Some(field)
