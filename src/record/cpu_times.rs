@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_used_again_is_another_lwp() {
+    fn a_reused_number_is_another_lwp() {
         let mut times = nothing_read();
         assert!(times.take(7, 8, sum(100, 5)));
         times.readings = 2;

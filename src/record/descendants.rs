@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_were_given_the_folder_are_found_until_they_have_ended() {
+    fn descendants_with_the_folder_in_their_environment_are_found_until_they_exit() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = given(folder.path());
         let mut other = given(&folder.path().join("of-another-recorder"));

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_no_markdown() {
+    fn markdown_in_names_is_escaped() {
         assert_eq!(in_markdown("a|b <img> ![x](y)\u{1b}"), "a\\|b \\<img> \\!\\[x\\](y)\\\\u{1b}");
     }
 }

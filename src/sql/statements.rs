@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn semicolons_in_quotes_and_comments_end_nothing() {
+    fn semicolons_in_quotes_and_comments_do_not_end_a_statement() {
         let text = "SELECT ';', \"a;b\" -- no; end\n; /* ; */ SELECT 2;\n-- the end\n";
         assert_eq!(each(text), ["SELECT ';', \"a;b\" -- no; end", "/* ; */ SELECT 2"]);
         assert_eq!(each(" ;; "), [""; 0]);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_in_a_pattern_stand_for_any_text() {
+    fn a_star_in_a_pattern_matches_any_text() {
         let names = ["work/1", "work/22", "worker", "rework/1", ""];
         let fitting =
             |pattern: &str| names.into_iter().filter(|name| fits(pattern, name)).collect::<Vec<_>>();

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_quoted_when_it_could_be_taken_for_something_else() {
+    fn a_text_that_could_be_parsed_as_something_else_is_quoted() {
         let text = |text: &str| {
             let mut out = String::new();
             push_text(&mut out, text);

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn each_event_goes_with_the_first_answer_after_it() {
+    fn each_event_is_paired_with_the_first_answer_after_it() {
         let reactivity = pair("t f f t t f t f");
         assert_eq!(ticks(&reactivity), [(2, 6), (4, 6), (10, 12)]);
         assert_eq!(reactivity.unanswered, 1);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_the_same_tick_is_not_after() {
+    fn an_answer_at_the_same_tick_is_not_paired() {
         let mut pairing = Pairing::default();
         let at = |tick| Moment { tick: Ticks(tick), cpu: None, lwp: None, thread: None };
         pairing.event(at(5), true, false);

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_selector_is_refused_with_the_reason() {
+    fn an_invalid_selector_is_rejected_with_the_reason() {
         for (text, found) in [
             ("", "no name"),
             ("(24)", "no name"),
