@@ -15,7 +15,7 @@ use sigmund_model::Pid;
 use super::{folder::SocketFolder, namespace::Namespace, user};
 use crate::{cli::RecordArgs, output};
 
-/// After so many polls, the processes are looked at: which of them have ended.
+/// The number of polls between two checks for processes that have ended.
 const LOOK_EVERY: u32 = 8;
 
 /// The arenas that the recorded processes have been given, and the drains of those that record.
@@ -31,7 +31,7 @@ pub(super) struct Arenas {
     /// Processes whose events had no file, and why the first had none.
     without_file: u64,
     why_without_file: Option<String>,
-    /// Polls until the processes are looked at again.
+    /// Polls until the next check for ended processes.
     look_in: u32,
     /// Why a user trace could not be written, the first.
     why_unwritten: Option<String>,
@@ -57,7 +57,7 @@ impl Drained {
     }
 }
 
-/// What the processes have recorded, and which of them could not be recorded.
+/// The summary of a recording: what the processes recorded, and those that could not be recorded.
 #[derive(Debug, Default)]
 pub(super) struct UserSides {
     pub(super) sides: Vec<UserSide>,
@@ -93,7 +93,7 @@ impl Arenas {
         })
     }
 
-    /// The folder of the socket, which is all that the program needs.
+    /// The folder of the socket, the only thing that the program needs.
     pub(super) fn folder(&self) -> Arc<SocketFolder> {
         Arc::clone(&self.folder)
     }
@@ -108,7 +108,7 @@ impl Arenas {
         (self.waiting.len() + self.drains.len()) as u64
     }
 
-    /// Takes what is finished; gives the number of packets.
+    /// Drains finished packets. Returns their number.
     pub(super) fn poll(&mut self) -> usize {
         if !self.limit_is_raised {
             // Only now: the program has been started, and must not inherit it.

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn only_folders_of_dead_recorders_of_the_same_user_are_removed() {
+    fn only_leftover_folders_of_dead_recorders_are_removed() {
         let base = tempfile::tempdir().unwrap();
         let place = |name: &str| base.path().join(name);
         let make = |name: &str, mode| {

@@ -97,7 +97,7 @@ const fn at_tick(
     Invariant { name, sentence, first_is: "at tick", in_file_order: false, optional_tables, query }
 }
 
-/// Those of interrupts, system calls, spans, locks, wakeups, counters and processes.
+/// The invariants of interrupts, system calls, spans, locks, wakeups, counters and processes.
 pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
     at_tick(
         "interrupts-nest",
