@@ -128,7 +128,7 @@ pub struct Item {
     pub detail: String,
 }
 
-/// How much is listed one by one. What is counted is counted of all.
+/// Limits of the lists in a report. Counts always cover everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     /// Events whose CPU differs between the probe and sched_switch; `None` for all. Each costs some queries.

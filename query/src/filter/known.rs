@@ -10,7 +10,8 @@ impl Filter {
     /// Checks that the trace has every thread, LWP, CPU and event that the filter names.
     ///
     /// # Errors
-    /// [`Argument`](crate::ErrorKind::Argument) when it has not, with the nearest names; when the trace cannot be read.
+    /// [`Argument`](crate::ErrorKind::Argument) with the nearest names, when one is missing; when the trace cannot be
+    /// read.
     pub async fn check_known(&self, trace: &SuperTrace) -> Result<(), Error> {
         for thread in &self.threads {
             check_thread(trace, thread).await?;

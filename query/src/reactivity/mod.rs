@@ -1,5 +1,5 @@
-//! How long from an event to its treatment: from the kernel's detection (an interrupt) to what the program does
-//! about it (a user event of one thread). It measures the time, not the cause of a delay.
+//! Reactivity: the time from the kernel's detection of an event (an interrupt) to its treatment by the program
+//! (a user event of one thread). It measures the time, not the cause of a delay.
 
 pub(crate) mod known;
 mod pairing;
