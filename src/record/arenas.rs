@@ -103,7 +103,7 @@ impl Arenas {
         self.finished_bytes + self.drains.iter().map(|drained| drained.drain.summary().bytes).sum::<u64>()
     }
 
-    /// Processes that have an arena, and had not ended when they were looked at.
+    /// The number of processes that have an arena and had not ended at the last check.
     pub(super) fn recording(&self) -> u64 {
         (self.waiting.len() + self.drains.len()) as u64
     }
@@ -158,7 +158,7 @@ impl Arenas {
         UserSides { sides: std::mem::take(&mut self.finished), unrecorded, never_began: self.never_began }
     }
 
-    /// Begins to drain the arenas of processes that have begun to record.
+    /// Starts to drain the arenas of processes that record.
     fn find(&mut self) {
         self.waiting.extend(self.server.take());
         for arena in std::mem::take(&mut self.waiting) {

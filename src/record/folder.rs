@@ -30,7 +30,7 @@ const TRIES: usize = 10;
 /// A folder of sockets, removed at the end.
 pub(super) struct SocketFolder {
     path: PathBuf,
-    /// Holds the lock.
+    /// The locked folder.
     handle: File,
 }
 
