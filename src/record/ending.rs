@@ -77,7 +77,7 @@ impl Ending {
     /// Waits until all is done, or a signal ends the wait.
     ///
     /// # Errors
-    /// When a signal ended the wait.
+    /// When the work was abandoned because of a signal.
     pub(super) fn wait(&mut self, signals: &Signals, mut patience: Patience) -> Result<Ended> {
         let (started, mut is_told) = (Instant::now(), false);
         let mut ended = Ended::default();
