@@ -25,7 +25,7 @@ pub(crate) fn reasons(error: &Error) -> String {
     text
 }
 
-/// Whether an error is that the reader of our output has gone.
+/// Whether an error is a broken pipe: the reader of the output has exited.
 pub(crate) fn is_broken_pipe(error: &Error) -> bool {
     let is_answer =
         |e: &sigmund_query::Error| e.kind() == sigmund_query::ErrorKind::Output(ErrorKind::BrokenPipe);
@@ -44,7 +44,7 @@ pub(crate) enum Cell {
     Count(i64),
     Fraction(f64),
     Text(String),
-    /// A length with its unit, for people.
+    /// A duration with its unit, for people.
     Length(String),
     Nothing,
 }
@@ -83,7 +83,7 @@ impl Cell {
         }
     }
 
-    /// With three digits after the point.
+    /// With three decimal places.
     pub(crate) fn for_people(&self) -> String {
         if let Cell::Fraction(x) = self { format!("{x:.3}") } else { self.plain() }
     }
@@ -106,7 +106,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A row for each of `all`.
+    /// One row for each element of `all`.
     pub(crate) fn new<T>(
         heading: &'static str,
         columns: &[&'static str],
@@ -116,7 +116,7 @@ impl Table {
         Table { heading, columns: columns.to_vec(), rows: all.into_iter().map(row).collect() }
     }
 
-    /// Each row as an object.
+    /// Each row as a JSON object.
     pub(crate) fn objects(&self) -> Vec<Value> {
         let object = |row: &Vec<Cell>| {
             let cells = self.columns.iter().zip(row).map(|(name, cell)| ((*name).to_string(), cell.json()));
@@ -130,7 +130,7 @@ impl Table {
     }
 }
 
-/// Prints one object, for programs.
+/// Prints one JSON object.
 pub(crate) fn print_json(object: &Value) -> Result<()> {
     let out = &mut terminal::data();
     serde_json::to_writer_pretty(&mut *out, object)?;
@@ -197,7 +197,7 @@ fn separated(out: &mut impl Write, columns: &[&str], rows: &[Vec<Cell>], separat
 }
 
 impl Unit {
-    /// Its symbol, after a number and in the name of a column.
+    /// The symbol of the unit, after a number and in the name of a column.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Unit::Ns => "ns",
@@ -207,7 +207,7 @@ impl Unit {
         }
     }
 
-    /// A length in this unit.
+    /// A duration in this unit.
     ///
     /// # Errors
     /// If the tick rate is unknown.

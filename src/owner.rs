@@ -1,8 +1,8 @@
-//! The owner of outputs: the caller, or under sudo the user that called it.
+//! The owner of output files: the caller, or under sudo the user who called sudo.
 
 use sigmund_files::Owner;
 
-/// The user who called sudo, if this process runs by it.
+/// The user who called sudo, if this process runs under it.
 pub(crate) fn owner() -> Option<Owner> {
     if !rustix::process::geteuid().is_root() {
         return None;

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_schema_is_told_with_the_nearest_and_all() {
+    fn the_error_for_an_unknown_schema_lists_the_nearest_and_all_schemata() {
         let message = argument("lokcs").unwrap_err();
         assert!(message.contains("nearest: locks") && message.contains("memory"), "{message}");
         assert!(!argument("\x1b[31m").unwrap_err().contains('\x1b'));

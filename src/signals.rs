@@ -6,7 +6,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use anyhow::Result;
 use signal_hook::{SigId, consts::TERM_SIGNALS, flag};
 
-/// Exit status, as of any error.
+/// The exit status, the same as for any error.
 const FAILED: i32 = 2;
 
 /// A flag that such a signal sets, and what unregisters it.

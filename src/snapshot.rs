@@ -9,11 +9,11 @@ use sigmund_files::Folder;
 
 use crate::{Found, cli::SnapshotArgs, output, owner::owner, signals, terminal};
 
-/// How long a process may take to write it.
+/// The time limit for a process to write the snapshot.
 const WITHIN: Duration = Duration::from_secs(300);
 
 pub(crate) fn run(args: &SnapshotArgs) -> Result<Found> {
-    // Before the file: if there is no such process, none is made.
+    // Before the file is created: without the process there is no file.
     let process = Process::find(args.pid)?;
     // Nor does one stay that is not complete: a signal ends the wait, and not this process.
     let (stop, _) = signals::stop_at_signals()?;
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<Found> {
     let reply = match process.snapshot_within(&file, WITHIN, &|| stop.load(Ordering::Relaxed)) {
         Ok(reply) => reply,
         Err(error) => {
-            // It is ours, and was made just now.
+            // This process has just created it.
             let _ = folder.remove_file(&name);
             return Err(error.into());
         }

@@ -39,7 +39,7 @@ pub struct ActiveTime {
 /// there has 0; one that does not exist is left out.
 ///
 /// # Errors
-/// When the filter selects events or a level, which active time has not; when the trace cannot be read.
+/// When the filter selects events or a level, which do not apply to active time; when the trace cannot be read.
 pub async fn active_time(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ActiveTime>, Error> {
     if !filter.events.is_empty() || filter.level.is_some() {
         return Err(Error::argument(

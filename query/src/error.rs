@@ -1,17 +1,17 @@
-//! What can go wrong: a word that cannot be understood, the super-trace, or the place the answer goes to.
+//! Errors: of an argument, of the super-trace, or of the output.
 
 use std::{fmt, io};
 
 use datafusion::error::DataFusionError;
 use sigmund_sql::SuperTrace;
 
-/// What kind of thing went wrong, for callers that act on it.
+/// The kind of an error, for callers to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A filter, selector or format cannot be understood, or does not go with this measure.
+    /// A filter, selector or format cannot be parsed, or does not apply to this measure.
     Argument,
-    /// A time was given in seconds, and nobody knows the rate of the trace's clock.
+    /// A time was given in seconds, and the rate of the trace's clock is unknown.
     UnknownClockRate,
     /// The super-trace could not be read.
     Trace(sigmund_sql::ErrorKind),
@@ -28,7 +28,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// What kind of thing went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -45,7 +45,7 @@ impl Error {
         Error { kind: ErrorKind::UnknownClockRate, message, source: None }
     }
 
-    /// The same error, of one of several traces.
+    /// Adds the path of the trace, where there are several.
     pub(crate) fn in_trace(mut self, path: &str) -> Error {
         if !self.message.starts_with(path) {
             self.message = format!("{path}: {}", self.message);
@@ -53,7 +53,7 @@ impl Error {
         self
     }
 
-    /// For `map_err` on what DataFusion does with one table.
+    /// For `map_err` on results of DataFusion for one table.
     pub(crate) fn on<'t>(trace: &'t SuperTrace, table: &'t str) -> impl Fn(DataFusionError) -> Error + 't {
         move |e| trace.error(table, e).into()
     }

@@ -181,7 +181,7 @@ async fn an_empty_trace_lists_nothing() {
 }
 
 #[tokio::test]
-async fn a_listing_for_people_cannot_steer_a_terminal() {
+async fn terminal_control_characters_are_escaped_in_the_human_format() {
     let mut little = Little::new();
     let hostile = "\x1b[2J\u{9b}\u{7f}\u{202e}\nforged\té";
     let ty = json!({"level": "USER", "code": 1, "name": hostile, "field_names": [hostile], "field_types": ["text"]});

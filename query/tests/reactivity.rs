@@ -54,7 +54,7 @@ async fn a_selector_finds_tracepoints_by_both_names_and_by_their_fields() {
 }
 
 #[tokio::test]
-async fn the_window_holds_for_both_ends() {
+async fn both_events_of_a_pair_lie_in_the_window() {
     let little = interrupts();
     let trace = SuperTrace::open(little.write()).await.unwrap();
     let (from, to) = ("IRQ".parse().unwrap(), "received_msg".parse().unwrap());

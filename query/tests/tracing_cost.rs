@@ -65,7 +65,7 @@ fn with_prices() -> Little {
 }
 
 #[tokio::test]
-async fn every_event_costs_what_its_process_pays_for_a_record_and_its_words() {
+async fn an_event_costs_the_price_of_a_record_and_its_words_in_its_process() {
     let cost = cost(&with_prices(), 10).await.unwrap();
     // Thread 1: three records; 3 words, 1 + 1 + 1, and 1 + 1 + 2. Thread 7: one, with 3.
     let (daemon, seven) = (3.0 * 20.0 + 10.0 * 2.0, 100.0 + 3.0 * 10.0);
@@ -92,18 +92,18 @@ async fn every_event_costs_what_its_process_pays_for_a_record_and_its_words() {
 }
 
 #[tokio::test]
-async fn the_sums_are_over_all_however_few_are_named() {
+async fn sums_cover_all_recorders_although_only_the_top_are_listed() {
     let cost = cost(&with_prices(), 1).await.unwrap();
     assert_eq!((cost.top.len(), cost.events, cost.ticks), (1, 6, 290.0));
 }
 
 #[tokio::test]
-async fn a_trace_that_does_not_say_what_recording_costs_has_no_estimate() {
+async fn a_trace_without_the_price_of_recording_has_no_estimate() {
     assert_eq!(cost(&two_processes(), 10).await, None);
 }
 
 #[tokio::test]
-async fn a_program_that_recorded_nothing_paid_nothing() {
+async fn a_program_without_events_has_no_recording_cost() {
     let mut little = with_prices();
     little.clear("events");
     let cost = cost(&little, 10).await.unwrap();

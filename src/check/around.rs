@@ -1,4 +1,4 @@
-//! What happened around a disagreement, for people: the states of the LWP, and the events near it.
+//! Prints the context of a disagreement: the states of the LWP, and the events near it.
 //!
 //! ```text
 //! node_begin of LWP 4711 (thread 12), at 12.345 ms: CPU 0 by sched_switch, CPU 1 by the probe

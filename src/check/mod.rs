@@ -19,7 +19,7 @@ use crate::{
     terminal::line,
 };
 
-/// LWPs that a person is shown, unless all are wanted.
+/// The number of LWPs shown in human format, unless all are requested.
 const LWPS_SHOWN: usize = 20;
 
 pub(crate) async fn run(args: CheckArgs) -> Result<Found> {
@@ -84,7 +84,7 @@ fn print_all(trace: &SuperTrace, report: &Report, all: bool) -> Result<()> {
     Ok(line(format_args!("{}: {}", trace.path().display(), conclusion(report)))?)
 }
 
-/// The beginning and the end of what [`run`] prints.
+/// The first and the last part of the output of [`run`].
 pub(crate) fn print_excerpt(trace: &SuperTrace, report: &Report) -> Result<()> {
     report.items.first().map_or(Ok(()), print_item)?;
     line("…")?;

@@ -1,4 +1,4 @@
-//! `sigmund check FILE.paje`: whether a Pajé file, written by any program, keeps the rules of the format.
+//! `sigmund check FILE.paje`: whether a Pajé file, written by any program, follows the rules of the format.
 
 use std::{
     io::{BufRead, BufReader},
@@ -17,7 +17,7 @@ use crate::{
     terminal::line,
 };
 
-/// Bytes by which a Pajé file is recognised.
+/// The number of bytes read to recognise a Pajé file.
 const HEAD: usize = 64 << 10;
 
 /// Checks a Pajé file; `None` if `path` is not one: a folder, or a file of another format.

@@ -1,4 +1,4 @@
-//! Which traces a path holds: a file of any format that `merge` takes, or a run.
+//! Finds the traces at a path: a file of any format that `merge` takes, or a run.
 
 use std::{
     ffi::OsString,
@@ -16,7 +16,7 @@ use sigmund_model::ClockDomain;
 
 use super::trace_summary::{StreamSummary, TraceSummary};
 
-/// What is at a path.
+/// The traces at a path.
 pub(super) struct Inputs {
     pub(super) path: PathBuf,
     /// If it is a run that was ended properly: how, when and where it was recorded.
@@ -26,10 +26,10 @@ pub(super) struct Inputs {
     pub(super) traces: Vec<(TraceSummary, Vec<TraceStream>)>,
 }
 
-/// Opens what is at `path`; `None` for a folder of which nothing is known.
+/// Opens the traces at `path`; `None` for a folder that is not recognised.
 ///
 /// # Errors
-/// When it cannot be read, or is of no known format.
+/// When it cannot be read, or its format is unknown.
 pub(super) fn open(path: &Path) -> Result<Option<Inputs>> {
     let shown = || path.display().to_string();
     if !path.is_dir() {
@@ -59,7 +59,7 @@ fn files_of(manifest: &Manifest) -> Vec<OsString> {
     manifest.kernel_side.file.iter().chain(user).map(OsString::from).collect()
 }
 
-/// Those of a run that goes on, or whose recorder was killed.
+/// The traces of a run that is not finished, or whose recorder was killed.
 fn files_in(folder: &Folder) -> io::Result<Vec<OsString>> {
     let is_one = |name: &OsString| {
         let extension = Path::new(name).extension();
@@ -68,7 +68,7 @@ fn files_in(folder: &Folder) -> io::Result<Vec<OsString>> {
     Ok(folder.names()?.into_iter().filter(is_one).collect())
 }
 
-/// A trace that is a folder, as those of LTTng are.
+/// A trace that is a folder, as LTTng writes it.
 fn open_folder(path: &Path) -> Result<Option<Inputs>> {
     match fkt_ingest::open(path) {
         Ok(opened) => {

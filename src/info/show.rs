@@ -1,4 +1,4 @@
-//! What traces hold, as tables for people and as one object for programs.
+//! Prints summaries of traces: tables for people, or one JSON object.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::{
     terminal::line,
 };
 
-/// Reads what is to be counted, and shows it.
+/// Counts the events where requested, and prints the summaries.
 pub(super) fn run(inputs: Inputs, args: &InfoArgs) -> Result<Found> {
     let Inputs { path, manifest, is_run, traces } = inputs;
     let progress = Progress::new();
@@ -113,7 +113,7 @@ fn print(held: &TraceSummary, snapshots: &[(ClockDomain, Snapshot)], args: &Info
     Ok(line("")?)
 }
 
-/// The facts, one a line.
+/// The facts, one per line.
 fn summary(held: &TraceSummary, others: &[(ClockDomain, Snapshot)]) -> Vec<(String, String)> {
     let mut lines = vec![("format".to_string(), held.format.clone())];
     lines.extend(held.facts.iter().cloned());

@@ -1,4 +1,4 @@
-//! What a super-trace is, and what it holds.
+//! The summary of a super-trace.
 
 use std::{fmt::Display, io};
 
@@ -16,7 +16,7 @@ use crate::{
     terminal::{block, line},
 };
 
-/// Threads and LWPs shown, those with the highest cost of recording.
+/// The number of threads and LWPs shown, by highest cost of recording.
 const RECORDERS_SHOWN: usize = 10;
 
 pub(super) async fn run(args: &InfoArgs) -> Result<Found> {

@@ -21,7 +21,7 @@ pub(super) struct TraceSummary {
     pub(super) snapshots: Vec<(ClockDomain, Snapshot)>,
     pub(super) streams: Vec<StreamSummary>,
     pub(super) types: Vec<EventType>,
-    /// How many of each type; all 0 if they were not counted.
+    /// The number of events of each type; all 0 if they were not counted.
     pub(super) events_of_type: Vec<u64>,
     /// Names and events of LWPs.
     pub(super) lwps: BTreeMap<Lwp, LwpSummary>,
@@ -46,7 +46,7 @@ pub(super) struct StreamSummary {
 }
 
 impl StreamSummary {
-    /// A stream of which only the head is known.
+    /// A stream of which only the header is read.
     pub(super) fn of(stream: &TraceStream) -> StreamSummary {
         StreamSummary {
             buffer: stream.buffer.clone(),
@@ -61,7 +61,7 @@ impl StreamSummary {
     }
 }
 
-/// What is known of one LWP.
+/// The summary of one LWP.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LwpSummary {
     pub(super) name: Option<String>,
@@ -107,7 +107,7 @@ impl TraceSummary {
         kind.events = kind.events.into_iter().chain(loss.count).reduce(u64::saturating_add);
     }
 
-    /// Reads every stream to its end. `progress` is called now and then with the events so far.
+    /// Reads every stream to its end. `progress` is called periodically with the events so far.
     pub(super) fn count(&mut self, streams: Vec<TraceStream>, mut progress: impl FnMut(u64)) {
         let mut event = Event::default();
         let mut total = 0;
@@ -164,7 +164,7 @@ impl TraceSummary {
         }
     }
 
-    /// The side that it records.
+    /// The side that the stream records.
     pub(super) fn level(&self) -> Level {
         self.types.first().map_or(Level::User, |event| event.level)
     }

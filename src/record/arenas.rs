@@ -15,7 +15,7 @@ use sigmund_model::Pid;
 use super::{folder::SocketFolder, namespace::Namespace, user};
 use crate::{cli::RecordArgs, output};
 
-/// After so many polls, the processes are looked at: which of them have ended.
+/// The number of polls between two checks for processes that have ended.
 const LOOK_EVERY: u32 = 8;
 
 /// The arenas that the recorded processes have been given, and the drains of those that record.
@@ -31,7 +31,7 @@ pub(super) struct Arenas {
     /// Processes whose events had no file, and why the first had none.
     without_file: u64,
     why_without_file: Option<String>,
-    /// Polls until the processes are looked at again.
+    /// Polls until the next check for ended processes.
     look_in: u32,
     /// Why a user trace could not be written, the first.
     why_unwritten: Option<String>,
@@ -57,7 +57,7 @@ impl Drained {
     }
 }
 
-/// What the processes have recorded, and which of them could not be recorded.
+/// The summary of a recording: what the processes recorded, and those that could not be recorded.
 #[derive(Debug, Default)]
 pub(super) struct UserSides {
     pub(super) sides: Vec<UserSide>,
@@ -93,7 +93,7 @@ impl Arenas {
         })
     }
 
-    /// The folder of the socket, which is all that the program needs.
+    /// The folder of the socket, the only thing that the program needs.
     pub(super) fn folder(&self) -> Arc<SocketFolder> {
         Arc::clone(&self.folder)
     }
@@ -103,12 +103,12 @@ impl Arenas {
         self.finished_bytes + self.drains.iter().map(|drained| drained.drain.summary().bytes).sum::<u64>()
     }
 
-    /// Processes that have an arena, and had not ended when they were looked at.
+    /// The number of processes that have an arena and had not ended at the last check.
     pub(super) fn recording(&self) -> u64 {
         (self.waiting.len() + self.drains.len()) as u64
     }
 
-    /// Takes what is finished; gives the number of packets.
+    /// Drains finished packets. Returns their number.
     pub(super) fn poll(&mut self) -> usize {
         if !self.limit_is_raised {
             // Only now: the program has been started, and must not inherit it.
@@ -158,7 +158,7 @@ impl Arenas {
         UserSides { sides: std::mem::take(&mut self.finished), unrecorded, never_began: self.never_began }
     }
 
-    /// Begins to drain the arenas of processes that have begun to record.
+    /// Starts to drain the arenas of processes that record.
     fn find(&mut self) {
         self.waiting.extend(self.server.take());
         for arena in std::mem::take(&mut self.waiting) {

@@ -18,7 +18,7 @@ use crate::output;
 const FIRST_AFTER: Duration = Duration::from_millis(1);
 const AT_MOST_AFTER: Duration = Duration::from_secs(1);
 
-/// The clocks of a recording that runs.
+/// The clock snapshots of a running recording.
 pub(super) struct Clocks {
     log: Sender<Vec<ManifestSnapshot>>,
     last: Instant,
@@ -26,7 +26,7 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// Writes the manifest of a recording that begins, and reads the clocks.
+    /// Writes the manifest at the start of a recording, and takes the first clock snapshot.
     pub(super) fn begin(manifest: &mut Manifest, run: &Folder) -> Result<Clocks> {
         let log = SnapshotLog::create(run)?;
         manifest.unfinished = true;
@@ -36,7 +36,7 @@ impl Clocks {
         Ok(clocks)
     }
 
-    /// Reads them when it is time to.
+    /// Takes a snapshot if one is due.
     pub(super) fn read_when_due(&mut self, manifest: &mut Manifest) {
         if self.last.elapsed() >= self.next_after {
             self.read(manifest);

@@ -19,10 +19,10 @@ use sigmund_model::Pid;
 use super::{namespace, work::Work};
 use crate::output;
 
-/// How long a process may take from the request to the end of its answer.
+/// The time limit from the request to the end of the answer.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// A process is being asked.
+/// A pending request to a process.
 pub(super) struct Conversation {
     work: Work<Result<UserSide>>,
     run: Arc<Folder>,
@@ -48,7 +48,7 @@ impl Conversation {
         Ok(Conversation { work, run: Arc::clone(run), file, pid, deadline, is_given_up })
     }
 
-    /// What the process has recorded, if it has answered by now; `Some(None)` if it will not.
+    /// The answer of the process, if it has arrived; `Some(None)` if there will be none.
     pub(super) fn within(&self, time: Duration) -> Option<Option<UserSide>> {
         match self.work.within(time) {
             Ok(Some(Ok(side))) => Some(Some(side)),
@@ -66,7 +66,7 @@ impl Conversation {
         }
     }
 
-    /// Nobody waits for it any more.
+    /// Stops waiting for the answer.
     pub(super) fn give_up(self) {
         self.drop_answer("the recorder no longer waits for its answer");
     }

@@ -12,11 +12,11 @@ use fut::clock;
 use sigmund_merge::{CpuTimeReading, LwpCpuTime, Manifest};
 use sigmund_model::Pid;
 
-/// LWPs that are kept at most: each is some 300 bytes in the manifest.
+/// The maximum number of LWPs kept: each takes some 300 bytes in the manifest.
 const MAX_LWPS: usize = 16384;
-/// Processes that are read at most.
+/// The maximum number of processes read.
 const MAX_PROCESSES: usize = 16384;
-/// Time between two readings, at least.
+/// The minimum time between two readings.
 const READ_EVERY: Duration = Duration::from_millis(100);
 /// A reading takes at most one part in so many of the time until the next: 1 % of one CPU.
 const SHARE: u32 = 100;
@@ -31,14 +31,14 @@ pub(super) struct CpuTimes {
     ended: Vec<LwpCpuTime>,
     omitted: u64,
     readings: u64,
-    /// When to read again.
+    /// The time of the next reading.
     next: Instant,
 }
 
 struct Known {
     times: LwpCpuTime,
     last: Sum,
-    /// The number of the reading that saw it last.
+    /// The number of the last reading that found the LWP.
     seen: u64,
 }
 
@@ -60,7 +60,7 @@ impl CpuTimes {
         times
     }
 
-    /// Reads again, if it is time to.
+    /// Reads again if a reading is due.
     pub(super) fn read_now_and_then(&mut self) {
         if Instant::now() >= self.next {
             self.read();
@@ -87,7 +87,7 @@ impl CpuTimes {
         self.next = Instant::now() + READ_EVERY.max(begun.elapsed() * SHARE);
     }
 
-    /// Puts what was read into the manifest.
+    /// Writes the readings to the manifest.
     pub(super) fn store(self, manifest: &mut Manifest) {
         let mut times = self.ended;
         times.extend(self.lwps.into_values().map(|known| known.times));
@@ -96,7 +96,7 @@ impl CpuTimes {
         manifest.lwp_cpu_times_omitted = self.omitted;
     }
 
-    /// Takes what was read of an LWP; `false` if there is no room for it.
+    /// Stores the reading of an LWP; `false` if the limit is reached.
     fn take(&mut self, pid: u32, tid: u32, sum: Sum) -> bool {
         let (readings, first) = (self.readings, self.readings == 1);
         let room = self.lwps.len() + self.ended.len() < MAX_LWPS;
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_used_again_is_another_lwp() {
+    fn a_reused_number_is_another_lwp() {
         let mut times = nothing_read();
         assert!(times.take(7, 8, sum(100, 5)));
         times.readings = 2;

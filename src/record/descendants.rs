@@ -26,14 +26,14 @@ const FOUND_WITHIN: Duration = Duration::from_secs(2);
 /// Between two searches, at least; and a search takes at most one part in so many of the time until the next.
 const SEARCH_EVERY: Duration = Duration::from_millis(10);
 const SHARE: u32 = 20;
-/// Descendants that are named in a message.
+/// The maximum number of descendants named in a message.
 const NAMED: usize = 5;
 
 /// The descendants that live, when the program has ended.
 pub(super) struct Descendants {
     follow: Option<Follow>,
     found: Receiver<Vec<String>>,
-    /// As of the last search.
+    /// The result of the last search.
     living: Option<Vec<String>>,
     since: Instant,
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_were_given_the_folder_are_found_until_they_have_ended() {
+    fn descendants_with_the_folder_in_their_environment_are_found_until_they_exit() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = given(folder.path());
         let mut other = given(&folder.path().join("of-another-recorder"));

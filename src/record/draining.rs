@@ -1,5 +1,5 @@
 //! The drain on a thread of its own: a disk that does not answer holds up the drain, and neither the kernel side nor
-//! the recorder's ear for signals.
+//! the recorder's handling of signals.
 
 use std::{
     sync::{
@@ -20,7 +20,7 @@ use super::{
 /// How long the drain sleeps when there is nothing to take: a ring of 4 MiB takes 4 ms to fill, at the fastest.
 const NAP: Duration = Duration::from_millis(1);
 
-/// A drain that runs.
+/// A running drain.
 pub(super) struct Draining {
     finish: Finish,
     work: Work<UserSides>,
@@ -59,7 +59,7 @@ impl Draining {
         self.finish.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// Processes that have an arena, and live as far as is known.
+    /// The number of processes that have an arena and are not known to have ended.
     pub(super) fn recording(&self) -> u64 {
         // Relaxed: it may lag by some polls anyway.
         self.finish.0.recording.load(Ordering::Relaxed)

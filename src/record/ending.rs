@@ -20,7 +20,7 @@ use crate::output;
 
 /// How long one look at what is being done takes.
 const LOOK: Duration = Duration::from_millis(2);
-/// Time after which a message reports what is waited for.
+/// The time after which a message reports the work that is waited for.
 const IS_LONG: Duration = Duration::from_secs(3);
 /// What may still be completed after a request to end at once: tracing is off by then, and there is no more to do
 /// than to remove what is in tracefs, unless the disk hangs.
@@ -37,14 +37,14 @@ pub(super) enum Patience {
     UntilTheSecondSignal,
 }
 
-/// What is still being done.
+/// The work in progress.
 pub(super) struct Ending {
     kernel: Work<KernelSide>,
     drain: Option<Work<UserSides>>,
     conversation: Option<Conversation>,
 }
 
-/// What has come of it.
+/// The result of the work.
 #[derive(Default)]
 pub(super) struct Ended {
     pub(super) kernel: KernelSide,
@@ -77,7 +77,7 @@ impl Ending {
     /// Waits until all is done, or a signal ends the wait.
     ///
     /// # Errors
-    /// When it was given up.
+    /// When the work was abandoned because of a signal.
     pub(super) fn wait(&mut self, signals: &Signals, mut patience: Patience) -> Result<Ended> {
         let (started, mut is_told) = (Instant::now(), false);
         let mut ended = Ended::default();
@@ -113,7 +113,7 @@ impl Ending {
         }
     }
 
-    /// A signal has come.
+    /// Handles a signal.
     fn less(&mut self, patience: Patience, ended: &mut Ended) -> Patience {
         if let Some(conversation) = self.conversation.take() {
             conversation.give_up();

@@ -30,7 +30,7 @@ const TRIES: usize = 10;
 /// A folder of sockets, removed at the end.
 pub(super) struct SocketFolder {
     path: PathBuf,
-    /// Holds the lock.
+    /// The locked folder.
     handle: File,
 }
 
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_dead_recorder_of_ours_has_left_is_removed() {
+    fn only_leftover_folders_of_dead_recorders_are_removed() {
         let base = tempfile::tempdir().unwrap();
         let place = |name: &str| base.path().join(name);
         let make = |name: &str, mode| {

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_that_never_ends_does_not_hold_up_who_waits_for_it() {
+    fn waiting_for_endless_work_times_out() {
         let work = Work::start("endless", || {
             loop {
                 thread::park();

@@ -1,4 +1,4 @@
-//! One question, asked of a super-trace: rows, or why there are none.
+//! The answer to one question on a super-trace: rows, or the reason why there are none.
 
 use std::time::{Duration, Instant};
 
@@ -18,21 +18,21 @@ use tokio::time::timeout_at;
 use super::Evidence;
 use crate::{measured, output::Cell};
 
-/// What came of a question.
+/// The result of a question.
 pub(super) struct Answered {
     pub(super) question: Question,
     pub(super) outcome: Outcome,
-    /// What a reader must know to read it right, a sentence each.
+    /// Notes on the interpretation of the answer, one sentence each.
     pub(super) notes: Vec<String>,
-    /// How many gaps of the trace it touches.
+    /// The number of gaps of the trace that affect the answer.
     pub(super) gaps: usize,
 }
 
 pub(super) enum Outcome {
     Rows(Rows),
-    /// None, and why.
+    /// No rows, and the reason.
     Nothing(String),
-    /// The question is wrong.
+    /// The question is invalid.
     Failed(String),
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Outcome {
 pub(super) struct Rows {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<Cell>>,
-    /// How many there are.
+    /// The total number of rows.
     pub(super) total: usize,
 }
 
@@ -69,7 +69,7 @@ impl Rows {
     }
 }
 
-/// Columns that say what a row is of.
+/// Columns that identify the subject of a row.
 const OF_GROUPS: [&str; 5] = ["thread", "lwp", "pid", "name", "pattern"];
 
 /// The name of a column without its unit.
@@ -82,18 +82,18 @@ pub(super) struct Column {
     pub(super) unit: Unit,
 }
 
-/// What the numbers of a column are.
+/// The unit of the numbers in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Lengths in ticks.
+    /// Durations in ticks.
     Ticks,
-    /// Lengths in nanoseconds.
+    /// Durations in nanoseconds.
     Nanos,
     Other,
 }
 
 impl Answered {
-    /// Asks it. No more than `top` rows are kept.
+    /// Answers the question. At most `top` rows are kept.
     pub(super) async fn ask(
         trace: &SuperTrace,
         evidence: &Evidence,

@@ -1,4 +1,4 @@
-//! What a trace was made of: which events were recorded, how, and what is missing. It explains empty answers.
+//! The evidence in a trace: which events were recorded, how, and what is missing. It explains empty answers.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use sigmund_model::tables::info_keys::MISSING_TRACEPOINTS;
 use sigmund_query::{Filter, MeasureOptions, with_history};
 use sigmund_sql::SuperTrace;
 
-/// Why answers may be incomplete.
+/// The reasons why answers may be incomplete.
 pub(super) struct Evidence {
-    /// How often each declared event happened.
+    /// The number of occurrences of each declared event.
     events: BTreeMap<String, u64>,
     /// Tracepoints of the schemata of the recording that the kernel did not have.
     pub(super) missing: Vec<String>,
     /// How the kernel side was recorded, if not by tracepoints: what, and why.
     pub(super) kernel_side: Option<String>,
-    /// Places where events are missing that analyses depend on.
+    /// Gaps in events that analyses depend on.
     pub(super) gaps: usize,
-    /// Events lost, where they were counted.
+    /// The number of lost events, where they were counted.
     pub(super) lost: u64,
 }
 
@@ -50,13 +50,13 @@ impl Evidence {
         Ok(Evidence { events, missing, kernel_side: kernel_side(trace), gaps, lost })
     }
 
-    /// Those of the events that were not recorded at all.
+    /// The events among these that were not recorded at all.
     pub(super) fn not_recorded<'n>(&self, needs: &'n [String]) -> Vec<&'n str> {
         let is_unknown = |need: &&str| !self.events.contains_key(bare(need));
         needs.iter().map(String::as_str).filter(is_unknown).collect()
     }
 
-    /// Why an answer that rests on these events has no rows.
+    /// The reason why an answer that depends on these events has no rows.
     pub(super) fn why_nothing(&self, needs: &[String]) -> String {
         if let Some(why) = self.describe_unrecorded(needs) {
             return why;
@@ -86,7 +86,7 @@ impl Evidence {
     }
 }
 
-/// The name of an event in a trace: tracepoints are there without their system.
+/// The name of an event in a trace: tracepoints have no system prefix there.
 fn bare(event: &str) -> &str {
     event.split_once(':').map_or(event, |(_, name)| name)
 }

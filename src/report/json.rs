@@ -1,4 +1,4 @@
-//! The report for programs: one object. Ticks stay ticks, and all columns are there.
+//! The report as one JSON object. Ticks are not converted, and all columns are included.
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! evidence.rs   which events the trace has, and why it lacks others
-//! answers.rs    one question asked: rows, or why there are none
+//! answers.rs    the answer to one question: rows, or why there are none
 //! page.rs       the page for people, plain or in Markdown
 //! json.rs       the same for programs
 //! ```
-//! It asks; it computes nothing itself. What a question means is said by its measure or its query.
+//! It computes nothing itself: a measure or an SQL query answers each question.
 
 mod answers;
 mod evidence;

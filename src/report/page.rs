@@ -15,7 +15,7 @@ use crate::{
     terminal::line,
 };
 
-/// How a page looks.
+/// The format of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,
@@ -30,7 +30,7 @@ pub(super) fn print(report: &Report, style: Style) -> Result<()> {
     Ok(())
 }
 
-/// What was recorded, for how long, and what is missing.
+/// The head of the page: what was recorded, for how long, and what is missing.
 fn head(report: &Report, style: Style) -> Result<()> {
     let Report { trace, evidence, .. } = report;
     let fact = |key| trace.info().get(key).unwrap_or_default();
@@ -183,7 +183,7 @@ pub(super) fn command(report: &Report, question: &Question) -> Option<String> {
 fn text(what: &str, style: Style) -> Result<()> {
     match style {
         Style::Plain => line(what)?,
-        // A paragraph each.
+        // One paragraph each.
         Style::Markdown => {
             line(in_markdown(what.trim_start()))?;
             line("")?;
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_no_markdown() {
+    fn markdown_in_names_is_escaped() {
         assert_eq!(in_markdown("a|b <img> ![x](y)\u{1b}"), "a\\|b \\<img> \\!\\[x\\](y)\\\\u{1b}");
     }
 }

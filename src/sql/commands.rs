@@ -20,7 +20,7 @@ A query ends with a semicolon. Ctrl-C cancels a query. EXPLAIN ANALYZE shows whe
 /// Names of commands, for completion.
 pub(super) const COMMANDS: [&str; 7] = ["\\d", "\\f", "\\o", "\\q", "\\set", "\\timing", "\\?"];
 
-/// Whether the prompt goes on.
+/// Whether the prompt continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Line,

@@ -59,10 +59,10 @@ const KEYWORDS: &[&str] = &[
     "DESCRIBE",
     "SHOW TABLES",
 ];
-/// A column with more different values than this has none proposed.
+/// The values of a column with more distinct values than this are not proposed.
 const MOST_VALUES: usize = 40;
 
-/// What may be typed.
+/// The words that can be completed.
 pub(super) struct Words {
     trace: Arc<SuperTrace>,
     /// Tables, views, columns, functions and keywords; sorted.
@@ -93,14 +93,14 @@ impl Words {
         Words { trace: Arc::clone(trace), names, values: RefCell::default() }
     }
 
-    /// Names that begin like `word`, in any case.
+    /// Names that start with `word`, ignoring case.
     fn names(&self, word: &str) -> Vec<String> {
         let begins =
             |name: &&String| name.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
         self.names.iter().filter(begins).cloned().collect()
     }
 
-    /// Values of a column of words that begin like `begin`, in the tables that the statement names.
+    /// Values of a column of words that start with `begin`, in the tables that the statement names.
     fn values(&self, statement: &str, column: &str, begin: &str) -> Vec<String> {
         let words: Vec<&str> = statement.split(|c: char| !is_of_name(c)).collect();
         let is_word =
@@ -154,7 +154,7 @@ fn is_of_name(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// The column, and the begin of the text that it is compared with: `… state = 'bl`.
+/// The column, and the prefix of the text that it is compared with: `… state = 'bl`.
 fn compared(typed: &str) -> Option<(&str, &str)> {
     if typed.matches('\'').count().is_multiple_of(2) {
         return None;

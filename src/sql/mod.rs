@@ -65,7 +65,7 @@ async fn open(subjects: Vec<Queried>, memory: Option<usize>) -> Result<SuperTrac
     Ok(trace)
 }
 
-/// The word of a format, for messages and the prompt.
+/// The name of a format, for messages and the prompt.
 fn format_name(format: FormatArg) -> &'static str {
     match format {
         FormatArg::Human => "human",

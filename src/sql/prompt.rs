@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{Found, output::reasons, terminal};
 
-/// Lines that are kept between prompts.
+/// The number of lines kept in the history.
 const HISTORY: usize = 1000;
 
-/// Asks for queries until there are no more.
+/// Reads and runs queries until the end of input.
 pub(super) async fn run(mut session: Session) -> Result<Found> {
     session.is_prompt = true;
     let config = Config::builder().max_history_size(HISTORY)?.completion_type(CompletionType::List).build();
@@ -27,7 +27,7 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
     editor.set_helper(Some(Words::of(&session.trace)));
     let history = history_file();
     if let Some(path) = &history {
-        // There is none yet, the first time.
+        // The first time there is no history file yet.
         let _ = editor.load_history(path);
     }
     terminal::line(format!("{}: \\? for help, \\d for tables, \\q to end", session.trace.path().display()))?;
@@ -45,7 +45,7 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
         if line.trim().is_empty() {
             continue;
         }
-        // A history that is full or cannot be written does not keep anybody from asking.
+        // A history that is full or cannot be written does not prevent queries.
         let _ = editor.add_history_entry(line.as_str());
         if line.trim_start().starts_with('\\') {
             match commands::run(&mut session, &line).await {

@@ -1,4 +1,4 @@
-//! Runs queries, and prints what they give.
+//! Runs queries and prints their results.
 
 use std::{
     fs::{File, OpenOptions},
@@ -20,10 +20,10 @@ use crate::{
     terminal,
 };
 
-/// Rows that are drawn at the prompt; a table of all would have to be kept in memory.
+/// Maximum rows printed at the prompt; a table of all rows would have to be kept in memory.
 const MOST_DRAWN: usize = 10_000;
 
-/// An open super-trace, and how its answers are printed.
+/// An open super-trace, and how results are printed.
 pub(super) struct Session {
     pub(super) trace: Arc<SuperTrace>,
     pub(super) format: FormatArg,
@@ -32,7 +32,7 @@ pub(super) struct Session {
     pub(super) is_prompt: bool,
     /// Whether it prints how long each query took.
     pub(super) is_timed: bool,
-    /// Where answers go instead of to the terminal.
+    /// The output for results, if not the terminal.
     pub(super) file: Option<(PathBuf, File)>,
 }
 
@@ -97,7 +97,7 @@ impl Session {
         Ok(drawn.rows)
     }
 
-    /// Prints what the catalog has; or the columns of one table or view.
+    /// Prints the catalog, or the columns of one table or view.
     pub(super) async fn describe(&self, name: Option<&str>) -> Result<Found> {
         let text = |text: &str| Cell::Text(text.to_string());
         if let Some(name) = name {
@@ -119,7 +119,7 @@ impl Session {
         Ok(Found::Something)
     }
 
-    /// Sends answers to a new file; to the terminal again without a path.
+    /// Writes results to a new file; without a path, to the terminal again.
     pub(super) fn redirect(&mut self, path: Option<&str>) -> Result<()> {
         self.file = match path {
             None => None,

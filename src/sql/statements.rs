@@ -11,17 +11,17 @@ pub(super) fn each(text: &str) -> Vec<&str> {
     statements.into_iter().map(str::trim).filter(|statement| !is_blank(statement)).collect()
 }
 
-/// Whether a statement has been typed to its end: by a semicolon, outside of quotes and comments.
+/// Whether a statement is complete: it ends with a semicolon, outside of quotes and comments.
 pub(super) fn is_complete(text: &str) -> bool {
     ends(text).last().is_some_and(|end| is_blank(&text[end + 1..]))
 }
 
-/// Whether there is nothing but space and comments.
+/// Whether a text has only white space and comments.
 fn is_blank(text: &str) -> bool {
     text.lines().all(|line| matches!(line.trim(), line if line.is_empty() || line.starts_with("--")))
 }
 
-/// Where the semicolons are that end statements.
+/// The positions of the semicolons that end statements.
 fn ends(text: &str) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut characters = text.char_indices().peekable();
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn semicolons_in_quotes_and_comments_end_nothing() {
+    fn semicolons_in_quotes_and_comments_do_not_end_a_statement() {
         let text = "SELECT ';', \"a;b\" -- no; end\n; /* ; */ SELECT 2;\n-- the end\n";
         assert_eq!(each(text), ["SELECT ';', \"a;b\" -- no; end", "/* ; */ SELECT 2"]);
         assert_eq!(each(" ;; "), [""; 0]);

@@ -9,14 +9,14 @@ use crate::Error;
 /// this clock can be on the wrong side of an event of another.
 const MOST_NS: f64 = 10_000.0;
 
-/// One clock that was compared with another.
+/// The comparison of one clock with another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clock {
-    /// Its name.
+    /// The name of the clock.
     pub domain: String,
-    /// The name of the other.
+    /// The name of the other clock.
     pub against: String,
-    /// How often both were read.
+    /// The number of snapshots of both clocks.
     pub snapshots: u64,
     /// From the first snapshot to the last, in nanoseconds; `None` if the other counts ticks of an unknown rate.
     pub span_ns: Option<f64>,

@@ -27,28 +27,28 @@ const TICK_NS: f64 = 4e6;
 const READING_NS: f64 = 10e6;
 /// And the part of the kernel's sum.
 const MOST_PART: f64 = 0.001;
-/// So many readings are compared.
+/// The maximum number of readings compared.
 const MOST_READINGS: usize = 10_000;
 const EVENT: &str = "sched_stat_runtime";
 
-/// One LWP's time on CPUs, by the kernel's own sum and by the running states.
+/// One LWP's on-CPU time, by the kernel's sum and by the running states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LwpTime {
-    /// Which; all that had this number, if there were several.
+    /// The LWP; all LWPs that had this number, if there were several.
     pub lwp: Lwp,
     /// Its last known name.
     pub name: Option<String>,
     /// `sched_stat_runtime` or `schedstat`.
     pub source: &'static str,
-    /// From when on.
+    /// The start of the compared time.
     pub from: Ticks,
-    /// Until when.
+    /// The end of the compared time.
     pub to: Ticks,
     /// The kernel's sum, in nanoseconds.
     pub kernel_ns: f64,
     /// The sum of its running states in that time, in nanoseconds.
     pub on_cpu_ns: f64,
-    /// For how long it is unknown what it did, in nanoseconds.
+    /// The time in which its state is unknown, in nanoseconds.
     pub unknown_ns: f64,
 }
 
@@ -60,7 +60,7 @@ impl LwpTime {
         if difference < 0.0 { (difference + self.unknown_ns).min(0.0) } else { difference }
     }
 
-    /// How much of a difference the time that is unknown explains.
+    /// The difference that the unknown time explains.
     fn explained_ns(&self) -> f64 {
         (self.on_cpu_ns - self.kernel_ns - self.unexplained_ns()).abs()
     }
@@ -71,12 +71,12 @@ impl LwpTime {
     }
 }
 
-/// All LWPs whose time on CPUs the kernel has summed.
+/// All LWPs whose on-CPU time the kernel has summed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct LwpTimes {
     compared: usize,
     explained_ns: f64,
-    /// Those that differ, the most first.
+    /// The LWPs that differ, the largest difference first.
     pub(super) differ: Vec<LwpTime>,
 }
 

@@ -36,7 +36,7 @@ pub(super) const EXAMINED: usize = 10_000;
 const LONGEST_BITS: u32 = 22;
 const LONGEST: i64 = 1 << LONGEST_BITS;
 
-/// Why the two witnesses disagree.
+/// The cause of a disagreement between the two witnesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The LWP was moved to another CPU between the stamp and the look at the CPU.
@@ -48,7 +48,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// As it is printed.
+    /// The printed name.
     pub fn name(self) -> &'static str {
         match self {
             Cause::Moved => "moved",
@@ -70,9 +70,9 @@ impl Cause {
 /// One user event whose CPU differs between the probe and sched_switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Disagreement {
-    /// Its stamp.
+    /// The tick of the event.
     pub tick: Ticks,
-    /// Its name.
+    /// The name of the event.
     pub name: String,
     /// The LWP that recorded it.
     pub lwp: Lwp,
@@ -82,11 +82,11 @@ pub struct Disagreement {
     pub cpu: Option<Cpu>,
     /// The CPU from the probe.
     pub cpu_seen: Cpu,
-    /// How long after the stamp the LWP left that CPU.
+    /// The time from the stamp until the LWP left that CPU.
     pub left_after: Option<Ticks>,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// What happened around it.
+    /// The states and events around it.
     pub around: Neighbourhood,
 }
 

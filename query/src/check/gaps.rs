@@ -12,7 +12,7 @@ use sigmund_sql::SuperTrace;
 use super::rows;
 use crate::Error;
 
-/// So many are named; all are counted.
+/// The maximum number named; all are counted.
 const NAMED: usize = 8;
 
 /// One gap.
@@ -45,18 +45,18 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// How long it lasts, if both ends are known.
+    /// The length of the gap, if both ends are known.
     pub fn time(&self) -> Option<Ticks> {
         Some(Ticks(self.to?.0.saturating_sub(self.from?.0)))
     }
 }
 
-/// What was in use across a gap: how many there are, and the numbers of some.
+/// The LWPs, threads or CPUs in use across a gap: their count, and the numbers of some.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Touched<T> {
-    /// How many.
+    /// The count.
     pub count: u64,
-    /// The first of them, by their numbers.
+    /// The lowest numbers.
     pub named: Vec<T>,
 }
 
@@ -165,7 +165,7 @@ pub(super) async fn list(trace: &SuperTrace, limit: Option<usize>) -> Result<Vec
     Ok(gaps)
 }
 
-/// Its own CPU or LWP is touched in any case.
+/// The gap's own CPU or LWP is always included.
 fn gap(row: rows::Row<'_>) -> Gap {
     let (cpu, lwp) = (row.cpu(3), row.lwp(4));
     Gap {

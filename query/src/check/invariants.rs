@@ -12,7 +12,7 @@ use super::pass::Pass;
 pub(crate) struct Invariant {
     pub(crate) name: &'static str,
     pub(crate) sentence: &'static str,
-    /// What the number in `first` is.
+    /// The meaning of the number in `first`.
     pub(crate) first_is: &'static str,
     /// Reads the rows one by one, in the order of the files.
     pub(crate) in_file_order: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Invariant {
     pub(crate) query: &'static str,
 }
 
-/// Those of events, states, threads and LWPs.
+/// The invariants of events, states, threads and LWPs.
 pub(crate) const INVARIANTS: &[Invariant] = &[
     Invariant {
         name: "events-in-order",

@@ -8,7 +8,7 @@ use sigmund_sql::SuperTrace;
 use super::{Figure, Item, Verdict, rows};
 use crate::Error;
 
-/// What one source is missing, of one kind.
+/// The losses of one kind in one source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LossSource {
     /// `note`, `gap` or `serious`.
@@ -21,15 +21,15 @@ pub struct LossSource {
     pub cpu: Option<Cpu>,
     /// The user stream, if it is one.
     pub lwp: Option<Lwp>,
-    /// How many such losses.
+    /// The number of losses.
     pub losses: u64,
     /// Events lost in them, as far as they were counted.
     pub events: Option<u64>,
     /// How long they last together, as far as both ends are known. Contradictions are instants, and have none.
     pub time: Option<Ticks>,
-    /// Where the first begins.
+    /// The start of the first loss.
     pub from: Option<Ticks>,
-    /// Where the last ends.
+    /// The end of the last loss.
     pub to: Option<Ticks>,
     /// The detail of one of them.
     pub example: String,
@@ -49,7 +49,7 @@ const BY_SOURCE: &str = "
     GROUP BY severity, kind, level, cpu, lwp
     ORDER BY CASE severity WHEN 'serious' THEN 0 WHEN 'gap' THEN 1 ELSE 2 END, kind, level, cpu, lwp";
 
-/// All losses, the gravest first.
+/// All losses, the most severe first.
 pub(super) async fn by_source(trace: &SuperTrace) -> Result<Vec<LossSource>, Error> {
     let batches = trace.sql(BY_SOURCE).await?.collect().await?;
     let source = |row: rows::Row<'_>| LossSource {

@@ -58,7 +58,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As it is printed.
+    /// The printed name.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Ok => "ok",
@@ -89,7 +89,7 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// As it is printed.
+    /// The printed name.
     pub fn name(self) -> &'static str {
         match self {
             Trust::Sound => "sound",
@@ -103,9 +103,9 @@ impl Trust {
 /// A number that a verdict is based on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it counts.
+    /// The name of the count.
     pub name: String,
-    /// How much.
+    /// The value.
     pub value: f64,
 }
 
@@ -120,7 +120,7 @@ impl Figure {
 pub struct Item {
     /// A short name.
     pub name: &'static str,
-    /// What holds if it is not broken.
+    /// The statement of the invariant.
     pub invariant: &'static str,
     /// The result.
     pub verdict: Verdict,
@@ -130,7 +130,7 @@ pub struct Item {
     pub detail: String,
 }
 
-/// How much is listed one by one. What is counted is counted of all.
+/// Limits of the lists in a report. Counts always cover everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     /// Events whose CPU differs between the probe and sched_switch; `None` for all. Each costs some queries.
@@ -140,12 +140,12 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// So many of each.
+    /// Limits both lists to this number.
     pub const fn first(n: usize) -> Listed {
         Listed { disagreements: Some(n), gaps: Some(n) }
     }
 
-    /// Everything.
+    /// No limits.
     pub const ALL: Listed = Listed { disagreements: None, gaps: None };
 }
 
@@ -197,7 +197,7 @@ impl Report {
     }
 }
 
-/// Checks everything.
+/// Checks all invariants.
 ///
 /// # Errors
 /// When the trace cannot be read. A broken invariant is no error: it is in the report.

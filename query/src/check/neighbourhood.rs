@@ -6,7 +6,7 @@ use sigmund_sql::SuperTrace;
 use super::rows;
 use crate::Error;
 
-/// Events before an event, and behind it.
+/// The number of events before an event, and after it.
 const EVENTS: usize = 4;
 /// States of its LWP before it, and behind it; one more covers it.
 const STATES: usize = 2;
@@ -19,9 +19,9 @@ const LOOKS: usize = 4;
 /// An event near another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
-    /// When.
+    /// Its tick.
     pub tick: Ticks,
-    /// Which side recorded it.
+    /// The side that recorded it.
     pub level: Level,
     /// Its name.
     pub name: String,
@@ -29,7 +29,7 @@ pub struct Neighbour {
     pub cpu: Option<Cpu>,
     /// The CPU that a probe saw.
     pub cpu_seen: Option<Cpu>,
-    /// The LWP that was there.
+    /// The LWP that it was on.
     pub lwp: Option<Lwp>,
     /// The user thread that executed.
     pub thread: Option<Thread>,
@@ -37,7 +37,7 @@ pub struct Neighbour {
     pub target_lwp: Option<Lwp>,
 }
 
-/// A stretch in which an LWP was in one state.
+/// An interval in which an LWP was in one state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stay {
     /// Its start.
@@ -48,20 +48,20 @@ pub struct Stay {
     pub state: String,
     /// The CPU it ran on, or left.
     pub cpu: Option<Cpu>,
-    /// What ended it.
+    /// Its end reason.
     pub end_reason: Option<String>,
 }
 
-/// What happened around an event.
+/// The states and events around an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Neighbourhood {
-    /// The states of its LWP, in the order of time: some before it, the one it lies in, some behind.
+    /// The states of its LWP, in the order of time: some before the event, the one that contains it, some after.
     pub states: Vec<Stay>,
-    /// Events on the CPUs in question and of the LWP, in the order of time: some before, the event itself, some behind.
+    /// Events on the CPUs in question and of the LWP, in the order of time: some before, the event itself, some after.
     pub events: Vec<Neighbour>,
 }
 
-/// Looks around `tick`, at one LWP and at these CPUs.
+/// Reads the states of one LWP and the events of the LWP and these CPUs around `tick`.
 pub(super) async fn around(
     trace: &SuperTrace,
     tick: Ticks,

@@ -105,7 +105,7 @@ const fn at_tick(
     }
 }
 
-/// Those of interrupts, system calls, spans, locks, wakeups, counters and processes.
+/// The invariants of interrupts, system calls, spans, locks, wakeups, counters and processes.
 pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
     at_tick(
         "interrupts-nest",

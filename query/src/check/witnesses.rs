@@ -22,7 +22,7 @@ const MOST_UNEXPLAINED: f64 = 0.01;
 /// How often the CPU from the probe and from sched_switch agree for the user events of one LWP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LwpWitnesses {
-    /// Which.
+    /// The LWP.
     pub lwp: Lwp,
     /// Its name.
     pub name: Option<String>,

@@ -12,11 +12,11 @@ use crate::Error;
 pub enum Instant {
     /// This tick.
     Tick(Ticks),
-    /// So long after the first event.
+    /// Time since the first event.
     Since(Nanos),
 }
 
-/// Longest first: `ms` ends with `s` too.
+/// Longest suffix first, because `ms` also ends with `s`.
 const UNITS: &[(&str, f64)] = &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
 impl Instant {

@@ -1,4 +1,4 @@
-//! Whether the trace has what a filter names; the nearest names, if it has not.
+//! Checks that the trace has what a filter names, and proposes the nearest names if not.
 
 use sigmund_model::tables::{CPUS, LWPS, Table};
 use sigmund_sql::{SuperTrace, nearest};
@@ -7,10 +7,11 @@ use super::ThreadRef;
 use crate::{Error, Filter};
 
 impl Filter {
-    /// Whether the trace has every thread, LWP, CPU and event that the filter names.
+    /// Checks that the trace has every thread, LWP, CPU and event that the filter names.
     ///
     /// # Errors
-    /// [`Argument`](crate::ErrorKind::Argument) when it has not, with the nearest names; when the trace cannot be read.
+    /// [`Argument`](crate::ErrorKind::Argument) with the nearest names, when one is missing; when the trace cannot be
+    /// read.
     pub async fn check_known(&self, trace: &SuperTrace) -> Result<(), Error> {
         for thread in &self.threads {
             check_thread(trace, thread).await?;

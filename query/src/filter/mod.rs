@@ -1,4 +1,4 @@
-//! Which events, and which time, a question is about. How that becomes a plan is in `plan`.
+//! The events and the time window that a query covers. `plan` translates them to expressions.
 
 mod instant;
 mod known;
@@ -14,8 +14,8 @@ pub use thread::{ThreadList, ThreadRef};
 
 pub use plan::{Window, number_in};
 
-/// Which events, and which time. Several values of one filter are alternatives; filters narrow each other.
-/// An empty one lets everything through.
+/// The events and the time window of a query. Several values of one filter are alternatives; filters narrow each other.
+/// An empty filter selects everything.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// Events that concern one of these user threads: it was executing, or the event makes it run, wakes or
@@ -25,12 +25,12 @@ pub struct Filter {
     pub lwps: Vec<Lwp>,
     /// Events on one of these CPUs.
     pub cpus: Vec<Cpu>,
-    /// Events whose name, or paper's name, fits one of these.
+    /// Events whose name, or name in the paper, matches one of these.
     pub events: Vec<EventPattern>,
     /// Events of this side only.
     pub level: Option<Level>,
     /// From this instant on.
     pub from: Option<Instant>,
-    /// Up to this instant, which is inside: the tick of a listed event can be used as it stands.
+    /// Up to and including this instant, so that the tick of a listed event can be used unchanged.
     pub to: Option<Instant>,
 }

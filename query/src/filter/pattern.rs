@@ -9,7 +9,7 @@ use crate::Error;
 
 /// Part of an event's name, with its case; or a regular expression, if it holds one of `\.+*?()|[]{}^$`.
 ///
-/// It fits an event by any name the event has: `CONTEXT_SWITCH` fits `sched_switch`, which the paper calls
+/// It matches an event by any of the names of the event: `CONTEXT_SWITCH` fits `sched_switch`, which the paper calls
 /// `KERN_CONTEXT_SWITCH`.
 #[derive(Clone, Debug)]
 pub struct EventPattern(Kind);
@@ -21,7 +21,7 @@ enum Kind {
 }
 
 impl EventPattern {
-    /// Whether it fits an event of this name.
+    /// Whether the pattern matches an event of this name.
     pub fn fits(&self, event: &str) -> bool {
         names::synonyms(event).into_iter().any(|name| match &self.0 {
             Kind::Part(part) => name.contains(part.as_str()),

@@ -6,17 +6,17 @@ use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter};
 
-/// The ticks a question is about: `from <= tick <= to`.
+/// The ticks that a query covers: `from <= tick <= to`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// The first tick inside.
+    /// The first tick included.
     pub from: Option<i64>,
-    /// The last tick inside.
+    /// The last tick included.
     pub to: Option<i64>,
 }
 
 impl Window {
-    /// Conditions on a column that is an instant.
+    /// The conditions on a column that holds an instant.
     pub fn holds(&self, column: &str) -> Vec<Expr> {
         let from = self.from.map(|from| ident(column).gt_eq(lit(from)));
         let to = self.to.map(|to| ident(column).lt_eq(lit(to)));
@@ -25,10 +25,10 @@ impl Window {
 }
 
 impl Filter {
-    /// Its window in ticks.
+    /// The window of the filter, in ticks.
     ///
     /// # Errors
-    /// When it gives a time and the rate of the clock is unknown; when it ends before it begins.
+    /// When the filter gives a time and the rate of the clock is unknown; when the window ends before it begins.
     pub fn window(&self, trace: &SuperTrace) -> Result<Window, Error> {
         let tick = |instant: Option<super::Instant>| {
             instant
@@ -49,10 +49,10 @@ impl Filter {
         Ok(window)
     }
 
-    /// The threads it names; `None` if it names none.
+    /// The threads that the filter names; `None` if it names none.
     ///
     /// # Errors
-    /// When it has names and the names of the trace cannot be read.
+    /// When the filter has thread names and those of the trace cannot be read.
     pub fn thread_numbers(&self, trace: &SuperTrace) -> Result<Option<Vec<Thread>>, Error> {
         if self.threads.is_empty() {
             return Ok(None);
@@ -66,7 +66,7 @@ impl Filter {
         Ok(Some(numbers))
     }
 
-    /// Conditions on a place: columns `lwp` and `cpu`.
+    /// The conditions on the columns `lwp` and `cpu`.
     pub fn place(&self) -> Vec<Expr> {
         let mut conditions = Vec::new();
         if !self.lwps.is_empty() {

@@ -7,7 +7,7 @@ use sigmund_sql::SuperTrace;
 
 use crate::Error;
 
-/// Before a name that could be read as something else.
+/// Prefix of a name that could be parsed as something else.
 const NAME: &str = "name:";
 
 /// A user thread, by number or by name: `15`, `daemon`, or as a listing writes it, `1(daemon)`. After `name:` everything is
@@ -21,7 +21,7 @@ pub enum ThreadRef {
 }
 
 impl ThreadRef {
-    /// The threads it stands for. A number stands for itself, whether the trace has it or not.
+    /// The threads that match. A number is returned as is, whether the trace has that thread or not.
     pub(crate) fn resolve(&self, trace: &SuperTrace) -> Result<Vec<Thread>, Error> {
         let name = match self {
             ThreadRef::Number(thread) => return Ok(vec![*thread]),
@@ -55,7 +55,7 @@ impl FromStr for ThreadRef {
     }
 }
 
-/// Whether a name is what a pattern says: each `*` in it stands for any text.
+/// Whether a name matches a pattern, in which each `*` matches any text.
 fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_in_a_pattern_stand_for_any_text() {
+    fn a_star_in_a_pattern_matches_any_text() {
         let names = ["work/1", "work/22", "worker", "rework/1", ""];
         let fitting =
             |pattern: &str| names.into_iter().filter(|name| fits(pattern, name)).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! The formats a listing comes in.
+//! The formats of a listing.
 
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ pub enum Format {
     Csv,
     /// One JSON array of objects.
     Json,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Ndjson,
 }
 

@@ -1,4 +1,4 @@
-//! An event as a JSON object. What is not known is null.
+//! An event as a JSON object. Unknown values are null.
 //!
 //! `params` is an object when every parameter has a name of its own, else an array. A number that has a name is
 //! `{"number": 24, "name": "eth0"}`.

@@ -1,4 +1,4 @@
-//! What happened, in the order of time: the events that a filter lets through, and how they are printed.
+//! Lists the events that a filter selects, in time order, and prints them.
 
 mod declarations;
 mod format;
@@ -28,9 +28,9 @@ use declarations::Declarations;
 /// Batches that are read ahead.
 const AHEAD: usize = 2;
 
-/// The events that the filter lets through, in the order of time; equal ticks in the order of the merge.
+/// Returns the events that the filter selects, in time order; equal ticks are in the order of the merge.
 ///
-/// They are read as they are asked for: memory does not grow with the trace.
+/// They are read lazily: memory does not grow with the trace.
 ///
 /// # Errors
 /// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
@@ -42,7 +42,7 @@ pub async fn list_events(trace: &SuperTrace, filter: &Filter) -> Result<EventRow
     Ok(EventRows::new(spawn_buffered(stream, AHEAD), trace))
 }
 
-/// Lists the events that the filter lets through. Returns how many.
+/// Lists the events that the filter selects. Returns their number.
 ///
 /// # Errors
 /// As [`list_events`]; when `out` cannot be written.
@@ -62,7 +62,7 @@ pub async fn list(
     listing.finish()
 }
 
-/// No sort: `events` lies in the order of time, and one task reads it from first to last.
+/// No sort: `events` is stored in time order, and one task reads it from first to last.
 fn plan(events: DataFrame, conditions: Vec<Expr>) -> PlanResult<DataFrame> {
     let filtered = conditions.into_iter().try_fold(events, |frame, condition| frame.filter(condition))?;
     filtered.select(rows::COLUMNS.map(ident).to_vec())
@@ -101,9 +101,9 @@ impl<'t, W: Write> Listing<'t, W> {
     /// Adds one event.
     ///
     /// # Errors
-    /// When `out` cannot be written, or the names of the threads not be read.
+    /// When `out` cannot be written, or the names of the threads cannot be read.
     pub fn event(&mut self, row: &EventRow<'_>) -> Result<(), Error> {
-        // With the first event: a listing without one needs no names.
+        // Not before the first event: an empty listing needs no names.
         let threads = self.trace.threads()?;
         let ty = self.declarations.of(row);
         match self.format {
@@ -120,7 +120,7 @@ impl<'t, W: Write> Listing<'t, W> {
         self.flush_line()
     }
 
-    /// Ends the listing. Returns how many events it has.
+    /// Ends the listing. Returns its number of events.
     ///
     /// # Errors
     /// When `out` cannot be written.
@@ -140,7 +140,7 @@ impl<'t, W: Write> Listing<'t, W> {
     }
 }
 
-/// The word of the column `type`.
+/// The value of the column `type`.
 fn level_word(level: Option<Level>) -> &'static str {
     level.map_or("?", Level::name)
 }

@@ -34,7 +34,7 @@ pub(crate) fn push(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>,
     }
 }
 
-/// The type of a parameter. That of a user switch in a listing is a thread, though nobody declared it.
+/// The type of a parameter. The parameter of a user switch in a listing is a thread, although it is not declared.
 pub(crate) fn field_type(row: &EventRow<'_>, ty: Option<&EventType>, index: usize) -> FieldType {
     let field = ty.and_then(|ty| ty.fields.get(index));
     let unnamed = field.is_none_or(|f| f.name.is_empty());
@@ -44,7 +44,7 @@ pub(crate) fn field_type(row: &EventRow<'_>, ty: Option<&EventType>, index: usiz
     field.map_or(FieldType::I64, |f| f.ty)
 }
 
-/// The name of a number: its own, or that of the thread it is.
+/// The name of a number: the recorded one, or the name of the thread with this number.
 pub(crate) fn number_name<'a>(param: Param<'a>, ty: FieldType, threads: &'a ThreadNames) -> Option<&'a str> {
     let thread =
         || param.number.filter(|_| ty == FieldType::Thread).and_then(|n| threads.name(Thread(n as u64)));
@@ -102,7 +102,7 @@ fn push_name(out: &mut String, name: &str) {
     out.push(')');
 }
 
-/// Appends a text, quoted if it could be taken for something else.
+/// Appends a text, quoted if it could be parsed as something else.
 fn push_text(out: &mut String, text: &str) {
     let special = |c: char| c.is_whitespace() || c.is_control() || "\"=,()".contains(c);
     if text.is_empty() || text.contains(special) || reads_as_value(text) {
@@ -116,7 +116,7 @@ fn push_quoted(out: &mut String, text: &str) {
     out.push_str(&serde_json::Value::from(text).to_string());
 }
 
-/// Whether a bare text would be read as a number or as `?`.
+/// Whether an unquoted text would be parsed as a number or as `?`.
 fn reads_as_value(text: &str) -> bool {
     // A number begins with one of these, or is infinite or no number.
     let may_be_number = text.starts_with(|c: char| c.is_ascii_digit() || "+-.iInN".contains(c));
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_quoted_when_it_could_be_taken_for_something_else() {
+    fn a_text_that_could_be_parsed_as_something_else_is_quoted() {
         let text = |text: &str| {
             let mut out = String::new();
             push_text(&mut out, text);

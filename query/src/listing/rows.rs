@@ -16,7 +16,7 @@ use sigmund_sql::SuperTrace;
 
 use crate::Error;
 
-/// What is read of an event.
+/// The columns that are read.
 pub(crate) const COLUMNS: [&str; 13] = [
     "level",
     "ts_tick",
@@ -33,7 +33,7 @@ pub(crate) const COLUMNS: [&str; 13] = [
     "cpu_seen",
 ];
 
-/// Events that come as they are read.
+/// A stream of events, read batch by batch.
 pub struct EventRows {
     stream: SendableRecordBatchStream,
     table: PathBuf,
@@ -57,7 +57,7 @@ impl EventRows {
     }
 }
 
-/// Some rows of `events`, one after the other.
+/// A batch of consecutive rows of `events`.
 pub struct EventBatch {
     level: ArrayRef,
     tick: Int64Array,
@@ -94,20 +94,20 @@ impl EventBatch {
         }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.tick.len()
     }
 
-    /// Whether there is none.
+    /// Whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.tick.is_empty()
     }
 
-    /// When the event of a row happened.
+    /// The tick of the event in a row.
     ///
     /// # Panics
-    /// When there are not so many rows.
+    /// When `row` is out of bounds.
     pub fn tick(&self, row: usize) -> Ticks {
         Ticks(self.tick.value(row) as u64)
     }
@@ -120,7 +120,7 @@ impl EventBatch {
     /// One row.
     ///
     /// # Panics
-    /// When there are not so many rows.
+    /// When `row` is out of bounds.
     pub fn row(&self, row: usize) -> EventRow<'_> {
         let level = word(&self.level, row);
         EventRow {
@@ -154,9 +154,9 @@ fn word(words: &ArrayRef, row: usize) -> &str {
 /// One event.
 #[derive(Clone, Copy, Debug)]
 pub struct EventRow<'a> {
-    /// Which side recorded it; `None` if the trace has a word that is no level.
+    /// The side that recorded it; `None` if the word in the trace is not a level.
     pub level: Option<Level>,
-    /// When.
+    /// Its tick.
     pub tick: Ticks,
     /// The LWP it was on; the paper's `pid`.
     pub lwp: Option<Lwp>,
@@ -168,13 +168,13 @@ pub struct EventRow<'a> {
     pub code: Option<i64>,
     /// Its name in its source.
     pub name: &'a str,
-    /// What the CPU was doing, as the word of [`Context`](sigmund_model::Context).
+    /// The context of the CPU, as a word of [`Context`](sigmund_model::Context).
     pub context: Option<&'a str>,
     /// The LWP that it makes run, wakes or creates.
     pub target_lwp: Option<Lwp>,
     /// The user thread that it makes run, wakes or creates.
     pub target_thread: Option<Thread>,
-    /// The CPU that a probe saw itself.
+    /// The CPU that the probe read.
     pub cpu_seen: Option<Cpu>,
     args: Part<'a, Int64Array>,
     texts: Part<'a, StringArray>,
@@ -191,7 +191,7 @@ impl<'a> EventRow<'a> {
     }
 }
 
-/// The elements of one row's list, where they lie.
+/// The elements of one row's list, borrowed from the batch.
 #[derive(Debug)]
 struct Part<'a, A> {
     values: &'a A,
@@ -213,7 +213,7 @@ impl<'a, A: Array> Part<'a, A> {
         Part { values, from: list.value_offsets()[row] as usize, len }
     }
 
-    /// Where in `values` an element lies; `None` if it is NULL or behind the end.
+    /// The index of an element in `values`; `None` if it is NULL or past the end.
     fn index(&self, index: usize) -> Option<usize> {
         let at = self.from + index;
         (index < self.len && self.values.is_valid(at)).then_some(at)

@@ -8,7 +8,7 @@ use super::{EventRow, level_word, params};
 /// The paper's columns. `pid` is the LWP, as in the paper.
 pub(crate) const HEADER: [&str; 8] = ["type", "date_tick", "pid", "cpu", "thr", "code", "name", "params"];
 
-/// The header of the human format: it says `param(s)`, as the paper's figures do.
+/// The header of the human format, with `param(s)` as the paper's figures do.
 pub(crate) fn human_header() -> String {
     let mut header = HEADER.map(String::from);
     header[7] = "param(s)".into();
@@ -28,7 +28,7 @@ pub(crate) fn human(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>
 fn aligned(cells: &[String; 8]) -> String {
     let [level, tick, pid, cpu, thr, code, name, params] = cells;
     let line = format!("{level:<4} {tick:>16} {pid:>7} {cpu:>3} {thr:<14} {code:>6} {name:<20} {params}");
-    // A quoted text has its C0 controls escaped, but not what else a terminal obeys.
+    // A quoted text has its C0 controls escaped, but not the other characters that a terminal interprets.
     format!("{}\n", Printable(line.trim_end()))
 }
 

@@ -14,7 +14,7 @@ use sigmund_model::{Hertz, Ticks};
 /// instants from the first event on; NULL if nobody knows the rate of the clock.
 ///
 /// # Errors
-/// Of Arrow, if columns and rows do not fit.
+/// An error of Arrow, if columns and rows do not match.
 pub fn to_batch(
     answer: &Answer,
     tick_hz: Option<Hertz>,

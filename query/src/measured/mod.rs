@@ -1,4 +1,4 @@
-//! The measures of `sigmund-measures`, asked of a super-trace: by filters, or as table functions of SQL.
+//! The measures of `sigmund-measures` on a super-trace: by filters, or as table functions of SQL.
 
 mod batch;
 mod compared;
@@ -18,7 +18,7 @@ pub use batch::to_batch;
 pub use compared::compare_traces;
 pub use table_function::register_measures;
 
-/// What a measure may be asked beside a filter.
+/// The options of a measure, apart from the filter.
 #[derive(Clone, Debug, Default)]
 pub struct MeasureOptions {
     /// What makes a row.
@@ -31,19 +31,19 @@ pub struct MeasureOptions {
     pub pair: Option<(Selector, Selector)>,
 }
 
-/// An answer, and how far it can be trusted.
+/// An answer, and the number of gaps in its window.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The answer.
     pub answer: Answer,
-    /// How many gaps the window has: places where events are missing that analyses depend on.
+    /// The number of gaps in the window: places where events are missing that analyses depend on.
     pub gaps: usize,
 }
 
-/// Asks a measure.
+/// Computes a measure.
 ///
 /// # Errors
-/// When the filter selects events or a level, which measures of threads have not; when it names a thread, LWP or CPU that
+/// When the filter selects events or a level, which measures do not support; when it names a thread, LWP or CPU that
 /// the trace does not have; when the measure refuses the request; when the trace cannot be read.
 pub async fn measure(
     trace: &SuperTrace,
@@ -95,7 +95,7 @@ async fn ask<T>(
     Ok((answer, left_out))
 }
 
-/// What a filter selects of a trace, as far as a measure needs it.
+/// The part of a trace that a filter selects and a measure needs.
 struct Loaded {
     history: History,
     request: Request,
@@ -153,7 +153,7 @@ fn request(
     Ok(Request {
         window: Interval::new(
             window.from.unwrap_or(i64::MIN),
-            // The tick of the end is inside.
+            // The end tick is included.
             window.to.map_or(i64::MAX, |to| to.saturating_add(1)),
         ),
         threads,

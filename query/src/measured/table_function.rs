@@ -34,7 +34,7 @@ pub fn register_measures(trace: &Arc<SuperTrace>) {
 }
 
 struct MeasureFunction {
-    /// The session of the trace has this function: a strong reference would keep both for ever.
+    /// The session of the trace has this function: a strong reference would be a cycle.
     trace: Weak<SuperTrace>,
     measure: &'static Measure,
 }
@@ -145,7 +145,7 @@ fn arguments(measure: &str, exprs: &[Expr]) -> Result<(Filter, MeasureOptions)> 
     Ok((filter, options))
 }
 
-/// The answer of a measure; asked when the table is read.
+/// The answer of a measure, computed when the table is read.
 struct MeasureTable {
     trace: Weak<SuperTrace>,
     measure: &'static Measure,

@@ -1,4 +1,4 @@
-//! Refuses selectors of events that a trace does not have, and names those that are written nearly so.
+//! Rejects selectors of events that a trace does not have, and proposes similar names.
 
 use datafusion::{
     functions_nested::expr_fn::array_element,
@@ -10,10 +10,10 @@ use sigmund_sql::SuperTrace;
 use super::selector::Selector;
 use crate::Error;
 
-/// So many names are proposed.
+/// The maximum number of proposed names.
 const MOST_PROPOSED: usize = 3;
 
-/// Whether the trace declares an event that the selector names, or has one that `USER_EVENT` names.
+/// Checks that the trace declares the event that the selector names, or has one that `USER_EVENT` names.
 ///
 /// # Errors
 /// When it has none, with the nearest names; when the trace cannot be read.
@@ -55,7 +55,7 @@ async fn is_named_by_user_event(trace: &SuperTrace, name: &str) -> Result<bool, 
     Ok(rows > 0)
 }
 
-/// Names of events that are alike, the nearest first.
+/// Similar names of events, the nearest first.
 fn nearest<'t>(trace: &'t SuperTrace, name: &str) -> Vec<&'t str> {
     let mut alike: Vec<(usize, &str)> = Vec::new();
     for event in trace.event_types() {
@@ -72,7 +72,7 @@ fn nearest<'t>(trace: &'t SuperTrace, name: &str) -> Vec<&'t str> {
     alike.into_iter().take(MOST_PROPOSED).map(|(_, name)| name).collect()
 }
 
-/// How many characters have to be inserted, deleted or replaced (Levenshtein); case does not count.
+/// The Levenshtein distance of two names, ignoring case.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) =
         (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());

@@ -1,5 +1,5 @@
-//! How long from an event to its treatment: from the kernel's detection (an interrupt) to what the program does
-//! about it (a user event of one thread). It says how long, not who was in the way.
+//! Reactivity: the time from the kernel's detection of an event (an interrupt) to its treatment by the program
+//! (a user event of one thread). It measures the time, not the cause of a delay.
 
 pub(crate) mod known;
 mod pairing;
@@ -21,7 +21,7 @@ pub use selector::Selector;
 
 use pairing::Pairing;
 
-/// Pairs each event that `from` selects with the first one of `to` at a later tick.
+/// Pairs each event that `from` selects with the first event of `to` at a later tick.
 ///
 /// Several events may share an answer; those that have none are counted as unanswered. Of the filter only the
 /// window is used: an event and its answer both lie in it. Memory grows with the pairs, not with the trace.

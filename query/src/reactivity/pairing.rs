@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 
-/// When and where an event was.
+/// The tick and the place of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// When.
+    /// Its tick.
     pub tick: Ticks,
     /// The CPU it was on.
     pub cpu: Option<Cpu>,
@@ -32,25 +32,25 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// From the event to its answer.
+    /// The ticks from the event to its answer.
     pub fn ticks(&self) -> Ticks {
         Ticks(self.to.tick.0 - self.from.tick.0)
     }
 }
 
-/// What a trace says about reactivity.
+/// The pairs of a trace, and the number of events without an answer.
 #[derive(Clone, Debug, Default)]
 pub struct Reactivity {
     /// Every event that has an answer, in the order of time.
     pub pairs: Vec<Pair>,
-    /// Events that have none.
+    /// The number of events without an answer.
     pub unanswered: u64,
     /// The lengths, shortest first.
     sorted: Vec<Ticks>,
 }
 
 impl Reactivity {
-    /// How many pairs there are.
+    /// The number of pairs.
     pub fn count(&self) -> usize {
         self.pairs.len()
     }
@@ -83,7 +83,7 @@ impl Reactivity {
     }
 }
 
-/// The pass: takes events in the order of time.
+/// The state of the pass, which takes events in time order.
 #[derive(Debug, Default)]
 pub(crate) struct Pairing {
     /// Events that wait for an answer, in the order of time.
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn each_event_goes_with_the_first_answer_after_it() {
+    fn each_event_is_paired_with_the_first_answer_after_it() {
         let reactivity = pair("t f f t t f t f");
         assert_eq!(ticks(&reactivity), [(2, 6), (4, 6), (10, 12)]);
         assert_eq!(reactivity.unanswered, 1);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_the_same_tick_is_not_after() {
+    fn an_answer_at_the_same_tick_is_not_paired() {
         let mut pairing = Pairing::default();
         let at = |tick| Moment { tick: Ticks(tick), cpu: None, lwp: None, thread: None };
         pairing.event(at(5), true, false);

@@ -12,7 +12,7 @@ use sigmund_sql::SuperTrace;
 use super::selector::{Condition, Selector};
 use crate::{Error, filter::number_in};
 
-/// The events of either condition, in their order, and which of both they fulfil.
+/// The events that meet either condition, in time order, with a column for each condition.
 pub(crate) fn either(events: DataFrame, from: Expr, to: Expr, window: Vec<Expr>) -> PlanResult<DataFrame> {
     let events = window.into_iter().try_fold(events, |frame, condition| frame.filter(condition))?;
     let mut columns = ["ts_tick", "cpu", "lwp", "thread"].map(ident).to_vec();
@@ -22,7 +22,7 @@ pub(crate) fn either(events: DataFrame, from: Expr, to: Expr, window: Vec<Expr>)
     events.filter(from.or(to))?.select(columns)
 }
 
-/// What a selector selects in this trace.
+/// The condition on events that a selector selects in this trace.
 ///
 /// NAME is an event's whole name or its synonym. An event of the program goes by two names: `USER_EVENT(x)`
 /// selects user events named `x` too, and `x` selects `USER_EVENT` whose parameter is `x`.
@@ -81,7 +81,7 @@ fn is_of(ty: &EventType) -> Expr {
     ident("name").eq(lit(ty.name.as_str())).and(ident("level").eq(lit(ty.level.name()))).and(code)
 }
 
-/// Where a field stands. Listings do not name their parameters: the first one is what the kernel calls so.
+/// The position of a field. Listings do not name their parameters: the first has the kernel's name for it.
 fn position(ty: &EventType, field: &str) -> Option<usize> {
     let is_first = || {
         ty.fields.first().is_some_and(|f| f.name.is_empty()) && names::first_field(&ty.name) == Some(field)
@@ -103,7 +103,7 @@ fn fulfils(trace: &SuperTrace, ty: &EventType, condition: &Condition) -> Result<
     let is_text = |position| element("texts", position).eq(lit(condition.value.as_str()));
     let mut alternatives = vec![is_text(position)];
     alternatives.extend(numbers.iter().map(|n| element("args", position).eq(lit(*n))));
-    // irq_handler_entry has the name of its number in a field of its own: IRQ(eth0) is meant for it too.
+    // irq_handler_entry has the name of its number in a separate field: IRQ(eth0) selects it too.
     if condition.field.is_none()
         && numbers.is_empty()
         && let Some(name) = ty.field("name")

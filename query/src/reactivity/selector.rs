@@ -1,9 +1,9 @@
-//! How a user selects events: `NAME`, `NAME(VALUE)` or `NAME(field=VALUE)`, with `@THREAD` behind to say whose.
+//! How a user selects events: `NAME`, `NAME(VALUE)` or `NAME(field=VALUE)`, optionally followed by `@THREAD`.
 //!
 //! ```text
 //! IRQ(24)   irq_handler_entry(irq=24)   USER_EVENT(received_msg)@daemon   received_msg@1
 //! ```
-//! What it selects in a trace is in `plan`.
+//! `plan` translates a selector to a condition on events.
 
 use std::{fmt, str::FromStr};
 
@@ -17,14 +17,14 @@ pub struct Selector {
     pub(crate) thread: Option<ThreadRef>,
 }
 
-/// What a parameter must be.
+/// A condition on a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Condition {
     /// Its name; `None` is the first parameter.
     pub(crate) field: Option<String>,
     /// A number, a text, or the name of a number: as it was written, without quotes.
     pub(crate) value: String,
-    /// It was written in quotes: never a number.
+    /// Whether it was quoted; then it is never a number.
     pub(crate) quoted: bool,
 }
 
@@ -75,7 +75,7 @@ fn parse_condition(text: &str) -> Option<Condition> {
     Some(Condition { field: field.map(String::from), value, quoted })
 }
 
-/// Copied from a listing, `24(eth0)` is a number with its name: the number says it all.
+/// Copied from a listing, `24(eth0)` is a number with its name: only the number is kept.
 fn as_listed(value: &str) -> &str {
     match value.split_once('(') {
         Some((number, name)) if name.ends_with(')') && number.parse::<i64>().is_ok() => number,
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_selector_is_refused_with_the_reason() {
+    fn an_invalid_selector_is_rejected_with_the_reason() {
         for (text, found) in [
             ("", "no name"),
             ("(24)", "no name"),

@@ -34,31 +34,31 @@ pub struct TracingCost {
     pub words: u64,
     /// What recording them cost, in ticks.
     pub ticks: f64,
-    /// That part of it that user threads spent.
+    /// The part of `ticks` that user threads spent.
     pub threads_ticks: f64,
-    /// Active time of all user threads; 0 where no kernel side says it.
+    /// Active time of all user threads; 0 without a kernel side.
     pub active: Ticks,
-    /// Who spent most, the first most of all.
+    /// The recorders with the highest costs, the highest first.
     pub top: Vec<RecorderCost>,
 }
 
 /// What recording cost a user thread, or an LWP while it had none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecorderCost {
-    /// Who.
+    /// The user thread or LWP.
     pub recorder: Recorder,
     /// Its name, if it has one.
     pub name: Option<String>,
     /// User events that it recorded.
     pub events: u64,
-    /// What that cost, in ticks.
+    /// The cost of recording them, in ticks.
     pub ticks: f64,
-    /// How long it executed: the thread's active time, or the LWP's time on CPUs without a user thread; 0 where no kernel
-    /// side says it.
+    /// How long it executed: the thread's active time, or the LWP's time on CPUs without a user thread; 0 without a
+    /// kernel side.
     pub executed: Ticks,
 }
 
-/// Who records events.
+/// The user thread or LWP that records events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorder {
     /// A user thread, on whatever LWP.
@@ -67,7 +67,7 @@ pub enum Recorder {
     Lwp(Lwp),
 }
 
-/// A cost as a share of the time it was spent in; `None` where that is not known.
+/// A cost as a share of the execution time; `None` where that is unknown.
 pub fn share(ticks: f64, executed: Ticks) -> Option<f64> {
     (executed.0 > 0).then(|| ticks / executed.0 as f64)
 }

@@ -153,7 +153,7 @@ fn reused() -> Little {
 }
 
 #[tokio::test]
-async fn a_number_that_two_had_one_after_the_other_breaks_nothing() {
+async fn a_reused_number_breaks_no_invariant() {
     assert_eq!(broken(&report(&reused()).await), [""; 0]);
 
     let mut little = reused();
@@ -166,7 +166,7 @@ async fn a_number_that_two_had_one_after_the_other_breaks_nothing() {
 }
 
 #[tokio::test]
-async fn an_empty_trace_breaks_nothing() {
+async fn an_empty_trace_breaks_no_invariant() {
     let report = report(&Little::new()).await;
     assert_eq!(broken(&report), [""; 0]);
     assert_eq!(report.item("events-in-order").unwrap().verdict, Verdict::NotApplicable);
@@ -264,7 +264,7 @@ fn moved() -> Little {
 }
 
 #[tokio::test]
-async fn an_event_that_was_moved_between_its_stamp_and_its_cpu_is_told_from_one_without_a_reason() {
+async fn an_event_moved_between_stamp_and_cpu_is_distinct_from_an_unexplained_one() {
     let r = report(&moved()).await;
     let told: Vec<_> = r.disagreements.iter().map(|d| (d.tick.0, d.cause, d.left_after)).collect();
     let expected = [(105, Cause::OtherCpu, Some(Ticks(15))), (119, Cause::Moved, Some(Ticks(1)))];
@@ -319,7 +319,7 @@ async fn more_than_one_in_ten_thousand_for_no_known_reason_break_the_invariant()
 /// tick    100          130
 /// ```
 #[tokio::test]
-async fn an_event_of_an_lwp_that_the_switches_have_off_cpu_is_told_from_one_on_another_cpu() {
+async fn an_event_of_an_off_cpu_lwp_is_distinct_from_one_on_another_cpu() {
     let mut little = Little::new();
     little.info("first_tick", 100).info("last_tick", 200);
     little.info("witness_agree", 30_000).info("witness_disagree", 1);
@@ -344,7 +344,7 @@ async fn an_event_of_an_lwp_that_the_switches_have_off_cpu_is_told_from_one_on_a
 }
 
 #[tokio::test]
-async fn the_witnesses_are_counted_for_each_lwp_and_those_who_disagree_come_first() {
+async fn witnesses_are_counted_per_lwp_and_disagreeing_lwps_come_first() {
     let mut little = Little::new();
     for (lwp, events, agree, disagree) in [(20, 4, 3, 0), (21, 5, 3, 2)] {
         for tick in 0..events {
@@ -367,7 +367,7 @@ async fn the_witnesses_are_counted_for_each_lwp_and_those_who_disagree_come_firs
 /// LWP 10                                a packet of LWP 10 from 130 to 140: thread 1 was in the kernel
 /// ```
 #[tokio::test]
-async fn a_gap_says_how_long_it_is_and_who_was_at_work_across_it() {
+async fn a_gap_has_its_length_and_the_threads_active_across_it() {
     let mut little = sound();
     little.row("lwp_states", json!({"ts_tick": 161, "dur_tick": 5, "lwp": 44, "state": "running", "cpu": 0}));
     little.row("losses", json!({"kind": "dropped", "level": "KERN", "severity": "gap", "cpu": 0, "from_tick": 110, "to_tick": 160, "count": 38977, "detail": "a page"}));
@@ -429,7 +429,7 @@ async fn residuals_in_ticks_are_not_taken_for_nanoseconds() {
 // LWP 10     |==running==| sleeps |==running==|      at 1 tick a nanosecond; `s` are events sched_stat_runtime
 // by kernel  s           s                    s      20 ms, and 30 or 34.1 ms
 #[tokio::test]
-async fn an_lwp_whose_time_on_cpus_is_not_the_kernels_own_sum_is_listed() {
+async fn an_lwp_whose_cpu_time_differs_from_the_kernels_sum_is_listed() {
     let ms = 1_000_000_i64;
     // What the kernel says of the second stay, for how long it is unknown what the LWP did, and the verdict.
     let cases = [

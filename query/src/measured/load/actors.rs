@@ -1,4 +1,4 @@
-//! Names and lives of user threads, LWPs and processes; where events are missing.
+//! Loads names and lifetimes of user threads, LWPs and processes, and the gaps.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -85,7 +85,7 @@ fn life(batch: &RecordBatch, row: usize, last: i64) -> Life {
     }
 }
 
-/// Where events are missing that analyses depend on.
+/// Loads the gaps in events that analyses depend on.
 pub(super) async fn gaps(trace: &SuperTrace, extent: Interval, history: &mut History) -> Result<(), Error> {
     read(trace, &LOSSES, &["severity", "cpu", "lwp", "from_tick", "to_tick", "kind"], None, |batch| {
         let is_note = Words::of(batch, 0, |word| word == "note");

@@ -39,7 +39,7 @@ pub(super) async fn read_lasting(
     stream(trace, table.name, frame, each).await
 }
 
-/// Batches that are decoded ahead of the one that is looked at.
+/// Batches that are decoded ahead of the current one.
 const AHEAD: usize = 4;
 
 /// Calls `each` with the batches of a plan on a table. Another task decodes them meanwhile.
@@ -52,7 +52,7 @@ pub(super) async fn stream(
     let on_table = Error::on(trace, table);
     let mut batches = trace.in_file_order(frame).execute_stream().await.map_err(&on_table)?;
     let (sender, mut receiver) = tokio::sync::mpsc::channel(AHEAD);
-    // It ends when the table does, or when nobody receives any more.
+    // Ends at the end of the table, or when the receiver is dropped.
     let decoding = tokio::spawn(async move {
         while let Some(batch) = batches.next().await {
             if sender.send(batch).await.is_err() {
@@ -67,7 +67,7 @@ pub(super) async fn stream(
     decoding.await.map_err(|error| on_table(DataFusionError::External(Box::new(error))))
 }
 
-/// Rows of intervals that reach into the window.
+/// Rows of intervals that overlap the window.
 fn overlapping(
     frame: DataFrame,
     length: &str,
@@ -162,7 +162,7 @@ impl<'b> Texts<'b> {
     }
 }
 
-/// A column of truth values.
+/// A column of booleans.
 pub(super) fn booleans(batch: &RecordBatch, column: usize) -> &BooleanArray {
     batch.column(column).as_boolean()
 }

@@ -1,4 +1,4 @@
-//! Events, without what they say; and those that two selectors select.
+//! Loads events without their parameters, and the events that two selectors select.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ pub(super) async fn marks(
                 context: context.get(row).unwrap_or(Context::Unknown),
                 lwp: lwp.get(row),
                 thread: thread.thread(row),
-                // A selector says one name, and one value of one field.
+                // A selector has one name, and one value of one field.
                 key: 0,
                 is_from: is_from.value(row),
                 is_to: is_to.value(row),

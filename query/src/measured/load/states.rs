@@ -10,7 +10,7 @@ use sigmund_sql::SuperTrace;
 use super::cells::{Small, Wide, Words, interval, read};
 use crate::Error;
 
-/// By its word; what a later version may have written and this one does not know is `None`.
+/// The end reason with this word; `None` if it is unknown, as a later version may have written it.
 pub(super) fn end_reason(word: &str) -> Option<EndReason> {
     EndReason::ALL.iter().copied().find(|reason| reason.name() == word)
 }
