@@ -18,6 +18,7 @@
 //!
 //! How often each was seen is in ARCHITECTURE.md, "The two witnesses".
 
+use arrow::array::RecordBatch;
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 use sigmund_sql::SuperTrace;
 
@@ -98,6 +99,12 @@ pub(super) struct Causes {
     pub(super) other_cpu: u64,
 }
 
+impl Causes {
+    fn total(self) -> u64 {
+        self.moved + self.off_cpu + self.other_cpu
+    }
+}
+
 /// One row for each of the first disagreements: tick, name, LWP, thread, CPU, CPU seen, left after, cause.
 ///
 /// * `elsewhere`: the switches have the LWP on another CPU than the probe saw.
@@ -167,54 +174,73 @@ fn query(limit: usize) -> String {
     )
 }
 
-/// Counts disagreements by cause.
-pub(super) async fn count(trace: &SuperTrace) -> Result<Causes, Error> {
-    let query = format!("{} SELECT cause, count(*) FROM judged GROUP BY cause", query(EXAMINED));
-    let mut causes = Causes::default();
-    for row in rows::of(&trace.sql(&query).await?.collect().await?) {
-        match row.text(0) {
-            "moved" => causes.moved = row.count(1),
-            "off-cpu" => causes.off_cpu = row.count(1),
-            _ => causes.other_cpu = row.count(1),
-        }
-    }
-    Ok(causes)
+/// The first disagreements, with their causes.
+pub(super) struct Examined {
+    batches: Vec<RecordBatch>,
+    /// How many were asked for.
+    limit: usize,
 }
 
-/// The first disagreements, in the order of time, each with what happened around it.
-pub(super) async fn list(
-    trace: &SuperTrace,
-    causes: Causes,
-    limit: Option<usize>,
-) -> Result<Vec<Disagreement>, Error> {
-    if limit == Some(0) || causes == Causes::default() {
-        return Ok(Vec::new());
-    }
+/// Examines the first disagreements, in time order.
+pub(super) async fn examine(trace: &SuperTrace, limit: usize) -> Result<Examined, Error> {
     let query = format!(
         "{} SELECT ts_tick, name, lwp, thread, cpu, cpu_seen, left_after, cause FROM judged ORDER BY ts_tick, lwp",
-        query(limit.unwrap_or(i64::MAX as usize))
+        query(limit)
     );
-    let mut found = Vec::new();
-    for row in rows::of(&trace.sql(&query).await?.collect().await?) {
-        let (Some(tick), Some(lwp), Some(cpu_seen)) = (row.tick(0), row.lwp(2), row.cpu(5)) else { continue };
-        let cause = match row.text(7) {
-            "moved" => Cause::Moved,
-            "off-cpu" => Cause::OffCpu,
-            _ => Cause::OtherCpu,
-        };
-        let cpu = row.cpu(4);
-        let cpus = [cpu, Some(cpu_seen)].into_iter().flatten().collect();
-        found.push(Disagreement {
-            tick,
-            name: row.text(1).to_string(),
-            lwp,
-            thread: row.thread(3),
-            cpu,
-            cpu_seen,
-            left_after: row.tick(6),
-            cause,
-            around: neighbourhood::around(trace, tick, lwp, cpus).await?,
-        });
+    let batches = trace.sql(&query).await?.collect().await?;
+    Ok(Examined { batches, limit })
+}
+
+impl Examined {
+    /// Counts them by cause.
+    pub(super) fn causes(&self) -> Causes {
+        let mut causes = Causes::default();
+        for row in rows::of(&self.batches) {
+            match cause(row) {
+                Cause::Moved => causes.moved += 1,
+                Cause::OffCpu => causes.off_cpu += 1,
+                Cause::OtherCpu => causes.other_cpu += 1,
+            }
+        }
+        causes
     }
-    Ok(found)
+
+    /// The first of them, each with what happened around it.
+    pub(super) async fn list(
+        self,
+        trace: &SuperTrace,
+        limit: Option<usize>,
+    ) -> Result<Vec<Disagreement>, Error> {
+        let limit = limit.unwrap_or(i64::MAX as usize);
+        let are_all = self.causes().total() < self.limit as u64;
+        let of = if limit <= self.limit || are_all { self } else { examine(trace, limit).await? };
+        let mut found = Vec::new();
+        for row in rows::of(&of.batches).take(limit) {
+            let (Some(tick), Some(lwp), Some(cpu_seen)) = (row.tick(0), row.lwp(2), row.cpu(5)) else {
+                continue;
+            };
+            let cpu = row.cpu(4);
+            let cpus = [cpu, Some(cpu_seen)].into_iter().flatten().collect();
+            found.push(Disagreement {
+                tick,
+                name: row.text(1).to_string(),
+                lwp,
+                thread: row.thread(3),
+                cpu,
+                cpu_seen,
+                left_after: row.tick(6),
+                cause: cause(row),
+                around: neighbourhood::around(trace, tick, lwp, cpus).await?,
+            });
+        }
+        Ok(found)
+    }
+}
+
+fn cause(row: rows::Row<'_>) -> Cause {
+    match row.text(7) {
+        "moved" => Cause::Moved,
+        "off-cpu" => Cause::OffCpu,
+        _ => Cause::OtherCpu,
+    }
 }

@@ -202,8 +202,8 @@ impl Report {
 /// # Errors
 /// When the trace cannot be read. A broken invariant is no error: it is in the report.
 pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> {
-    let causes = disagreements::count(trace).await?;
-    let mut items = vec![witnesses::check(trace, causes)?];
+    let examined = disagreements::examine(trace, disagreements::EXAMINED).await?;
+    let mut items = vec![witnesses::check(trace, examined.causes())?];
     for invariant in INVARIANTS.iter().chain(PAIRING_INVARIANTS) {
         items.push(verify(trace, invariant).await?);
     }
@@ -218,7 +218,7 @@ pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> 
     Ok(Report {
         items,
         lwps: witnesses::of_lwps(trace).await?,
-        disagreements: disagreements::list(trace, causes, listed.disagreements).await?,
+        disagreements: examined.list(trace, listed.disagreements).await?,
         losses,
         gaps: gaps::list(trace, listed.gaps).await?,
         cpu_times: cpu_times.differ,
