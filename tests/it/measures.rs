@@ -69,6 +69,27 @@ fn what_cannot_be_asked_is_said() {
     sql("SELECT * FROM states(\"by\" => 'colour')", &["expected thread, lwp, process, name or pattern"]);
 }
 
+// Of a thread that is asked about alone, only what happened in its life is read.
+#[test]
+fn a_thread_alone_has_the_rows_that_it_has_among_all() {
+    let Some(_alone) = kernel::as_root() else { return };
+    let (sigmund, _) = recorded();
+    let mut compared = 0;
+    for measure in ["--states", "--quanta", "--breakdown"] {
+        let all = asked(&sigmund, &[measure, "--by", "thread"]);
+        let thread = |line: &str| line.split(',').next().unwrap_or_default().to_string();
+        let threads: BTreeSet<String> = all.lines().skip(1).map(thread).collect();
+        for number in threads.iter().filter(|number| number.parse::<u64>().is_ok()).take(6) {
+            let expected: Vec<&str> = all.lines().filter(|line| thread(line) == *number).collect();
+            let alone = asked(&sigmund, &[measure, "--by", "thread", "--thread", number]);
+            let found: Vec<&str> = alone.lines().filter(|line| thread(line) == *number).collect();
+            assert_eq!(found, expected, "{measure} of thread {number}");
+            compared += found.len();
+        }
+    }
+    assert!(compared > 20, "{compared}");
+}
+
 #[test]
 fn every_measure_answers_about_a_recording_on_both_levels_and_the_same_in_sql() {
     let Some(_alone) = kernel::as_root() else { return };

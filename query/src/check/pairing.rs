@@ -107,12 +107,17 @@ const fn at_tick(
 
 /// The invariants of interrupts, system calls, spans, locks, wakeups, counters and processes.
 pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
-    at_tick(
-        "interrupts-nest",
-        "Interrupts of a CPU nest: each lies within the one that it interrupted, and those of equal depth do not overlap.",
-        &["interrupts"],
-        nesting!("raw_interrupts", "cpu"),
-    ),
+    Invariant {
+        pass: Some(Pass::Nested(
+            "SELECT CAST(cpu AS BIGINT), CAST(depth AS BIGINT), ts_tick, ts_tick + dur_tick FROM raw_interrupts",
+        )),
+        ..at_tick(
+            "interrupts-nest",
+            "Interrupts of a CPU nest: each lies within the one that it interrupted, and those of equal depth do not overlap.",
+            &["interrupts"],
+            nesting!("raw_interrupts", "cpu"),
+        )
+    },
     // An execve by an LWP that does not lead its process has the number of the leader, and begins before that has ended.
     Invariant {
         pass: Some(Pass::Disjoint(
@@ -141,30 +146,42 @@ pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
         &["syscalls"],
         rows!("raw_syscalls", checked: "off_cpu_tick IS NOT NULL", broken: "off_cpu_tick < 0 OR off_cpu_tick > dur_tick"),
     ),
-    at_tick(
-        "spans-nest",
-        "Spans of a user thread, or of an LWP without one, nest: each lies within the one around it, and those of equal \
-         depth do not overlap.",
-        &["spans"],
-        nesting!("raw_spans", "struct(thread, CASE WHEN thread IS NULL THEN lwp END)"),
-    ),
+    Invariant {
+        pass: Some(Pass::Nested(
+            "SELECT coalesce(thread, -1 - CAST(lwp AS BIGINT)), CAST(depth AS BIGINT), ts_tick, ts_tick + dur_tick
+             FROM raw_spans",
+        )),
+        ..at_tick(
+            "spans-nest",
+            "Spans of a user thread, or of an LWP without one, nest: each lies within the one around it, and those of equal \
+             depth do not overlap.",
+            &["spans"],
+            nesting!("raw_spans", "struct(thread, CASE WHEN thread IS NULL THEN lwp END)"),
+        )
+    },
     at_tick(
         "span-active-time",
         "The active time of a span is not negative and not longer than the span.",
         &["spans"],
         rows!("raw_spans", checked: "active_tick IS NOT NULL", broken: "active_tick < 0 OR active_tick > dur_tick"),
     ),
-    at_tick(
-        "spans-within-life",
-        "Each span lies within the lifetime of its user thread.",
-        &["spans"],
-        within!(
-            "SELECT thread AS key, ts_tick, ts_tick + dur_tick AS end_tick, ts_tick AS first
-             FROM raw_spans WHERE thread IS NOT NULL",
-            "SELECT thread AS key, ts_tick, coalesce(ts_tick + dur_tick, 9223372036854775807) AS end_tick
-             FROM raw_threads"
-        ),
-    ),
+    Invariant {
+        pass: Some(Pass::Within(
+            "SELECT thread, ts_tick, ts_tick + dur_tick FROM raw_spans WHERE thread IS NOT NULL",
+            "SELECT thread, ts_tick, coalesce(ts_tick + dur_tick, 9223372036854775807) FROM raw_threads",
+        )),
+        ..at_tick(
+            "spans-within-life",
+            "Each span lies within the lifetime of its user thread.",
+            &["spans"],
+            within!(
+                "SELECT thread AS key, ts_tick, ts_tick + dur_tick AS end_tick, ts_tick AS first
+                 FROM raw_spans WHERE thread IS NOT NULL",
+                "SELECT thread AS key, ts_tick, coalesce(ts_tick + dur_tick, 9223372036854775807) AS end_tick
+                 FROM raw_threads"
+            ),
+        )
+    },
     // The address of a lock is one of its process; a number that was used again is taken for one owner.
     at_tick(
         "one-holder-per-lock",
@@ -229,7 +246,11 @@ pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
         sentence: "Each LWP lies within the lifetime of its process.",
         first_is: "LWP",
         in_file_order: false,
-        pass: None,
+        pass: Some(Pass::Within(
+            "SELECT CAST(pid AS BIGINT), ts_tick, coalesce(ts_tick + dur_tick, 9223372036854775807) FROM raw_lwps
+             WHERE pid IS NOT NULL",
+            "SELECT CAST(pid AS BIGINT), ts_tick, coalesce(ts_tick + dur_tick, 9223372036854775807) FROM raw_processes",
+        )),
         optional_tables: &["processes"],
         query: within!(
             "SELECT pid AS key, ts_tick, coalesce(ts_tick + dur_tick, 9223372036854775807) AS end_tick,

@@ -5,6 +5,7 @@ use arrow::{
     array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch},
     datatypes::Int64Type,
 };
+use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use sigmund_sql::SuperTrace;
 
@@ -21,35 +22,57 @@ pub(crate) enum Pass {
     Disjoint(&'static str),
     /// `key`, `from`, `to`, `is_last`: those of one key follow each other without a hole, up to the last.
     Chained(&'static str),
+    /// `key`, `depth`, `from`, `to`: those of one key and depth do not overlap, and each lies within one of a depth less.
+    Nested(&'static str),
+    /// `key`, `from`, `to`: each lies within the only one of its key in the second query, which has the same columns.
+    Within(&'static str, &'static str),
 }
 
 impl Pass {
     fn query(self) -> &'static str {
         match self {
-            Pass::Sorted(query) | Pass::Disjoint(query) | Pass::Chained(query) => query,
+            Pass::Sorted(query) | Pass::Disjoint(query) | Pass::Chained(query) | Pass::Nested(query) => query,
+            Pass::Within(query, _) => query,
         }
     }
 
     /// How many rows there are, if the pass shows that the invariant holds for all of them.
     pub(super) async fn shows(self, trace: &SuperTrace, last_tick: i64) -> Result<Option<u64>, Error> {
-        let query = self.query().replace("$last_tick", &last_tick.to_string());
-        let plan = trace.in_file_order(trace.sql(&query).await?.into_frame());
-        let failed = Error::on(trace, "check");
-        let mut rows = plan.execute_stream().await.map_err(&failed)?;
         let (mut seen, mut count) = (Seen::default(), 0);
+        let failed = Error::on(trace, "check");
+        let mut rows = rows(trace, self.query(), last_tick).await?;
         while let Some(batch) = rows.next().await.transpose().map_err(&failed)? {
+            if let Pass::Within(_, outer) = self
+                && count == 0
+            {
+                let mut outer = self::rows(trace, outer, last_tick).await?;
+                while let Some(batch) = outer.next().await.transpose().map_err(&failed)? {
+                    if !seen.add_outer(&batch) {
+                        return Ok(None);
+                    }
+                }
+            }
             let holds = match self {
                 Pass::Sorted(_) => seen.is_sorted(&batch),
                 Pass::Disjoint(_) => seen.is_disjoint(&batch),
                 Pass::Chained(_) => seen.is_chained(&batch),
+                Pass::Nested(_) => seen.is_nested(&batch),
+                Pass::Within(..) => seen.is_within(&batch),
             };
             if !holds {
                 return Ok(None);
             }
             count += batch.num_rows() as u64;
         }
-        Ok(Some(count))
+        Ok(seen.has_no_orphan().then_some(count))
     }
+}
+
+/// The rows of a query, in the order of the files.
+async fn rows(trace: &SuperTrace, query: &str, last_tick: i64) -> Result<SendableRecordBatchStream, Error> {
+    let query = query.replace("$last_tick", &last_tick.to_string());
+    let plan = trace.in_file_order(trace.sql(&query).await?.into_frame());
+    plan.execute_stream().await.map_err(Error::on(trace, "check"))
 }
 
 /// What the rows so far were.
@@ -58,6 +81,19 @@ struct Seen {
     tick: Option<i64>,
     /// The end of the last of each key, and whether it was the last of a chain.
     ends: Map<(i64, bool)>,
+    /// The only interval of each key that others may lie within.
+    outer: Map<(i64, i64)>,
+    /// Of each key the rows of each depth.
+    nests: Map<Vec<Depth>>,
+}
+
+/// Rows of one key and depth.
+#[derive(Clone, Copy, Debug)]
+struct Depth {
+    /// The end of the last.
+    end: i64,
+    /// Where the first begins that no row of a depth less has been found around.
+    orphan: Option<i64>,
 }
 
 impl Seen {
@@ -95,6 +131,55 @@ impl Seen {
         })
     }
 }
+
+impl Seen {
+    /// In the order of their ends, inner rows come before the one around them.
+    fn is_nested(&mut self, batch: &RecordBatch) -> bool {
+        let columns = [0, 1, 2, 3].map(|place| column(batch, place));
+        (0..batch.num_rows()).all(|row| {
+            let Some([key, depth, from, to]) = cells(&columns, row) else { return false };
+            let Ok(depth) = usize::try_from(depth) else { return false };
+            if depth > MOST_DEPTHS || from > to {
+                return false;
+            }
+            let depths = self.nests.entry(key).or_default();
+            if depths.len() < depth + 2 {
+                depths.resize(depth + 2, Depth { end: i64::MIN, orphan: None });
+            }
+            let is_sorted = depths.iter().all(|other| other.end <= to);
+            let inner = depths[depth + 1].orphan.take();
+            let holds = is_sorted && depths[depth].end <= from && inner.is_none_or(|inner| from <= inner);
+            let orphan = depths[depth].orphan.unwrap_or(from);
+            depths[depth] = Depth { end: to, orphan: (depth > 0).then_some(orphan) };
+            holds
+        })
+    }
+
+    /// Whether every inner row has one around it.
+    fn has_no_orphan(&self) -> bool {
+        self.nests.values().flatten().all(|depth| depth.orphan.is_none())
+    }
+
+    fn add_outer(&mut self, batch: &RecordBatch) -> bool {
+        let columns = [0, 1, 2].map(|place| column(batch, place));
+        (0..batch.num_rows()).all(|row| {
+            let outer = cells(&columns, row);
+            // Of a number that was used again, the query of the invariant knows which is meant.
+            outer.is_some_and(|[key, from, to]| self.outer.insert(key, (from, to)).is_none())
+        })
+    }
+
+    fn is_within(&mut self, batch: &RecordBatch) -> bool {
+        let columns = [0, 1, 2].map(|place| column(batch, place));
+        (0..batch.num_rows()).all(|row| {
+            let Some([key, from, to]) = cells(&columns, row) else { return false };
+            self.outer.get(&key).is_some_and(|(begin, end)| *begin <= from && to <= *end)
+        })
+    }
+}
+
+/// Deeper rows are left to the query of the invariant.
+const MOST_DEPTHS: usize = 1000;
 
 fn column(batch: &RecordBatch, place: usize) -> Int64Array {
     batch.column(place).as_primitive::<Int64Type>().clone()
