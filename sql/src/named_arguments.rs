@@ -2,13 +2,16 @@
 //!
 //! DataFusion passes arguments of table functions by place only. Each `name => value` becomes two of them, the name as a text
 //! and the value; the functions of this project take such pairs. Names of tables among the arguments of functions over
-//! intervals become texts.
+//! intervals become texts; `iif` becomes CASE.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::{
     parser::Statement,
-    sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, Ident, TableFactor, Value, VisitMut, VisitorMut},
+    sqlparser::ast::{
+        CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, TableFactor, Value, VisitMut,
+        VisitorMut, helpers::attached_token::AttachedToken,
+    },
 };
 
 use crate::intervals;
@@ -27,6 +30,13 @@ struct Arguments;
 impl VisitorMut for Arguments {
     type Break = ();
 
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Some(case) = conditional(expr) {
+            *expr = case;
+        }
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
         intervals::quote_names(factor);
         if let TableFactor::Table { args: Some(arguments), .. } = factor {
@@ -35,6 +45,27 @@ impl VisitorMut for Arguments {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// `iif(condition, one, other)`, which Perfetto's SQL has, as CASE.
+fn conditional(expr: &Expr) -> Option<Expr> {
+    let Expr::Function(function) = expr else { return None };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [name] = &function.name.0[..] else { return None };
+    let [condition, one, other] = &list.args[..] else { return None };
+    name.as_ident().filter(|name| name.value.eq_ignore_ascii_case("iif"))?;
+    let unnamed = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    let [condition, result, other] = [unnamed(condition)?, unnamed(one)?, unnamed(other)?];
+    Some(Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![CaseWhen { condition, result }],
+        else_result: Some(Box::new(other)),
+    })
 }
 
 fn pair(argument: FunctionArg) -> Vec<FunctionArg> {

@@ -1,11 +1,11 @@
-//! Views with Perfetto's names: `sched_slice` is when LWPs were on CPUs, `thread_state` their states.
+//! Views with Perfetto's names: `sched` (or `sched_slice`) is when LWPs were on CPUs, `thread_state` their states.
 //!
 //! As in Perfetto, `ts` and `dur` are nanoseconds, and `utid` is the kernel thread: here the LWP's tid, so it
 //! joins with `lwps.lwp`. Differences: `ts` counts from the first event, the idle task has no slices, and a state
 //! that never ends (`exited`) has a NULL `dur`, not -1. See <https://perfetto.dev/docs/analysis/sql-tables>.
 
 use datafusion::{
-    common::TableReference,
+    common::{ScalarValue, TableReference},
     error::Result,
     logical_expr::{Expr, ident, lit, when},
     prelude::SessionContext,
@@ -16,13 +16,17 @@ use crate::{Info, nanos, tables::raw_name};
 
 /// One row: an LWP (not the idle task) on a CPU.
 pub(crate) const SCHED_SLICE: &str = "sched_slice";
+/// The same, by its other name.
+pub(crate) const SCHED: &str = "sched";
 /// One row: an LWP in one state.
 pub(crate) const THREAD_STATE: &str = "thread_state";
 
 /// What a row of one of these views is.
 pub(crate) fn sentence(view: &str) -> Option<&'static str> {
     match view {
-        SCHED_SLICE => Some("Perfetto's: one row is a time that an LWP (not the idle task) was on a CPU."),
+        SCHED_SLICE | SCHED => {
+            Some("Perfetto's: one row is a time that an LWP (not the idle task) was on a CPU.")
+        }
         THREAD_STATE => {
             Some("Perfetto's: one row is a time that an LWP (not the idle task) was in one state.")
         }
@@ -33,9 +37,13 @@ pub(crate) fn sentence(view: &str) -> Option<&'static str> {
 /// The description of a computed column of one of these views.
 pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
     match (view, column) {
-        (SCHED_SLICE | THREAD_STATE, "ts") => Some("Its begin in nanoseconds since the first event."),
-        (SCHED_SLICE | THREAD_STATE, "dur") => Some("Its length in nanoseconds; NULL if it never ends."),
-        (SCHED_SLICE | THREAD_STATE, "utid") => Some("The LWP."),
+        (SCHED_SLICE | SCHED | THREAD_STATE, "ts") => Some("Its begin in nanoseconds since the first event."),
+        (SCHED_SLICE | SCHED | THREAD_STATE, "dur") => {
+            Some("Its length in nanoseconds; NULL if it never ends.")
+        }
+        (SCHED_SLICE | SCHED | THREAD_STATE, "utid") => Some("The LWP."),
+        (SCHED_SLICE | SCHED, "ts_end") => Some("Its end in nanoseconds since the first event."),
+        (SCHED_SLICE | SCHED, "priority") => Some("NULL: it is not kept."),
         (THREAD_STATE, "state") => {
             Some("Running, or the letter of the kernel: R, S, D, I, T, X; NULL if it is not known.")
         }
@@ -45,10 +53,13 @@ pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
 
 /// Whether a view has Perfetto's name, and so Perfetto's units.
 pub(crate) fn is_of_perfetto(view: &str) -> bool {
-    matches!(view, SCHED_SLICE | THREAD_STATE | "thread" | "process" | "thread_track" | "slice" | "counter")
+    matches!(
+        view,
+        SCHED_SLICE | SCHED | THREAD_STATE | "thread" | "process" | "thread_track" | "slice" | "counter"
+    )
 }
 
-/// Registers both views.
+/// Registers these views.
 pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Result<()> {
     let states = context.table(TableReference::bare(raw_name(&LWP_STATES))).await?;
     let states = states.filter(ident("lwp").not_eq(lit(0)))?;
@@ -63,8 +74,12 @@ pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Res
     let tail = || vec![ident("ts_tick"), ident("dur_tick"), ident("lwp")];
 
     let running = states.clone().filter(ident("state").eq(lit(LwpState::Running.name())))?;
-    let columns = [place(), vec![ident("end_state"), ident("end_reason")], tail()].concat();
-    context.register_table(TableReference::bare(SCHED_SLICE), running.select(columns)?.into_view())?;
+    let ts_end = nanos::instant("ts_tick", info) + nanos::length("dur_tick", info);
+    let priority = lit(ScalarValue::Int32(None)).alias("priority");
+    let ends = vec![ident("end_state"), ident("end_reason"), ts_end.alias("ts_end"), priority];
+    let slices = running.select([place(), ends, tail()].concat())?;
+    context.register_table(TableReference::bare(SCHED_SLICE), slices.clone().into_view())?;
+    context.register_table(TableReference::bare(SCHED), slices.into_view())?;
 
     let columns = [place(), vec![state()?.alias("state")], tail()].concat();
     context.register_table(TableReference::bare(THREAD_STATE), states.select(columns)?.into_view())?;

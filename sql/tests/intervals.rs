@@ -190,7 +190,7 @@ async fn times_are_converted_and_percentiles_are_exact() {
     {
         little.row(
             "clocks",
-            json!({"domain": domain, "ns": ns, "before_tick": tick - 1, "after_tick": tick + 1}),
+            json!({"domain": domain, "ns": ns, "before_tick": tick - 1, "after_tick": tick + 1, "used": true}),
         );
     }
     let trace = SuperTrace::open(little.write()).await.unwrap();

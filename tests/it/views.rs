@@ -87,6 +87,60 @@ fn perfettos_tables_join_by_their_ids() {
     assert_eq!(counters, "ts,value\n25,1.0\n30,0.0\n50,1.0\n70,0.0\n");
 }
 
+// Shapes of queries from Perfetto's documentation (docs/analysis: getting-started, common-queries; docs/data-sources:
+// cpu-scheduling), with names of this trace.
+#[test]
+fn queries_of_perfettos_documentation_run_unchanged() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let rows = |query: &str| asked(&sigmund, query).lines().skip(1).map(String::from).collect::<Vec<_>>();
+    assert_eq!(rows("SELECT ts, dur, name FROM slice ORDER BY ts LIMIT 10"), ["9,31,read", "75,5,eth0"]);
+    let of_slice = "FROM slice JOIN thread_track ON thread_track.id = slice.track_id";
+    assert_eq!(rows(&format!("SELECT utid {of_slice} WHERE slice.name = 'read'")), ["70"]);
+    assert_eq!(rows("SELECT tid, is_main_thread FROM thread WHERE utid = 70").len(), 1);
+    let thread = format!(
+        "SELECT thread.tid AS tid {of_slice} JOIN thread USING(utid) WHERE slice.name = 'read' GROUP BY tid"
+    );
+    assert_eq!(rows(&thread), ["70"]);
+    let deep = rows(
+        "select ts, dur, cpu, end_state, priority, process.name, thread.name
+         from sched_slice left join thread using(utid) left join process using(upid) order by ts",
+    );
+    assert_eq!(deep, rows(
+        "SELECT sched.ts, sched.dur, sched.cpu, sched.end_state, sched.priority, process.name, thread.name
+         FROM sched LEFT JOIN thread USING (utid) LEFT JOIN process USING (upid) ORDER BY sched.ts ASC",
+    ));
+    assert!(!deep.is_empty());
+    let per_cpu =
+        rows("SELECT cpu, SUM(dur) AS busy, MAX(ts_end) AS until FROM sched GROUP BY cpu ORDER BY cpu");
+    assert_eq!(per_cpu.len(), 1, "{per_cpu:?}");
+    let states =
+        "SELECT utid, SUM(IIF(state = 'R', dur, 0)) AS runnable, SUM(IIF(state = 'D', dur, 0)) AS disk
+                  FROM thread_state WHERE utid = 70 GROUP BY utid";
+    assert_eq!(rows(states), ["70,25,0"]);
+    let counters = rows(
+        "SELECT ts, cpu, value FROM counter JOIN cpu_counter_track ON counter.track_id = cpu_counter_track.id
+         WHERE cpu_counter_track.name = 'run-queue' AND value > 0 ORDER BY ts",
+    );
+    assert_eq!(counters, ["25,0,1.0", "50,0,1.0"]);
+    assert_eq!(
+        rows(
+            "SELECT upid FROM counter JOIN process_counter_track ON process_counter_track.id = counter.track_id"
+        ),
+        [""; 0]
+    );
+    let percentiles = "SELECT name, COUNT(dur) AS count_slice, AVG(dur) / 1000000 AS avg_dur_ms,
+                              CAST(MAX(dur) AS DOUBLE) / 1000000 AS max_dur_ms, PERCENTILE(dur,50) / 1000000 AS P50_dur_ms
+                       FROM slice WHERE name LIKE '%ea%' GROUP BY name ORDER BY count_slice DESC LIMIT 10";
+    assert_eq!(rows(percentiles).len(), 1);
+    // SPAN_LEFT_JOIN(slice_with_utid PARTITIONED utid, thread_state PARTITIONED utid).
+    let cpu_time = "SELECT slice_name, state, SUM(dur) AS time
+        FROM overlap_left((SELECT ts, dur, slice.name AS slice_name, utid FROM slice
+                           JOIN thread_track ON thread_track.id = slice.track_id JOIN thread USING (utid)),
+                          (SELECT ts, dur, utid, state FROM thread_state), utid)
+        GROUP BY slice_name, state ORDER BY state";
+    assert_eq!(rows(cpu_time), ["read,R,5", "read,Running,11", "read,S,15"]);
+}
+
 #[test]
 fn tables_come_first_and_only_events_that_occur_are_listed() {
     let sigmund = Sigmund::with_listing("t", &listing());

@@ -30,7 +30,7 @@ fn reinterpret(name: &'static str, to: DataType, bits: fn(&Int64Array) -> ArrayR
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Array, Float64Array, UInt64Array};
+    use arrow::array::{Float64Array, UInt64Array};
 
     use super::*;
 

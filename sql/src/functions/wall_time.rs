@@ -6,7 +6,7 @@ use std::{
 };
 
 use arrow::{
-    array::{ArrayRef, AsArray, TimestampNanosecondArray},
+    array::{Array, ArrayRef, AsArray, TimestampNanosecondArray},
     datatypes::{DataType, Int64Type, TimeUnit},
 };
 use datafusion::{error::DataFusionError, logical_expr::ScalarUDF};
@@ -54,18 +54,19 @@ impl WallClock {
     }
 }
 
-/// Those that were read at the same instant on the clock of the recording, in the order of time.
+/// Those that the conversion of events uses, too, in the order of time.
 fn read(super_trace: &Path) -> Result<Vec<Snapshot>, Error> {
-    let columns = ["domain", "ns", "before_tick", "after_tick"];
+    let columns = ["domain", "ns", "before_tick", "after_tick", "used"];
     let mut snapshots = Vec::new();
     for batch in files::read_columns(super_trace, &CLOCKS, &columns)? {
         let domains = arrow::compute::cast(batch.column(0), &DataType::Utf8);
         let Ok(domains) = domains else { continue };
         let numbers = [1, 2, 3].map(|place| batch.column(place).as_primitive::<Int64Type>());
+        let used = batch.column(4).as_boolean();
         let rows =
             domains.as_string::<i32>().iter().enumerate().filter(|(_, domain)| *domain == Some("realtime"));
         snapshots.extend(rows.filter_map(|(row, _)| {
-            let is_known = numbers.iter().all(|column| arrow::array::Array::is_valid(*column, row));
+            let is_known = used.value(row) && numbers.iter().all(|column| column.is_valid(row));
             let [nanos, before, after] = numbers.map(|column| column.value(row));
             is_known.then(|| Snapshot { tick: before + (after - before) / 2, nanos })
         }));
@@ -86,7 +87,7 @@ fn at(snapshots: &[Snapshot], nanos_per_tick: Option<f64>, tick: i64) -> Option<
             (Some(only), None) | (None, Some(only)) => (only, nanos_per_tick?),
             (None, None) => return None,
         };
-    from.nanos.checked_add((tick.checked_sub(from.tick)? as f64 * rate).round() as i64)
+    from.nanos.checked_add((tick.checked_sub(from.tick)? as f64 * rate).floor() as i64)
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ const VIEWS: &[(&str, &str)] = views![
     "thread_track",
     "slice",
     "counter",
+    "cpu_counter_track",
+    "process_counter_track",
 ];
 
 /// The names of the views.
