@@ -1,4 +1,4 @@
-//! `--critical-path`: what decided the end of a span, a function or a thread.
+//! `--critical-path`: the chain of work and waits that determined the end of a span, a function or a thread.
 
 use crate::{
     Actor, Answer, Column, History, Instance, Interval, Level, Link, Measure, Needs, Piece, Request, Value,

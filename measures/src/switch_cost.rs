@@ -1,4 +1,4 @@
-//! `--switch-cost`: how long a switch takes at most, from the events before and after it.
+//! `--switch-cost`: an upper bound of the time of a switch, from the events before and after it.
 
 use crate::map::Map;
 
@@ -11,7 +11,7 @@ use crate::{
     tally::{self, Tally},
 };
 
-/// How long a switch takes at most.
+/// An upper bound of the time that a switch takes.
 pub(crate) const SWITCH_COST: Measure = Measure {
     name: "switch-cost",
     question: "How much time does a switch from one thread to another take, at most?",

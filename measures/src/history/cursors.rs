@@ -1,4 +1,4 @@
-//! Searches in a history, each from where the last one for the same thread, LWP or CPU ended.
+//! Searches in a history that start where the previous search for the same thread, LWP or CPU ended.
 
 use super::{History, LwpStay, Series, ThreadStay, Track};
 use crate::{Interval, map::Map};

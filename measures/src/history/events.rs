@@ -1,6 +1,6 @@
-//! Events, without what they say.
+//! Events, without their parameters.
 
-/// When and where an event was recorded: a row of `events`, in 24 bytes, since there are more of these than of all else.
+/// When and where an event was recorded: a row of `events`, in 24 bytes, as it is the most frequent row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventAt {
     tick: i64,
@@ -9,7 +9,7 @@ pub struct EventAt {
     cpu: u32,
 }
 
-/// No CPU or LWP has this number, and no user thread its like of 64 bits.
+/// No CPU or LWP has this number; no user thread has the 64-bit number with all bits set.
 const NONE: u32 = u32::MAX;
 
 impl EventAt {

@@ -1,7 +1,7 @@
-//! What a super-trace says, in memory: what each user thread, LWP and CPU did, and when.
+//! A super-trace in memory: what each user thread, LWP and CPU did, and when.
 //!
-//! A measure asks it; who reads the tables builds it ([`HistoryBuilder`]), with no more tables than the measure needs
-//! ([`Needs`]). What was not loaded is empty.
+//! Measures read it. [`HistoryBuilder`] builds it from the tables that the measure needs ([`Needs`]); what was not loaded is
+//! empty.
 
 mod cursors;
 mod derived;
@@ -58,7 +58,7 @@ pub struct History {
     pub spans: Vec<Span>,
     /// Requests for locks, sorted by time.
     pub locks: Vec<LockRequest>,
-    /// The places in `locks` of the requests of each user thread that had to wait, each to its end as far as it is known.
+    /// The places in `locks` of the requests of each user thread that had to wait, each until its end, if that is known.
     pub lock_waits: Series<u32>,
     /// Events, sorted by time; of the same tick in the order of the table.
     pub events: Vec<EventAt>,
@@ -83,7 +83,7 @@ pub struct HistoryBuilder {
 }
 
 impl HistoryBuilder {
-    /// What is collected other than states, to add to.
+    /// The part other than states, to add rows to.
     pub fn history(&mut self) -> &mut History {
         &mut self.history
     }

@@ -1,4 +1,4 @@
-//! What the rows of a super-trace's tables say, in few bytes. What a column means is in `sigmund_model::tables`.
+//! Rows of a super-trace's tables, compact. What a column means is in `sigmund_model::tables`.
 
 use sigmund_model::{EndReason, LwpState, ThreadState, WaitKind};
 
@@ -12,9 +12,9 @@ pub struct ThreadStay {
     pub state: ThreadState,
     /// The LWP it is mounted on.
     pub lwp: Option<u32>,
-    /// What it waits for, if it is blocked and the runtime said.
+    /// What it waits for, if it is blocked and the runtime recorded it.
     pub waits_for: Option<WaitKind>,
-    /// Of that the address, the user thread or the descriptor; 0 if the runtime did not say.
+    /// The address, user thread or descriptor of that; 0 if the runtime did not record it.
     pub object: i64,
     /// What ended it; `None` if nothing did.
     pub end: Option<EndReason>,
@@ -207,12 +207,12 @@ pub struct Gap {
     pub cpu: Option<u32>,
     /// The LWP whose user events are missing, if it is of one.
     pub lwp: Option<u32>,
-    /// It sums up several, from the first to the last: most of the time between is known, and states are `unknown` where
-    /// it is not.
+    /// Whether it stands for several, from the first to the last: most of the time between is known, and states are
+    /// `unknown` where it is not.
     pub is_sum: bool,
 }
 
-/// A page fault. No event tells when its handler is through.
+/// A page fault. There is no event for the end of its handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Where and when.

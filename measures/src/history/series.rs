@@ -7,9 +7,9 @@ use crate::map::Map;
 use super::Track;
 use crate::Interval;
 
-/// What each of many keys was doing, and when.
+/// Intervals with a value, by key and time.
 ///
-/// Of one key the intervals are sorted and do not overlap; between them nothing is known.
+/// The intervals of one key are sorted and do not overlap; nothing is known of the time between them.
 #[derive(Clone, Debug)]
 pub struct Series<T> {
     places: Map<u64, Range<usize>>,

@@ -1,4 +1,4 @@
-//! Which TO event a FROM event caused: forward through wakeups and unparks of both levels.
+//! The TO event that a FROM event caused, found forward through wakeups and unparks of both levels.
 
 use std::{
     cmp::Reverse,
@@ -11,7 +11,7 @@ use sigmund_model::{LwpState, ThreadState};
 
 use crate::{Actor, Context, History, Mark, Wakeup, interrupt_of, wait_context};
 
-/// Marks and wakeups by who made them.
+/// Marks and wakeups, by the thread or LWP that made them.
 pub(super) struct Causes<'h> {
     history: &'h History,
     marks: &'h [Mark],
@@ -109,9 +109,9 @@ impl<'h> Causes<'h> {
         Some(*place)
     }
 
-    /// Whom the handler woke that a mark is in, and the softirqs after it: those that begin on its CPU, one after the
-    /// other, before any other interrupt does and before the CPU switches. If the handler is not known, whom its CPU woke
-    /// at that very tick.
+    /// The LWPs and threads that were woken by the handler around a mark, or by the softirqs after it: those that begin on
+    /// its CPU, one after the other, before any other interrupt and before the CPU switches. If the handler is not known,
+    /// those that its CPU woke at the same tick.
     fn woken_by_interrupt(&self, mark: &Mark, limit: i64, entering: &mut BinaryHeap<Reverse<(i64, Actor)>>) {
         let Some(cpu) = mark.cpu else { return };
         let history = self.history;
@@ -149,7 +149,7 @@ impl<'h> Causes<'h> {
         }
     }
 
-    /// When one that has entered leaves: when it waits the next time, or nothing is known of it any more.
+    /// When a member leaves: at its next wait, or where its state is not known.
     fn leaves(&self, actor: Actor, tick: i64, limit: i64) -> i64 {
         use ThreadState::{Active, Blocked, InKernel, Mounted, New, Ready, Stalled, Stopped};
         match actor {
@@ -204,7 +204,7 @@ fn first_left<'s, T: 's>(
     limit
 }
 
-/// Those that a wakeup adds: the LWP or the thread, and the thread that a woken LWP carries.
+/// The members that a wakeup adds: the LWP or the thread, and the thread that a woken LWP carries.
 fn enter(wakeup: &Wakeup, history: &History, entering: &mut BinaryHeap<Reverse<(i64, Actor)>>) {
     if wakeup.is_unpark {
         entering.extend(wakeup.thread.map(|thread| Reverse((wakeup.tick, Actor::Thread(thread)))));

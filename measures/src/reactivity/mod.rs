@@ -1,4 +1,4 @@
-//! `--reactivity`: from an event to its treatment, and what was in the way.
+//! `--reactivity`: the latency from an event to its handling, and what caused it.
 
 mod caused;
 mod pairs;
@@ -93,7 +93,7 @@ const CAUSES: [&str; 11] = [
     "unknown",
 ];
 
-/// Each pair with what took its time; the longest first, and only these if so many are asked for.
+/// Each pair with the causes of its latency, the longest first; as many as are asked for.
 ///
 /// # Errors
 /// None so far.
@@ -165,7 +165,7 @@ fn each_cause<'h>(
     walks.each_piece(actor, pair.interval, |piece| match piece.what {
         What::Interrupt(place) => each(by_kind(place), &piece),
         What::Running if piece.actor != actor => each("another running", &piece),
-        // What the CPU that woke was in meanwhile.
+        // The interrupts of the waking CPU meanwhile.
         What::WaitingFor(Source::Interrupt(place)) => {
             let cpu = history.interrupts[place as usize].cpu;
             for (interval, inside) in history.innermost.of(cpu.into()).partition(piece.interval) {

@@ -12,11 +12,11 @@ pub struct Pair {
     pub from: usize,
     /// The place of TO.
     pub to: usize,
-    /// From the one to the other.
+    /// From FROM to TO.
     pub interval: Interval,
-    /// Whose event TO is.
+    /// The thread or LWP that recorded TO.
     pub actor: Option<Actor>,
-    /// Whether the one caused the other through wakeups; else it is just the next.
+    /// Whether FROM caused TO through wakeups; else TO is the next event.
     pub is_caused: bool,
 }
 

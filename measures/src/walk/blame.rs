@@ -1,4 +1,4 @@
-//! Who or what a piece is to be blamed on.
+//! The culprit of a piece: who or what took its time.
 
 use sigmund_model::WaitKind;
 
@@ -8,11 +8,11 @@ use crate::{By, Context, Culprit, Group, History, Word};
 /// Who or what took the time of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Blame {
-    /// Nobody else: it was the time of the actor that the question is about.
+    /// The actor that the question is about: nobody else took its time.
     Itself,
     /// A user thread, or an LWP without one: it ran, or had the CPU or the LWP.
     Who(Actor),
-    /// The idle task: nobody had noticed yet that somebody waited.
+    /// The idle task: the CPU had not yet been told of the waiting LWP.
     Idle,
     /// An LWP that carried no user thread, and slept.
     LwpAsleep,
@@ -22,18 +22,18 @@ pub enum Blame {
     LwpWithoutThread,
     /// An interrupt, by its kind, number and handler.
     Interrupt(Word, Option<i64>, Option<Word>),
-    /// An interrupt of which only this is known.
+    /// An interrupt of which only the context is known.
     Context(&'static str),
     /// An object, and who held it when the wait began, if known.
     Object(Option<WaitKind>, i64, Option<Actor>),
     /// A system call.
     Call(Word),
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 
 impl Blame {
-    /// Of a piece other than a wait for a CPU or an LWP, which have many culprits.
+    /// The culprit of a piece; `None` for waits for a CPU or an LWP, which have many.
     pub(super) fn of(history: &History, piece: &Piece, is_own: bool) -> Option<Blame> {
         Some(match piece.what {
             What::WaitingForCpu | What::WaitingForLwp => return None,
@@ -90,7 +90,7 @@ impl Blame {
 }
 
 impl Piece {
-    /// Who or what took its time, the most first; the ticks sum to its length.
+    /// The culprits with their ticks, the largest first; the ticks sum to the length of the piece.
     pub fn blames(&self, history: &History, by: By) -> Vec<(Blame, i64)> {
         if let Some(blame) = Blame::of(history, self, false) {
             return vec![(blame, self.interval.ticks())];
@@ -115,7 +115,7 @@ impl Piece {
     }
 }
 
-/// Who held the object that a thread waited for, when that wait began.
+/// The holder of the object that a thread waited for, when the wait began.
 fn holder(history: &History, piece: &Piece, object: i64) -> Option<Actor> {
     let Actor::Thread(thread) = piece.actor else { return None };
     let waits = history.lock_waits.of(thread);

@@ -1,4 +1,4 @@
-//! Who had what others waited for: the CPUs of LWPs that are runnable, the LWPs of threads that are ready.
+//! Who had the CPUs for which LWPs waited, and the LWPs for which user threads waited.
 
 use crate::map::Map;
 
@@ -8,7 +8,7 @@ use sigmund_model::LwpState;
 use super::{Actor, Blame, coverage::Coverage};
 use crate::{History, Interval, Searches, stretches};
 
-/// How often, and for how long.
+/// A number of times, and their length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) count: u64,
@@ -50,8 +50,8 @@ pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: Option<u32>, waits: 
     shares
 }
 
-/// What the LWPs of a process carried while threads of it were ready, each LWP alike for as long as it is known to live.
-/// The ticks sum to the waits: those of all LWPs are scaled to that, and what rounding leaves goes to the largest
+/// What the LWPs of a process carried while its threads were ready; all LWPs have the same weight while they live.
+/// The ticks sum to the waits: those of all LWPs are scaled, and the rest of rounding goes to the largest
 /// remainders.
 pub(super) fn of_lwps(history: &History, pid: Option<u32>, waits: &Coverage) -> Shares {
     let lives = history.names.lwps.iter().filter(|(_, life)| pid.is_some() && life.pid == pid);

@@ -1,10 +1,10 @@
-//! How many waits cover an interval, and for how long, without looking at each wait again.
+//! The number and total length of waits that overlap an interval, by prefix sums.
 
 use rayon::slice::ParallelSliceMut;
 
 use crate::Interval;
 
-/// Many intervals, which may overlap.
+/// A set of intervals, which may overlap.
 pub(super) struct Coverage {
     begins: Edges,
     ends: Edges,
@@ -13,7 +13,7 @@ pub(super) struct Coverage {
     total: i64,
 }
 
-/// Instants, sorted; and of each the sum of those before it, modulo 2^64: differences of sums are exact, as they fit.
+/// Sorted instants, and for each the sum of those before it, modulo 2^64: differences of sums fit, so they are exact.
 struct Edges {
     ticks: Vec<i64>,
     sums: Vec<i64>,
@@ -38,7 +38,7 @@ impl Edges {
         self.ticks.partition_point(|edge| *edge < tick)
     }
 
-    /// The ticks from each that is before `tick` to that.
+    /// The sum of the distances from each instant before `tick` to `tick`.
     fn ticks_to(&self, tick: i64) -> i64 {
         let count = self.count_before(tick);
         tick.wrapping_mul(count as i64).wrapping_sub(self.sums[count])
@@ -65,23 +65,23 @@ impl Coverage {
         }
     }
 
-    /// Stretches that do not touch, in which there is always a wait.
+    /// Disjoint intervals, at each instant of which there is a wait.
     pub(super) fn runs(&self) -> &[Interval] {
         &self.runs
     }
 
-    /// The lengths of all waits.
+    /// The sum of the lengths of all waits.
     pub(super) fn total(&self) -> i64 {
         self.total
     }
 
-    /// The lengths of all waits inside of an interval, summed.
+    /// The sum of the lengths of all waits, clipped to an interval.
     pub(super) fn ticks(&self, interval: Interval) -> i64 {
         let to = |tick| self.begins.ticks_to(tick).wrapping_sub(self.ends.ticks_to(tick));
         to(interval.to).wrapping_sub(to(interval.from))
     }
 
-    /// How many waits overlap an interval.
+    /// The number of waits that overlap an interval.
     pub(super) fn count(&self, interval: Interval) -> u64 {
         let begun = self.begins.count_before(interval.to);
         let ended = self.ends.count_before(interval.from.saturating_add(1));

@@ -28,7 +28,7 @@ pub(crate) fn sum_walks<'h, I: Sync>(
     )
 }
 
-/// Folds over instances with walks at hand, each CPU for itself, and merges what they have.
+/// Folds over instances in parallel, each task with walks and an accumulator of its own, and merges the accumulators.
 pub(crate) fn fold_walks<'h, I: Sync, T: Send>(
     history: &'h History,
     instances: &[I],

@@ -7,17 +7,17 @@
 //! 2. Runnable (stalled, ready, new): a piece of waiting for a CPU or for an LWP, back to the start of the state.
 //! 3. A wait (blocked, in-kernel, asleep, stopped) that a wakeup ended at t: from the waking to the wakeup, where these
 //!    differ, a piece of waiting for a CPU. At the waking:
-//!    * by a user thread or an LWP Y: goes on at (Y, waking); the wait itself is no piece. An LWP stands for what it carried
-//!      at that tick;
-//!    * by an interrupt: a piece of waiting for that, back to the start of the wait; goes on with X. If no handler of that
-//!      kind is known to have been open there, it is named by the context;
-//!    * by nobody who is known (an idle task, X itself): a piece of being blocked, back to the start of the wait.
+//!    * by a user thread or an LWP Y: continues at (Y, waking); the wait itself is no piece. If Y is an LWP that carried a
+//!      user thread at that tick, it continues with that thread;
+//!    * by an interrupt: a piece of waiting for that, back to the start of the wait; continues with X. If no handler
+//!      of that kind is known to have been running, the piece is named after the context;
+//!    * if the waker is not known (an idle task, X itself): a piece of being blocked, back to the start of the wait.
 //! 4. A wait that no wakeup is known to have ended, or in the middle of which t lies: a piece of being blocked.
-//! 5. Anything else is a piece that is unknown: a state that does not say what X did, and where there is no state.
-//! 6. At the creation of X, if its creator is known: goes on with that at the same tick.
+//! 5. Anything else is an unknown piece: a state that does not show what X did, and time without a state.
+//! 6. At the creation of X, if its creator is known: continues with the creator at the same tick.
 //!
 //! A wakeup ended the wait [s, e) of its target if it was in [s, e], if the dispatch that it led to was not before e, and if
-//! the target was runnable or ran from e on. Of several the last counts; those whose dispatch is known go first.
+//! the target was runnable or ran from e on. Of several wakeups the last counts; those with a known dispatch have priority.
 //! Jumps keep the tick. After [`MOST_JUMPS`] at one tick the rest of the window is unknown: the trace contradicts itself.
 
 mod blame;
@@ -38,7 +38,7 @@ pub use piece::{Actor, Link, Piece, Source, What};
 pub(crate) use totals::{Key, Totals};
 pub(crate) use wait::{context as wait_context, interrupt_of};
 
-/// So many jumps at one tick are believed.
+/// The most jumps at one tick.
 const MOST_JUMPS: u32 = 64;
 
 /// The pieces of the walk from `window.to` back to `window.from`, in the order of time.
@@ -49,10 +49,10 @@ pub fn walk_back(history: &History, actor: Actor, window: Interval) -> Vec<Piece
     pieces
 }
 
-/// Many walks: each is quick where it begins near the one before.
+/// Walks one after the other: each is quick if it begins near the previous one.
 pub(crate) struct Walks<'h> {
     searches: Searches<'h>,
-    /// Who was created when, and by which user thread.
+    /// When each thread was created, and by which user thread.
     created: Map<Actor, (i64, u64)>,
 }
 

@@ -1,10 +1,10 @@
-//! What a walk consists of.
+//! The pieces of a walk.
 
 use sigmund_model::WaitKind;
 
 use crate::{Context, History, Interval, Word};
 
-/// Who does something: a user thread or an LWP.
+/// A user thread or an LWP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Actor {
     /// A user thread.
@@ -28,7 +28,7 @@ impl Actor {
 pub struct Piece {
     /// When. Never of length 0.
     pub interval: Interval,
-    /// Whose time it is.
+    /// The user thread or LWP that spent the time.
     pub actor: Actor,
     /// The LWP that the actor was on, or is.
     pub lwp: Option<u32>,
@@ -36,7 +36,7 @@ pub struct Piece {
     pub cpu: Option<u32>,
     /// What it did.
     pub what: What,
-    /// How the walk came to this actor; `None` for the one that it began with.
+    /// The jump that led to this actor; `None` for the actor that the walk began with.
     pub link: Option<Link>,
 }
 
@@ -53,18 +53,18 @@ pub enum What {
     WaitingForLwp,
     /// It waited until an interrupt woke it: a timer or a device.
     WaitingFor(Source),
-    /// It waited for an object, and nobody is known to have ended that.
+    /// It waited for an object, and the waker is not known.
     BlockedOn {
-        /// Of what kind, if the runtime said.
+        /// The kind of the object, if the runtime recorded it.
         kind: Option<WaitKind>,
-        /// Which; 0 if the runtime did not say.
+        /// The object; 0 if the runtime did not record it.
         object: i64,
     },
-    /// It, or its LWP, slept in a system call, and nobody is known to have ended that. `None` if the call is not known.
+    /// It, or its LWP, slept in a system call, and the waker is not known. `None` if the call is not known.
     InSystemCall(Option<Word>),
     /// It was on an LWP of which nothing is known: there is no kernel side.
     Mounted,
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 
@@ -99,11 +99,11 @@ pub enum Source {
 pub enum Link {
     /// It ended a wait.
     Woke {
-        /// Who had waited.
+        /// The actor that waited.
         woken: Actor,
         /// When the wait began.
         since: i64,
-        /// For what: [`What::BlockedOn`] or [`What::InSystemCall`].
+        /// What it waited for: [`What::BlockedOn`] or [`What::InSystemCall`].
         wait: What,
     },
     /// It created this one.

@@ -1,4 +1,4 @@
-//! The steps of a walk, as the rules at the head of the module say.
+//! The steps of a walk: the rules in the module's documentation.
 
 use sigmund_model::{LwpState, ThreadState};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{History, Interval, LwpStay, ThreadStay};
 
-/// A walk that has come to an actor at a tick.
+/// A walk that has reached an actor at a tick.
 pub(super) struct Walk<'w, 'h, F> {
     history: &'h History,
     walks: &'w mut Walks<'h>,
@@ -22,14 +22,14 @@ pub(super) struct Walk<'w, 'h, F> {
     each: F,
 }
 
-/// A wait of the actor that lasts to the tick at which the walk is, or beyond.
+/// A wait of the actor that lasts to the current tick of the walk, or longer.
 struct Wait {
     interval: Interval,
-    /// Whose wakeup ends it.
+    /// The LWP or thread whose wakeup ends it.
     target: Actor,
     lwp: Option<u32>,
     cpu: Option<u32>,
-    /// What it is if nobody ended it.
+    /// What it is if the waker is not known.
     what: What,
     /// Whether the actor was runnable after it.
     is_over: bool,
@@ -126,7 +126,7 @@ impl<'w, 'h, F: FnMut(Piece)> Walk<'w, 'h, F> {
         }
     }
 
-    /// On a CPU since then, or on another CPU before.
+    /// Running, on this CPU or before that on another.
     fn on_cpu(&mut self, lwp: Option<u32>, since: i64) {
         let (since, cpu) = self.place(lwp, since);
         let since = since.max(self.until);

@@ -1,4 +1,4 @@
-//! What many walks sum to. Linear: who had a CPU, or the LWPs, is asked once for all waits.
+//! Sums over many walks, in linear time: who had a CPU or the LWPs is found once for all waits together.
 
 use std::collections::BTreeMap;
 
@@ -22,14 +22,14 @@ pub(crate) struct Key {
     pub(crate) culprit: Option<String>,
 }
 
-/// A cause, by its place in `Totals::causes`, and whether it is the own time of the actor that the walk began with.
+/// A cause, by its place in `Totals::causes`; and whether the actor is the one that the walk began with.
 type Of = (u8, bool);
 
 /// Sums of pieces.
 pub(crate) struct Totals<'h> {
     history: &'h History,
     by: By,
-    /// Few: their texts are compared only if they are at another address.
+    /// There are few. Texts are compared only if their addresses differ.
     causes: Vec<&'static str>,
     others: Map<(Of, Blame), Sum>,
     /// By the CPU.
@@ -40,7 +40,7 @@ pub(crate) struct Totals<'h> {
 }
 
 impl<'h> Totals<'h> {
-    /// Nothing yet. Culprits are grouped.
+    /// Empty sums. Culprits are grouped.
     pub(crate) fn new(history: &'h History, by: By) -> Totals<'h> {
         Totals {
             history,

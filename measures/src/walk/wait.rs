@@ -1,9 +1,9 @@
-//! Which wakeup ended a wait, and who that was.
+//! The wakeup that ended a wait, and its waker.
 
 use super::{Actor, Source};
 use crate::{Context, History, Interval, Searches, Wakeup};
 
-/// Who woke somebody.
+/// The waker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waker {
     Actor(Actor),
@@ -35,7 +35,7 @@ pub(super) fn ended_by<'h>(searches: &mut Searches<'h>, target: Actor, wait: Int
     last
 }
 
-/// Who made a wakeup of `target`.
+/// The waker of `target`.
 pub(super) fn waker(searches: &mut Searches<'_>, target: Actor, wakeup: &Wakeup) -> Waker {
     let history = searches.history;
     match wakeup.context {
@@ -55,12 +55,12 @@ pub(super) fn waker(searches: &mut Searches<'_>, target: Actor, wakeup: &Wakeup)
     }
 }
 
-/// The interrupt that made a wakeup.
+/// The interrupt whose handler made a wakeup.
 fn source(history: &History, wakeup: &Wakeup) -> Source {
     interrupt_of(history, wakeup).map_or(Source::Context(wakeup.context), Source::Interrupt)
 }
 
-/// The place of the interrupt that made a wakeup, if its handler is known to have been open.
+/// The place of the interrupt that made a wakeup, if its handler is known to have been running.
 pub(crate) fn interrupt_of(history: &History, wakeup: &Wakeup) -> Option<u32> {
     let (_, place) = history.innermost.of(wakeup.cpu?.into()).at(wakeup.tick)?;
     (context(history, *place) == wakeup.context).then_some(*place)
