@@ -1,4 +1,4 @@
-//! The answer of a measure: a table whose columns say what they hold.
+//! The answer of a measure: a table with described columns.
 
 use std::borrow::Cow;
 
@@ -127,9 +127,9 @@ pub struct Answer {
     pub columns: Vec<Column>,
     /// Its rows, each with a cell for each column.
     pub rows: Vec<Vec<Value>>,
-    /// Of each row the lengths that its figures are of; empty if the measure has none, or was asked for single cases.
+    /// For each row, the lengths that its figures summarize; empty if the measure has none, or lists single cases.
     pub distributions: Vec<Distribution>,
-    /// What a reader must know to read it right, a sentence each.
+    /// Notes for the reader, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -145,7 +145,7 @@ impl Answer {
         self.rows.push(row);
     }
 
-    /// Adds a row whose figures are of these lengths.
+    /// Adds a row whose figures summarize these lengths.
     pub(crate) fn push_with_lengths(&mut self, row: Vec<Value>, lengths: Distribution) {
         self.push(row);
         self.distributions.push(lengths);

@@ -1,4 +1,4 @@
-//! `--breakdown`: where the life of each thread or process went: its own code, system calls, interrupts, waiting (K42,
+//! `--breakdown`: how the life of each thread or process was spent: its own code, system calls, interrupts, waiting (K42,
 //! figure 8).
 
 use std::{cmp::Reverse, collections::BTreeMap};
@@ -15,7 +15,7 @@ use crate::{
     stays::{State, Stay, Taken, asked_owners, each_stay},
 };
 
-/// Where the life of each thread went.
+/// How the life of each thread was spent.
 pub(crate) const BREAKDOWN: Measure = Measure {
     name: "breakdown",
     question: "How much of its life does my program spend in its own code, in each system call, and waiting?",
@@ -68,7 +68,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds the sum of others.
+    /// Adds another sum.
     fn add(&mut self, other: Sum) {
         self.count += other.count;
         self.part += other.part;

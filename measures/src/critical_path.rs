@@ -5,7 +5,7 @@ use crate::{
     What, asked_instances, percent, sum_walks, walk_back,
 };
 
-/// What the critical paths of all instances consist of.
+/// The causes that make up the critical paths of all instances.
 pub(crate) const CRITICAL_PATH: Measure = Measure {
     name: "critical-path",
     question: "What decided when it ended?",
@@ -145,7 +145,7 @@ fn why(history: &History, link: Link) -> String {
     }
 }
 
-/// So many culprits of one wait are listed.
+/// The most culprits listed of one wait.
 const MOST_CULPRITS: usize = 3;
 
 fn culprits(history: &History, request: &Request, piece: &Piece) -> Option<String> {

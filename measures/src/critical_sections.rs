@@ -30,7 +30,7 @@ pub(crate) const CRITICAL_SECTIONS: Measure = Measure {
     answer,
 };
 
-/// Whom a row is of.
+/// The lock or group of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Of {
     Lock(Lock),
@@ -113,7 +113,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             all.entry(of).or_default().entry(depth).or_default().merge(lengths);
         }
     }
-    // First those that are held longest in sum, each with its depths in order.
+    // The largest sums of holds first, each with its depths in order.
     let mut rows: Vec<_> = all.into_iter().collect();
     let total = |depths: &Map<u32, Lengths>| depths.values().map(Lengths::total).fold(0, i64::saturating_add);
     rows.sort_by_cached_key(|(of, depths)| (Reverse(total(depths)), of.clone()));

@@ -1,4 +1,4 @@
-//! Who is to blame for a wait: who had the CPU.
+//! The culprit of a wait for a CPU: who had it.
 
 use crate::map::Map;
 
@@ -9,11 +9,11 @@ use crate::{By, Group, History, Interval, Searches};
 pub enum Culprit {
     /// A user thread, or an LWP without one; grouped as the rows of the answer are.
     Group(Group),
-    /// The idle task: whoever waited had not been noticed yet.
+    /// The idle task: the CPU had not yet been told of the waiting LWP.
     Idle,
     /// LWPs that carried no user thread, in the state of this name.
     Unmounted(&'static str),
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn each_on_cpu(
             None => each(OnCpu::Unknown, interval.ticks()),
             Some(0) => each(OnCpu::Idle, interval.ticks()),
             Some(lwp) if of_lwps => each(OnCpu::Lwp(*lwp), interval.ticks()),
-            // What it carried may have changed meanwhile.
+            // Its mounted thread may have changed meanwhile.
             Some(lwp) => {
                 for (part, thread) in searches.mounted.of((*lwp).into()).partition(interval) {
                     each(thread.map_or(OnCpu::Lwp(*lwp), |thread| OnCpu::Thread(*thread)), part.ticks());

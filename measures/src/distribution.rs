@@ -4,7 +4,7 @@ use rayon::slice::ParallelSliceMut;
 
 use crate::{Column, Value, sketch::Sketch};
 
-/// Up to so many lengths are kept as they are: 80 MB.
+/// The most lengths that are kept as they are: 80 MB.
 const MOST_EXACT: usize = 10_000_000;
 
 /// Collects lengths in ticks, for a [`Distribution`] of them; of more than 10^7 in little memory.
@@ -14,7 +14,7 @@ pub(crate) struct Lengths {
     many: Option<Box<Many>>,
 }
 
-/// More than can be kept as they are.
+/// The sketch of more lengths than that.
 #[derive(Clone, Debug, PartialEq)]
 struct Many {
     count: usize,

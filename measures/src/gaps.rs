@@ -1,4 +1,4 @@
-//! Whether events are missing between two instants.
+//! The gaps between two instants.
 
 use crate::map::Map;
 

@@ -1,10 +1,10 @@
-//! The groups of what is of a user thread or an LWP, as small numbers, so that rows need no texts.
+//! Groups of user threads and LWPs as small numbers, so that rows need no texts.
 
 use crate::map::Map;
 
 use crate::{By, Group, History, Level, Request};
 
-/// Who something is of: a user thread, or an LWP that carries none.
+/// A user thread, or an LWP that carries none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Owner {
     Thread(u64),
@@ -48,7 +48,7 @@ impl<'h> Groups<'h> {
         }
     }
 
-    /// The group of what is of a user thread, or of an LWP without one. By user thread, what is of none has no group.
+    /// The group of a user thread, or of an LWP without one. In a grouping by user thread, the latter has none.
     pub(crate) fn number(&mut self, thread: Option<u64>, lwp: Option<u32>) -> Option<u32> {
         let lwp = lwp.filter(|_| self.level == Level::Lwps || thread.is_none());
         if let Some(number) = self.known.get(&(thread, lwp)) {

@@ -138,7 +138,7 @@ mod tests {
         let lengths = [i64::MIN, -1, 0, 1, 999, 1000, 5_000_000_000_000_000_000, i64::MAX - 1, i64::MAX];
         let all = Histogram::new(&lengths.into_iter().collect());
         assert_eq!(all.count(), lengths.len());
-        // What is less than 0 is no length; it counts as 0.
+        // A negative length counts as 0.
         assert_eq!(all.buckets.first().map(|(at, count)| (at.from, at.to, *count)), Some((0, 1, 3)));
         assert_eq!(
             all.buckets.last().map(|(at, count)| (at.from, at.to, *count)),

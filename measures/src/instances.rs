@@ -65,7 +65,7 @@ fn is_selected(history: &History, request: &Request, span: &Span) -> bool {
     request.has_place(span.lwp, stay.and_then(|(_, stay)| stay.cpu))
 }
 
-/// That no span or function is named so, and the names that are nearest.
+/// The error for a name that no span or function has, with the nearest names.
 pub(crate) fn unknown_name(history: &History, subject: &str) -> String {
     let mut is_name = vec![false; history.words.iter().count()];
     let places = history.words.iter().enumerate().map(|(place, (word, _))| (word, place));

@@ -1,6 +1,6 @@
-//! Stretches of time.
+//! Intervals of time.
 
-/// From a tick to a later one, in ticks of the main clock; the end is outside.
+/// A half-open interval of ticks of the main clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Interval {
     /// The first tick inside.

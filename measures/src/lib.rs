@@ -1,7 +1,7 @@
-//! What each measure means: answers about user threads, LWPs and CPUs, from intervals in memory.
+//! The measures: answers about user threads, LWPs and CPUs, computed from intervals in memory.
 //!
-//! No I/O and no query engine here: a [`History`] holds what the tables of a super-trace say, a [`Request`] who and when, and
-//! each [`Measure`] makes an [`Answer`] of them. `sigmund-query` loads histories and offers every measure to SQL; the command
+//! No I/O and no query engine here: a [`History`] holds the rows of a super-trace, a [`Request`] selects threads and a window,
+//! and each [`Measure`] makes an [`Answer`] of them. `sigmund-query` loads histories and offers every measure to SQL; the command
 //! prints answers. Every length is ticks, exact. What is not known is `unknown`, and never spread over its neighbours.
 
 #![forbid(unsafe_code)]

@@ -5,7 +5,7 @@ use crate::{
     interrupts, latency, locks, noise, quanta, reactivity, states, summary, switch_cost,
 };
 
-/// What a measure is about, other than threads and time: the placeholder of that in the command's help.
+/// What a measure is about, other than threads and time; with its placeholder in the command's help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Nothing else.

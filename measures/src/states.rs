@@ -193,7 +193,7 @@ impl Row<'_> {
         }
     }
 
-    /// On a CPU: what interrupts took of it is counted apart.
+    /// On a CPU: the time of interrupts is counted apart.
     fn on_cpu(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay) {
         let Row { sums, taken, .. } = self;
         let mut interrupted = |interrupt: &Interrupt, ticks| {

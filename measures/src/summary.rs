@@ -27,7 +27,7 @@ pub(crate) const SUMMARY: Measure = Measure {
     answer,
 };
 
-/// How many rows of each kind, unless asked otherwise.
+/// Rows of each kind, by default.
 const ROWS: usize = 10;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +58,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             .or_insert(Sum::default())
             .add(sum);
     }
-    // Who asks for user threads does not ask for LWPs without them.
+    // If user threads are asked for, LWPs without them are not.
     let is_of_lwps = request.threads.is_none();
     for lwp in history.names.lwps.keys().filter(|lwp| is_of_lwps && **lwp != 0 && request.has_lwp(**lwp)) {
         let sum = of_lwp(history, request, window, *lwp, &mut cpus);
@@ -100,7 +100,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     Ok(answer)
 }
 
-/// Those with most time.
+/// The rows with most time.
 fn sorted<K: Ord + Clone>(sums: Map<K, Sum>, request: &Request) -> Vec<(K, Sum)> {
     let is_any = |sum: &Sum| sum.ticks > 0 || sum.switches > 0;
     let mut sums: Vec<_> = sums.into_iter().filter(|(_, sum)| is_any(sum)).collect();

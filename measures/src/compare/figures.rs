@@ -1,4 +1,4 @@
-//! Which columns of an answer tell its rows apart, and which are figures to compare.
+//! The columns that are the key of an answer's rows, and those that are compared.
 
 use crate::{Column, Kind};
 
@@ -11,7 +11,7 @@ const NUMBERS_OF_KEYS: [&str; 2] = ["number", "depth"];
 /// Neither sums nor distributions of the row alone.
 const NOT_COMPARED: [&str; 3] = ["holders", "instances", "lock_convoy_tick"];
 
-/// The unit of a figure, the most telling first.
+/// The unit of a figure, the most informative first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Unit {
     TimePerSecond,
@@ -44,7 +44,7 @@ pub(super) struct Figure {
     pub(super) unit: Unit,
 }
 
-/// The places of the columns that tell rows apart: before the first figure, texts and lasting numbers.
+/// The places of the key's columns: before the first figure, texts and numbers that are the same in every run.
 pub(super) fn keys(columns: &[Column]) -> Vec<usize> {
     let is_identity = |column: &Column| {
         let name: &str = &column.name;

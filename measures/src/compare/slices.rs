@@ -9,12 +9,12 @@ use super::{
 };
 use crate::{History, Interval, Measure, Request};
 
-/// At least so many slices.
+/// The fewest slices.
 const FEWEST: i64 = 8;
-/// At most so many: some measures read the whole history for each.
+/// The most slices: some measures read the whole history for each.
 const MOST: i64 = 16;
 
-/// Each of these tells two halves of the slices apart: by the parity of the bits of a slice's place that are in it. The first
+/// Masks that divide the slices in two halves, by the parity of the masked bits of a slice's place. The first
 /// one makes the odd and the even slices.
 const HALVINGS: std::ops::Range<usize> = 1..8;
 
@@ -64,7 +64,7 @@ fn cut(window: Interval, hz: Hertz) -> Vec<Interval> {
     (0..count).map(|place| Interval::new(at(place), at(place + 1))).collect()
 }
 
-/// Of sums that per second; else the median of those that there are.
+/// A sum per second; else the median of the known values.
 fn half(values: impl Iterator<Item = (Option<f64>, f64)>, figure: &Figure) -> Option<f64> {
     if figure.unit.is_sum() {
         let add =

@@ -7,7 +7,7 @@ use sigmund_model::Hertz;
 use super::figures::{Figure, Unit, figures, keys};
 use crate::{Answer, Column, Interval, Kind, Value};
 
-/// What tells a row apart: a text for each column of the key.
+/// The key of a row: a text for each of its columns.
 pub(super) type Key = Vec<Option<String>>;
 
 /// An answer, ready to be compared.

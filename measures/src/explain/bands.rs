@@ -8,8 +8,8 @@ pub(super) struct Bands {
 }
 
 impl Bands {
-    /// Of so many instances, and the `slowest` once more. Those that are the median or shorter are in the first, those
-    /// that are the 99th percentile or longer in the fourth.
+    /// The bands of `count` instances, and a band of the `slowest`. The first holds those up to the median, the fourth those
+    /// from the 99th percentile on.
     pub(super) fn of(count: usize, slowest: usize) -> Bands {
         let rank = |percent: usize| (count * percent).div_ceil(100);
         let median = rank(50);

@@ -13,7 +13,7 @@ use crate::{
 
 use bands::Bands;
 
-/// Where the time of a span goes, by how long it takes.
+/// Where the time of a span goes, by the length of its instances.
 pub(crate) const EXPLAIN: Measure = Measure {
     name: "explain",
     question: "Why is my p99 slow?",
@@ -55,8 +55,8 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         }
     }
     let slowest = if request.worst > 0 { request.worst } else { 10 };
-    // Mostly all of them are known, so that one walk of each is enough: only if it turns out that some touch a gap, the
-    // rest are in other bands, and are walked again.
+    // Mostly all walks are known, and one pass is enough. If some touch a gap, the bands of the rest change, and these are
+    // walked again.
     let summed = loop {
         let bands = Bands::of(whole.len(), slowest);
         let (summed, unknown) = sums(history, request, &whole, &bands);
@@ -112,7 +112,7 @@ fn sums(
             if pieces.iter().any(|piece: &Piece| piece.what == What::Unknown) {
                 unknown.push(*place);
             }
-            // After the first that is unknown the sums are of no use.
+            // Once one is unknown, the sums are not used.
             if unknown.is_empty() {
                 let bands = bands_of[*place];
                 for (_, totals) in totals.iter_mut().enumerate().filter(|(band, _)| bands >> band & 1 == 1) {

@@ -32,7 +32,7 @@ pub(crate) const NOISE: Measure = Measure {
     answer,
 };
 
-/// A distribution: a curve, or what was taken away.
+/// A distribution: a curve, or a part that was taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Row {
     Wall,

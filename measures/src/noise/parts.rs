@@ -1,4 +1,4 @@
-//! What a stretch of a thread's life is made of: what interrupts took, what it waited, and the rest.
+//! The parts of an interval of a thread's life: interrupts, waits, and the rest.
 
 use crate::map::Map;
 
@@ -6,7 +6,7 @@ use sigmund_model::{LwpState, ThreadState};
 
 use crate::{History, Interval, Request, Word, groups::Owner};
 
-/// What is no pure time.
+/// A part that is not pure time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Part {
     Timer,
@@ -65,7 +65,7 @@ impl Part {
     }
 }
 
-/// A stretch, split: the parts and the pure time sum to the wall time.
+/// An interval, split: the parts and the pure time sum to the wall time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parts {
     pub(super) wall: i64,
@@ -90,10 +90,10 @@ impl Parts {
     }
 }
 
-/// Splits stretches.
+/// Splits intervals.
 pub(super) struct Splitter<'h> {
     history: &'h History,
-    /// The parts that interrupts of a kind and name are: few, and asked often.
+    /// The part of each kind and name of interrupt: there are few, and they are looked up often.
     known: Vec<((Word, Option<Word>), Part)>,
     hints: Hints,
 }
@@ -118,7 +118,7 @@ impl<'h> Splitter<'h> {
         Splitter { history, known: Vec::new(), hints: Hints::default() }
     }
 
-    /// What a stretch of somebody's life is made of, as far as it was at the places that are asked for.
+    /// The parts of an interval of a life, where it was on the selected LWPs and CPUs.
     pub(super) fn split(&mut self, owner: Owner, stretch: Interval, places: &Request) -> Parts {
         let history = self.history;
         let mut parts = Parts::default();

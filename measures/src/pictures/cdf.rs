@@ -37,7 +37,7 @@ pub fn cdf_svg(title: &str, curves: &[(&str, &Distribution)], label: &dyn Fn(i64
     for percent in [0, 25, 50, 75, 90, 99, 100] {
         let height = y(f64::from(percent));
         content += &svg::rule((left, height), (right, height));
-        // Those near the top would cover each other.
+        // Labels near the top would overlap.
         if percent != 99 {
             content += &svg::text(left - 4.0, height + 4.0, "end", &format!("{percent}%"));
         }

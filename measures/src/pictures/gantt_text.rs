@@ -38,7 +38,7 @@ pub fn gantt(
     Ok(text)
 }
 
-/// Instants above the columns that they are the begin of, at every tenth column where there is room, and at the end.
+/// The line of instants: the start of every tenth column, where there is room, and the end.
 fn axis(timeline: &Timeline, label: &dyn Fn(i64) -> String) -> String {
     let mut axis = String::new();
     let mut length = 0;
@@ -65,7 +65,7 @@ fn shares(line: &Line) -> String {
         match ticks {
             0 => None,
             _ if share < 1.0 => Some(format!("{} <1%", shown.letter())),
-            // Rounded down: only what is all is 100 %.
+            // Rounded down, so that only the whole is 100 %.
             _ => Some(format!("{} {}%", shown.letter(), share as i64)),
         }
     };

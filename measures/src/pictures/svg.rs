@@ -1,6 +1,6 @@
-//! What all SVG pictures have in common. They refer to nothing outside of themselves.
+//! Elements of SVG pictures, which refer to no other file.
 
-/// A text as it may stand in an element or an attribute of XML 1.0; characters that may not are replaced.
+/// A text escaped for an element or an attribute of XML 1.0; characters that XML does not allow are replaced.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
