@@ -174,7 +174,11 @@ class SuperTrace:
 
     def _realtime(self) -> tuple[tuple[int, int], ...]:
         columns = ["ns", "before_tick", "after_tick"]
-        filters = [("domain", "==", "realtime"), ("against", "==", "tsc"), ("used", "==", True)]
+        filters = [
+            ("domain", "==", "realtime"),
+            ("against", "==", self.info.get("main_clock", "tsc")),
+            ("used", "==", True),
+        ]
         snapshots = self.table("clocks", columns, filters).dropna()
         middles = (
             snapshots["before_tick"] + (snapshots["after_tick"] - snapshots["before_tick"]) // 2
