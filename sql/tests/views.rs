@@ -382,3 +382,26 @@ async fn several_super_traces_are_schemas_of_one_session() {
         assert!(error.contains("another name") && error.contains(taken), "{error}");
     }
 }
+
+#[tokio::test]
+async fn every_column_of_every_view_can_be_aggregated() {
+    let mut little = Little::new();
+    little.info("tick_hz", 1e9).info("first_tick", 1).info("last_tick", 9);
+    for thread in [1, 2] {
+        little.row("thread_states", json!({"ts_tick": 1, "dur_tick": 2, "thread": thread, "state": "ready"}));
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let mut aggregated = 0;
+    for relation in trace.relations() {
+        for column in
+            trace.describe(&relation.name).await.unwrap().iter().filter(|column| !column.ty.contains('['))
+        {
+            let query = format!("SELECT max(\"{}\"), count(*) FROM \"{}\"", column.column, relation.name);
+            let result = trace.sql(&query).await.unwrap().to_text().await;
+            assert!(result.is_ok(), "{query}: {result:?}");
+            aggregated += 1;
+        }
+    }
+    assert!(aggregated > 150, "{aggregated}");
+    assert_eq!(answer(&trace, "SELECT max(latency_tick) FROM ready_latency").await, ["2"]);
+}

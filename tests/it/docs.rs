@@ -125,6 +125,8 @@ fn every_block_of_commands_is_run_by_a_test_here_or_marked_with_the_reason() {
             }
             let is_run = match (document.as_str(), block.language.as_str()) {
                 ("README.md", "console") | (RUST_PROGRAM, "rust") | ("fut/c/README.md", "c" | "sh") => true,
+                // By python/tests, which python.rs runs.
+                ("docs/python.md", "python") => true,
                 (document, language) => document.starts_with("docs/") && language == "console",
             };
             assert!(is_run, "{}: no test runs this: expected `<!-- not run: WHY -->` above it", block.place);

@@ -21,6 +21,7 @@ mod perf_peers;
 #[path = "../../merge/tests/perf_tools/recording.rs"]
 mod perf_recording;
 mod places;
+mod python;
 mod questions;
 mod record;
 mod schemata;
