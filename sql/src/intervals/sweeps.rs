@@ -195,11 +195,11 @@ mod tests {
 
     use super::*;
 
-    /// Rows `(input, from, to)` of one key: what is made, as `(from, to, row of the first, row of the second, added)`.
-    fn made(
-        operation: Operation,
-        rows: &[(usize, i64, i64)],
-    ) -> Vec<(i64, i64, Option<usize>, Option<usize>, i64)> {
+    /// From, to, the row of the first table, that of the second, and what is added.
+    type MadeOf = (i64, i64, Option<usize>, Option<usize>, i64);
+
+    /// What is made of rows `(input, from, to)` of one key.
+    fn made(operation: Operation, rows: &[(usize, i64, i64)]) -> Vec<MadeOf> {
         let mut sorted: Vec<(usize, (usize, i64, i64))> = rows.iter().copied().enumerate().collect();
         sorted.sort_by_key(|(_, (_, from, to))| (*from, -*to));
         let (mut sweep, mut made) = (Sweep::new(operation), Vec::new());
@@ -295,7 +295,7 @@ mod tests {
             let ends = rows.iter().map(|row| row.2).max().unwrap_or(0);
             for tick in rows.iter().map(|row| row.1).min().unwrap_or(0)..ends {
                 let covered = rows.iter().any(|row| row.1 <= tick && tick < row.2);
-                let of = |made: &[(i64, i64, Option<usize>, Option<usize>, i64)]| made.iter().filter(|made| made.0 <= tick && tick < made.1).count();
+                let of = |made: &[MadeOf]| made.iter().filter(|made| made.0 <= tick && tick < made.1).count();
                 prop_assert_eq!((of(&merged), of(&gaps)), (usize::from(covered), usize::from(!covered)));
             }
             prop_assert_eq!(merged.iter().map(|made| made.4).sum::<i64>(), rows.len() as i64);
