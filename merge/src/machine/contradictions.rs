@@ -10,13 +10,13 @@ use super::lwp::LwpEntry;
 /// A kind of contradiction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Contradiction {
-    /// A CPU left its idle task for an LWP that was runnable, and no switch says so.
+    /// A CPU left its idle task for a runnable LWP, and there is no switch.
     UnseenSwitch,
-    /// A CPU left an LWP for another that was runnable in its run queue, and no switch says so.
+    /// A CPU left an LWP for another that was runnable in its run queue, and there is no switch.
     UnseenTakeover,
     /// A CPU has another LWP than the switches say.
     OtherLwp,
-    /// An LWP that was on a CPU is not there, and no switch says when it left.
+    /// An LWP left its CPU at an unobserved time.
     UnseenDeparture,
     /// An LWP is on a second CPU.
     TwoCpus,
@@ -90,7 +90,7 @@ impl Contradictions {
         seen.last = tick;
     }
 
-    /// Contradictions of this kind make unknown for so long what somebody did.
+    /// The time in which contradictions of this kind make the state of an LWP or thread unknown.
     pub(super) fn unknown(&mut self, what: Contradiction, length: u64) {
         if let Some(seen) = self.seen.get_mut(&what) {
             // Scribbled-over ticks lie far apart, and each LWP adds to it.

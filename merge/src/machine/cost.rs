@@ -21,7 +21,7 @@ struct Mix {
     user: u64,
 }
 
-/// Who is where, so that the events fit together.
+/// The LWP on each CPU, so that the events fit together.
 struct World {
     random: u64,
     on: Vec<u64>,

@@ -1,4 +1,4 @@
-//! The CPUs: who is on each of them, and the interrupts it is in.
+//! The CPUs: the LWP on each, and its open interrupts.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ const DEEPEST: usize = 64;
 /// A CPU of which something is known.
 #[derive(Debug)]
 pub(crate) struct CpuEntry {
-    /// Who is on it; `None` if that is not known.
+    /// The LWP on it; `None` if that is not known.
     pub(super) current: Option<Lwp>,
-    /// Who was on it before an event showed the current one, whom no switch had put there.
+    /// The LWP that was on it before an event showed the current one, which no switch had put there.
     pub(super) displaced: Option<Lwp>,
     since: Ticks,
     /// The last instant at which an event showed that the one on it is there.
     confirmed: Ticks,
-    /// Its first switch: from there on it is known who is on it.
+    /// Its first switch: from then on its LWP is known.
     pub(super) first_switch: Option<Ticks>,
     /// The first event that showed an LWP on it before that.
     first_shown: Option<Ticks>,
@@ -30,7 +30,7 @@ pub(crate) struct CpuEntry {
     losses: Vec<Loss>,
     /// Interrupts it is in, innermost last; only for sources whose events do not say so themselves.
     pub(super) interrupts: Vec<i64>,
-    /// The open gap of it: the first instant behind.
+    /// Its open gap: the first instant after it.
     pub(super) gap: Option<Ticks>,
     /// Whether it may be in an interrupt whose entry is missing.
     pub(super) interrupts_unknown: bool,
@@ -59,7 +59,7 @@ impl CpuEntry {
         }
     }
 
-    /// Somebody else is on it from now on.
+    /// Another LWP is on it from now on.
     pub(super) fn set_current(&mut self, lwp: Option<Lwp>, tick: Ticks) {
         self.settle(tick);
         self.current = lwp;
@@ -67,20 +67,20 @@ impl CpuEntry {
         self.displaced = None;
     }
 
-    /// If this LWP was on it, nobody is known to be from now on.
+    /// If this LWP was on it, its LWP is not known from now on.
     pub(super) fn left_by(&mut self, lwp: Lwp, tick: Ticks) {
         if self.current == Some(lwp) {
             self.set_current(None, tick);
         }
     }
 
-    /// An event of it was recorded by the one that is on it.
+    /// An event of it was recorded by the LWP that is on it.
     #[inline]
     pub(super) fn confirm(&mut self, tick: Ticks) {
         self.confirmed = tick;
     }
 
-    /// The last instant at which it was certain who is on it; the beginning of time if it never was.
+    /// The last instant at which its LWP was certain; tick 0 if it never was.
     pub(super) fn confirmed(&self) -> Ticks {
         self.confirmed
     }
@@ -155,7 +155,7 @@ impl CpuEntry {
         counts: bool,
     ) -> Option<Context> {
         if level == Level::User || matches!(event.effect, Effect::KernelSwitch { .. }) {
-            // Neither happens in an interrupt: an exit that we did not see is behind us.
+            // Neither happens in an interrupt: an exit was not seen.
             self.no_interrupts();
         }
         if let Effect::InterruptEnter(number) = event.effect {
@@ -172,7 +172,7 @@ impl CpuEntry {
         Some(if context.is_task() && lwp == Some(Lwp::IDLE) { Context::Idle } else { context })
     }
 
-    /// It runs an LWP, or begins an interrupt: whatever interrupts it was in, seen or not, are behind it.
+    /// It runs an LWP, or begins an interrupt: earlier interrupts, seen or not, are over.
     fn no_interrupts(&mut self) {
         self.interrupts.clear();
         self.interrupts_unknown = false;

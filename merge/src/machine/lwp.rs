@@ -1,16 +1,16 @@
-//! One LWP: where it is, whom it carries, and what its time went to.
+//! One LWP: its place, the thread that it carries, and its times.
 
 use sigmund_model::{Cpu, Lwp, LwpState, Pid, TaskState, Thread, ThreadState, Ticks};
 
 use super::contradictions::Contradiction;
 use crate::pairing::{Call, Queue, Wakeup};
 
-/// Who says that an LWP is on a CPU.
+/// The source of the knowledge that an LWP is on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// The kernel.
     Kernel,
-    /// A probe of the LWP itself: good until somebody knows better.
+    /// A probe of the LWP itself; valid until the kernel shows something else.
     Probe,
 }
 
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// Whom an LWP carries.
+/// The user thread that an LWP carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mounted {
     Unknown,
@@ -80,10 +80,10 @@ pub(super) struct LwpEntry {
     pub(super) place_since: Ticks,
     /// It is not known where it is because of this.
     pub(super) doubted: Option<Contradiction>,
-    /// When it recorded its last event, of those that say themselves who recorded them.
+    /// When it recorded its last event that names its recorder.
     pub(super) last_seen: Ticks,
     pub(super) last_cpu: Option<Cpu>,
-    /// When somebody was about to wake it, who has not done so yet.
+    /// The time of a waking whose wakeup has not followed yet.
     pub(super) waking: Option<Ticks>,
     /// Whether it is known to be there, on its CPU or woken: nothing more has been seen of it.
     is_heard_of: bool,
@@ -94,11 +94,11 @@ pub(super) struct LwpEntry {
     /// When it was moved from one run queue to another last: it was on no CPU then.
     pub(super) moved: Ticks,
     pub(super) mounted: Mounted,
-    /// The last instant at which an event said who is mounted.
+    /// The last instant at which an event showed the mounted thread.
     pub(super) mounted_seen: Ticks,
     pub(super) stretch: Stretch,
     pub(super) exiting: bool,
-    /// Whether it is in the list of whom the next gap of a CPU concerns.
+    /// Whether it is in the list of LWPs that the next gap of a CPU concerns.
     pub(super) is_listed: bool,
     pub(super) carries_threads: bool,
     pub(super) events: u64,
@@ -183,7 +183,7 @@ impl LwpEntry {
         }
     }
 
-    /// Somebody wakes it, and it may be on a CPU or on none: where it is, is unknown from here on.
+    /// It is woken, on a CPU or off: its place is unknown from here on.
     pub(super) fn heard_of(&mut self, tick: Ticks) {
         if self.place == Place::Unknown && !std::mem::replace(&mut self.is_heard_of, true) {
             self.place_since = tick;
@@ -200,7 +200,7 @@ impl LwpEntry {
         }
     }
 
-    /// Whether it is runnable in the run queue of this CPU. In that of another CPU, it can wait as long as nobody moves it.
+    /// Whether it is runnable in the run queue of this CPU. In the run queue of another CPU it waits until it is migrated.
     pub(super) fn waits_for(&self, cpu: Cpu) -> bool {
         self.place == Place::Off(LwpState::Runnable) && self.queue == Some(cpu)
     }
@@ -213,7 +213,7 @@ impl LwpEntry {
         }
     }
 
-    /// It begins to record; nobody is mounted yet.
+    /// It begins to record; no thread is mounted yet.
     pub(super) fn attach(&mut self, pid: Pid, cpu_time_ns: Option<u64>, tick: Ticks) {
         self.pid = Some(pid);
         self.carries_threads = true;

@@ -6,7 +6,7 @@
 //! What contradicts the state (an LWP that runs while it should be off-CPU, say) means that events are missing. The
 //! state then follows the newer evidence, and the contradiction is counted. Rows are written when an interval ends; so
 //! the one that is contradicted is cut at the last event that confirmed it, and what follows is unknown ([`place`]).
-//! A CPU is followed from its first switch on: before it, an event says where its LWP is at that instant, and no more.
+//! A CPU is followed from its first switch on: before that, an event shows the place of its LWP at that instant only.
 //! The same holds after the source that recorded it has ended ([`recording`]).
 //! What streams themselves say is missing makes unknown what depends on it: the rules are at the head of [`gaps`].
 
@@ -63,7 +63,7 @@ pub(crate) struct Placed {
     pub(crate) target_thread: Option<Thread>,
 }
 
-/// What is left when the trace has ended.
+/// The results, when the trace has ended.
 pub(crate) struct Finished {
     pub(crate) intervals: Intervals,
     /// In the order of their numbers.
@@ -86,7 +86,7 @@ struct Carrier {
 
 type Carriers = HashMap<Lwp, Carrier, RandomState>;
 
-/// Who recorded an event, if it says so itself.
+/// The recorder of an event, if the event names it.
 #[inline]
 fn recorder(event: &Event) -> Option<Lwp> {
     match event.effect {
@@ -95,7 +95,7 @@ fn recorder(event: &Event) -> Option<Lwp> {
     }
 }
 
-/// Who is on what, and for how long.
+/// The state of the machine: which LWP is on each CPU, and which user thread on each LWP.
 pub(crate) struct Machine {
     /// The newest tick so far.
     now: Ticks,
@@ -107,7 +107,7 @@ pub(crate) struct Machine {
     gaps: Gaps,
     processes: Processes,
     carriers: Carriers,
-    /// The last user event that there is of each LWP of a process.
+    /// The last user event of each LWP of a process.
     ends: HashMap<(Lwp, Pid), Ticks, RandomState>,
     /// Whether interrupts are counted: a source does not say with every event what the CPU was doing.
     counts_interrupts: bool,
@@ -117,7 +117,7 @@ pub(crate) struct Machine {
     /// Whether the kernel left out switches among LWPs that nobody asked for: then a CPU may have another than the
     /// switches say, and nothing is wrong.
     others_unseen: bool,
-    /// Whether it is known who is on a CPU also before its first switch: a source that records now misses none.
+    /// Whether the LWP on a CPU is known even before its first switch: a source that records now misses none.
     misses_no_switch: bool,
     /// Whether wakings were followed by wakeups, so that these say when an LWP was runnable.
     wakeups_follow: bool,
@@ -155,7 +155,7 @@ impl Machine {
         self.others_unseen = true;
     }
 
-    /// No switch is missing behind the first event of a CPU, in sources that have none of the kernel's, either.
+    /// No switch is missing after the first event of a CPU, even in sources without kernel events.
     pub(crate) fn follow_from_start(&mut self) {
         self.misses_no_switch = true;
     }
@@ -176,7 +176,7 @@ impl Machine {
         carrier.first_end = carrier.first_end.min(last);
     }
 
-    /// An LWP could not record so many events.
+    /// An LWP lost this number of events.
     pub(crate) fn lost(&mut self, lwp: Lwp, events: u64) {
         let lost = self.intervals.lost.entry(lwp).or_default();
         *lost = lost.saturating_add(events);
@@ -261,7 +261,7 @@ impl Machine {
         Some(())
     }
 
-    /// A kernel event knows its CPU, and who is on it.
+    /// A kernel event: its CPU and the LWP on that are known.
     fn kernel_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
         let said = recorder(event);
         let cpu = event.cpu.or_else(|| said.and_then(|lwp| self.cpu_of(lwp)));
@@ -293,7 +293,7 @@ impl Machine {
         }
     }
 
-    /// The user thread that executed, and what the event itself says about it.
+    /// The user thread that executed, compared with the one that the event names.
     fn thread_of(
         &mut self,
         level: Level,
@@ -319,7 +319,7 @@ impl Machine {
         }
     }
 
-    /// The source itself says which thread is mounted.
+    /// The source names the mounted thread.
     fn believe(
         &mut self,
         lwp: Lwp,
@@ -332,7 +332,7 @@ impl Machine {
             self.lwp(lwp, tick).mounted_seen = tick;
             return Ok(());
         }
-        // An LWP that begins to record carries nobody, whoever was on it before its process became another program.
+        // An LWP that begins to record carries no thread, even if one was mounted before its process executed a program.
         if known != Mounted::Unknown && !matches!(event.effect, Effect::LwpAttach { .. }) {
             let detail = format!("LWP {lwp}: {:?} by the switches, {said:?} by its packet", known.thread());
             self.contradictions.add(Contradiction::OtherThread, tick, detail);
@@ -434,7 +434,7 @@ impl Machine {
         }
     }
 
-    /// The trace ends: what is open ends with it.
+    /// Ends the trace: open intervals end with it.
     pub(crate) fn finish(mut self, tick: Ticks) -> Result<Finished, Error> {
         self.end_pairs(tick)?;
         let mut lwps: Vec<LwpEntry> = self.lwps.into_values().collect();

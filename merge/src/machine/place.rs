@@ -2,7 +2,7 @@
 //!
 //! What confirms that an LWP is where it is thought to be, so that a contradiction leaves it known up to there:
 //!
-//! 1. On a CPU: each event that says itself that this LWP recorded it.
+//! 1. On a CPU: each event that names this LWP as its recorder.
 //! 2. Runnable in the run queue of a CPU: each event that shows another LWP, or the idle task, on that CPU, if an event on
 //!    that CPU contradicts it; and its move from one run queue to another. A wakeup is none: one that is about to sleep is
 //!    woken while it is on its CPU.
@@ -46,13 +46,13 @@ impl Machine {
         }
     }
 
-    /// Whether it is known who is on a CPU: from its first switch on, in each recording. A recorder switches tracepoints on
-    /// one after the other, and one CPU after the other; so a switch may be missing behind the first event of a CPU.
+    /// Whether the LWP on a CPU is known: from its first switch on, in each recording. A recorder switches tracepoints on
+    /// one after the other, and one CPU after the other; so a switch may be missing after the first event of a CPU.
     pub(super) fn is_followed(&self, cpu: Cpu) -> bool {
         self.misses_no_switch || self.cpus.get(cpu).is_some_and(|entry| entry.first_switch.is_some())
     }
 
-    /// A kernel event on a CPU says that this LWP, or the idle task, recorded it.
+    /// A kernel event on a CPU names this LWP, or the idle task, as its recorder.
     pub(super) fn recorded_on(
         &mut self,
         lwp: Lwp,
@@ -104,7 +104,7 @@ impl Machine {
         if before == Some(lwp) {
             return self.confirm(lwp, cpu, by, tick);
         }
-        // By what is known before anything changes.
+        // Uses the state before the change.
         let certain = self.certain_until(lwp, Some(cpu));
         let mut what = if let How::Shown(counted) = how { counted } else { None };
         if let Some(other) = before {
@@ -166,7 +166,7 @@ impl Machine {
     /// `cpu` that shows it there now.
     fn certain_until(&self, lwp: Lwp, cpu: Option<Cpu>) -> Ticks {
         let Some(entry) = self.lwps.get(lwp) else { return Ticks(0) };
-        // An event that showed whom it carries was recorded in this place, too.
+        // An event that showed its thread was recorded in this place, too.
         let since = entry.place_since.max(entry.mounted_seen);
         match entry.place {
             Place::On(..) => since.max(entry.last_seen),
@@ -180,7 +180,7 @@ impl Machine {
         }
     }
 
-    /// The last instant at which something showed who is on a CPU, by the switches.
+    /// The last instant at which something confirmed the LWP that is on a CPU by the switches.
     fn somebody_on(&self, cpu: Cpu) -> Ticks {
         let Some(entry) = self.cpus.get(cpu) else { return Ticks(0) };
         let last_seen = entry.current.and_then(|lwp| self.lwps.get(lwp)).map(|lwp| lwp.last_seen);
@@ -232,7 +232,7 @@ impl Machine {
         let is_back = is_unheard && self.cpus.get(cpu).is_some_and(|entry| entry.displaced == Some(lwp));
         let retracted = if is_back { self.retract(other, lwp, cpu, tick) } else { None };
         let (what, detail) = match other {
-            // Who came in between was nobody's business.
+            // LWPs that came in between are not traced.
             _ if self.others_unseen => return retracted,
             Lwp::IDLE => {
                 (Contradiction::UnseenSwitch, format!("CPU {cpu}: LWP {lwp}, at tick {} or before", tick.0))
@@ -255,7 +255,7 @@ impl Machine {
         self.lwps.get(lwp).is_some_and(|entry| matches!(entry.place, Place::On(_, By::Probe)))
     }
 
-    /// An LWP left its CPU, and no switch says when: it was there when it recorded its last event, and is not at `tick`.
+    /// An LWP left its CPU at an unobserved time: it was there when it recorded its last event, and is not at `tick`.
     /// From the one to the other, and until an event shows it again, it is not known where it is.
     fn gone_unseen(
         &mut self,
@@ -274,7 +274,7 @@ impl Machine {
         self.lose_place(lwp, what, certain, tick)
     }
 
-    /// It is where it was thought to be; perhaps now the kernel says so too.
+    /// Its place is confirmed; perhaps now by the kernel, too.
     fn confirm(&mut self, lwp: Lwp, cpu: Cpu, by: By, tick: Ticks) -> Result<(), Error> {
         if by == By::Kernel && lwp != Lwp::IDLE {
             self.lwp(lwp, tick).place = Place::On(cpu, By::Kernel);
@@ -319,7 +319,7 @@ impl Machine {
             self.lwp(lwp, tick).queue = Some(cpu);
             self.count_runnable(lwp, tick)?;
         }
-        // One that is on its way to sleep is woken on the CPU that it is still on.
+        // An LWP that is about to sleep is woken on the CPU that it is still on.
         let may_be_on = cpu.is_some_and(|cpu| self.cpus.get(cpu).is_none_or(|c| c.current.is_none()));
         let entry = self.lwp(lwp, tick);
         let (place, first, is_new) = (entry.place, entry.first, entry.is_new);
@@ -327,7 +327,7 @@ impl Machine {
         self.wakeups_follow |= self.lwp(lwp, tick).waking.take().is_some();
         match place {
             Place::On(..) => Ok(()),
-            // One that was just created has never been on a CPU.
+            // A new LWP has never been on a CPU.
             Place::Unknown if may_be_on && !is_new => {
                 self.lwp(lwp, tick).heard_of(tick);
                 Ok(())
@@ -347,7 +347,7 @@ impl Machine {
         self.count_runnable(lwp, tick)
     }
 
-    /// An LWP is created. One that had its number before is gone, seen or not.
+    /// An LWP is created. An earlier one with its number has ended, seen or not.
     pub(super) fn lwp_new(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
         let pid = self.processes.of(lwp);
         if self.lwps.get(lwp).is_some() {
@@ -447,7 +447,7 @@ impl Machine {
     }
 
     /// The LWP has a user event of this process. If its number was last that of another process's LWP, that one has ended
-    /// unseen, and nobody is known to be mounted.
+    /// unseen, and no thread is known to be mounted.
     #[inline]
     pub(super) fn belongs_to(&mut self, lwp: Lwp, pid: Pid) -> Result<(), Error> {
         let entry = self.lwp(lwp, self.now);
@@ -457,7 +457,7 @@ impl Machine {
         }
     }
 
-    /// The process whose user threads an LWP of this number carries, if only one says that it does.
+    /// The process whose user threads an LWP of this number carries, if only one process has such events.
     pub(super) fn process_of(&self, lwp: Lwp) -> Option<Pid> {
         self.carriers.get(&lwp)?.pid
     }

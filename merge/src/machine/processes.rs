@@ -29,11 +29,11 @@ pub(super) struct Processes {
     parents: HashMap<Pid, Parent, RandomState>,
     /// The processes that LWPs of no known process have created.
     unsettled: HashMap<Lwp, Vec<Pid>, RandomState>,
-    /// All that there were, those that had the same number in the order of time.
+    /// All processes; those with the same number in time order.
     known: BTreeMap<Pid, Vec<Process>>,
 }
 
-/// Who created a process.
+/// The creator of a process.
 #[derive(Clone, Copy, Debug)]
 enum Parent {
     Process(Pid),
@@ -68,7 +68,7 @@ impl Processes {
         pid
     }
 
-    /// An LWP has ended, or the trace has: of which process it was, if that was seen, is the parent of those that it created.
+    /// An LWP has ended, or the trace has: its process, if known, is the parent of the processes that it created.
     fn settle_children(&mut self, lwp: Lwp, pid: Option<Pid>) {
         for child in self.unsettled.remove(&lwp).unwrap_or_default() {
             let rows = self.known.get_mut(&child).into_iter().flatten();
@@ -135,7 +135,7 @@ impl Processes {
 }
 
 impl Machine {
-    /// The LWP of this number is of this process.
+    /// Sets the process of an LWP.
     pub(crate) fn is_of(&mut self, lwp: Lwp, pid: Pid) {
         self.processes.of.insert(lwp, pid);
     }
@@ -180,7 +180,7 @@ impl Machine {
         self.processes.of(lwp).or_else(shown)
     }
 
-    /// One that had the number before is gone; what the kernel reported last is about the new one.
+    /// An earlier LWP with this number has ended; the kernel's last report is about the new one.
     pub(super) fn number_is_used_again(&mut self, lwp: Lwp, new: Option<Pid>) {
         match new {
             Some(pid) => self.is_of(lwp, pid),

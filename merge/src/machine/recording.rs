@@ -19,7 +19,7 @@ pub(crate) struct Begin {
     pub(crate) tick: Ticks,
     /// The CPUs that it has; `None` for all: no other source records at this time.
     pub(crate) cpus: Option<Vec<Cpu>>,
-    /// Whether it misses no switch behind its first event.
+    /// Whether it misses no switch after its first event.
     pub(crate) misses_no_switch: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct End {
     pub(crate) source: String,
     /// Its CPUs; `None` if it does not state them.
     pub(crate) cpus: Option<Vec<Cpu>>,
-    /// Those that another source goes on with.
+    /// The CPUs that another source continues.
     pub(crate) covered: Vec<Cpu>,
     /// Whether one of these misses no switch.
     pub(crate) misses_no_switch: bool,

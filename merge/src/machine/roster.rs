@@ -1,6 +1,6 @@
-//! Who is known, by number: LWPs, and user threads.
+//! The known LWPs and user threads, by number.
 //!
-//! Numbers come from files, so nothing is as large as a number: memory is that of those who live. The hash has a random
+//! Numbers come from files, so no table is indexed by them: memory grows with the entries that live. The hash has a random
 //! key, so numbers cannot be chosen to collide. One event asks for one entry several times; all but the first find it
 //! in a small cache before the hash. An event that changes nothing costs the machine 41 ns of CPU time, and 88 ns with
 //! std's maps (one thread of a 2-CPU guest with 8 other compilations on it; this crate optimised; the command is in
@@ -14,7 +14,7 @@ use sigmund_model::{Lwp, Thread};
 /// Entries of the cache; a power of two.
 const RECENT: usize = 64;
 
-/// A number by which somebody is known.
+/// The number of an LWP or user thread.
 pub(super) trait Number: Copy + Eq + Hash {
     fn low_bits(self) -> usize;
 }
@@ -38,7 +38,7 @@ pub(super) struct Roster<K, V> {
     entries: Vec<Option<V>>,
     free: Vec<usize>,
     places: HashMap<K, usize, RandomState>,
-    /// Who was asked for last, and where that entry is. One that is gone is not in here.
+    /// The number that was looked up last, and the place of its entry; removed entries are not kept here.
     recent: [Option<(K, usize)>; RECENT],
 }
 
@@ -72,7 +72,7 @@ impl<K: Number, V> Roster<K, V> {
         self.entries.get_mut(place)?.as_mut()
     }
 
-    /// The entry of this number; `new` makes it if nobody has it.
+    /// The entry of this number; `new` makes it if there is none.
     #[inline]
     pub(super) fn entry(&mut self, number: K, new: impl FnOnce() -> V) -> &mut V {
         let place = match self.place(number) {
@@ -92,7 +92,7 @@ impl<K: Number, V> Roster<K, V> {
         place
     }
 
-    /// Nobody has this number any more.
+    /// Removes the entry of this number.
     pub(super) fn remove(&mut self, number: K) -> Option<V> {
         let place = self.places.remove(&number)?;
         self.recent[number.low_bits() % RECENT] = None;

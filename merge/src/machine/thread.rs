@@ -24,11 +24,11 @@ pub(super) struct ThreadEntry {
     pub(super) last_lwp: Option<Lwp>,
     /// Unparked while it was still mounted, on its way to block.
     pub(super) unparked: bool,
-    /// Its state is not known, and it may be mounted on an LWP that has no more user events to tell.
+    /// Its state is not known; it may be mounted on an LWP that has no more user events.
     pub(super) may_be_mounted: bool,
     /// When it was mounted last; 0 if that switch is missing.
     mounted_since: Ticks,
-    /// Whether it is in the list of whom the next gap of an LWP concerns.
+    /// Whether it is in the list of threads that the next gap of an LWP concerns.
     pub(super) is_listed: bool,
     pub(super) active: u64,
     pub(super) dispatches: u64,
@@ -101,7 +101,7 @@ impl Left {
 }
 
 impl Machine {
-    /// The LWP goes on with `next`.
+    /// The LWP switches to `next`.
     pub(super) fn mount(
         &mut self,
         lwp: Lwp,
@@ -223,7 +223,7 @@ impl Machine {
         entry.mounted_since = since;
         entry.may_be_mounted = false;
         if let Some(wakeup) = entry.wakeup.take() {
-            // It may have been dispatched before, and not have been seen.
+            // It may have been dispatched before, unseen.
             let is_first = !wakeup.in_gap && entry.state != ThreadState::Unknown;
             self.intervals.pairing.wakeups.write(&wakeup, Some(tick).filter(|_| is_first))?;
         }
@@ -241,7 +241,7 @@ impl Machine {
         if let Some(name) = event.params.iter().find_map(|p| p.text).filter(|name| !name.is_empty()) {
             self.intervals.thread_names.insert(thread, name.into());
         }
-        // One that is known already was seen before its creation was: keep what is known.
+        // A thread that was seen before its creation keeps its state.
         self.threads.entry(thread, || ThreadEntry {
             created_by: placed.thread,
             pid,

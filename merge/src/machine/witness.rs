@@ -22,7 +22,7 @@ pub(crate) struct Witnesses {
 }
 
 impl Machine {
-    /// Where a user event happened. It knows its LWP; the switches say where that is.
+    /// The place of a user event. Its LWP is known; the switches show the CPU of that LWP.
     pub(super) fn user_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
         let lwp = event.lwp.or_else(|| event.cpu.and_then(|cpu| self.cpus.get(cpu)?.current));
         // The idle task runs no program; an event that names it is damaged.
@@ -57,7 +57,7 @@ impl Machine {
                 self.disagree(lwp, tick);
                 Ok(())
             }
-            // It was there; but for how long, nobody knows. Were it on a CPU without a gap, its switches would have said so.
+            // It was there, for an unknown time. On a CPU without a gap, switches would have shown it.
             Place::Lost if self.gaps.hide_lwps(tick) => {
                 self.witnesses.single += 1;
                 Ok(())
@@ -105,7 +105,7 @@ impl Machine {
         self.lwp(lwp, tick).witness_disagree += 1;
     }
 
-    /// The kernel says too that an LWP is where its probes have put it: their events have a second witness now.
+    /// The kernel confirms the CPU that the probes of an LWP recorded: these events have a second witness now.
     pub(super) fn second_witness(&mut self, lwp: Lwp, tick: Ticks) {
         let confirmed = std::mem::take(&mut self.lwp(lwp, tick).unconfirmed);
         self.lwp(lwp, tick).witness_agree += confirmed;

@@ -1,17 +1,17 @@
-//! What is still known when events are missing.
+//! The state that is still known when events are missing.
 //!
-//! A gap is in one stream: that of a CPU (kernel), or that of an LWP (user). It opens behind the last event before it,
-//! and closes with the first event behind it that says who is there. (A CPU may have several streams: an event of another
-//! one that lies in the gap says who is there at that instant, and no more.) What is certain follows from which events can
+//! A gap is in one stream: that of a CPU (kernel), or that of an LWP (user). It opens after the last event before it,
+//! and closes with the first event after it that shows what is there. (A CPU may have several streams: an event of another
+//! one that lies in the gap shows what is there at that instant, and no more.) What is certain follows from which events can
 //! be in it:
 //!
-//! 1. Who is on a CPU is not known while a gap of that CPU is open. That CPU's interrupts are not known until it runs an
+//! 1. The LWP on a CPU is not known while a gap of that CPU is open. That CPU's interrupts are not known until it runs an
 //!    LWP again, where the source does not say them with every event.
 //! 2. An LWP that is on no CPU may be put on a CPU with an open gap, and taken off again. So where it is, is not known: from
 //!    the opening of the gap, or from when it leaves another CPU meanwhile, until an event shows it, or wakes it when no
-//!    gap is open. (For that a gap is over at the first instant behind it, also if nobody has said yet who is there.)
+//!    gap is open. (For this rule a gap is over at the first instant after it, even before an event shows what is there.)
 //! 3. An LWP that is on another CPU is there until that CPU's own events take it off.
-//! 4. Whom an LWP carries is not known while a gap of that LWP is open. Its exit closes it, unless the gap may be that of
+//! 4. The user thread on an LWP is not known while a gap of that LWP is open. Its exit closes it, unless the gap may be that of
 //!    another LWP with the same number.
 //! 5. A user thread that is mounted on no LWP may be mounted on an LWP of its process with an open gap, and go on
 //!    anywhere. So its state is not known: from the opening of the gap, or from when it leaves another LWP meanwhile,
@@ -49,28 +49,28 @@ use super::{
 };
 use crate::{error::Error, pairing::Owner};
 
-/// Gaps, and whom the next one will touch.
+/// Gaps, and the LWPs and threads that the next one will touch.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     /// Gaps that are known of before their time has come.
     to_come: BinaryHeap<Reverse<(Ticks, Stream, Ticks)>>,
     /// When the first of them opens: before the first event that is later.
     pub(super) next: Option<Ticks>,
-    /// The first instant behind all gaps of CPUs so far.
+    /// The first instant after all gaps of CPUs so far.
     cpus_until: Ticks,
     /// The last instant that is in a gap of a CPU, so far.
     last_hidden: Option<Ticks>,
     /// When the last gap of a CPU opened.
     pub(super) cpu_opened: Option<Ticks>,
-    /// LWPs with an open gap: their process, and the first instant behind.
+    /// LWPs with an open gap: their process, and the first instant after it.
     lwps: HashMap<Lwp, (Option<Pid>, Ticks), RandomState>,
     /// How many of them each process has.
     processes: HashMap<Option<Pid>, usize, RandomState>,
     /// When the last of them closed, of each process.
     closed: HashMap<Option<Pid>, Ticks, RandomState>,
-    /// LWPs that went off their CPU since the last gap, or have not been seen on one. Some are on one now, or gone.
+    /// LWPs that went off their CPU since the last gap, or have not been seen on one. Some are on one now, or have ended.
     off_cpu: Vec<Lwp>,
-    /// Threads, by process, that are known and unmounted since the last gap. Some are mounted again, or gone.
+    /// Threads, by process, that are known and unmounted since the last gap. Some are mounted again, or have ended.
     unmounted: HashMap<Option<Pid>, Vec<Thread>, RandomState>,
     unmounted_len: usize,
 }
@@ -95,8 +95,8 @@ impl Stream {
 }
 
 impl Gaps {
-    /// Whether an LWP that leaves its CPU at this tick may be put on another one unseen. Behind a gap none is, although
-    /// nobody may know yet who is on that CPU.
+    /// Whether an LWP that leaves its CPU at this tick may be put on another one unseen. After a gap none is, even if the
+    /// LWP on that CPU is not known yet.
     pub(super) fn hide_lwps(&self, tick: Ticks) -> bool {
         tick < self.cpus_until
     }
@@ -136,7 +136,7 @@ impl Gaps {
         *until = to.max(*until);
     }
 
-    /// It is known whom the LWP carries, by a user event.
+    /// A user event shows the thread that the LWP carries.
     pub(super) fn close_lwp(&mut self, lwp: Lwp, tick: Ticks) {
         if !self.lwps.is_empty() && self.lwps.get(&lwp).is_some_and(|(_, to)| tick >= *to) {
             self.end_lwp(lwp, tick);
@@ -241,7 +241,7 @@ impl Machine {
         self.gaps.last_hidden = self.gaps.last_hidden.map(|last| last.min(open.unwrap_or(self.now)));
     }
 
-    /// A kernel event says who is on the CPU. Whether that is good for longer than the instant.
+    /// A kernel event shows the LWP on the CPU. Returns whether that holds for longer than the instant.
     pub(super) fn close_cpu_gap(&mut self, cpu: Cpu, tick: Ticks) -> bool {
         let entry = self.cpus.entry(cpu, tick);
         match entry.gap {
@@ -254,7 +254,7 @@ impl Machine {
         }
     }
 
-    /// An LWP has recorded a user event. If that was its last, and nobody knows where it is, it may have ended since.
+    /// An LWP has recorded a user event. If that was its last and its place is not known, it may have ended since.
     pub(super) fn watch_end(&mut self, lwp: Lwp) -> Result<(), Error> {
         match self.lwps.get(lwp).map(|entry| entry.place) {
             Some(Place::Lost | Place::Unknown) if self.gaps.hide_lwps(self.now) => {
@@ -307,7 +307,7 @@ impl Machine {
         Ok(())
     }
 
-    /// It is not known any more whom an LWP carries, nor where the thread is that it carried.
+    /// The thread on an LWP is no longer known, nor is the place of the thread that it carried.
     pub(super) fn lose_mounted(&mut self, lwp: Lwp) -> Result<(), Error> {
         let Some(entry) = self.lwps.get(lwp) else { return Ok(()) };
         let thread = entry.mounted.thread();
@@ -326,7 +326,7 @@ impl Machine {
         }
         self.gaps.off_cpu.push(lwp);
         if self.gaps.off_cpu.len() > 2 * self.lwps.len() + 64 {
-            // Most of them are gone.
+            // Most of them have ended.
             self.gaps.off_cpu.clear();
             for entry in self.lwps.iter_mut() {
                 entry.is_listed = matches!(entry.place, Place::Off(_) | Place::Unknown);
@@ -344,7 +344,7 @@ impl Machine {
         self.gaps.unmounted.entry(entry.pid).or_default().push(thread);
         self.gaps.unmounted_len += 1;
         if self.gaps.unmounted_len > 2 * self.threads.len() + 64 {
-            // Most of them are gone.
+            // Most of them have ended.
             self.gaps.unmounted.clear();
             self.gaps.unmounted_len = 0;
             for entry in self.threads.iter_mut() {

@@ -117,7 +117,7 @@ impl Machine {
                     self.lose_call(lwp, tick)?;
                 }
             }
-            // It leaves a CPU that nobody knew it to be on: it was awake when it was woken.
+            // It leaves a CPU on which it was not known to be: it was awake when it was woken.
             Place::Off(_) if reason != EndReason::Woken => {
                 if let Some(wakeup) = entry.wakeup.take() {
                     self.intervals.pairing.wakeups.write(&wakeup, None)?;
@@ -137,7 +137,7 @@ impl Machine {
         self.intervals.pairing.counters.moves(before, queue, tick)
     }
 
-    /// The trace ends: what is open ends with it.
+    /// Ends the open intervals with the trace.
     pub(in crate::machine) fn end_pairs(&mut self, tick: Ticks) -> Result<(), Error> {
         self.intervals.pairing.interrupts.end_trace(tick)?;
         let mut lwps: Vec<Lwp> = self.lwps.iter_mut().map(|entry| entry.lwp).collect();

@@ -42,7 +42,7 @@ impl Machine {
         if let Some(wakeup) = &mut self.lwp(lwp, tick).wakeup {
             // What was lost since may be the rest of that wakeup, and the waking of this one.
             wakeup.in_gap |= opened.is_some_and(|opened| opened >= wakeup.at);
-            // One that waits for its dispatch already may be woken again, and has been moved perhaps.
+            // An LWP that already waits for its dispatch may be woken again, and may have been migrated.
             wakeup.target_cpu = wakeup.target_cpu.or(cpu).filter(|_| !wakeup.in_gap);
         }
         Ok(())
@@ -67,7 +67,7 @@ impl Machine {
             lwp: Some(lwp),
             thread: entry.mounted.thread(),
             cpu: placed.cpu,
-            // What is awake is put into no run queue.
+            // An LWP that is awake is not enqueued.
             target_cpu: target_cpu.filter(|_| !is_awake),
             in_gap,
         };
