@@ -22,7 +22,7 @@ use crate::{
 /// Columns of a drawing in text, beside its labels.
 const TEXT_WIDTH: usize = 80;
 const BAR_WIDTH: usize = 50;
-/// The first so many rows of an answer are drawn.
+/// The most rows of an answer that are drawn.
 const MOST_CURVES: usize = 8;
 /// Pixels.
 const PICTURE_WIDTH: usize = 1000;

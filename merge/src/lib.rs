@@ -1,4 +1,4 @@
-//! The merge: user events and kernel events on one time line, and for each of them who was on what.
+//! The merge: user and kernel events on one time line, and for each event its user thread, LWP and CPU.
 //!
 //! ```text
 //!   run directory, trace.dat, user trace, listing             source/   what an input is, its streams, its clock

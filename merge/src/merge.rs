@@ -40,9 +40,9 @@ const EVENTS_A_REPORT: u64 = 1 << 16;
 pub struct MergeOptions {
     /// Overwrite a super-trace that is there already.
     pub force: bool,
-    /// The clock of kernel traces, where the file says a wrong one or none.
+    /// The clock of kernel traces, where the file has a wrong one or none.
     pub clock: Option<ClockDomain>,
-    /// Ticks per second, where nothing says so.
+    /// Ticks per second, where the inputs do not have them.
     pub tick_hz: Option<Hertz>,
     /// Names of events that are only numbers in the inputs (FxT).
     pub event_names: EventNames,
@@ -52,7 +52,7 @@ pub struct MergeOptions {
     pub align_cpus: bool,
     /// Threads to use; as many as there are CPUs for this process, if not given. What is written is always the same.
     pub threads: Option<NonZeroUsize>,
-    /// To whom the super-trace is given, and whose folders count as the caller's own: the user who called sudo, say.
+    /// The owner of the super-trace; this user's folders count as the caller's own: the user who called sudo, for example.
     pub owner: Option<Owner>,
     /// Names of tables to leave out, of [`OPTIONAL`](sigmund_model::tables::OPTIONAL).
     pub left_out_tables: Vec<String>,

@@ -1,6 +1,6 @@
 //! Many streams, each in the order of time, as one.
 //!
-//! The stream whose event is the oldest is read until another has an older one; a heap knows the others. Of two with
+//! The stream whose event is the oldest is read until another has an older one; a heap holds the others. Of two with
 //! the same tick, the one of the stream that was given first comes first; a listing is one stream, so its own order is
 //! kept.
 
@@ -34,7 +34,7 @@ struct OrderedStream {
 pub(crate) enum Step<'s> {
     /// An event, and the number of its source.
     Event(usize, &'s Event),
-    /// Something that is missing, and may have moved somebody: told before the event behind it, of any stream.
+    /// Events are missing, and an LWP or thread may have moved: reported before the event after them, of any stream.
     Missing(&'s Loss),
     /// A source of the kernel's switches begins: told before its first event that counts.
     Begin(&'s Begin),
@@ -46,7 +46,7 @@ pub(crate) enum Step<'s> {
 pub(crate) struct Ordered {
     streams: Vec<OrderedStream>,
     heap: BinaryHeap<Reverse<(Ticks, usize)>>,
-    /// What a stream told with the event it has just gone to.
+    /// What a stream reported with its current event.
     found: Vec<Loss>,
     losses: Vec<Loss>,
     /// Those of them that the machine has not been told yet.
@@ -158,7 +158,7 @@ impl Ordered {
     fn lose(&mut self, index: usize, next: Option<Ticks>) {
         let mut losses = std::mem::take(&mut self.found);
         for loss in &mut losses {
-            // Without an end, it is what is missing before this event; behind the last one, it has none.
+            // A gap without an end lasts to this event; after the last event it has no end.
             loss.to = loss.to.or(next.filter(|next| loss.from.is_none_or(|from| from <= *next)));
         }
         // What is missing after the end of a stream, another source may have.
@@ -212,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// Ticks of events, or a loss that is found with the event behind it.
+    /// Ticks of events, or a loss that is found with the event after it.
     struct Told(VecDeque<Option<(u64, Effect)>>, bool);
 
     impl EventStream for Told {
@@ -262,11 +262,11 @@ mod tests {
 
     #[test]
     fn a_gap_is_told_unless_it_is_in_a_buffer_for_what_moves_nobody() {
-        // A buffer for system calls beside one for switches: what it lost has moved nobody.
+        // A buffer for system calls beside one for switches: its losses have moved no LWP.
         let calls = ordered(vec![buffer("sched", "s   s  s"), buffer("calls", " . x . ")]);
         assert_eq!(calls, ("s.s.s".into(), 1));
         let switches = ordered(vec![buffer("sched", "s x s  s"), buffer("calls", " .   . ")]);
-        // Told when its stream comes to the event behind it, which may be early.
+        // Reported when its stream reaches the event after it, which may be early.
         assert_eq!(switches, ("sx.s.s".into(), 1));
         // Alone, or beside one that has shown no switch either, it may have.
         assert_eq!(ordered(vec![buffer("calls", ". x .")]), (".x.".into(), 1));

@@ -35,7 +35,7 @@ enum Reading {
     Pool(Arc<WorkerPool>, Arc<Prefetched>),
 }
 
-/// A reader, and what it has read. Who reads holds the reader until the batch is among the others: whoever gets it then
+/// A reader, and what it has read. A task holds the reader until its batch is among the others: the next task to get it
 /// finds all that was read.
 struct Prefetched {
     reader: Mutex<Reader>,
@@ -44,7 +44,7 @@ struct Prefetched {
     most: usize,
 }
 
-/// Batches behind the one that is being merged.
+/// Batches after the one that is being merged.
 struct Batches {
     ready: VecDeque<Batch>,
     /// Memory for others.
@@ -158,7 +158,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Prefetched {
-    /// So many `batches` are prefetched, each of so many `events`.
+    /// Prefetches `batches` of `events` each.
     fn new(reader: Reader, batches: usize, events: usize) -> Prefetched {
         let spare = (0..batches).map(|_| Batch::of(events)).collect();
         let none = Batches { ready: VecDeque::new(), spare, asked: false, ended: false };
@@ -181,7 +181,7 @@ impl Prefetched {
         batches.asked
     }
 
-    /// Gives the next batch for one that is done with.
+    /// Exchanges a used batch for the next one.
     fn swap(&self, batch: &mut Batch) {
         if self.swap_ready(batch) {
             return;

@@ -2,7 +2,7 @@
 //!
 //! A source records from its first switch on (one that misses none: from its first event on), and to the tick that it
 //! states, or to the last event of all its streams. What a source has no switch of does not count: one with system calls
-//! alone does not say who is where.
+//! alone does not show the place of LWPs.
 
 use sigmund_model::{Cpu, Effect, Event, Ticks};
 
@@ -13,9 +13,9 @@ use crate::machine::{Begin, End};
 pub(crate) struct Span {
     /// Its name.
     pub(crate) name: String,
-    /// Whether it misses no switch behind its first event.
+    /// Whether it misses no switch after its first event.
     pub(crate) misses_no_switch: bool,
-    /// The last instant at which it recorded everything, if it says so.
+    /// The last instant at which it recorded everything, if known.
     pub(crate) stopped: Option<Ticks>,
 }
 
@@ -76,7 +76,7 @@ impl Recordings {
         }
         recording.begun = Some(tick);
         let Span { misses_no_switch, stopped, .. } = recording.span;
-        // As of the first recording of all, nobody is taken to be on a CPU that it does not have.
+        // As in the first recording of all: no LWP is assumed on a CPU that it does not have.
         let cpus = recording.cpus.clone().filter(|_| !is_alone);
         if let Some(stopped) = stopped {
             self.ends_at(stopped.max(tick), source);
@@ -100,8 +100,8 @@ impl Recordings {
         self.next_end = self.ends.first().map_or(Ticks(u64::MAX), |(tick, _)| *tick);
     }
 
-    /// The sources that have ended before an event of `source` at this tick. One that nobody outlives has no end: what
-    /// lies behind it is not in the trace.
+    /// The sources that have ended before an event of `source` at this tick. The one that ends last has no end: the
+    /// trace holds nothing after it.
     #[cold]
     pub(crate) fn ends_before(&mut self, source: usize, tick: Ticks) -> Vec<End> {
         let mut ended = Vec::new();

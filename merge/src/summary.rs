@@ -17,11 +17,11 @@ pub struct Summary {
     pub span: Option<(Ticks, Ticks)>,
     /// Ticks per second, if known.
     pub tick_hz: Option<Hertz>,
-    /// User events whose CPU both witnesses agree on.
+    /// User events whose CPU is the same by the probe and by sched_switch.
     pub witness_agree: u64,
     /// Those they disagree on.
     pub witness_disagree: u64,
-    /// What was taken for granted because no input says it, a sentence each.
+    /// Assumptions made because no input has the fact, a sentence each.
     pub assumed: Vec<String>,
     /// Runs that were finished because their recorder had not, a sentence each.
     pub finished: Vec<String>,

@@ -38,10 +38,10 @@ struct Shared {
 }
 
 impl WorkerPool {
-    /// So many threads; none if they cannot be started.
+    /// A pool of threads; none if they cannot be started.
     pub(crate) fn new(count: usize) -> WorkerPool {
         let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|n| format!("merge-{n}"));
-        // A task that has panicked has said so, and whoever waits for its result panics too.
+        // A panic was reported by its task; the task that waits for the result panics too.
         let threads = if count > 0 { builder.panic_handler(drop).build().ok() } else { None };
         WorkerPool { threads: threads.map(Arc::new), shared: Arc::default() }
     }

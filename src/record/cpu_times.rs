@@ -18,7 +18,7 @@ const MAX_LWPS: usize = 16384;
 const MAX_PROCESSES: usize = 16384;
 /// The minimum time between two readings.
 const READ_EVERY: Duration = Duration::from_millis(100);
-/// A reading takes at most one part in so many of the time until the next: 1 % of one CPU.
+/// A reading takes at most this fraction of the time until the next: 1 % of one CPU.
 const SHARE: u32 = 100;
 
 /// The readings so far.

@@ -23,7 +23,7 @@ use crate::{cli::Follow, output};
 const BEGINS_WITHIN: Duration = Duration::from_secs(1);
 /// How long the first search may take. Reading the environment of a process may never end: it is in that process's memory.
 const FOUND_WITHIN: Duration = Duration::from_secs(2);
-/// Between two searches, at least; and a search takes at most one part in so many of the time until the next.
+/// The least time between two searches; and a search takes at most this fraction of the time until the next.
 const SEARCH_EVERY: Duration = Duration::from_millis(10);
 const SHARE: u32 = 20;
 /// The maximum number of descendants named in a message.

@@ -71,7 +71,7 @@ impl Draining {
         self.finish.0.polls.load(Ordering::Relaxed)
     }
 
-    /// What was recorded until now is taken, and no more. Gives the work, whose result is what there is.
+    /// Takes what was recorded until now, and no more. Returns the work, whose result is the recording.
     pub(super) fn finish(self) -> Work<UserSides> {
         drop(self.finish);
         self.work

@@ -1,4 +1,4 @@
-//! Which LWPs there are when the kernel side has begun, and of which processes: the kernel's events report only who is
+//! The LWPs that exist when the kernel side has begun, and their processes: the kernel's events report only those that are
 //! made later.
 
 use std::fs;

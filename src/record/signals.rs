@@ -19,7 +19,7 @@ pub(super) struct Signals {
     asked: Receiver<Asked>,
 }
 
-/// Somebody asked us to stop.
+/// A signal asked to stop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     /// By this signal.
@@ -51,7 +51,7 @@ impl Signals {
                 };
                 let program_knows = matches!(origin.cause, Cause::Kernel);
                 if tell.send(Asked { signal, program_knows }).is_err() {
-                    // Nobody listens any more: it does what it does to any program.
+                    // There is no listener any more: the signal has its default action.
                     let _ = emulate_default_handler(origin.signal);
                 }
             }

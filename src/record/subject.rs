@@ -1,4 +1,4 @@
-//! Who is recorded: a program that is started for it, a process that runs already, or the whole machine.
+//! The subject of a recording: a program that is started for it, a process that runs already, or the whole machine.
 
 use std::{
     fs,
@@ -29,7 +29,7 @@ pub(super) const GOES_ON: &str = "goes on";
 /// How long the command line of a process may take to be read.
 const COMMAND_WITHIN: Duration = Duration::from_secs(1);
 
-/// Who is recorded.
+/// The subject of a recording.
 pub(super) enum Subject {
     Program(GatedProgram),
     Process(Running),
@@ -41,7 +41,7 @@ pub(super) enum Subject {
 pub(super) enum Stop {
     /// When the program has ended, which was asked to.
     AtItsEnd,
-    /// Now: what is recorded goes on.
+    /// Now: the subject continues.
     Now,
     /// Now, without completing anything.
     AtOnce,
@@ -64,7 +64,7 @@ impl Subject {
         }
     }
 
-    /// Whose kernel events are recorded.
+    /// The processes whose kernel events are recorded.
     pub(super) fn scope(&self, only: bool) -> Scope {
         match self.pid() {
             None => Scope::System,
@@ -134,7 +134,7 @@ impl Subject {
         }
     }
 
-    /// Somebody wants the recording to stop. A program is asked to.
+    /// The recording is to stop; a program is asked to end.
     pub(super) fn stop(&mut self, asked: Asked) -> Stop {
         match self {
             Subject::Program(held) => match held.interrupt(asked) {
@@ -145,7 +145,7 @@ impl Subject {
         }
     }
 
-    /// The recording ends, and what is recorded goes on.
+    /// The recording ends, and the subject continues.
     ///
     /// # Errors
     /// When that has not begun yet.
@@ -174,7 +174,7 @@ impl Running {
     }
 
     /// It lies in the memory of the process, which may be such that reading it never ends (a file of a file system in user
-    /// space). Nobody waits for it long.
+    /// space). The wait for it is short.
     fn command(&self) -> Vec<String> {
         let path = format!("/proc/{}/cmdline", self.pid);
         let read = Work::start("command line", move || fs::read(path).unwrap_or_default());

@@ -3,7 +3,7 @@
 //! ```text
 //!   rows     7     NULL   9
 //!   levels   1     0      1         what is there: levels.rs
-//!   values   7            9         only what is there, one behind the other
+//!   values   7            9         without NULLs, contiguous
 //! ```
 
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub(crate) struct Filled<V> {
     pub(crate) values: V,
 }
 
-/// Values one behind the other.
+/// Contiguous values.
 pub(crate) trait Append: Default {
     type Value<'v>;
     fn append(&mut self, value: Self::Value<'_>);
@@ -97,7 +97,7 @@ impl<V: Append> Filled<V> {
         self.levels.end_list(list);
     }
 
-    /// Adds so many lists without an element.
+    /// Adds empty lists.
     pub(crate) fn push_empty_lists(&mut self, lists: usize) {
         self.levels.push_empty_lists(lists);
     }
@@ -176,7 +176,7 @@ impl Append for Vec<i64> {
     }
 }
 
-/// Texts one behind the other, and where each ends.
+/// Contiguous texts, and the end of each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     bytes: Vec<u8>,

@@ -20,7 +20,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// The place of what has not come yet.
 const NEW: u32 = NONE - 1;
 
-/// A list of values, as they stand in a dictionary page: numbers as their bytes, texts with their length in front.
+/// A list of values, as in a dictionary page: numbers as their bytes, texts with their length in front.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     bytes: Vec<u8>,
@@ -109,7 +109,7 @@ impl DictionaryChunk {
         self.chunk.page(page, count, count, Encoding::RLE_DICTIONARY)
     }
 
-    /// Leaves the rows with a value, and says which these are.
+    /// Keeps the rows with a value, and returns which these are.
     fn take_out_none(&mut self) -> Levels {
         if !self.indices.contains(&NONE) {
             return Levels::all(self.indices.len());

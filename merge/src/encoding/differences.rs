@@ -124,7 +124,7 @@ fn encode(values: &[i64], out: &mut Vec<u8>) {
 }
 
 fn encode_block(block: &[i64], mut before: i64, out: &mut Vec<u8>) {
-    // Behind the last value there are zeros.
+    // After the last value there are zeros.
     let mut differences = [0u64; BLOCK];
     let mut least = i64::MAX;
     for (value, difference) in block.iter().zip(&mut differences) {

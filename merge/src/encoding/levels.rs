@@ -21,7 +21,7 @@ const VALUE: u64 = 2;
 const ELEMENT_BITS: u32 = 2;
 /// The level of a value, in all places of a word.
 const ALL_VALUES: u64 = u64::MAX / 3 * VALUE;
-/// Elements whose levels are put down together.
+/// Elements whose levels are written together.
 const STRETCH: u32 = u64::BITS / ELEMENT_BITS;
 
 /// The levels of some rows.
@@ -73,7 +73,7 @@ impl Levels {
         list.elements += 1;
     }
 
-    /// A list of so many elements, which all have a value.
+    /// A list of `elements` elements without NULL.
     #[inline]
     pub(crate) fn push_full_list(&mut self, elements: usize) {
         if elements < STRETCH as usize {
@@ -97,7 +97,7 @@ impl Levels {
         self.end_list(list);
     }
 
-    /// So many lists without an element.
+    /// Empty lists.
     pub(crate) fn push_empty_lists(&mut self, lists: usize) {
         const { assert!(EMPTY == 0) };
         self.rows += lists;
@@ -113,7 +113,7 @@ impl Levels {
     pub(crate) fn end_list(&mut self, mut list: Stretch) {
         const { assert!(NULL + 1 == VALUE && EMPTY == 0) };
         if list.elements == 0 {
-            // A level that says so stands for it.
+            // It is only a level.
             list.elements = 1;
         }
         self.put_down(&mut list);

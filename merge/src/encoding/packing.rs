@@ -7,7 +7,7 @@
 /// Numbers in a group.
 pub(super) const GROUP: usize = 8;
 
-/// The width to pack numbers of so many bits in: one that does not split bytes among numbers, as long as that adds few bits.
+/// The width in which numbers of `bits` bits are packed: one that does not split bytes, if that adds few bits.
 ///
 /// zstd finds what repeats, and what is frequent, by whole bytes. Of system calls and switches (hackbench, 8.1 M events)
 /// a super-trace has 2.59 bytes an event so, 2.79 with the narrowest widths.

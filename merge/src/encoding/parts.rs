@@ -33,7 +33,7 @@ use crate::{error::Error, worker_pool::WorkerPool};
 const ROW_GROUP_ROWS: usize = 256 << 10;
 /// Rows of a part.
 const PART_ROWS: usize = 8 << 20;
-/// Row groups of one table that may be under way: those behind wait for the first.
+/// Row groups of one table that may be encoded at once; later ones wait for the first.
 const MOST_UNDER_WAY: usize = 16;
 
 /// The files of one table.
@@ -123,7 +123,7 @@ impl Parts {
                 let (send, receive) = mpsc::channel();
                 let task = move || {
                     let Some(chunks) = encoding.step() else { return true };
-                    // Nobody waits for it any more if the merge has ended with an error.
+                    // No receiver is left if the merge has ended with an error.
                     let _ = send.send(chunks);
                     false
                 };

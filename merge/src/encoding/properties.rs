@@ -1,4 +1,4 @@
-//! What is said of a file as a whole, and how ticks are told from other numbers.
+//! Properties of a file, and which columns hold ticks.
 
 use parquet::{
     basic::{Compression, Type, ZstdLevel},

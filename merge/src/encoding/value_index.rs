@@ -16,13 +16,13 @@ const SLOTS: usize = 1 << SLOT_BITS;
 
 /// The values that have a place, in the order of their first row.
 pub(super) trait ValueIndex: Default {
-    /// The values of some rows, one behind the other.
+    /// The values of some rows, contiguous.
     type Values: Plain;
 
     /// Those that have a place, in the order of their places.
     fn known(&self) -> &Self::Values;
 
-    /// The places of all these values, behind those that are there; new ones get the next place.
+    /// Appends the places of all these values; new ones get the next place.
     fn find(&mut self, values: &Self::Values, places: &mut Vec<u32>);
 }
 
@@ -31,7 +31,7 @@ pub(super) trait Plain {
     /// How many there are.
     fn count(&self) -> usize;
 
-    /// Appends them, numbers as wide as `physical` says.
+    /// Appends them, numbers in the width of `physical`.
     fn put(&self, physical: Type, out: &mut Vec<u8>);
 
     /// The smallest and the largest number, if these are numbers.

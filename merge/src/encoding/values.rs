@@ -1,4 +1,4 @@
-//! One chunk of a column of numbers or texts, flat or in lists: by dictionary while that is small, as they are behind.
+//! One chunk of a column of numbers or texts, flat or in lists: by dictionary while that is small, plain after that.
 //!
 //! What Arrow's writer does, in the shape that our columns have. It is most of what a merge writes, so it is most of
 //! what writing costs.
@@ -17,7 +17,7 @@ use super::{
     value_index::{Plain, ValueIndex},
 };
 
-/// Values of a dictionary. One that has so many is not looked up any more: the values behind are written as they are.
+/// Values of a dictionary. A full one is no longer looked up: later values are written plain.
 const MOST_PLACES: usize = 1 << 16;
 
 /// A column chunk that is being encoded.
@@ -76,7 +76,7 @@ impl<P: ValueIndex> ValueChunk<P> {
         self.chunk.close(Ending { dictionary, statistics, ..Ending::default() })
     }
 
-    /// What a reader can skip by. Of elements of lists nobody asks for a range.
+    /// Statistics by which a reader skips pages; none for elements of lists.
     fn statistics(&self) -> Option<Statistics> {
         if self.is_list() {
             return None;

@@ -6,7 +6,7 @@
 //! RUN/user-PID.fut   the user side, a user trace for each process that recorded
 //! ```
 //!
-//! While it is recorded, and after the recorder was killed, the manifest says `unfinished`, and there are besides:
+//! While it is recorded, and after the recorder was killed, the manifest is `unfinished`, and there are besides:
 //!
 //! ```text
 //! RUN/run.snapshots                        clock snapshots, one JSON object a line
@@ -42,7 +42,7 @@ const MAX_MANIFEST: u64 = 1 << 30;
 /// What is known about a recording beside its events.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Whether the recording goes on, or its recorder was killed: what is said below was known at its start.
+    /// Whether the recording continues, or its recorder was killed: the fields below are as of its start.
     #[serde(default)]
     pub unfinished: bool,
     /// The program that was recorded, and its arguments.

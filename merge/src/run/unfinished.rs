@@ -16,7 +16,7 @@ pub(crate) fn is_unfinished(run: &Folder, manifest: Option<&Manifest>) -> bool {
     live::is_unfinished(run) || manifest.is_some_and(|manifest| manifest.unfinished)
 }
 
-/// Finishes it, and says so in a sentence. The folder must be the caller's own, since files are written there.
+/// Finishes it, and returns a sentence about that. The folder must be the caller's own, since files are written there.
 pub(crate) fn finish(
     path: &Path,
     manifest: Option<Manifest>,
@@ -78,7 +78,7 @@ fn user_sides(run: &Folder) -> Result<Vec<UserSide>, Error> {
     Ok(sides)
 }
 
-/// Whether a name in a folder is one that a recorder gives, one that was killed included.
+/// Whether a name in a folder is one that a recorder gives, finished or killed.
 pub fn is_of_a_run(name: &str) -> bool {
     let is_user_side = name.starts_with("user-") && name.ends_with(".fut");
     let fixed = [MANIFEST, super::snapshots::SNAPSHOTS, KERNEL_DAT, KERNEL_PERF];

@@ -61,7 +61,7 @@ struct Near {
     last: Ticks,
     /// Events read so far.
     read: u64,
-    /// Tick of the last one that was kept.
+    /// Tick of the last event that was kept.
     kept: Option<Ticks>,
     found: Vec<Loss>,
 }

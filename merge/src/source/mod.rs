@@ -54,7 +54,7 @@ pub(crate) struct OpenedInput {
     pub(crate) path: PathBuf,
     pub(crate) types: Vec<EventType>,
     pub(crate) streams: Vec<TraceStream>,
-    /// Ticks per second, where the input itself says so.
+    /// Ticks per second, if the input has them.
     pub(crate) tick_hz: Option<Hertz>,
     pub(crate) snapshots: Vec<(ClockDomain, Snapshot)>,
     pub(crate) clock_pairs: Vec<ClockPair>,
@@ -74,7 +74,7 @@ pub(crate) struct OpenedInput {
     /// Whether no switch of a CPU is missing behind the first event of that CPU: those who write a listing say so. A
     /// recorder switches tracepoints on one after the other.
     pub(crate) followed_from_start: bool,
-    /// TSC at which its recorder was told to record no more of the kernel, if it says so.
+    /// TSC at which recording of the kernel was stopped, if the input has it.
     pub(crate) stopped: Option<Ticks>,
     /// Whether switches among LWPs that are not the program's were left out on purpose.
     pub(crate) others_unseen: bool,
@@ -87,7 +87,7 @@ pub(crate) struct OpenedInput {
 }
 
 impl OpenedInput {
-    /// The process whose user events it has, if that is one.
+    /// The process of its user events, if there is only one.
     pub(crate) fn process(&self) -> Option<Pid> {
         let mut pids = self.carriers.iter().map(|recorded| recorded.pid);
         let first = pids.next()?;
@@ -255,7 +255,7 @@ fn recorded(lwp: &LwpPackets) -> Recorded {
     Recorded { lwp: lwp.lwp, pid: lwp.pid, last, several: lwp.ends > 1 }
 }
 
-/// A trace that was cut between two packets: only the missing end of its LWPs tells.
+/// A trace that was cut between two packets: only the missing ends of its LWPs show it.
 fn not_ended(path: &Path, lwp: &LwpPackets) -> Loss {
     let detail =
         format!("{}: expected the end of LWP {}, found the end of the file", path.display(), lwp.lwp);

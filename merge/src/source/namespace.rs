@@ -1,6 +1,6 @@
 //! User traces of processes in another PID namespace than the kernel's events: their LWPs get the numbers of those events.
 //!
-//! One whose other number nobody has seen gets a number that no LWP can have (`PID_MAX_LIMIT` is 2^22,
+//! One whose other number was not seen gets a number that no LWP can have (`PID_MAX_LIMIT` is 2^22,
 //! include/linux/threads.h): its user events keep their one witness, the probe, and no event of another LWP is taken for
 //! one of its own.
 

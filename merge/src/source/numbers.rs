@@ -9,7 +9,7 @@ use sigmund_model::{
 /// Numbers of one process lie this far apart from those of the next.
 const PROCESS_SHIFT: u32 = 40;
 
-/// A stream whose threads have the number of their process in front.
+/// A stream whose thread numbers are preceded by the number of their process.
 pub(super) struct Renumbered {
     stream: Box<dyn EventStream + Send>,
     first: u64,
@@ -29,7 +29,7 @@ impl Renumbered {
         Thread(self.first | thread.0)
     }
 
-    /// Who waits for the end of a thread names it by its number.
+    /// A wait for the end of a thread names it by its number.
     fn wait(&self, wait: Wait) -> Wait {
         let is_thread = wait.kind == Some(WaitKind::Join);
         Wait { on: wait.on.map(|on| if is_thread { self.thread(Thread(on)).0 } else { on }), ..wait }

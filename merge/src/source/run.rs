@@ -24,7 +24,7 @@ pub(super) fn find(path: &Path) -> Result<Option<Folder>, Error> {
     Ok(is_run.then_some(run))
 }
 
-/// Opens its files, but for those that are among the inputs already.
+/// Opens its files, except those that are inputs already.
 pub(super) fn open(
     path: &Path,
     run: &Folder,
@@ -111,7 +111,7 @@ fn open_side(
     open_file(&path, file, inputs, options)
 }
 
-/// What the manifest says beside the events.
+/// What the manifest has beside the events.
 fn about_run(run: &Path, manifest: &Manifest) -> OpenedInput {
     let mut about = OpenedInput::new(run);
     about.snapshots = manifest.snapshots.iter().filter_map(|s| s.snapshot()).collect();
@@ -191,7 +191,7 @@ fn unwritten(run: &Path, side: &UserSide) -> Option<Loss> {
     (side.unwritten > 0).then_some(Loss { count: Some(side.unwritten), ..loss })
 }
 
-/// The process lived on when the recording ended. What it recorded afterwards nobody has counted.
+/// The process lived on when the recording ended. What it recorded afterwards was not counted.
 fn cut_at_the_end(run: &Path, side: &UserSide, carriers: &[Recorded]) -> Option<Loss> {
     let UserSide { file, pid, .. } = side;
     let detail = format!(

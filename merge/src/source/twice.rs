@@ -34,7 +34,7 @@ const PERF_DATA: &str = "data";
 pub(crate) struct Inputs {
     files: Vec<Known>,
     left_out: Vec<String>,
-    /// LWPs that were given numbers that the kernel has for nobody.
+    /// LWPs with numbers that the kernel gives to none.
     without_kernel: u32,
 }
 

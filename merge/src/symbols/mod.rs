@@ -64,7 +64,7 @@ impl Symbols {
         self.modules.is_empty() && self.names.is_empty()
     }
 
-    /// The name of an address. `expected` says that it is one of code; if it lies nowhere, that is counted.
+    /// The name of an address. If it is `expected` to be code and lies in no mapping, that is counted.
     fn name(&mut self, address: u64, what: Address, expected: bool) -> Option<Arc<str>> {
         if let Some(name) = self.names.get(&(address, what)) {
             return name.clone();

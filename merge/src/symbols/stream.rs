@@ -90,7 +90,7 @@ impl EventStream for Named {
     fn take_losses(&mut self) -> Vec<Loss> {
         let mut losses = self.stream.take_losses();
         if self.finished {
-            // One that ends later has counts of its own to tell.
+            // A stream that ends later reports counts of its own.
             losses.append(&mut self.symbols().take_losses());
         }
         losses

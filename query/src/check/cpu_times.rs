@@ -8,7 +8,7 @@
 //!   The kernel brings that up to date at switches and timer ticks, so each may be a tick old.
 //!
 //! Neither counts what a hypervisor stole (`CONFIG_PARAVIRT_TIME_ACCOUNTING`) nor what interrupts took
-//! (`CONFIG_IRQ_TIME_ACCOUNTING`), and the switches do. Nothing in a trace says how much that was; so an LWP that was on
+//! (`CONFIG_IRQ_TIME_ACCOUNTING`), and the switches do. A trace does not show how much that was; so an LWP that was on
 //! CPUs for longer than the kernel's sum is listed, and may still be right.
 //!
 //! Seen on a guest (6.18 under Firecracker, both CPUs busy, time being stolen): of 222 LWPs in 3 s, one differed, by 5.8 ms.

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::Error;
 
-/// So many disagreements, the first ones, are looked at for their cause. A trace with more is broken anyhow, or so long
+/// The number of disagreements whose cause is examined: the first ones. A trace with more is broken anyhow, or so long
 /// that these are as good as any.
 pub(super) const EXAMINED: usize = 10_000;
 

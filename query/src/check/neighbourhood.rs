@@ -8,7 +8,7 @@ use crate::Error;
 
 /// The number of events before an event, and after it.
 const EVENTS: usize = 4;
-/// States of its LWP before it, and behind it; one more covers it.
+/// States of its LWP before it, and after it; one more covers it.
 const STATES: usize = 2;
 /// The first look goes so far to either side, and each further one this many times as far: the files' own statistics
 /// leave out what is farther.

@@ -164,7 +164,7 @@ impl Seen {
         let columns = [0, 1, 2].map(|place| column(batch, place));
         (0..batch.num_rows()).all(|row| {
             let outer = cells(&columns, row);
-            // Of a number that was used again, the query of the invariant knows which is meant.
+            // If a number was used again, the query of the invariant decides which is meant.
             outer.is_some_and(|[key, from, to]| self.outer.insert(key, (from, to)).is_none())
         })
     }

@@ -16,7 +16,7 @@ use crate::Error;
 /// With fewer that agree, whatever the cause, the two sides are not of one recording or of one clock.
 const LEAST_PERCENT: f64 = 99.9;
 
-/// So many of 100 may have different CPUs for no known reason.
+/// The per cent of events that may have different CPUs for no known reason.
 const MOST_UNEXPLAINED: f64 = 0.01;
 
 /// How often the CPU from the probe and from sched_switch agree for the user events of one LWP.

@@ -10,8 +10,8 @@ use arrow::{
 use sigmund_measures::{Answer, Column, Kind, Value};
 use sigmund_model::{Hertz, Ticks};
 
-/// Rows of Arrow: `Int64`, `Float64` and `Utf8`. Beside each `X_tick` stands `X_ns`, as in the tables of `sigmund-sql`: of
-/// instants from the first event on; NULL if nobody knows the rate of the clock.
+/// Rows of Arrow: `Int64`, `Float64` and `Utf8`. Beside each `X_tick` is `X_ns`, as in the tables of `sigmund-sql`: of
+/// instants from the first event on; NULL if the rate of the clock is not known.
 ///
 /// # Errors
 /// An error of Arrow, if columns and rows do not match.

@@ -1,5 +1,5 @@
 //! What recording a program's own events cost it, estimated: each event at the price that the program measured when it
-//! began to record, by who recorded it.
+//! began to record, by recorder.
 //!
 //! It is not what a run without tracing would save: kernel tracepoints, caches that the records displaced, the change
 //! of packets and the drain are not in it, nor are events that were lost or overwritten.
@@ -72,7 +72,7 @@ pub fn share(ticks: f64, executed: Ticks) -> Option<f64> {
     (executed.0 > 0).then(|| ticks / executed.0 as f64)
 }
 
-/// Estimates what recording cost, and who spent most of it, `top` of them. `None` when no user trace says what it costs.
+/// Estimates what recording cost, with the `top` recorders by cost. `None` if no user trace has the price of a record.
 ///
 /// LWPs of a process that does not say, or that are of no known process, are taken to pay what the others pay.
 ///
@@ -115,7 +115,7 @@ pub async fn tracing_cost(trace: &SuperTrace, top: usize) -> Result<Option<Traci
     Ok(Some(cost))
 }
 
-/// Keeps those who spent most, the first most of all.
+/// Keeps the recorders with the highest costs, the highest first.
 fn keep_most(recorders: &mut Vec<(Recorder, Paid)>, top: usize) {
     let order = |(a, of_a): &(Recorder, Paid), (b, of_b): &(Recorder, Paid)| -> Ordering {
         of_b.ticks.total_cmp(&of_a.ticks).then_with(|| place(*a).cmp(&place(*b)))

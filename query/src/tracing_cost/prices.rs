@@ -18,7 +18,7 @@ type Price = (f64, f64);
 /// Prices, and the words that declarations show.
 pub(super) struct Prices {
     of_lwps: HashMap<i32, Price, RandomState>,
-    /// The mean of all processes: of LWPs whose process does not say, or is not known.
+    /// The mean of all processes: for LWPs of a process without a price, or of an unknown one.
     mean: Price,
     words: HashMap<String, u64, RandomState>,
     last: Option<(i32, Price)>,
@@ -65,7 +65,7 @@ impl Prices {
     }
 }
 
-/// What a key of `info` says for each process. One that became another program has the later one.
+/// The value of a key of `info` for each process; of one that executed another program, the later value.
 fn of_processes(trace: &SuperTrace, key: &str) -> HashMap<i64, f64, RandomState> {
     let of_key = |(name, value): (&str, &str)| {
         Some((name.strip_prefix(key)?.parse::<i64>().ok()?, value.parse::<f64>().ok()?))

@@ -1,4 +1,4 @@
-//! A clock that is on no way from the others: its offset is estimated, and that is said.
+//! A clock without a relation to the others: its offset is estimated, and reported as such.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},

@@ -14,7 +14,7 @@ use sigmund_model::{ClockDomain, Conversion, Hertz};
 
 use super::sightings::{self, Sighting, SightingKind, Ways};
 
-/// How far a rate that nobody measured may be from the truth. Crystals and the calibrations of kernels are better;
+/// The largest error of a rate that was not measured. Crystals and the calibrations of kernels are better;
 /// NTP corrects more only while it searches.
 pub(super) const DRIFT: f64 = 1e-5;
 
@@ -56,7 +56,7 @@ impl Graph {
         graph
     }
 
-    /// A way that was estimated, and the row that says so.
+    /// An estimated relation, and its row.
     pub(super) fn add_estimate(&mut self, sighting: &mut Sighting, rate: f64, drift: f64) {
         debug_assert_eq!(sighting.kind, SightingKind::Estimated);
         if let Some(ways) = sightings::with_rate(sighting, rate, drift) {
@@ -88,7 +88,7 @@ impl Graph {
         Some((Path::default().then(&conversion), move |at| conversion.bound(at)))
     }
 
-    /// Ticks of the TSC per second, by the clock that says it best.
+    /// Ticks of the TSC per second, by the best clock.
     pub(super) fn tsc_hz(&self) -> Option<Hertz> {
         // RAW is not slewed by NTP; the others are next best.
         let clocks = [

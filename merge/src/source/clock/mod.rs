@@ -35,7 +35,7 @@ use crate::{error::Error, merge::MergeOptions};
 /// The clock that all events are put on, and what is known about it.
 pub(crate) struct MainClock {
     pub(crate) domain: ClockDomain,
-    /// Its ticks per second; `None` when nobody knows.
+    /// Its ticks per second; `None` if not known.
     pub(crate) tick_hz: Option<Hertz>,
     /// Every instant that was read on two clocks.
     pub(crate) sightings: Vec<Sighting>,
@@ -118,7 +118,7 @@ fn rebase_source(source: &mut OpenedInput, graph: &Graph, main: ClockDomain) -> 
     Ok(())
 }
 
-/// Losses that a file tells at its head are on the clock of its first buffer.
+/// Losses that a file's header reports are on the clock of its first buffer.
 fn rebase_head_losses(losses: &mut [Loss], path: Option<Path>) {
     if let Some(mut path) = path {
         rebase_losses(losses, &mut path);

@@ -2,8 +2,8 @@
 
 use sigmund_model::{ClockDomain, ClockPair, Conversion, Knot, Snapshot};
 
-/// Brackets that are wider than this, in the unit of the bracketing clock, and wider than four times the median, tell
-/// nothing: somebody was interrupted while reading.
+/// Brackets that are wider than this, in the unit of the bracketing clock, and wider than four times the median, are
+/// useless: the reader was interrupted.
 const USUAL_BRACKET: u64 = 1000;
 /// Of readings that are closer together than this, in the unit of the read clock, the tightest is taken: two of the same
 /// moment say nothing about the rate.
@@ -38,7 +38,7 @@ pub(crate) struct Sighting {
     pub(crate) against: ClockDomain,
     pub(crate) before: u64,
     pub(crate) after: u64,
-    /// The other clock, and what it said in between.
+    /// The other clock, and its reading in between.
     pub(crate) domain: ClockDomain,
     pub(crate) value: u64,
     /// Whether the conversion goes through it.
@@ -165,7 +165,7 @@ fn tightest(sightings: &[Sighting], in_order: Vec<usize>) -> Vec<usize> {
     tightest
 }
 
-/// The most of them for which both clocks advance: one that is wrong does not cost those behind it.
+/// The most of them for which both clocks advance: one that is wrong does not exclude those after it.
 fn increasing(sightings: &[Sighting], in_order: Vec<usize>) -> Vec<usize> {
     // The longest increasing subsequence. `ends[n]` is where one of n + 1 ends with the smallest value.
     let mut ends: Vec<usize> = Vec::new();

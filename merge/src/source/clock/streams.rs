@@ -38,7 +38,7 @@ pub(super) fn rebase_losses(losses: &mut [Loss], path: &mut Path) {
     }
 }
 
-/// No events: stands for a stream while it is being replaced.
+/// No events: a placeholder while a stream is being replaced.
 pub(in crate::source) struct Nothing;
 
 impl EventStream for Nothing {

@@ -81,7 +81,7 @@ impl Orders {
         Ok(orders)
     }
 
-    /// Who is on the CPUs of a stream is not known any more.
+    /// The LWPs on the CPUs of a stream are no longer known.
     fn forget(&mut self, stream: usize) {
         self.on.retain(|_, on| on.stream != stream);
     }

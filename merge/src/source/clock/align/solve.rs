@@ -183,7 +183,7 @@ impl Bounds {
         for pair in pairs {
             let (low, high) = match interval(&pair.ahead) {
                 Some(interval) if (moved && pair.moved) || is_wrong(pair.violated, &pair.ahead) => interval,
-                // Within the noise, or too little to tell: no skew is possible, too.
+                // Within the noise, or too little to decide: there may be no skew.
                 Some((low, high)) => (low.min(0), high.max(0)),
                 None if pair.violated < MIN_VIOLATED => continue,
                 None => return None,

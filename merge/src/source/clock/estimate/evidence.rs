@@ -57,7 +57,7 @@ pub(super) struct Evidence {
     /// Whether there was more than is kept.
     pub(super) cut: bool,
     stretches: usize,
-    /// How often something was lost, and the instant behind the last gap.
+    /// The number of losses, and the first instant after the last gap.
     gaps: u64,
     gap_ends: u64,
 }

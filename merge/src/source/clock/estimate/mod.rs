@@ -1,4 +1,4 @@
-//! The offset between two clocks that nobody read together, from events that bound each other.
+//! The offset between two clocks that were never read together, from events that bound each other.
 //!
 //! An LWP that recorded a user event, or that another trace shows in the middle of a stretch on a CPU, was on a CPU at
 //! that instant. So no offset is possible that puts the instant into a stretch in which the LWP was off all CPUs, before
