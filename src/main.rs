@@ -87,7 +87,7 @@ fn run(cli: Cli) -> Result<Found> {
         Some(Command::Hold(args)) => record::hold(&args),
         Some(Command::Sumtime(args)) => demo::sumtime(&args),
         Some(Command::Completions { shell }) => {
-            // Into memory first: it panics when the reader of our output has gone.
+            // Into memory first: it panics when the reader of the output has closed it.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "sigmund", &mut script);
             let out = &mut terminal::data();

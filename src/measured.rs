@@ -70,7 +70,7 @@ fn print(answer: &Answer, question: &Question, tick_hz: Option<Hertz>) -> Result
         let name = column.name.strip_suffix("_tick").filter(|_| column.kind == Kind::Length);
         let is_taken = |name: &str| answer.columns.iter().any(|other| other.name == name);
         columns.push(match name {
-            // "culprit" is who it was, "culprit_tick" for how long.
+            // "culprit" is the name, "culprit_tick" the time.
             Some(name) if is_for_people && tick_hz.is_some() && is_taken(name) => format!("{name}_time"),
             Some(name) if is_for_people && tick_hz.is_some() => name.to_string(),
             _ => column.name.to_string(),

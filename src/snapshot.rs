@@ -1,5 +1,5 @@
 //! `sigmund snapshot`: the last events of a flight recorder, in a user trace of ours. The file is opened here, and its
-//! descriptor is passed: the program needs no right to the place, and the file is the one's who asked.
+//! descriptor is passed: the program needs no right to write there, and the file belongs to the caller.
 
 use std::{ffi::OsString, fs::File, io::ErrorKind, sync::atomic::Ordering, time::Duration};
 

@@ -51,7 +51,7 @@ pub(crate) fn paged(text: &str) -> io::Result<()> {
     let is_shown = child.wait().is_ok_and(|ended| ended.code() != Some(NOT_FOUND));
     match status {
         _ if !is_shown => block(text),
-        // Nobody has to page to the end.
+        // The pager may end early.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),
     }

@@ -31,7 +31,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     OURS.iter().map(|(name, _)| *name)
 }
 
-/// The names that are most like `found`, the most alike first.
+/// The names nearest to `found`, the nearest first.
 pub fn nearest<'n>(found: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let mut near: Vec<(usize, &str)> = names.map(|name| (strsim::osa_distance(found, name), name)).collect();
     near.sort_by_key(|(distance, _)| *distance);
@@ -45,7 +45,7 @@ pub(crate) fn suggestion<'n>(found: &str, names: impl Iterator<Item = &'n str>) 
     format!("; nearest: {}", nearest(&found, names).join(", "))
 }
 
-/// Of a name that was not found, so many characters are compared.
+/// The characters of an unknown name that are compared.
 const SUGGESTION_LEN: usize = 64;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::{Schema, Tracepoint};
 
-/// Without these, events cannot be assigned: who is on which CPU, and of which process an LWP is.
+/// Without these, events cannot be assigned: the LWP on each CPU, and the process of each LWP.
 const ALWAYS: [&str; 5] = [
     "sched:sched_switch",
     "sched:sched_process_fork",

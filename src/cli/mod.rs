@@ -398,7 +398,7 @@ pub(crate) struct Queried {
 }
 
 impl SqlArgs {
-    /// The super-traces, and the query behind them.
+    /// The super-traces, and after them the query.
     ///
     /// # Errors
     /// What is expected, if it is something else.

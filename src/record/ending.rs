@@ -31,9 +31,9 @@ const AT_ONCE: Duration = Duration::from_millis(300);
 pub(super) enum Patience {
     /// None any more.
     None,
-    /// Somebody has asked for the end of the recording before.
+    /// The end of the recording was already asked for.
     UntilTheNextSignal,
-    /// Nobody has: the first one leaves out what can be left out.
+    /// It was not: the first request leaves out what can be left out.
     UntilTheSecondSignal,
 }
 

@@ -1,7 +1,7 @@
 //! The recorder's own folder: where the program finds its sockets. Not where the recording goes.
 //!
 //! It has an unpredictable name, is made for this recorder alone, and locked (`flock`) for as long as the recorder lives. So
-//! what a killed recorder left is recognised: a folder of our own user, with such a name and mode, that nobody has
+//! what a killed recorder left is recognised: a folder of our own user, with such a name and mode, that no recorder has
 //! locked. Nothing else is ever removed, and no link is followed.
 
 use std::{

@@ -165,7 +165,7 @@ impl GatedProgram {
         }
     }
 
-    /// Whether it has ended. Its number is still its own until [`ended`](GatedProgram::ended) says how.
+    /// Whether it has ended. Its number is still its own until [`ended`](GatedProgram::ended) returns its status.
     pub(super) fn has_ended(&self) -> Result<bool> {
         let Some(pid) = self.kernel_pid() else { return Ok(false) };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -191,7 +191,7 @@ impl GatedProgram {
         if self.asked > 2 { Interrupted::KilledBefore } else { Interrupted::Ending }
     }
 
-    /// It has had its time. A program goes on; what is not the program yet is killed.
+    /// Its time is over. A program continues; a process that has not executed it yet is killed.
     ///
     /// # Errors
     /// When the program has not begun.

@@ -57,7 +57,7 @@ impl Kernel {
                 let missing = schemata::choose_tracepoints(&args.schema, &args.kernel, &mut options)?;
                 let counts = (options.machine_events.len(), options.program_events.len());
                 let by_schemata = (!args.schema.is_empty()).then_some(counts);
-                // In another PID namespace, recorders that run seem to be gone.
+                // In another PID namespace, running recorders seem to have ended.
                 if shows_the_numbers_of_the_kernel() {
                     remove_leftovers();
                 }

@@ -83,7 +83,7 @@ const END_WITHIN: Duration = Duration::from_secs(3);
 enum Recorded {
     /// It is to be merged.
     Whole(UserRecords),
-    /// Somebody wants no more than what is there.
+    /// The recording is to end with what is there.
     Stopped,
 }
 
@@ -199,7 +199,7 @@ struct RemovedAtTheEnd(Option<Arc<SocketFolder>>);
 impl Drop for RemovedAtTheEnd {
     fn drop(&mut self) {
         if let Some(folder) = &self.0 {
-            // Mostly it is gone already.
+            // Mostly it has ended already.
             folder.remove();
         }
     }
@@ -244,9 +244,9 @@ impl Pace {
 enum Waited {
     /// What is recorded has ended; how, and whether a signal ended the wait for its descendants.
     Ended { how: String, by_signal: bool },
-    /// What is recorded goes on. Whether it was a signal that ended the recording.
+    /// The subject continues. Whether a signal ended the recording.
     Left { by_signal: bool },
-    /// Somebody does not want to wait any more.
+    /// The wait was interrupted.
     AtOnce,
     /// The program could not be started.
     NeverBegan(Error),

@@ -1,5 +1,5 @@
 //! Processes in PID namespaces of their own: what the numbers in their user traces are here. An LWP is looked for when it
-//! has recorded its first packet or begun one; who has ended by then is not found any more.
+//! has recorded its first packet or begun one; a process that has ended by then is not found any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -163,7 +163,7 @@ async fn by_measure(
     Ok((Outcome::Rows(Rows { columns, rows, total }), measured.gaps))
 }
 
-/// A query comes with the schema, and that with a recording that may be somebody else's: it does not run without end.
+/// The time limit of a query: it comes with the schema of a recording, which may be from an unknown source.
 const MOST_TIME: Duration = Duration::from_secs(60);
 
 async fn by_query(trace: &SuperTrace, query: &str, top: usize) -> Result<Outcome> {

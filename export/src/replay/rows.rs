@@ -1,4 +1,4 @@
-//! What a replay hears: rows of the tables of states and intervals, cut to the window.
+//! The input of a replay: rows of the tables of states and intervals, cut to the window.
 
 use std::{
     cmp::{Ordering, Reverse},

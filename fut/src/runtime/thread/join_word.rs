@@ -55,7 +55,7 @@ pub(in crate::runtime) enum Awaited {
     Never,
 }
 
-/// Who waited for the thread at its end.
+/// The waiters of the thread at its end.
 #[derive(Debug)]
 #[must_use]
 pub(super) enum Ended {
