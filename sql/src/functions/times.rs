@@ -9,7 +9,7 @@ use arrow::{
 use datafusion::logical_expr::ScalarUDF;
 use sigmund_model::Hertz;
 
-use super::of_number;
+use super::scalar::of_number;
 use crate::Info;
 
 /// `to_ns(ticks)`: a length in nanoseconds, rounded towards zero; NULL if the rate of the clock is not known.

@@ -12,7 +12,7 @@ use arrow::{
 use datafusion::{error::DataFusionError, logical_expr::ScalarUDF};
 use sigmund_model::tables::CLOCKS;
 
-use super::of_number;
+use super::scalar::of_number;
 use crate::{Error, Info, files};
 
 /// The function. Between two snapshots of the clock it is on the line through them, and before the first and after the last

@@ -6,7 +6,7 @@ use datafusion::{
     sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableFactor, Value},
 };
 
-use super::Operation;
+use super::operation::Operation;
 
 /// The arguments of a function.
 #[derive(Debug)]

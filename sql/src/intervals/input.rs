@@ -9,7 +9,7 @@ use datafusion::{
 };
 use futures::FutureExt;
 
-use super::Operation;
+use super::operation::Operation;
 
 /// Where an interval begins, in the input of the operator; where it ends.
 const FROM: &str = "interval_from";

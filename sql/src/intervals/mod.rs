@@ -12,6 +12,7 @@
 
 mod arguments;
 mod input;
+mod operation;
 mod operator;
 mod output;
 mod stream;
@@ -20,7 +21,6 @@ mod table;
 
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
 use datafusion::{
     catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider},
     common::Result,
@@ -31,66 +31,11 @@ use datafusion::{
 
 use crate::{Info, nanos};
 use arguments::Arguments;
+use operation::{OPERATIONS, Operation};
 use output::TICKS;
 use table::IntervalTable;
 
 pub(crate) use arguments::quote_names;
-
-/// What a function does with intervals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Operation {
-    /// The common part of every two that overlap.
-    Overlap,
-    /// The same, and the parts of the first table's rows that nothing overlaps.
-    OverlapLeft,
-    /// The union of those that overlap or touch.
-    Merged,
-    /// The time between those of one key that no other covers.
-    Gaps,
-    /// The time of each that is in none of those inside of it.
-    SelfTime,
-}
-
-const OPERATIONS: [Operation; 5] =
-    [Operation::Overlap, Operation::OverlapLeft, Operation::Merged, Operation::Gaps, Operation::SelfTime];
-
-impl Operation {
-    fn name(self) -> &'static str {
-        match self {
-            Operation::Overlap => "overlap",
-            Operation::OverlapLeft => "overlap_left",
-            Operation::Merged => "merged",
-            Operation::Gaps => "gaps",
-            Operation::SelfTime => "self_time",
-        }
-    }
-
-    fn by_name(name: &str) -> Option<Operation> {
-        OPERATIONS.into_iter().find(|operation| operation.name() == name)
-    }
-
-    /// How many tables it takes.
-    fn tables(self) -> usize {
-        match self {
-            Operation::Overlap | Operation::OverlapLeft => 2,
-            Operation::Merged | Operation::Gaps | Operation::SelfTime => 1,
-        }
-    }
-
-    /// The column it adds, if it adds one: a count, or a length.
-    fn added(self) -> Option<&'static str> {
-        match self {
-            Operation::Merged => Some("intervals"),
-            Operation::SelfTime => Some("self"),
-            Operation::Overlap | Operation::OverlapLeft | Operation::Gaps => None,
-        }
-    }
-
-    /// Whether its rows have the columns of the rows they are made of, beside the key.
-    fn keeps_columns(self) -> bool {
-        matches!(self, Operation::Overlap | Operation::OverlapLeft | Operation::SelfTime)
-    }
-}
 
 /// The session has the functions from here on.
 pub(crate) fn register(context: &SessionContext, info: &Info) {
@@ -119,15 +64,4 @@ impl TableFunctionImpl for IntervalFunction {
         let plan = LogicalPlanBuilder::scan(operation.name(), provider_as_source(Arc::new(table)), None)?;
         Ok(Arc::new(ViewTable::new(plan.project(columns)?.build()?, None)))
     }
-}
-
-/// Whether rows can be of the same key if one has this type and the other that.
-fn common_key_type(one: &DataType, other: &DataType) -> Option<DataType> {
-    let plain = |ty: &DataType| match ty {
-        DataType::Dictionary(_, values) => values.as_ref().clone(),
-        ty if ty.is_integer() => DataType::Int64,
-        ty => ty.clone(),
-    };
-    let (one, other) = (plain(one), plain(other));
-    (one == other).then_some(one)
 }

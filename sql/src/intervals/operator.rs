@@ -19,7 +19,7 @@ use datafusion::{
     },
 };
 
-use super::{Operation, output::Origin, stream};
+use super::{operation::Operation, output::Origin, stream};
 
 /// Makes rows of intervals.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{Result, plan_err};
 
 use super::{
-    Operation, common_key_type,
     input::{Input, Unit},
+    operation::Operation,
 };
 
 /// Columns of a result that are in ticks, beside those of its inputs.
@@ -127,4 +127,15 @@ fn key_type(function: &str, inputs: &[Input], key: &str) -> Result<DataType> {
         common = Some(joined);
     }
     Ok(common.unwrap_or(DataType::Int64))
+}
+
+/// Whether rows can be of the same key if one has this type and the other that.
+fn common_key_type(one: &DataType, other: &DataType) -> Option<DataType> {
+    let plain = |ty: &DataType| match ty {
+        DataType::Dictionary(_, values) => values.as_ref().clone(),
+        ty if ty.is_integer() => DataType::Int64,
+        ty => ty.clone(),
+    };
+    let (one, other) = (plain(one), plain(other));
+    (one == other).then_some(one)
 }

@@ -15,7 +15,7 @@ use datafusion::{
 use futures::{StreamExt, stream::try_unfold};
 
 use super::{
-    Operation,
+    operation::Operation,
     output::Origin,
     sweeps::{Made, RowAt, Span, Sweep},
 };

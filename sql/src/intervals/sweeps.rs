@@ -1,6 +1,6 @@
 //! What becomes of intervals of one key that come in the order of their starts; of equal starts the longest first.
 
-use super::Operation;
+use super::operation::Operation;
 
 /// From a tick to a later one, which is outside; or an instant, if both are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

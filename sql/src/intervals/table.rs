@@ -13,9 +13,9 @@ use datafusion::{
 use sigmund_model::Ticks;
 
 use super::{
-    Operation,
     arguments::Arguments,
     input::{Input, Unit},
+    operation::Operation,
     operator::IntervalExec,
     output::{Origin, Output},
 };

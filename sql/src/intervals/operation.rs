@@ -1,0 +1,58 @@
+//! The functions over intervals.
+
+/// What a function does with intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Operation {
+    /// The common part of every two that overlap.
+    Overlap,
+    /// The same, and the parts of the first table's rows that nothing overlaps.
+    OverlapLeft,
+    /// The union of those that overlap or touch.
+    Merged,
+    /// The time between those of one key that no other covers.
+    Gaps,
+    /// The time of each that is in none of those inside of it.
+    SelfTime,
+}
+
+/// All of them.
+pub(super) const OPERATIONS: [Operation; 5] =
+    [Operation::Overlap, Operation::OverlapLeft, Operation::Merged, Operation::Gaps, Operation::SelfTime];
+
+impl Operation {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Operation::Overlap => "overlap",
+            Operation::OverlapLeft => "overlap_left",
+            Operation::Merged => "merged",
+            Operation::Gaps => "gaps",
+            Operation::SelfTime => "self_time",
+        }
+    }
+
+    pub(super) fn by_name(name: &str) -> Option<Operation> {
+        OPERATIONS.into_iter().find(|operation| operation.name() == name)
+    }
+
+    /// How many tables it takes.
+    pub(super) fn tables(self) -> usize {
+        match self {
+            Operation::Overlap | Operation::OverlapLeft => 2,
+            Operation::Merged | Operation::Gaps | Operation::SelfTime => 1,
+        }
+    }
+
+    /// The column it adds, if it adds one: a count, or a length.
+    pub(super) fn added(self) -> Option<&'static str> {
+        match self {
+            Operation::Merged => Some("intervals"),
+            Operation::SelfTime => Some("self"),
+            Operation::Overlap | Operation::OverlapLeft | Operation::Gaps => None,
+        }
+    }
+
+    /// Whether its rows have the columns of the rows they are made of, beside the key.
+    pub(super) fn keeps_columns(self) -> bool {
+        matches!(self, Operation::Overlap | Operation::OverlapLeft | Operation::SelfTime)
+    }
+}
