@@ -1,16 +1,16 @@
-//! One LWP: where it is, whom it carries, and what its time went to.
+//! One LWP: its place, its mounted user thread, and its sums of time.
 
 use sigmund_model::{Cpu, Lwp, LwpState, Pid, TaskState, Thread, ThreadState, Ticks};
 
 use super::contradictions::Contradiction;
 use crate::pairing::{Call, Queue, Wakeup};
 
-/// Who says that an LWP is on a CPU.
+/// The source that shows an LWP on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// The kernel.
     Kernel,
-    /// A probe of the LWP itself: good until somebody knows better.
+    /// A probe of the LWP: valid until other evidence contradicts it.
     Probe,
 }
 
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// Whom an LWP carries.
+/// The user thread that is mounted on an LWP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mounted {
     Unknown,
@@ -70,7 +70,7 @@ pub(super) enum Stretch {
     Unmounted { since: Ticks },
 }
 
-/// An LWP of which something is known.
+/// The state of an LWP.
 #[derive(Debug)]
 pub(super) struct LwpEntry {
     pub(super) lwp: Lwp,

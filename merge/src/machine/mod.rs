@@ -63,7 +63,7 @@ pub(crate) struct Placed {
     pub(crate) target_thread: Option<Thread>,
 }
 
-/// What is left when the trace has ended.
+/// The result of a machine at the end of the trace.
 pub(crate) struct Finished {
     pub(crate) intervals: Intervals,
     /// In the order of their numbers.
@@ -95,7 +95,7 @@ fn recorder(event: &Event) -> Option<Lwp> {
     }
 }
 
-/// Who is on what, and for how long.
+/// The state of CPUs, LWPs and user threads.
 pub(crate) struct Machine {
     /// The newest tick so far.
     now: Ticks,
@@ -176,7 +176,7 @@ impl Machine {
         carrier.first_end = carrier.first_end.min(last);
     }
 
-    /// An LWP could not record so many events.
+    /// Counts events that an LWP could not record.
     pub(crate) fn lost(&mut self, lwp: Lwp, events: u64) {
         let lost = self.intervals.lost.entry(lwp).or_default();
         *lost = lost.saturating_add(events);

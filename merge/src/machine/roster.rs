@@ -1,4 +1,4 @@
-//! Who is known, by number: LWPs, and user threads.
+//! LWPs and user threads by number.
 //!
 //! Numbers come from files, so nothing is as large as a number: memory is that of those who live. The hash has a random
 //! key, so numbers cannot be chosen to collide. One event asks for one entry several times; all but the first find it
@@ -14,7 +14,7 @@ use sigmund_model::{Lwp, Thread};
 /// Entries of the cache; a power of two.
 const RECENT: usize = 64;
 
-/// A number by which somebody is known.
+/// The number of an LWP or a user thread.
 pub(super) trait Number: Copy + Eq + Hash {
     fn low_bits(self) -> usize;
 }
@@ -47,7 +47,7 @@ impl<K: Number, V> Roster<K, V> {
         Roster { entries: Vec::new(), free: Vec::new(), places: HashMap::default(), recent: [None; RECENT] }
     }
 
-    /// How many are known.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
@@ -92,7 +92,7 @@ impl<K: Number, V> Roster<K, V> {
         place
     }
 
-    /// Nobody has this number any more.
+    /// Removes the entry of this number.
     pub(super) fn remove(&mut self, number: K) -> Option<V> {
         let place = self.places.remove(&number)?;
         self.recent[number.low_bits() % RECENT] = None;
