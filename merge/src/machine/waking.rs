@@ -1,4 +1,4 @@
-//! Wakings: somebody is about to make an LWP runnable (`sched_waking`). The wakeup itself (`sched_wakeup`) comes a little
+//! Wakings: an LWP is about to become runnable (`sched_waking`). The wakeup itself (`sched_wakeup`) comes a little
 //! later, and says when the LWP is runnable. But traces of `perf sched record` have no wakeups, only wakings.
 //!
 //! So a waking is remembered, until a wakeup, a dispatch or a departure of its LWP. One that was dispatched without a

@@ -49,20 +49,20 @@ use super::{
 };
 use crate::{error::Error, pairing::Owner};
 
-/// Gaps, and whom the next one will touch.
+/// Gaps, and the LWPs and user threads that the next one affects.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     /// Gaps that are known of before their time has come.
     to_come: BinaryHeap<Reverse<(Ticks, Stream, Ticks)>>,
     /// When the first of them opens: before the first event that is later.
     pub(super) next: Option<Ticks>,
-    /// The first instant behind all gaps of CPUs so far.
+    /// The first instant after all gaps of CPUs so far.
     cpus_until: Ticks,
     /// The last instant that is in a gap of a CPU, so far.
     last_hidden: Option<Ticks>,
     /// When the last gap of a CPU opened.
     pub(super) cpu_opened: Option<Ticks>,
-    /// LWPs with an open gap: their process, and the first instant behind.
+    /// LWPs with an open gap: their process, and the first instant after the gap.
     lwps: HashMap<Lwp, (Option<Pid>, Ticks), RandomState>,
     /// How many of them each process has.
     processes: HashMap<Option<Pid>, usize, RandomState>,
