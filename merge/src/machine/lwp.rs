@@ -70,7 +70,7 @@ pub(super) enum Stretch {
     Unmounted { since: Ticks },
 }
 
-/// An LWP of which something is known.
+/// The state of an LWP.
 #[derive(Debug)]
 pub(super) struct LwpEntry {
     pub(super) lwp: Lwp,

@@ -47,7 +47,7 @@ impl<K: Number, V> Roster<K, V> {
         Roster { entries: Vec::new(), free: Vec::new(), places: HashMap::default(), recent: [None; RECENT] }
     }
 
-    /// How many are known.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }

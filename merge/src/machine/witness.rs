@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{error::Error, source::FIRST_WITHOUT_KERNEL};
 
-/// User events, by what the two witnesses of their CPU say.
+/// User events by agreement of the two witnesses of their CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Witnesses {
     /// They agree.

@@ -75,7 +75,7 @@ pub(super) struct Gaps {
     unmounted_len: usize,
 }
 
-/// Of what stream a gap is.
+/// The stream of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stream {
     Cpu(Cpu),
