@@ -112,7 +112,7 @@ fn queries_of_perfettos_documentation_run_unchanged() {
     assert!(!deep.is_empty());
     let per_cpu =
         rows("SELECT cpu, SUM(dur) AS busy, MAX(ts_end) AS until FROM sched GROUP BY cpu ORDER BY cpu");
-    assert_eq!(per_cpu.len(), 1, "{per_cpu:?}");
+    assert_eq!(per_cpu, ["0,110,130", "1,130,130"]);
     let states =
         "SELECT utid, SUM(IIF(state = 'R', dur, 0)) AS runnable, SUM(IIF(state = 'D', dur, 0)) AS disk
                   FROM thread_state WHERE utid = 70 GROUP BY utid";
