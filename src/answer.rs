@@ -9,13 +9,13 @@ use anyhow::{Context, Result, bail};
 use sigmund_measures::named;
 use sigmund_model::{Cpu, Hertz, Level, Lwp, Thread, Ticks};
 use sigmund_query::{ActiveTime, Filter, Moment, Reactivity, active_time, list, reactivity};
-use sigmund_sql::SuperTrace;
+use sigmund_sql::{OpenOptions, SuperTrace};
 
 use crate::{
     Found,
     cli::{AnswerFormat, FilterArgs, FormatArg, LevelArg, Question, Unit},
     drawings, measured,
-    output::{Cell, print_table},
+    output::{Cell, counted, print_table},
     terminal,
 };
 
@@ -25,10 +25,11 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
     let compared =
         if question.reactivity.is_empty() { question.measure.measure } else { named("reactivity") };
     if let (Some((a, b)), Some(measure)) = (&question.measure.compare, compared) {
-        let (a, b) = (open(Some(a)).await?, open(Some(b)).await?);
+        let how = question.damage.into();
+        let (a, b) = (open(Some(a), how).await?, open(Some(b), how).await?);
         return measured::compare(&a, &b, measure, &filter, &question).await;
     }
-    let trace = open(question.trace_file.as_deref()).await?;
+    let trace = open(question.trace_file.as_deref(), question.damage.into()).await?;
     if question.format == AnswerFormat::Folded {
         return drawings::stacks(&trace, &filter, &question).await;
     }
@@ -52,12 +53,19 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
 }
 
 /// Opens a super-trace; the only one in this folder if none is named.
-pub(crate) async fn open(path: Option<&Path>) -> Result<SuperTrace> {
+pub(crate) async fn open(path: Option<&Path>, how: OpenOptions) -> Result<SuperTrace> {
     let path = match path {
         Some(path) => path.to_path_buf(),
         None => only_supertrace()?,
     };
-    Ok(SuperTrace::open(&path).await?)
+    let trace = how.open(&path).await?;
+    // Not all was read: each makes the exit status 2.
+    trace.left_out().iter().for_each(|error| terminal::report_error(&format!("left out: {error}")));
+    if !trace.left_out().is_empty() {
+        let files = counted(trace.left_out().len() as u64, "file");
+        terminal::notice(&format!("left out {files} of {}: answers lack their rows", path.display()));
+    }
+    Ok(trace)
 }
 
 fn only_supertrace() -> Result<PathBuf> {

@@ -31,7 +31,7 @@ use crate::{
 };
 
 pub(crate) async fn run(args: ExportArgs) -> Result<Found> {
-    let trace = answer::open(Some(&args.trace)).await?;
+    let trace = answer::open(Some(&args.trace), args.damage.into()).await?;
     let filter = Filter::from(&args.filter);
     match args.format.kind() {
         ExportKind::ViewerFormat(viewer) => export_to_viewer(&trace, &filter, viewer, &args).await,

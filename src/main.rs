@@ -20,6 +20,7 @@ mod owner;
 mod record;
 mod report;
 mod schemata;
+mod serve;
 mod signals;
 mod snapshot;
 mod sql;
@@ -80,6 +81,7 @@ fn run(cli: Cli) -> Result<Found> {
         Some(Command::Schema(args)) => schemata::run(&args),
         Some(Command::Check(args)) => wait_for(check::run(args)),
         Some(Command::Sql(args)) => wait_for(sql::run(args)),
+        Some(Command::Serve(args)) => wait_for(serve::run(args)),
         Some(Command::Export(args)) => wait_for(export::run(args)),
         Some(Command::Ctl(args)) => ctl::run(&args),
         Some(Command::Snapshot(args)) => snapshot::run(&args),
@@ -108,7 +110,7 @@ fn run(cli: Cli) -> Result<Found> {
 /// Runs a question to its end. Queries use all CPUs.
 fn wait_for(question: impl Future<Output = Result<Found>>) -> Result<Found> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_time()
+        .enable_all()
         .build()
         .context("starting threads for the query")?;
     let found = runtime.block_on(question);

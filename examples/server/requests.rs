@@ -46,9 +46,13 @@ fn answer(request: u32, cache: &Mutex<u64>) {
     fut::sleep(Duration::from_micros(100));
 }
 
+/// Lets others run meanwhile, who find the lock held: on a busy machine, too, where one LWP runs at a time.
 #[fut::trace]
 fn fill() {
-    compute(Duration::from_millis(2));
+    for _ in 0..20 {
+        compute(Duration::from_micros(100));
+        fut::yield_now();
+    }
 }
 
 fn compute(length: Duration) {

@@ -129,6 +129,12 @@ impl Folder {
         if self.path.as_os_str() == "." { name.as_ref().into() } else { self.path.join(name.as_ref()) }
     }
 
+    /// Whether the path by which it was opened is still its own: not that of another folder by now, nor of nothing.
+    pub fn has_its_path(&self) -> bool {
+        let path = Folder::open(&self.path).and_then(|folder| folder.identity());
+        path.is_ok_and(|found| self.identity().is_ok_and(|own| own == found))
+    }
+
     /// The owner of new files.
     pub fn owner(&self) -> Option<Owner> {
         self.owner

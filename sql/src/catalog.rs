@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::{
     array::{ArrayRef, RecordBatch, StringArray},
-    datatypes::{DataType, Field},
+    datatypes::{DataType, Field, SchemaRef},
 };
 use datafusion::{common::TableReference, prelude::DataFrame};
 use sigmund_model::tables::Table;
@@ -91,12 +91,21 @@ impl SuperTrace {
     }
 
     async fn describe_own(&self, name: &str) -> std::result::Result<Vec<Described>, Error> {
+        let columns = self.columns(name).await?;
+        Ok(columns.fields().iter().map(|field| described(name, field)).collect())
+    }
+
+    /// The columns of a table or view of this super-trace, as Arrow knows them.
+    ///
+    /// # Errors
+    /// [`Query`](crate::ErrorKind::Query) when there is none of this name, with the nearest names.
+    pub async fn columns(&self, name: &str) -> std::result::Result<SchemaRef, Error> {
         if !self.event_views().has(name) {
             return Err(self.unknown_table(name));
         }
         let table = self.session().table(TableReference::bare(name)).await;
         let table = table.map_err(|error| Error::from_datafusion(name, error))?;
-        Ok(table.schema().fields().iter().map(|field| described(name, field)).collect())
+        Ok(Arc::clone(table.schema().inner()))
     }
 
     /// The error for a name that no table or view has, with the nearest names.

@@ -22,6 +22,8 @@ pub enum ErrorKind {
     Query,
     /// The query would change something, and this session only reads.
     Refused,
+    /// The query needs more memory than the session may use.
+    BeyondMemory,
     /// The query failed while it ran.
     Execution,
 }
@@ -66,6 +68,7 @@ impl Error {
                 ErrorKind::Query
             }
             DataFusionError::NotImplemented(_) => ErrorKind::Query,
+            DataFusionError::ResourcesExhausted(_) => ErrorKind::BeyondMemory,
             _ => ErrorKind::Execution,
         };
         let message = match source.find_root() {

@@ -6,25 +6,24 @@ use std::{
     sync::Arc,
 };
 
-use arrow::array::AsArray;
 use datafusion::{
     common::TableReference,
     error::DataFusionError,
     execution::{memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
-    logical_expr::ident,
     prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext},
     sql::{parser::Statement, sqlparser::ast},
 };
 use sigmund_model::{
     Hertz, Thread, Ticks,
-    tables::{ALL, EVENTS, INFO, OPTIONAL, THREADS, Table},
+    tables::{EVENTS, THREADS, Table},
 };
 
 use crate::{
-    DeclaredEvent, Error, Info, Parameters, QueryResult, ThreadNames, declared,
+    DeclaredEvent, Error, Info, OpenOptions, Parameters, QueryResult, ThreadNames, declared,
     event_views::EventViews,
-    files, functions, intervals, named_arguments, perfetto,
-    tables::{self, Folder},
+    files::Files,
+    functions, intervals, named_arguments, perfetto,
+    tables::{self, Root},
     threads::AllThreads,
     views,
 };
@@ -35,75 +34,65 @@ const INFORMATION_SCHEMA: &str = "information_schema";
 /// An open super-trace. It is never written to.
 pub struct SuperTrace {
     path: PathBuf,
-    folder: Folder,
+    /// The open files.
+    files: Arc<Files>,
+    root: Root,
     context: SessionContext,
     info: Info,
     event_types: Arc<[DeclaredEvent]>,
     event_views: Arc<EventViews>,
     threads: AllThreads,
-    has_threads: bool,
     /// Others that its session can read, by the names of their schemas.
     attached: BTreeMap<String, SuperTrace>,
 }
 
 impl SuperTrace {
-    /// Opens the directory `NAME.supertrace`.
-    ///
-    /// Reads the footer of every file and the tables `info` and `event_types`.
+    /// Opens the directory `NAME.supertrace`, as [`OpenOptions::open`] without options.
     ///
     /// # Errors
     /// When it is no super-trace, has another schema version, or a table is missing, unreadable or has other
     /// columns. The message names the file.
     pub async fn open(path: impl AsRef<Path>) -> Result<SuperTrace, Error> {
-        SuperTrace::open_within(path, None).await
+        OpenOptions::default().open(path).await
     }
 
-    /// Like [`open`](Self::open), with a limit on the memory of queries, in bytes: sorts, groupings and joins that need more
-    /// spill to temporary files, and fail if they cannot. Batches that are passed on are not counted.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub async fn open_within(path: impl AsRef<Path>, memory: Option<usize>) -> Result<SuperTrace, Error> {
-        let path = path.as_ref();
-        files::check_directory(path)?;
-        // The version first: another version may not have all tables.
-        files::check_table(path, &INFO)?;
-        let context = session(memory).map_err(|e| Error::from_datafusion(path.display().to_string(), e))?;
+    /// A session with the tables of these files, and views of them.
+    pub(crate) async fn of_files(
+        path: &Path,
+        files: Arc<Files>,
+        info: Info,
+        memory: Option<usize>,
+    ) -> Result<SuperTrace, Error> {
         let in_path = |e| Error::from_datafusion(path.display().to_string(), e);
-        let folder = Folder::open(path).map_err(in_path)?;
-        folder.register(&context);
-        tables::register(&context, &folder, &INFO).map_err(in_path)?;
-        let facts = facts(&context).await.map_err(in_path)?;
-        let info = Info::new(&path.join(INFO.name), facts)?;
-
-        let left_out: Vec<&str> = info.left_out_tables().collect();
-        let is_left_out = |table: &Table| {
-            left_out.contains(&table.name) && OPTIONAL.iter().any(|optional| optional.name == table.name)
-        };
-        let mut has_threads = false;
-        for table in ALL.iter().filter(|t| t.name != INFO.name && !is_left_out(t)) {
-            let rows = files::check_table(path, table)?;
-            has_threads |= table.name == THREADS.name && rows > 0;
-            tables::register(&context, &folder, table).map_err(in_path)?;
+        let context = session(memory).map_err(in_path)?;
+        let root = Root::of(files.store()).map_err(in_path)?;
+        root.register(&context);
+        for table in files.tables() {
+            tables::register(&context, &root, table).map_err(in_path)?;
             tables::register_view(&context, table, &info).await.map_err(in_path)?;
         }
         perfetto::register_views(&context, &info).await.map_err(in_path)?;
         views::register(&context, &info).await.map_err(in_path)?;
         intervals::register(&context, &info);
-        functions::register(&context, path, &info);
+        functions::register(&context, &files, &info);
         let event_types: Arc<[DeclaredEvent]> = declared::read(&context, path).await?.into();
         let event_views = event_views(&context, &event_types, &info).await.map_err(in_path)?;
         Ok(SuperTrace {
             path: path.to_path_buf(),
-            folder,
+            files,
+            root,
             context,
             info,
             event_types,
             event_views,
             threads: AllThreads::default(),
-            has_threads,
             attached: BTreeMap::new(),
         })
+    }
+
+    /// Why files and tables were left out: [`OpenOptions::keep_going`]. Answers lack their rows.
+    pub fn left_out(&self) -> &[Error] {
+        self.files.left_out()
     }
 
     /// Gives its tables and views a schema's name, too: `name.events`.
@@ -121,7 +110,7 @@ impl SuperTrace {
     /// When the session has a schema of this name.
     pub fn attach(&mut self, name: &str, other: SuperTrace) -> Result<(), Error> {
         self.add_schema(name, &other.context)?;
-        other.folder.register(&self.context);
+        other.root.register(&self.context);
         // The session keeps footers by the path behind the root, which is the same in both.
         self.context.runtime_env().cache_manager.get_file_metadata_cache().update_cache_limit(0);
         self.attached.insert(name.to_string(), other);
@@ -193,7 +182,7 @@ impl SuperTrace {
 
     /// Whether it has any user thread.
     pub fn has_threads(&self) -> bool {
-        self.has_threads
+        self.files.rows(&THREADS) > 0
     }
 
     /// All user threads and their names. The table is read when this is first called.
@@ -201,7 +190,7 @@ impl SuperTrace {
     /// # Errors
     /// When the table cannot be read.
     pub fn threads(&self) -> Result<&ThreadNames, Error> {
-        self.threads.get(&self.path)
+        self.threads.get(&self.files)
     }
 
     /// Those of these threads that there are, and their names: reads little of a table with many threads.
@@ -354,19 +343,4 @@ async fn event_views(
     let views = Arc::new(EventViews::new(tables, events, Arc::clone(event_types), info));
     catalog.register_schema(&names.default_schema, views.clone())?;
     Ok(views)
-}
-
-async fn facts(context: &SessionContext) -> Result<BTreeMap<String, String>, DataFusionError> {
-    let table = context.table(TableReference::bare(INFO.name)).await?;
-    let batches = table.select(vec![ident("key"), ident("value")])?.collect().await?;
-    let mut facts = BTreeMap::new();
-    for batch in &batches {
-        let (keys, values) = (batch.column(0).as_string::<i32>(), batch.column(1).as_string::<i32>());
-        facts.extend(
-            keys.iter()
-                .zip(values)
-                .map(|(k, v)| (k.unwrap_or_default().to_string(), v.unwrap_or_default().to_string())),
-        );
-    }
-    Ok(facts)
 }

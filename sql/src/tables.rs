@@ -1,11 +1,8 @@
 //! Registers the tables of a super-trace and the views that add nanoseconds to them.
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
 use datafusion::{
@@ -16,13 +13,12 @@ use datafusion::{
     },
     error::{DataFusionError, Result},
     logical_expr::{Expr, ident},
-    object_store::local::LocalFileSystem,
     prelude::SessionContext,
 };
 use sigmund_model::tables::{EVENTS, SYSCALLS, Table};
 use url::Url;
 
-use crate::{Info, nanos};
+use crate::{Info, files::OpenFiles, nanos};
 
 /// A table's name as it lies in Parquet, without nanoseconds.
 pub(crate) fn raw_name(table: &Table) -> String {
@@ -33,29 +29,28 @@ fn has_ticks(table: &Table) -> bool {
     table.columns.iter().any(|c| c.name.ends_with("_tick"))
 }
 
-/// The folder of a super-trace, and what names it in URLs of sessions. A path of the file system cannot do that: object
+/// The open files of a super-trace, and what names them in URLs of sessions. A path of the file system cannot do that: object
 /// stores know no `..`, no control characters, and nothing but UTF-8.
 #[derive(Debug)]
-pub(crate) struct Folder {
-    root: Url,
-    files: Arc<LocalFileSystem>,
+pub(crate) struct Root {
+    url: Url,
+    files: Arc<OpenFiles>,
 }
 
-/// How many folders were opened: each has a name of its own, so that one session can read several.
+/// How many were opened: each has a name of its own, so that one session can read several super-traces.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
-impl Folder {
-    /// The folder of this path, whatever the path is.
-    pub(crate) fn open(super_trace: &Path) -> Result<Folder> {
-        let files = Arc::new(LocalFileSystem::new_with_prefix(super_trace)?);
-        let root = url(&format!("supertrace://open-{}/", OPENED.fetch_add(1, Ordering::Relaxed)))?;
-        Ok(Folder { root, files })
+impl Root {
+    /// That of these files.
+    pub(crate) fn of(files: OpenFiles) -> Result<Root> {
+        let url = url(&format!("supertrace://open-{}/", OPENED.fetch_add(1, Ordering::Relaxed)))?;
+        Ok(Root { url, files: Arc::new(files) })
     }
 
-    /// The session can read it.
+    /// The session can read them.
     pub(crate) fn register(&self, context: &SessionContext) {
-        let files: Arc<LocalFileSystem> = Arc::clone(&self.files);
-        context.register_object_store(&self.root, files);
+        let files: Arc<OpenFiles> = Arc::clone(&self.files);
+        context.register_object_store(&self.url, files);
     }
 }
 
@@ -63,12 +58,12 @@ fn url(text: &str) -> Result<Url> {
     Url::parse(text).map_err(|e| DataFusionError::Internal(format!("{text}: {e}")))
 }
 
-/// Registers the files of one table, in a folder that has been registered.
-pub(crate) fn register(context: &SessionContext, folder: &Folder, table: &Table) -> Result<()> {
+/// Registers the files of one table, of a root that has been registered.
+pub(crate) fn register(context: &SessionContext, root: &Root, table: &Table) -> Result<()> {
     let name = TableReference::bare(raw_name(table));
-    let of_table = url(&format!("{}{}/", folder.root, table.name))?;
+    let of_table = url(&format!("{}{}/", root.url, table.name))?;
     // The session keeps lists of files by this name and the path behind the root.
-    let scope = TableReference::partial(folder.root.as_str(), table.name);
+    let scope = TableReference::partial(root.url.as_str(), table.name);
     let url = ListingTableUrl::try_new(of_table, None)?.with_table_ref(scope);
     let format = ParquetFormat::default().with_enable_pruning(true);
     let mut options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");

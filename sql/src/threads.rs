@@ -1,6 +1,6 @@
 //! The names of user threads.
 
-use std::{path::Path, sync::OnceLock};
+use std::sync::OnceLock;
 
 use arrow::{
     array::{Array, AsArray, RecordBatch, StringArray},
@@ -14,7 +14,7 @@ use datafusion::{
 };
 use sigmund_model::{Thread, tables::THREADS};
 
-use crate::{Error, files, tables::raw_name};
+use crate::{Error, files::Files, tables::raw_name};
 
 /// User threads, with their names if they have any.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +35,8 @@ struct Row {
 
 impl ThreadNames {
     /// All threads of a super-trace.
-    fn read(super_trace: &Path) -> std::result::Result<ThreadNames, Error> {
-        Ok(ThreadNames::of(&files::read_columns(super_trace, &THREADS, &["thread", "name"])?))
+    fn read(files: &Files) -> std::result::Result<ThreadNames, Error> {
+        Ok(ThreadNames::of(&files.read(&THREADS, &["thread", "name"])?))
     }
 
     /// Those of these threads that the trace has.
@@ -113,11 +113,11 @@ impl ThreadNames {
 pub(crate) struct AllThreads(OnceLock<ThreadNames>);
 
 impl AllThreads {
-    pub(crate) fn get(&self, super_trace: &Path) -> std::result::Result<&ThreadNames, Error> {
+    pub(crate) fn get(&self, files: &Files) -> std::result::Result<&ThreadNames, Error> {
         if let Some(threads) = self.0.get() {
             return Ok(threads);
         }
-        let threads = ThreadNames::read(super_trace)?;
+        let threads = ThreadNames::read(files)?;
         Ok(self.0.get_or_init(|| threads))
     }
 }

@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 
 use serde_json::json;
-use sigmund_sql::{ErrorKind, SuperTrace};
+use sigmund_sql::{ErrorKind, OpenOptions, SuperTrace};
 use support::Little;
 
 async fn refused(path: impl AsRef<std::path::Path>) -> (ErrorKind, String) {
@@ -77,6 +77,123 @@ async fn a_truncated_file_is_named() {
         message.contains("events/part-00000.parquet: expected a whole Parquet file, found:"),
         "{message}"
     );
+}
+
+async fn count(trace: &SuperTrace, table: &str) -> i64 {
+    use arrow::{array::AsArray, datatypes::Int64Type};
+
+    let rows = trace.sql(&format!("SELECT count(*) FROM {table}")).await.unwrap().collect().await.unwrap();
+    rows[0].column(0).as_primitive::<Int64Type>().value(0)
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_left_out_if_that_is_asked_for_and_named() {
+    let mut little = Little::new();
+    for tick in 0..10 {
+        little.row("events", json!({"ts_tick": tick, "level": "KERN", "name": "a"}));
+    }
+    let path = little.write();
+    let (whole, broken) = (path.join("events/part-00000.parquet"), path.join("events/part-00001.parquet"));
+    let bytes = fs::read(&whole).unwrap();
+    fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();
+    fs::remove_dir_all(path.join("active")).unwrap();
+    let other = fs::read(path.join("cpus/part-00000.parquet")).unwrap();
+    fs::write(path.join("lwps/part-00000.parquet"), other).unwrap();
+    assert_eq!(refused(&path).await.0, ErrorKind::Unreadable);
+
+    let keep_going = OpenOptions { keep_going: true, ..OpenOptions::default() };
+    let trace = keep_going.open(&path).await.unwrap();
+    let mut said: Vec<_> = trace.left_out().iter().map(|error| (error.kind(), error.to_string())).collect();
+    said.sort_by(|a, b| a.1.cmp(&b.1));
+    let expected = [
+        (ErrorKind::MissingTable, "/active: the table `active` is missing"),
+        (ErrorKind::Unreadable, "/events/part-00001.parquet: expected a whole Parquet file"),
+        (ErrorKind::Schema, "/lwps/part-00000.parquet: column `lwp`: expected Int32"),
+    ];
+    assert_eq!(said.len(), expected.len(), "{said:?}");
+    for ((kind, text), (expected_kind, part)) in said.iter().zip(expected) {
+        assert!(*kind == expected_kind && text.contains(part), "{text}");
+    }
+    let counts = (count(&trace, "events").await, count(&trace, "active").await, count(&trace, "lwps").await);
+    assert_eq!(counts, (10, 0, 0));
+
+    // Without facts nothing has a meaning.
+    fs::write(path.join("info/part-00000.parquet"), &bytes[..10]).unwrap();
+    assert_eq!(keep_going.open(&path).await.err().map(|error| error.kind()), Some(ErrorKind::Unreadable));
+}
+
+#[tokio::test]
+async fn answers_are_those_of_the_super_trace_that_was_opened() {
+    let mut little = Little::new();
+    little.row("events", json!({"ts_tick": 1, "level": "KERN", "name": "old"}));
+    little.row("threads", json!({"thread": 1, "name": "old"}));
+    let mut other = Little::new();
+    for tick in 0..1000 {
+        other.row("events", json!({"ts_tick": tick, "level": "KERN", "name": "new"}));
+    }
+    let (path, other) = (little.write(), other.write());
+    let trace = SuperTrace::open(&path).await.unwrap();
+    assert_eq!(count(&trace, "events").await, 1);
+    fs::remove_dir_all(&path).unwrap();
+    fs::rename(&other, &path).unwrap();
+    // Other columns than before, so that nothing of it was kept in memory.
+    assert_eq!(count(&trace, "events WHERE name = 'old' AND ts_tick = 1").await, 1);
+    assert_eq!(trace.threads().unwrap().named("old").len(), 1);
+    assert_eq!(count(&SuperTrace::open(&path).await.unwrap(), "events").await, 1000);
+    fs::remove_dir_all(&path).unwrap();
+    assert_eq!(count(&trace, "threads WHERE name = 'old'").await, 1);
+}
+
+/// Another program replaces a super-trace over and over, as `merge --force` does.
+#[test]
+fn a_super_trace_that_is_replaced_while_it_is_opened_is_one_of_both_or_a_clear_error() {
+    use std::{
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
+
+    let mut little = Little::new();
+    little.row("events", json!({"ts_tick": 1, "level": "KERN", "name": "a"}));
+    little.row("threads", json!({"thread": 1, "name": "a"}));
+    let path = little.write();
+    let of = |name: &str| path.with_file_name(name);
+    let (is_over, path) = (AtomicBool::new(false), &path);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                assert!(
+                    std::process::Command::new("cp")
+                        .arg("-r")
+                        .args([path, &of("next")])
+                        .status()
+                        .unwrap()
+                        .success()
+                );
+                fs::rename(path, of("last")).unwrap();
+                fs::rename(of("next"), path).unwrap();
+                fs::remove_dir_all(of("last")).unwrap();
+            }
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mut opened = 0;
+        while opened < 50 {
+            match runtime.block_on(SuperTrace::open(path)) {
+                Ok(trace) => {
+                    opened += 1;
+                    assert_eq!(runtime.block_on(count(&trace, "events")), 1);
+                    assert_eq!(runtime.block_on(count(&trace, "threads")), 1);
+                }
+                // Between the two renames there is none.
+                Err(error) if error.kind() == ErrorKind::NotASuperTrace => {}
+                Err(error) => {
+                    let is_clear = error.to_string().contains("is being replaced");
+                    is_over.store(!is_clear, Ordering::Relaxed);
+                    assert!(is_clear, "{error}");
+                }
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
 
 #[tokio::test]

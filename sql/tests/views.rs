@@ -388,7 +388,7 @@ async fn every_column_of_every_view_can_be_aggregated() {
     let mut little = Little::new();
     little.info("tick_hz", 1e9).info("first_tick", 1).info("last_tick", 9);
     for thread in [1, 2] {
-        little.row("thread_states", json!({"ts_tick": 1, "dur_tick": 2, "thread": thread, "state": "ready", "end_reason": "dispatched"}));
+        little.row("thread_states", json!({"ts_tick": 1, "dur_tick": 2, "thread": thread, "state": "new", "end_reason": "dispatched"}));
     }
     let trace = SuperTrace::open(little.write()).await.unwrap();
     let mut aggregated = 0;

@@ -28,7 +28,7 @@ pub(crate) async fn run(args: CheckArgs) -> Result<Found> {
     {
         return Ok(found);
     }
-    let trace = answer::open(args.trace.as_deref()).await?;
+    let trace = answer::open(args.trace.as_deref(), args.damage.into()).await?;
     let listed = if args.all { Listed::ALL } else { Listed::first(args.list) };
     let report = check(&trace, listed).await?;
     match (args.format, args.only) {

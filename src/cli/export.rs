@@ -12,7 +12,7 @@ use sigmund_export::{
 };
 use sigmund_model::{Nanos, tables::Table};
 
-use super::FilterArgs;
+use super::{DamageArgs, FilterArgs};
 
 #[derive(Debug, Args)]
 #[command(
@@ -41,6 +41,8 @@ pub(crate) struct ExportArgs {
     pub(crate) table: &'static Table,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
+    #[command(flatten)]
+    pub(crate) damage: DamageArgs,
 }
 
 /// The output format.
@@ -96,7 +98,7 @@ fn tables() -> impl TypedValueParser<Value = &'static Table> {
         .map(|name| Table::named(&name).expect("one of those"))
 }
 
-fn duration(text: &str) -> Result<Nanos, String> {
+pub(super) fn duration(text: &str) -> Result<Nanos, String> {
     match text.parse() {
         Ok(sigmund_query::Instant::Since(length)) if !text.starts_with('+') => Ok(length),
         _ => Err(format!("expected a length such as 20us or 1.5ms, found {text:?}")),

@@ -5,12 +5,11 @@ mod export;
 mod measures;
 mod record;
 mod report;
+mod serve;
+mod sql;
 mod tables;
 
-use std::{
-    ffi::{OsStr, OsString},
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsString, path::PathBuf};
 
 use anyhow::bail;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint, builder::PossibleValue};
@@ -19,9 +18,11 @@ pub(crate) use export::{ExportArgs, ExportKind};
 pub(crate) use measures::MeasureArgs;
 pub(crate) use record::{Follow, KernelArgs, RecordArgs, Witness};
 pub(crate) use report::{ReportArgs, ReportFormat, SchemaArgs};
+pub(crate) use serve::ServeArgs;
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadList};
-use sigmund_sql::Parameters;
+use sigmund_sql::OpenOptions;
 use sigmund_user::Ids;
+pub(crate) use sql::{Queried, SqlArgs};
 pub(crate) use tables::LeftOutTables;
 
 /// What each exit status means, of all subcommands. Tested in `tests/it/failures.rs`.
@@ -69,6 +70,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Query a super-trace with SQL.
     Sql(SqlArgs),
+    /// Serve super-traces to ADBC, JDBC and ODBC drivers and BI tools (Arrow Flight SQL).
+    Serve(ServeArgs),
     /// Write a super-trace for a viewer, or a table of it for a program.
     Export(ExportArgs),
     /// Inspect a program while it is recorded, and change what it records.
@@ -119,6 +122,22 @@ pub(crate) struct Question {
     /// Output format.
     #[arg(long, value_enum, default_value = "human", help_heading = "Output")]
     pub(crate) format: AnswerFormat,
+    #[command(flatten)]
+    pub(crate) damage: DamageArgs,
+}
+
+/// What to do with a super-trace that cannot be read in full.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct DamageArgs {
+    /// Leave out files of the super-trace that cannot be read. Each is reported, and the exit status is 2.
+    #[arg(long, help_heading = "Damage")]
+    pub(crate) keep_going: bool,
+}
+
+impl From<DamageArgs> for OpenOptions {
+    fn from(args: DamageArgs) -> OpenOptions {
+        OpenOptions { keep_going: args.keep_going, ..OpenOptions::default() }
+    }
 }
 
 /// Which events, and which time. Several values of one filter are alternatives; filters narrow each other.
@@ -292,6 +311,8 @@ pub(crate) struct InfoArgs {
     /// Output format. As json, everything is one object; tsv, csv and ndjson have the events.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: FormatArg,
+    #[command(flatten)]
+    pub(crate) damage: DamageArgs,
 }
 
 #[derive(Debug, Args)]
@@ -315,6 +336,8 @@ pub(crate) struct CheckArgs {
     /// Output format. As json, all parts are one object; tsv, csv and ndjson have one part, by default the invariants.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: FormatArg,
+    #[command(flatten)]
+    pub(crate) damage: DamageArgs,
 }
 
 /// A part of the report of `check`.
@@ -360,98 +383,6 @@ impl CheckPart {
             CheckPart::Clocks => "clocks",
         }
     }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SqlArgs {
-    /// The super-trace; or several, each as NAME=T: their tables are NAME.events and so on. Names without NAME, and
-    /// measures, are about the first. Then the query; without one, a prompt, or the queries on standard input.
-    #[arg(value_name = "T|QUERY", required = true, num_args = 1.., value_hint = ValueHint::DirPath)]
-    words: Vec<OsString>,
-    /// The query, as an option.
-    #[arg(short, long, value_name = "QUERY")]
-    pub(crate) command: Option<String>,
-    /// Run the queries in this file, separated by semicolons.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "command")]
-    pub(crate) file: Option<PathBuf>,
-    /// List tables and views; with TABLE, its columns with their units.
-    #[arg(long, value_name = "TABLE", num_args = 0..=1, conflicts_with_all = ["command", "file"])]
-    pub(crate) schema: Option<Option<String>>,
-    /// The value of $NAME in the query, a number or a text.
-    #[arg(short, long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
-    parameters: Vec<(String, String)>,
-    /// How much memory sorts, groups and joins of a query may use, as in 512MiB or 1GiB: what needs more goes to temporary
-    /// files, or fails. Without it, there is no limit.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) memory: Option<usize>,
-    /// Output format.
-    #[arg(long, value_enum, default_value = "human")]
-    pub(crate) format: FormatArg,
-}
-
-/// A super-trace to be queried.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Queried {
-    /// What its tables are called after, if several are asked at once.
-    pub(crate) name: Option<String>,
-    pub(crate) path: PathBuf,
-}
-
-impl SqlArgs {
-    /// The super-traces, and after them the query.
-    ///
-    /// # Errors
-    /// What is expected, if it is something else.
-    pub(crate) fn subjects(&self) -> anyhow::Result<(Vec<Queried>, Option<String>)> {
-        let mut words = self.words.iter();
-        let named: Vec<Queried> = words.by_ref().map_while(|word| named_trace(word)).collect();
-        let mut rest: Vec<&OsString> = self.words.iter().skip(named.len()).collect();
-        let traces = match named.is_empty() {
-            true => vec![Queried { name: None, path: PathBuf::from(rest.remove(0)) }],
-            false => named,
-        };
-        let query = match rest.as_slice() {
-            [] => None,
-            [query] => Some(query.to_string_lossy().into_owned()),
-            [_, more, ..] => anyhow::bail!(
-                "expected one query (several super-traces are NAME=T), found {:?} behind it",
-                more.to_string_lossy()
-            ),
-        };
-        if query.is_some() && (self.command.is_some() || self.file.is_some() || self.schema.is_some()) {
-            anyhow::bail!("expected a query, or --command, --file or --schema, found both");
-        }
-        Ok((traces, query))
-    }
-
-    /// The values of parameters; the last of a name counts.
-    pub(crate) fn parameters(&self) -> Parameters {
-        Parameters(self.parameters.iter().cloned().collect())
-    }
-}
-
-/// `NAME=T`, unless that is the path of something.
-fn named_trace(word: &OsStr) -> Option<Queried> {
-    let (name, path) = word.to_str()?.split_once('=')?;
-    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let is_named = is_name && !path.is_empty() && !Path::new(word).exists();
-    is_named.then(|| Queried { name: Some(name.to_string()), path: path.into() })
-}
-
-/// Bytes: `1GiB`, `512MiB`, `64KiB`.
-fn size(text: &str) -> Result<usize, String> {
-    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
-    let bytes = units.iter().find_map(|(unit, shift)| {
-        let number: usize = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-        number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
-    });
-    bytes.ok_or_else(|| format!("expected a size, as in 512MiB or 1GiB, found {text}"))
-}
-
-fn parameter(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or_else(|| format!("expected NAME=VALUE, found {text}"))?;
-    Ok((name.trim_start_matches('$').to_string(), value.to_string()))
 }
 
 #[derive(Debug, Args)]

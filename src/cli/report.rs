@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use sigmund_schemata::Schema;
 
+use super::DamageArgs;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,6 +32,8 @@ pub(crate) struct ReportArgs {
     /// Output format.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: ReportFormat,
+    #[command(flatten)]
+    pub(crate) damage: DamageArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

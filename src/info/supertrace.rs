@@ -20,7 +20,7 @@ use crate::{
 const RECORDERS_SHOWN: usize = 10;
 
 pub(super) async fn run(args: &InfoArgs) -> Result<Found> {
-    let trace = answer::open(args.file.as_deref()).await?;
+    let trace = answer::open(args.file.as_deref(), args.damage.into()).await?;
     match args.format {
         FormatArg::Human => print(&trace, args.top).await?,
         FormatArg::Json => print_json(&object(&trace).await?)?,

@@ -44,7 +44,7 @@ struct Report {
 }
 
 pub(crate) async fn run(args: ReportArgs) -> Result<Found> {
-    let trace = Arc::new(answer::open(args.trace.as_deref()).await?);
+    let trace = Arc::new(answer::open(args.trace.as_deref(), args.damage.into()).await?);
     sigmund_query::register_measures(&trace);
     let evidence = Evidence::of(&trace).await?;
     let mut schemata = args.schema;

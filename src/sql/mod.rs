@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use sigmund_sql::SuperTrace;
+use sigmund_sql::{OpenOptions, SuperTrace};
 
 use self::session::Session;
 use crate::{
@@ -23,7 +23,8 @@ use crate::{
 
 pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
     let ((subjects, query), parameters) = (args.subjects()?, args.parameters());
-    let trace = Arc::new(open(subjects, args.memory).await?);
+    let how = OpenOptions { memory: args.memory, ..args.damage.into() };
+    let trace = Arc::new(open(subjects, how).await?);
     sigmund_query::register_measures(&trace);
     let session = Session::new(trace, args.format, parameters);
     if let Some(name) = &args.schema {
@@ -51,16 +52,16 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
 }
 
 /// Opens the first super-trace, and attaches the others.
-async fn open(subjects: Vec<Queried>, memory: Option<usize>) -> Result<SuperTrace> {
+pub(crate) async fn open(subjects: Vec<Queried>, how: OpenOptions) -> Result<SuperTrace> {
     let mut subjects = subjects.into_iter();
     let first = subjects.next().context("expected a super-trace, found none")?;
-    let mut trace = SuperTrace::open_within(&first.path, memory).await?;
+    let mut trace = answer::open(Some(&first.path), how).await?;
     if let Some(name) = &first.name {
         trace.name(name)?;
     }
     for other in subjects {
         let name = other.name.unwrap_or_default();
-        trace.attach(&name, answer::open(Some(&other.path)).await?)?;
+        trace.attach(&name, answer::open(Some(&other.path), how).await?)?;
     }
     Ok(trace)
 }

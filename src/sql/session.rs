@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use futures::StreamExt;
+use futures::TryStreamExt;
 use sigmund_export::tables::{RowFormat, RowWriter};
 use sigmund_sql::{Parameters, QueryResult, RelationKind, SuperTrace};
 
@@ -66,13 +66,17 @@ impl Session {
             Some((path, file)) => Box::new(file.try_clone().with_context(|| path.display().to_string())?),
             None => Box::new(terminal::data()),
         };
-        let mut writer = RowWriter::new(format, &result.schema(), out)?;
-        let mut stream = result.stream().await?;
+        let schema = result.schema();
+        let stream = result.stream().await?;
+        let mut batches = stream.map_err(|error| sigmund_sql::Error::from_datafusion("query", error));
+        // A query that fails at once prints no header.
+        let mut batch = batches.try_next().await?;
+        let mut writer = RowWriter::new(format, &schema, out)?;
         let mut rows = 0;
-        while let Some(batch) = stream.next().await {
-            let batch = batch.map_err(|error| sigmund_sql::Error::from_datafusion("query", error))?;
-            rows += batch.num_rows();
-            writer.write(&batch)?;
+        while let Some(found) = batch {
+            rows += found.num_rows();
+            writer.write(&found)?;
+            batch = batches.try_next().await?;
         }
         writer.finish()?.flush()?;
         Ok(rows)

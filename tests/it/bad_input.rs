@@ -274,3 +274,53 @@ fn a_program_that_cannot_start_is_named_and_nothing_stays_behind() {
         assert!(!sigmund.path("RUN").exists() && !sigmund.path("RUN.supertrace").exists());
     }
 }
+
+#[test]
+fn a_broken_file_is_named_and_left_out_if_that_is_asked_for() {
+    let sigmund = Sigmund::new();
+    sigmund.write("whole.dat", &kernel_trace());
+    merge(&sigmund, "whole.dat").found();
+    let broken = sigmund.path("out.supertrace/wakeups/part-00000.parquet");
+    let bytes = fs::read(&broken).unwrap();
+    fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();
+    let part = "out.supertrace/wakeups/part-00000.parquet: expected a whole Parquet file";
+    let questions: [&[&str]; 6] = [
+        &["--summary"],
+        &["sql", "out.supertrace", "SELECT count(*) FROM events"],
+        &["info", "out.supertrace"],
+        &["report", "out.supertrace"],
+        &["check", "out.supertrace"],
+        &["export", "out.supertrace", "--format", "chrome", "-o", "-"],
+    ];
+    for question in questions {
+        sigmund.run(question).complained(&[part]);
+        let said = sigmund.run(question.iter().chain(&["--keep-going"]));
+        assert_eq!(said.status, 2, "{said:?}");
+        assert!(!said.stdout.is_empty(), "{said:?}");
+        let counted = "left out 1 file of out.supertrace: answers lack their rows";
+        assert!(
+            said.stderr.contains(&format!("error: left out: {part}")) && said.stderr.contains(counted),
+            "{said:?}"
+        );
+    }
+    let counted = sigmund.run([
+        "sql",
+        "out.supertrace",
+        "SELECT count(*) AS n FROM events",
+        "--format",
+        "csv",
+        "--keep-going",
+    ]);
+    assert_eq!(counted.stdout, format!("n\n{EVENTS_IN_FIXTURE}\n"));
+}
+
+#[test]
+fn a_query_that_fails_at_once_prints_no_header() {
+    let sigmund = Sigmund::new();
+    sigmund.write("whole.dat", &kernel_trace());
+    merge(&sigmund, "whole.dat").found();
+    let said =
+        sigmund.run(["sql", "out.supertrace", "SELECT 1 / (lwp - lwp) AS n FROM lwps", "--format", "csv"]);
+    assert_eq!(said.stdout, "");
+    said.complained(&["ivide by zero"]);
+}

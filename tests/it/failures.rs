@@ -149,7 +149,7 @@ fn the_exit_status_is_what_help_says() {
     assert_eq!(recorded(&sigmund, &["--user-only", "-o", "FALSE"], &["false"]).status, 0);
     assert_eq!(status(&["check", "RUN.supertrace"]), 0);
     assert_eq!(status(&["-f", "RUN.supertrace", "--event", "node_begin", "--list-events"]), 0);
-    assert_eq!(status(&["-f", "RUN.supertrace", "--event", "node_begin", "--to", "0", "--list-events"]), 1);
+    assert_eq!(status(&["-f", "RUN.supertrace", "--event", "node_begin", "--to", "0ns", "--list-events"]), 1);
     assert_eq!(status(&["-f", "RUN.supertrace", "--event", "no_such_event", "--list-events"]), 2);
     assert_eq!(status(&["sql", "RUN.supertrace", "SELECT 1 WHERE false"]), 1);
     for wrong in [

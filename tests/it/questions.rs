@@ -133,6 +133,9 @@ fn what_the_trace_does_not_have_is_refused_with_the_nearest_names() {
         refused("--thread", "wrok/*", &["nearest: work/"]);
         refused("--lwp", "2734", &["an LWP of this trace", "nearest: 2731, 2732, 2733"]);
         refused("--cpu", "9", &["a CPU of this trace"]);
+        let covered = ["an instant of the trace", "the trace covers ticks"];
+        sigmund.run([measure, "--from", "99s"]).complained(&[&["--from", "after it"][..], &covered].concat());
+        sigmund.run([measure, "--to", "1"]).complained(&[&["--to", "before it"][..], &covered].concat());
     }
     let events = sigmund.run(["--list-events", "--event", "CONTEXT_SWICH"]);
     events.complained(&[

@@ -1,18 +1,22 @@
 //! Checks that the trace has what a filter names, and proposes the nearest names if not.
 
-use sigmund_model::tables::{CPUS, LWPS, Table};
+use sigmund_model::{
+    Ticks,
+    tables::{CPUS, LWPS, Table},
+};
 use sigmund_sql::{SuperTrace, nearest};
 
 use super::ThreadRef;
 use crate::{Error, Filter};
 
 impl Filter {
-    /// Checks that the trace has every thread, LWP, CPU and event that the filter names.
+    /// Checks that the trace has every thread, LWP, CPU and event that the filter names, and covers a part of its window.
     ///
     /// # Errors
-    /// [`Argument`](crate::ErrorKind::Argument) with the nearest names, when one is missing; when the trace cannot be
-    /// read.
+    /// [`Argument`](crate::ErrorKind::Argument) with the nearest names, when one is missing, or with the time that the
+    /// trace covers; when the trace cannot be read.
     pub async fn check_known(&self, trace: &SuperTrace) -> Result<(), Error> {
+        self.check_window(trace)?;
         for thread in &self.threads {
             check_thread(trace, thread).await?;
         }
@@ -25,6 +29,31 @@ impl Filter {
         }
         check_numbers(trace, &LWPS, "lwp", self.lwps.iter().map(|lwp| lwp.0)).await?;
         check_numbers(trace, &CPUS, "cpu", self.cpus.iter().map(|cpu| cpu.0)).await
+    }
+}
+
+impl Filter {
+    /// A trace without events covers no time, and has no wrong one.
+    fn check_window(&self, trace: &SuperTrace) -> Result<(), Error> {
+        let window = self.window(trace)?;
+        let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else { return Ok(()) };
+        let covered = || {
+            let ticks = format!("the trace covers ticks {} to {}", first.0, last.0);
+            let length = trace.tick_hz().map(|hz| hz.to_nanos(Ticks(last.0.saturating_sub(first.0))));
+            length.map_or(ticks.clone(), |length| format!("{ticks}, 0ms to {:.6}ms", length.0 as f64 / 1e6))
+        };
+        let tick = |tick: Ticks| i64::try_from(tick.0).unwrap_or(i64::MAX);
+        match (window.from, window.to, self.from, self.to) {
+            (Some(from), _, Some(asked), _) if from > tick(last) => Err(Error::argument(format!(
+                "--from {asked}: expected an instant of the trace, found one after it; {}",
+                covered()
+            ))),
+            (_, Some(to), _, Some(asked)) if to < tick(first) => Err(Error::argument(format!(
+                "--to {asked}: expected an instant of the trace, found one before it; {}",
+                covered()
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 

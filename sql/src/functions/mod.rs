@@ -8,14 +8,14 @@ mod scalar;
 mod times;
 mod wall_time;
 
-use std::path::Path;
+use std::sync::Arc;
 
 use datafusion::{
     logical_expr::{AggregateUDF, ScalarUDF},
     prelude::SessionContext,
 };
 
-use crate::Info;
+use crate::{Info, files::Files};
 
 pub use bits::{f64_bits, u64_bits};
 
@@ -30,8 +30,8 @@ pub fn aggregates() -> Vec<AggregateUDF> {
 }
 
 /// The session has the functions that convert times of this super-trace, from here on.
-pub(crate) fn register(context: &SessionContext, super_trace: &Path, info: &Info) {
-    for function in [times::to_ns(info), times::to_ticks(info), wall_time::wall_time(super_trace, info)] {
+pub(crate) fn register(context: &SessionContext, files: &Arc<Files>, info: &Info) {
+    for function in [times::to_ns(info), times::to_ticks(info), wall_time::wall_time(files, info)] {
         context.register_udf(function);
     }
 }

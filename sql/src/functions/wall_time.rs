@@ -1,9 +1,6 @@
 //! `wall_time(tick)`: when that was by the machine's clock, UTC.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 
 use arrow::{
     array::{Array, ArrayRef, AsArray, TimestampNanosecondArray},
@@ -13,13 +10,13 @@ use datafusion::{error::DataFusionError, logical_expr::ScalarUDF};
 use sigmund_model::tables::CLOCKS;
 
 use super::scalar::of_number;
-use crate::{Error, Info, files};
+use crate::{Error, Info, files::Files};
 
 /// The function. Between two snapshots of the clock it is on the line through them, and before the first and after the last
 /// at the rate of the main clock. NULL if the recording has no snapshot of it.
-pub(super) fn wall_time(super_trace: &Path, info: &Info) -> ScalarUDF {
+pub(super) fn wall_time(files: &Arc<Files>, info: &Info) -> ScalarUDF {
     let clock = WallClock {
-        super_trace: super_trace.to_path_buf(),
+        files: Arc::clone(files),
         snapshots: OnceLock::new(),
         nanos_per_tick: info.tick_hz().map(|hz| 1e9 / hz.per_second()),
     };
@@ -31,7 +28,7 @@ pub(super) fn wall_time(super_trace: &Path, info: &Info) -> ScalarUDF {
 }
 
 struct WallClock {
-    super_trace: PathBuf,
+    files: Arc<Files>,
     /// Read when they are first needed.
     snapshots: OnceLock<Vec<Snapshot>>,
     nanos_per_tick: Option<f64>,
@@ -49,16 +46,16 @@ impl WallClock {
         if let Some(snapshots) = self.snapshots.get() {
             return Ok(snapshots);
         }
-        let read = read(&self.super_trace)?;
+        let read = read(&self.files)?;
         Ok(self.snapshots.get_or_init(|| read))
     }
 }
 
 /// Those that the conversion of events uses, too, in the order of time.
-fn read(super_trace: &Path) -> Result<Vec<Snapshot>, Error> {
+fn read(files: &Files) -> Result<Vec<Snapshot>, Error> {
     let columns = ["domain", "ns", "before_tick", "after_tick", "used"];
     let mut snapshots = Vec::new();
-    for batch in files::read_columns(super_trace, &CLOCKS, &columns)? {
+    for batch in files.read(&CLOCKS, &columns)? {
         let domains = arrow::compute::cast(batch.column(0), &DataType::Utf8);
         let Ok(domains) = domains else { continue };
         let numbers = [1, 2, 3].map(|place| batch.column(place).as_primitive::<Int64Type>());

@@ -1,0 +1,86 @@
+//! A server of Arrow Flight SQL: ADBC, JDBC and ODBC drivers, BI tools and data frames ask super-traces.
+//!
+//! ```text
+//! token.rs      who may ask
+//! service.rs    what a client may send, and what answers it
+//! statement.rs  a query with the values of its parameters, as clients hold it between two calls
+//! running.rs    a query while it runs: its place among others, its time limit
+//! catalog.rs    which tables there are
+//! ```
+//!
+//! 1. Every call has the token; without it none gets as far as a query.
+//! 2. A client can only read: a statement that would change anything is refused by [`SuperTrace::sql`].
+//! 3. A query ends when its client goes, and when its time is over. All queries share the memory limit of the session; those
+//!    beyond the number that may run wait for their turn, and that counts as their time.
+//! 4. The server keeps nothing for a client between two calls: tickets and prepared statements are the text of the query.
+//!
+//! The protocol: <https://arrow.apache.org/docs/format/FlightSql.html>.
+
+#![forbid(unsafe_code)]
+
+mod catalog;
+mod running;
+mod service;
+mod statement;
+mod token;
+
+use std::{future::Future, io, net, sync::Arc, time::Duration};
+
+use arrow_flight::flight_service_server::FlightServiceServer;
+use sigmund_sql::SuperTrace;
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, oneshot},
+};
+use tonic::transport::{Server, server::TcpIncoming};
+
+use self::service::Service;
+pub use self::token::Token;
+
+/// Streams that a connection may have at once.
+const MOST_STREAMS: u32 = 64;
+
+/// What queries may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How long a query may take, from its call to its last row.
+    pub time: Duration,
+    /// How many queries run at once; others wait.
+    pub queries: usize,
+}
+
+/// How long running queries have to end when the server does.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Answers clients until `shutdown` is ready; queries that run then have two seconds to end.
+///
+/// # Errors
+/// When the socket cannot be used, or the server fails.
+pub async fn serve(
+    trace: Arc<SuperTrace>,
+    listener: net::TcpListener,
+    token: Token,
+    limits: Limits,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let incoming = TcpIncoming::from(TcpListener::from_std(listener)?).with_nodelay(Some(true));
+    let places = Arc::new(Semaphore::new(limits.queries));
+    let service = Service { trace, places, time: limits.time, bearer: token.bearer() };
+    let service = FlightServiceServer::with_interceptor(service, move |request| token.check(request));
+    let server = Server::builder().max_concurrent_streams(Some(MOST_STREAMS)).add_service(service);
+    let (ended, is_ended) = oneshot::channel();
+    let shutdown = async {
+        shutdown.await;
+        // Nobody listens if the server has failed.
+        let _ = ended.send(());
+    };
+    let last = async {
+        let _ = is_ended.await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        result = server.serve_with_incoming_shutdown(incoming, shutdown) => result.map_err(io::Error::other),
+        () = last => Ok(()),
+    }
+}

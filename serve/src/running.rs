@@ -1,0 +1,104 @@
+//! A query while it runs: its place among others, its time limit.
+
+use std::{sync::Arc, time::Duration};
+
+use arrow::{
+    array::RecordBatch,
+    datatypes::{DataType, Field, Schema, SchemaRef},
+};
+use arrow_flight::error::FlightError;
+use futures::{Stream, StreamExt, stream};
+use sigmund_sql::{Error, ErrorKind, SuperTrace};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
+use tonic::Status;
+
+use crate::statement::Statement;
+
+/// A call that may take this long, from its beginning.
+#[derive(Clone, Copy)]
+pub(crate) struct Deadline {
+    at: Instant,
+    limit: Duration,
+}
+
+impl Deadline {
+    pub(crate) fn after(limit: Duration) -> Deadline {
+        Deadline { at: Instant::now() + limit, limit }
+    }
+
+    /// What `work` gives, if it ends in time.
+    async fn wait<T>(self, work: impl Future<Output = T>) -> Result<T, Status> {
+        let late = |_| {
+            let message =
+                format!("expected a query of at most {:?}, the limit of this server (--time)", self.limit);
+            Status::deadline_exceeded(message)
+        };
+        timeout_at(self.at, work).await.map_err(late)
+    }
+}
+
+/// Starts a statement. Its place is free again when the stream is dropped.
+pub(crate) async fn run(
+    trace: &SuperTrace,
+    statement: &Statement,
+    places: Arc<Semaphore>,
+    deadline: Deadline,
+) -> Result<(SchemaRef, impl Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static), Status> {
+    let place = deadline.wait(places.acquire_owned()).await?;
+    let place = place.map_err(|_| Status::unavailable("the server is ending"))?;
+    let result = deadline.wait(trace.sql_with(&statement.query, &statement.parameters())).await?;
+    let result = result.map_err(|error| status(&error))?;
+    let schema = without_dictionaries(&result.schema());
+    let batches = deadline.wait(result.stream()).await?.map_err(|error| status(&error))?;
+    let rows = stream::unfold(Some((batches, place)), move |running| async move {
+        let (mut batches, place) = running?;
+        match deadline.wait(batches.next()).await {
+            Ok(None) => None,
+            Ok(Some(Ok(batch))) => Some((Ok(batch), Some((batches, place)))),
+            Ok(Some(Err(error))) => {
+                let status = status(&Error::from_datafusion("query", error));
+                Some((Err(FlightError::Tonic(Box::new(status))), None))
+            }
+            Err(late) => Some((Err(FlightError::Tonic(Box::new(late))), None)),
+        }
+    });
+    Ok((schema, rows))
+}
+
+/// The columns of a statement, without running it.
+pub(crate) async fn columns(
+    trace: &SuperTrace,
+    statement: &Statement,
+    deadline: Deadline,
+) -> Result<SchemaRef, Status> {
+    let result = deadline.wait(trace.sql_with(&statement.query, &statement.parameters())).await?;
+    Ok(without_dictionaries(&result.map_err(|error| status(&error))?.schema()))
+}
+
+/// The columns as they are sent: many clients know no dictionaries.
+pub(crate) fn without_dictionaries(schema: &Schema) -> SchemaRef {
+    fn plain(field: &Field) -> Field {
+        let ty = match field.data_type() {
+            DataType::Dictionary(_, values) => values.as_ref().clone(),
+            DataType::List(items) => DataType::List(Arc::new(plain(items))),
+            other => other.clone(),
+        };
+        field.clone().with_data_type(ty)
+    }
+    let fields: Vec<Field> = schema.fields().iter().map(|field| plain(field)).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// What a client is told of an error.
+pub(crate) fn status(error: &Error) -> Status {
+    let text = error.to_string();
+    match error.kind() {
+        ErrorKind::Query => Status::invalid_argument(text),
+        ErrorKind::Refused => Status::permission_denied(text),
+        ErrorKind::BeyondMemory => Status::resource_exhausted(text),
+        _ => Status::internal(text),
+    }
+}

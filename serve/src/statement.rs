@@ -1,0 +1,100 @@
+//! A query with the values of its parameters, as clients hold it between two calls.
+
+use arrow::{
+    array::RecordBatch,
+    error::ArrowError,
+    util::display::{ArrayFormatter, FormatOptions},
+};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use sigmund_sql::Parameters;
+use std::collections::BTreeMap;
+use tonic::Status;
+
+/// A query, and values for `$1` and `$name`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Statement {
+    pub(crate) query: String,
+    #[serde(default)]
+    parameters: BTreeMap<String, String>,
+}
+
+impl Statement {
+    pub(crate) fn new(query: String) -> Statement {
+        Statement { query, parameters: BTreeMap::new() }
+    }
+
+    /// What a client keeps of it.
+    pub(crate) fn handle(&self) -> Bytes {
+        serde_json::to_vec(self).unwrap_or_default().into()
+    }
+
+    /// The statement that a client has kept.
+    pub(crate) fn of_handle(handle: &[u8]) -> Result<Statement, Status> {
+        serde_json::from_slice(handle)
+            .map_err(|error| Status::invalid_argument(format!("expected a handle of this server: {error}")))
+    }
+
+    pub(crate) fn parameters(&self) -> Parameters {
+        Parameters(self.parameters.clone())
+    }
+
+    /// Takes the values of one row: of the first column for `$1`, and for `$name` if the column has a name.
+    ///
+    /// # Errors
+    /// When there is more than one row.
+    pub(crate) fn bind(&mut self, rows: &[RecordBatch]) -> Result<(), Status> {
+        let count: usize = rows.iter().map(RecordBatch::num_rows).sum();
+        if count > 1 {
+            let message = format!("expected the values of one row as parameters, found {count} rows");
+            return Err(Status::invalid_argument(message));
+        }
+        let Some(row) = rows.iter().find(|rows| rows.num_rows() == 1) else { return Ok(()) };
+        let schema = row.schema();
+        let values: Vec<_> =
+            row.columns().iter().map(|column| text(column)).collect::<Result<_, _>>().map_err(|error| {
+                Status::invalid_argument(format!("expected parameters that are numbers or texts: {error}"))
+            })?;
+        // Drivers call the columns 0, 1, ...: the place counts, so it comes last.
+        for (field, value) in schema.fields().iter().zip(&values) {
+            self.parameters.insert(field.name().trim_start_matches('$').to_string(), value.clone());
+        }
+        for (place, value) in (1..).zip(values) {
+            self.parameters.insert(format!("{place}"), value);
+        }
+        Ok(())
+    }
+}
+
+fn text(column: &dyn arrow::array::Array) -> Result<String, ArrowError> {
+    let options = FormatOptions::default();
+    ArrayFormatter::try_new(column, &options)?.value(0).try_to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn a_handle_has_the_query_and_its_values() {
+        let mut statement = Statement::new("SELECT $1, $2, $name".into());
+        let row = RecordBatch::try_from_iter([
+            ("0", Arc::new(Int64Array::from(vec![15])) as ArrayRef),
+            ("1", Arc::new(StringArray::from(vec!["work/6"])) as ArrayRef),
+            ("name", Arc::new(StringArray::from(vec!["main"])) as ArrayRef),
+        ])
+        .unwrap();
+        statement.bind(&[row.slice(0, 0), row.clone()]).unwrap();
+        let again = Statement::of_handle(&statement.handle()).unwrap();
+        assert_eq!(again, statement);
+        let values = again.parameters().0;
+        let value = |name: &str| values.get(name).map(String::as_str);
+        assert_eq!((value("1"), value("2"), value("name")), (Some("15"), Some("work/6"), Some("main")));
+        assert!(statement.bind(&[row.clone(), row]).is_err());
+        assert!(Statement::of_handle(b"{").is_err() && Statement::of_handle(&[0xff]).is_err());
+    }
+}

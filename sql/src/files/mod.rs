@@ -1,0 +1,197 @@
+//! The files of a super-trace: opened and checked before any query runs, and held open.
+//!
+//! 1. All are opened through the descriptor of the folder, so they are those of one super-trace, whatever happens to its
+//!    name meanwhile. A query reads these files and no others: if another super-trace takes the name, or this one is
+//!    removed, answers stay those of the one that was opened.
+//! 2. A file that is no Parquet file, or lacks a column of the model, is an error that names it. With
+//!    [`OpenOptions::keep_going`](crate::OpenOptions::keep_going) it is left out, and the error is kept.
+//! 3. Only footers are read: a damaged page is found when a query reads it.
+
+mod part;
+mod store;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use arrow::array::{AsArray, RecordBatch};
+use sigmund_model::tables::{ALL, INFO, OPTIONAL, Table};
+
+pub(crate) use self::{part::Part, store::OpenFiles};
+use crate::{Error, ErrorKind, Info};
+
+/// How often a super-trace is opened if others take its name meanwhile.
+const ATTEMPTS: usize = 4;
+
+/// The open files of a super-trace, by table.
+#[derive(Debug)]
+pub(crate) struct Files {
+    folder: sigmund_files::Folder,
+    path: PathBuf,
+    /// Whether what cannot be read is left out.
+    keep_going: bool,
+    tables: BTreeMap<&'static str, Vec<Part>>,
+    left_out: Vec<Error>,
+}
+
+impl Files {
+    /// Opens the files of all tables, and reads the table `info`.
+    ///
+    /// # Errors
+    /// When it is no super-trace or has another schema version; when a table is missing, or a file of it is not readable or
+    /// lacks a column; not if such files are left out.
+    pub(crate) fn open_all(path: &Path, keep_going: bool) -> Result<(Files, Info), Error> {
+        let mut attempts = 1;
+        loop {
+            let mut files = Files::open(path, keep_going)?;
+            let info = files.open_tables();
+            let is_whole = info.is_ok() && files.left_out.is_empty();
+            // What is missing may have been removed with the super-trace that had this name before.
+            if is_whole || !files.was_replaced() {
+                return Ok((files, info?));
+            }
+            attempts += 1;
+            if attempts > ATTEMPTS {
+                let message = "expected a super-trace, found one that is being replaced: open it again";
+                return Err(Error::at(ErrorKind::Unreadable, path, message));
+            }
+        }
+    }
+
+    fn open_tables(&mut self) -> Result<Info, Error> {
+        // The version first: another version may not have all tables.
+        let keep_going = std::mem::take(&mut self.keep_going);
+        self.open_table(&INFO)?;
+        let info = Info::new(&self.path.join(INFO.name), facts(&self.read(&INFO, &["key", "value"])?))?;
+        self.keep_going = keep_going;
+        let left_out: Vec<&str> = info.left_out_tables().collect();
+        let is_left_out = |table: &Table| {
+            left_out.contains(&table.name) && OPTIONAL.iter().any(|optional| optional.name == table.name)
+        };
+        for table in ALL.iter().filter(|t| t.name != INFO.name && !is_left_out(t)) {
+            self.open_table(table)?;
+        }
+        Ok(info)
+    }
+
+    /// Opens the folder, and none of its files yet.
+    fn open(path: &Path, keep_going: bool) -> Result<Files, Error> {
+        let not_one = |found: String| {
+            let message = format!("not a super-trace: expected a directory NAME.supertrace, found {found}");
+            Error::at(ErrorKind::NotASuperTrace, path, message)
+        };
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return Err(not_one("a file".to_string())),
+            Err(error) => return Err(not_one(error.to_string())),
+        }
+        let folder = sigmund_files::Folder::open(path).map_err(|error| not_one(error.to_string()))?;
+        Ok(Files {
+            folder,
+            path: path.to_path_buf(),
+            keep_going,
+            tables: BTreeMap::new(),
+            left_out: Vec::new(),
+        })
+    }
+
+    /// Opens the files of a table.
+    fn open_table(&mut self, table: &'static Table) -> Result<(), Error> {
+        let mut parts = Vec::new();
+        match self.names(table) {
+            Ok((folder, names)) => {
+                for name in names {
+                    match Part::open(&folder, &self.path.join(table.name).join(&name), &name, table) {
+                        Ok(part) => parts.push(part),
+                        Err(error) => self.leave_out(error)?,
+                    }
+                }
+            }
+            Err(error) => self.leave_out(error)?,
+        }
+        self.tables.insert(table.name, parts);
+        Ok(())
+    }
+
+    /// The tables that are open, in the order of the model: not those that the merge left out.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &'static Table> {
+        ALL.iter().filter(|table| self.tables.contains_key(table.name))
+    }
+
+    /// The number of rows of a table.
+    pub(crate) fn rows(&self, table: &Table) -> u64 {
+        self.tables.get(table.name).into_iter().flatten().map(Part::rows).sum()
+    }
+
+    fn leave_out(&mut self, error: Error) -> Result<(), Error> {
+        if !self.keep_going {
+            return Err(error);
+        }
+        self.left_out.push(error);
+        Ok(())
+    }
+
+    /// The folder of a table, and its Parquet files in the order of their names, which is the order of time.
+    fn names(&self, table: &Table) -> Result<(sigmund_files::Folder, Vec<String>), Error> {
+        let missing = |found: String| {
+            let message = format!(
+                "the table `{}` is missing: expected part-00000.parquet, ..., found {found}",
+                table.name
+            );
+            Error::at(ErrorKind::MissingTable, &self.path.join(table.name), message)
+        };
+        let folder = self.folder.open_folder(table.name).map_err(|error| missing(error.to_string()))?;
+        let names = folder.names().map_err(|error| missing(error.to_string()))?;
+        let mut parquet = Vec::new();
+        for name in names.iter().filter(|name| Path::new(name).extension().is_some_and(|e| e == "parquet")) {
+            let name = name.to_str().ok_or_else(|| missing(format!("a name that is not UTF-8: {name:?}")))?;
+            parquet.push(name.to_string());
+        }
+        if parquet.is_empty() {
+            return Err(missing("no Parquet file".into()));
+        }
+        Ok((folder, parquet))
+    }
+
+    /// These columns of all rows of a table that is open, in the order of the files.
+    ///
+    /// # Errors
+    /// When a file is damaged.
+    pub(crate) fn read(&self, table: &Table, columns: &[&str]) -> Result<Vec<RecordBatch>, Error> {
+        let mut batches = Vec::new();
+        for part in self.tables.get(table.name).into_iter().flatten() {
+            part.read(columns, &mut batches)?;
+        }
+        Ok(batches)
+    }
+
+    /// Those that are open, with their tables, for sessions.
+    pub(crate) fn store(&self) -> OpenFiles {
+        OpenFiles::new(
+            self.tables.iter().flat_map(|(table, parts)| parts.iter().map(move |part| (*table, part))),
+        )
+    }
+
+    /// Why files and tables were left out.
+    pub(crate) fn left_out(&self) -> &[Error] {
+        &self.left_out
+    }
+
+    /// Whether its path is, by now, that of another super-trace, or of none.
+    fn was_replaced(&self) -> bool {
+        !self.folder.has_its_path()
+    }
+}
+
+/// Columns: key, value.
+fn facts(batches: &[RecordBatch]) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
+    for batch in batches {
+        let (keys, values) = (batch.column(0).as_string::<i32>(), batch.column(1).as_string::<i32>());
+        let text = |text: Option<&str>| text.unwrap_or_default().to_string();
+        facts.extend(keys.iter().zip(values).map(|(key, value)| (text(key), text(value))));
+    }
+    facts
+}

@@ -1,0 +1,198 @@
+//! One Parquet file of a table, held open.
+
+use std::{
+    fmt::Display,
+    fs::File,
+    io::{self, BufReader, Read},
+    ops::Range,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use arrow::{
+    array::RecordBatch,
+    datatypes::{DataType, Schema},
+};
+use bytes::Bytes;
+use datafusion::parquet::{
+    self,
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+    },
+    file::reader::{ChunkReader, Length},
+};
+use sigmund_files::Folder;
+use sigmund_model::tables::Table;
+
+use crate::{Error, ErrorKind};
+
+/// Rows of a batch: names of many threads are looked up in few batches.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
+/// An open file that has the columns of its table.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// For messages.
+    path: PathBuf,
+    name: String,
+    bytes: FileBytes,
+    modified: SystemTime,
+    rows: u64,
+}
+
+impl Part {
+    /// Opens a file of a table's folder. `path` is for messages.
+    ///
+    /// # Errors
+    /// When it is no Parquet file, or lacks a column of the table.
+    pub(crate) fn open(folder: &Folder, path: &Path, name: &str, table: &Table) -> Result<Part, Error> {
+        let file = folder.open_file(name).map_err(|error| unreadable(path, &error))?;
+        let found = file.metadata().map_err(|error| unreadable(path, &error))?;
+        let modified = found.modified().map_err(|error| unreadable(path, &error))?;
+        let bytes = FileBytes { file: Arc::new(file), len: found.len() };
+        let (path, name) = (path.to_path_buf(), name.to_string());
+        let mut part = Part { path, name, bytes, modified, rows: 0 };
+        let footer = part.footer()?;
+        check_columns(&part.path, footer.schema(), table)?;
+        part.rows = u64::try_from(footer.metadata().file_metadata().num_rows()).unwrap_or_default();
+        Ok(part)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// In bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.bytes.len
+    }
+
+    pub(crate) fn modified(&self) -> SystemTime {
+        self.modified
+    }
+
+    /// The bytes of a range that lies in the file.
+    ///
+    /// # Errors
+    /// When they cannot be read; [`io::ErrorKind::UnexpectedEof`] when the range goes beyond the end.
+    pub(crate) fn bytes(&self, range: Range<u64>) -> io::Result<Bytes> {
+        self.bytes.read(range)
+    }
+
+    /// Adds these columns of all rows.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    pub(crate) fn read(&self, columns: &[&str], batches: &mut Vec<RecordBatch>) -> Result<(), Error> {
+        let footer = self.footer()?;
+        let columns = ProjectionMask::columns(footer.parquet_schema(), columns.iter().copied());
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), footer);
+        let reader = reader.with_projection(columns).with_batch_size(ROWS_AT_ONCE).build();
+        for batch in reader.map_err(|error| unreadable(&self.path, &error))? {
+            batches.push(batch.map_err(|error| unreadable(&self.path, &error))?);
+        }
+        Ok(())
+    }
+
+    fn footer(&self) -> Result<ArrowReaderMetadata, Error> {
+        let footer = ArrowReaderMetadata::load(&self.bytes, ArrowReaderOptions::new());
+        footer.map_err(|error| unreadable(&self.path, &error))
+    }
+}
+
+/// Reads at offsets. Readers of a `File` would share its position, and readers of several threads each other's.
+#[derive(Clone, Debug)]
+struct FileBytes {
+    file: Arc<File>,
+    /// When it was opened.
+    len: u64,
+}
+
+impl FileBytes {
+    fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
+        // Before anything is allocated: a damaged footer may have any number.
+        if range.start > range.end || range.end > self.len {
+            let message = format!(
+                "expected bytes of a file of {}, found a range {} to {}",
+                self.len, range.start, range.end
+            );
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+        }
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.file.read_exact_at(&mut bytes, range.start)?;
+        Ok(bytes.into())
+    }
+}
+
+impl Length for FileBytes {
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl ChunkReader for FileBytes {
+    type T = BufReader<ReadAt>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<BufReader<ReadAt>> {
+        Ok(BufReader::new(ReadAt { file: Arc::clone(&self.file), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        Ok(self.read(start..start.saturating_add(length as u64))?)
+    }
+}
+
+/// Reads on from an offset.
+struct ReadAt {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for ReadAt {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(bytes, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+fn unreadable(path: &Path, error: &dyn Display) -> Error {
+    Error::at(ErrorKind::Unreadable, path, format!("expected a whole Parquet file, found: {error}"))
+}
+
+fn check_columns(path: &Path, schema: &Schema, table: &Table) -> Result<(), Error> {
+    for column in table.columns {
+        let expected = column.ty.data_type();
+        let found = match schema.field_with_name(column.name) {
+            Ok(field) if same_values(field.data_type(), &expected) => continue,
+            Ok(field) => field.data_type().to_string(),
+            Err(_) => "no such column".to_string(),
+        };
+        let message = format!("column `{}`: expected {expected}, found {found}", column.name);
+        return Err(Error::at(ErrorKind::Schema, path, message));
+    }
+    Ok(())
+}
+
+/// Whether both types hold the same values: another writer may have replaced a dictionary by texts, or Utf8 by LargeUtf8.
+fn same_values(found: &DataType, expected: &DataType) -> bool {
+    let is_text = |t: &DataType| match t {
+        DataType::Dictionary(_, values) => {
+            matches!(**values, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+        }
+        _ => matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
+    };
+    match (found, expected) {
+        (DataType::List(a) | DataType::LargeList(a), DataType::List(b)) => {
+            same_values(a.data_type(), b.data_type())
+        }
+        _ => found == expected || (is_text(found) && is_text(expected)),
+    }
+}

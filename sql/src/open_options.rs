@@ -1,0 +1,39 @@
+//! How a super-trace is opened.
+
+use std::{path::Path, sync::Arc};
+
+use crate::{Error, SuperTrace, files::Files};
+
+/// How a super-trace is opened.
+///
+/// ```no_run
+/// # async fn open() -> Result<(), sigmund_sql::Error> {
+/// let options = sigmund_sql::OpenOptions { memory: Some(1 << 30), ..Default::default() };
+/// let trace = options.open("demo.supertrace").await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenOptions {
+    /// A limit on the memory of queries, in bytes: sorts, groupings and joins that need more spill to temporary files, and
+    /// fail if they cannot. Batches that are passed on are not counted.
+    pub memory: Option<usize>,
+    /// Files and tables that cannot be read are left out, all but the table `info`; [`SuperTrace::left_out`] has the
+    /// reasons. Answers lack their rows.
+    pub keep_going: bool,
+}
+
+impl OpenOptions {
+    /// Opens the directory `NAME.supertrace`.
+    ///
+    /// Reads the footer of every file and the tables `info` and `event_types`. Files are held open: what becomes of the
+    /// directory later, answers are those of the super-trace that was opened.
+    ///
+    /// # Errors
+    /// When it is no super-trace or has another schema version; when a table is missing, unreadable or has other columns,
+    /// unless that is left out. The message names the file.
+    pub async fn open(self, path: impl AsRef<Path>) -> Result<SuperTrace, Error> {
+        let path = path.as_ref();
+        let (files, info) = Files::open_all(path, self.keep_going)?;
+        SuperTrace::of_files(path, Arc::new(files), info, self.memory).await
+    }
+}

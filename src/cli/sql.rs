@@ -1,0 +1,105 @@
+//! The arguments of `sigmund sql`, and how super-traces that are queried together are named.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueHint};
+use sigmund_sql::Parameters;
+
+use super::{DamageArgs, FormatArg};
+
+#[derive(Debug, Args)]
+pub(crate) struct SqlArgs {
+    /// The super-trace; or several, each as NAME=T: their tables are NAME.events and so on. Names without NAME, and
+    /// measures, are about the first. Then the query; without one, a prompt, or the queries on standard input.
+    #[arg(value_name = "T|QUERY", required = true, num_args = 1.., value_hint = ValueHint::DirPath)]
+    words: Vec<OsString>,
+    /// The query, as an option.
+    #[arg(short, long, value_name = "QUERY")]
+    pub(crate) command: Option<String>,
+    /// Run the queries in this file, separated by semicolons.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "command")]
+    pub(crate) file: Option<PathBuf>,
+    /// List tables and views; with TABLE, its columns with their units.
+    #[arg(long, value_name = "TABLE", num_args = 0..=1, conflicts_with_all = ["command", "file"])]
+    pub(crate) schema: Option<Option<String>>,
+    /// The value of $NAME in the query, a number or a text.
+    #[arg(short, long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
+    parameters: Vec<(String, String)>,
+    /// How much memory sorts, groups and joins of a query may use, as in 512MiB or 1GiB: what needs more goes to temporary
+    /// files, or fails. Without it, there is no limit.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<usize>,
+    /// Output format.
+    #[arg(long, value_enum, default_value = "human")]
+    pub(crate) format: FormatArg,
+    #[command(flatten)]
+    pub(crate) damage: DamageArgs,
+}
+
+/// A super-trace to be queried.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Queried {
+    /// What its tables are called after, if several are asked at once.
+    pub(crate) name: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
+impl SqlArgs {
+    /// The super-traces, and after them the query.
+    ///
+    /// # Errors
+    /// What is expected, if it is something else.
+    pub(crate) fn subjects(&self) -> anyhow::Result<(Vec<Queried>, Option<String>)> {
+        let mut words = self.words.iter();
+        let named: Vec<Queried> = words.by_ref().map_while(|word| named_trace(word)).collect();
+        let mut rest: Vec<&OsString> = self.words.iter().skip(named.len()).collect();
+        let traces = match named.is_empty() {
+            true => vec![Queried { name: None, path: PathBuf::from(rest.remove(0)) }],
+            false => named,
+        };
+        let query = match rest.as_slice() {
+            [] => None,
+            [query] => Some(query.to_string_lossy().into_owned()),
+            [_, more, ..] => anyhow::bail!(
+                "expected one query (several super-traces are NAME=T), found {:?} behind it",
+                more.to_string_lossy()
+            ),
+        };
+        if query.is_some() && (self.command.is_some() || self.file.is_some() || self.schema.is_some()) {
+            anyhow::bail!("expected a query, or --command, --file or --schema, found both");
+        }
+        Ok((traces, query))
+    }
+
+    /// The values of parameters; the last of a name counts.
+    pub(crate) fn parameters(&self) -> Parameters {
+        Parameters(self.parameters.iter().cloned().collect())
+    }
+}
+
+/// `NAME=T`, unless that is the path of something.
+pub(super) fn named_trace(word: &OsStr) -> Option<Queried> {
+    let (name, path) = word.to_str()?.split_once('=')?;
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_named = is_name && !path.is_empty() && !Path::new(word).exists();
+    is_named.then(|| Queried { name: Some(name.to_string()), path: path.into() })
+}
+
+/// Bytes: `1GiB`, `512MiB`, `64KiB`.
+pub(super) fn size(text: &str) -> Result<usize, String> {
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
+    let bytes = units.iter().find_map(|(unit, shift)| {
+        let number: usize = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+    });
+    bytes.ok_or_else(|| format!("expected a size, as in 512MiB or 1GiB, found {text}"))
+}
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("expected NAME=VALUE, found {text}"))?;
+    Ok((name.trim_start_matches('$').to_string(), value.to_string()))
+}
