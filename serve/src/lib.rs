@@ -4,7 +4,7 @@
 //! token.rs      who may ask
 //! service.rs    what a client may send, and what answers it
 //! statement.rs  a query with the values of its parameters, as clients hold it between two calls
-//! running.rs    a query while it runs: its place among others, its time limit
+//! running.rs    a query while it runs: its threads, its place among others, its time limit
 //! catalog.rs    which tables there are
 //! ```
 //!
@@ -30,12 +30,13 @@ use arrow_flight::flight_service_server::FlightServiceServer;
 use sigmund_sql::SuperTrace;
 use tokio::{
     net::TcpListener,
+    runtime,
     sync::{Semaphore, oneshot},
 };
 use tonic::transport::{Server, server::TcpIncoming};
 
-use self::service::Service;
 pub use self::token::Token;
+use self::{running::Queries, service::Service};
 
 /// Streams that a connection may have at once.
 const MOST_STREAMS: u32 = 64;
@@ -66,7 +67,9 @@ pub async fn serve(
     listener.set_nonblocking(true)?;
     let incoming = TcpIncoming::from(TcpListener::from_std(listener)?).with_nodelay(Some(true));
     let places = Arc::new(Semaphore::new(limits.queries));
-    let service = Service { trace, places, time: limits.time, bearer: token.bearer() };
+    let threads = runtime::Builder::new_multi_thread().thread_name("sigmund-query").enable_all().build()?;
+    let queries = Queries { trace, places, threads: threads.handle().clone() };
+    let service = Service { queries, time: limits.time, bearer: token.bearer() };
     let service = FlightServiceServer::with_interceptor(service, move |request| token.check(request));
     let server = Server::builder().max_concurrent_streams(Some(MOST_STREAMS)).add_service(service);
     let (ended, is_ended) = oneshot::channel();
@@ -79,8 +82,11 @@ pub async fn serve(
         let _ = is_ended.await;
         tokio::time::sleep(GRACE).await;
     };
-    tokio::select! {
+    let result = tokio::select! {
         result = server.serve_with_incoming_shutdown(incoming, shutdown) => result.map_err(io::Error::other),
         () = last => Ok(()),
-    }
+    };
+    // What a query has begun, nobody waits for.
+    threads.shutdown_background();
+    result
 }

@@ -1,4 +1,7 @@
 //! A query while it runs: its place among others, its time limit.
+//!
+//! Queries have threads of their own. One that is busy with a batch for seconds keeps neither its own client waiting beyond
+//! the limit, nor others.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +13,9 @@ use arrow_flight::error::FlightError;
 use futures::{Stream, StreamExt, stream};
 use sigmund_sql::{Error, ErrorKind, SuperTrace};
 use tokio::{
+    runtime::Handle,
     sync::Semaphore,
+    task::JoinSet,
     time::{Instant, timeout_at},
 };
 use tonic::Status;
@@ -40,42 +45,80 @@ impl Deadline {
     }
 }
 
-/// Starts a statement. Its place is free again when the stream is dropped.
-pub(crate) async fn run(
-    trace: &SuperTrace,
-    statement: &Statement,
-    places: Arc<Semaphore>,
-    deadline: Deadline,
-) -> Result<(SchemaRef, impl Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static), Status> {
-    let place = deadline.wait(places.acquire_owned()).await?;
-    let place = place.map_err(|_| Status::unavailable("the server is ending"))?;
-    let result = deadline.wait(trace.sql_with(&statement.query, &statement.parameters())).await?;
-    let result = result.map_err(|error| status(&error))?;
-    let schema = without_dictionaries(&result.schema());
-    let batches = deadline.wait(result.stream()).await?.map_err(|error| status(&error))?;
-    let rows = stream::unfold(Some((batches, place)), move |running| async move {
-        let (mut batches, place) = running?;
-        match deadline.wait(batches.next()).await {
-            Ok(None) => None,
-            Ok(Some(Ok(batch))) => Some((Ok(batch), Some((batches, place)))),
-            Ok(Some(Err(error))) => {
-                let status = status(&Error::from_datafusion("query", error));
-                Some((Err(FlightError::Tonic(Box::new(status))), None))
-            }
-            Err(late) => Some((Err(FlightError::Tonic(Box::new(late))), None)),
-        }
-    });
-    Ok((schema, rows))
+/// Where queries run, and how many.
+#[derive(Clone)]
+pub(crate) struct Queries {
+    pub(crate) trace: Arc<SuperTrace>,
+    /// One for each query that may run.
+    pub(crate) places: Arc<Semaphore>,
+    /// Their threads.
+    pub(crate) threads: Handle,
 }
 
-/// The columns of a statement, without running it.
-pub(crate) async fn columns(
-    trace: &SuperTrace,
-    statement: &Statement,
-    deadline: Deadline,
-) -> Result<SchemaRef, Status> {
-    let result = deadline.wait(trace.sql_with(&statement.query, &statement.parameters())).await?;
-    Ok(without_dictionaries(&result.map_err(|error| status(&error))?.schema()))
+impl Queries {
+    /// Starts a statement. It is cancelled, and its place is free again, when the stream is dropped.
+    pub(crate) async fn run(
+        &self,
+        statement: Statement,
+        deadline: Deadline,
+    ) -> Result<(SchemaRef, impl Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static), Status>
+    {
+        let place = deadline.wait(Arc::clone(&self.places).acquire_owned()).await?;
+        let place = place.map_err(|_| Status::unavailable("the server is ending"))?;
+        let trace = Arc::clone(&self.trace);
+        let (schema, batches) = self
+            .on_their_threads(deadline, async move {
+                let result = trace.sql_with(&statement.query, &statement.parameters()).await?;
+                let schema = without_dictionaries(&result.schema());
+                Ok((schema, result.stream().await?))
+            })
+            .await?;
+        let rows = stream::unfold(Some((batches, place)), move |running| async move {
+            let (mut batches, place) = running?;
+            match deadline.wait(batches.next()).await {
+                Ok(None) => None,
+                Ok(Some(Ok(batch))) => Some((Ok(batch), Some((batches, place)))),
+                Ok(Some(Err(error))) => {
+                    let status = status(&Error::from_datafusion("query", error));
+                    Some((Err(FlightError::Tonic(Box::new(status))), None))
+                }
+                Err(late) => Some((Err(FlightError::Tonic(Box::new(late))), None)),
+            }
+        });
+        Ok((schema, rows))
+    }
+
+    /// The columns of a statement, without running it.
+    pub(crate) async fn columns(
+        &self,
+        statement: Statement,
+        deadline: Deadline,
+    ) -> Result<SchemaRef, Status> {
+        let trace = Arc::clone(&self.trace);
+        let columns = async move {
+            let result = trace.sql_with(&statement.query, &statement.parameters()).await?;
+            Ok(without_dictionaries(&result.schema()))
+        };
+        self.on_their_threads(deadline, columns).await
+    }
+
+    async fn on_their_threads<T: Send + 'static>(
+        &self,
+        deadline: Deadline,
+        work: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, Status> {
+        // Dropping it cancels what is in it.
+        let mut task = JoinSet::new();
+        task.spawn_on(work, &self.threads);
+        match deadline.wait(task.join_next()).await? {
+            Some(Ok(result)) => result.map_err(|error| status(&error)),
+            _ => Err(failed()),
+        }
+    }
+}
+
+fn failed() -> Status {
+    Status::internal("the query ended without an answer: this is a defect of sigmund")
 }
 
 /// The columns as they are sent: many clients know no dictionaries.

@@ -1,6 +1,6 @@
 //! What a client may send, and what answers it.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{pin::Pin, time::Duration};
 
 use arrow::{
     array::RecordBatch,
@@ -24,13 +24,11 @@ use arrow_flight::{
 };
 use futures::{Stream, TryStreamExt, stream};
 use prost::Message;
-use sigmund_sql::SuperTrace;
-use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status, Streaming, metadata::MetadataValue};
 
 use crate::{
     catalog::{self, ABOUT},
-    running::{self, Deadline},
+    running::{Deadline, Queries},
     statement::Statement,
 };
 
@@ -40,9 +38,7 @@ const MOST_VALUES: usize = 1 << 20;
 /// One server. Calls have passed the token's check.
 #[derive(Clone)]
 pub(crate) struct Service {
-    pub(crate) trace: Arc<SuperTrace>,
-    /// One for each query that may run.
-    pub(crate) places: Arc<Semaphore>,
+    pub(crate) queries: Queries,
     /// Limit of a query.
     pub(crate) time: Duration,
     /// The header of clients that have shown the token as a password.
@@ -53,15 +49,15 @@ type Rows = <Service as FlightService>::DoGetStream;
 type Answer<T> = Result<Response<T>, Status>;
 
 impl Service {
-    async fn rows(&self, statement: &Statement) -> Answer<Rows> {
+    async fn rows(&self, statement: Statement) -> Answer<Rows> {
         let deadline = Deadline::after(self.time);
-        let (schema, rows) = running::run(&self.trace, statement, Arc::clone(&self.places), deadline).await?;
+        let (schema, rows) = self.queries.run(statement, deadline).await?;
         Ok(encoded(schema, rows))
     }
 
     /// How to get the rows of a statement.
     async fn info_of(&self, statement: &Statement, descriptor: FlightDescriptor) -> Answer<FlightInfo> {
-        let columns = running::columns(&self.trace, statement, Deadline::after(self.time)).await?;
+        let columns = self.queries.columns(statement.clone(), Deadline::after(self.time)).await?;
         let ticket = TicketStatementQuery { statement_handle: statement.handle() };
         info(&columns, &ticket, descriptor)
     }
@@ -123,7 +119,7 @@ impl FlightSqlService for Service {
         ticket: TicketStatementQuery,
         _request: Request<Ticket>,
     ) -> Answer<Rows> {
-        self.rows(&Statement::of_handle(&ticket.statement_handle)?).await
+        self.rows(Statement::of_handle(&ticket.statement_handle)?).await
     }
 
     async fn do_action_create_prepared_statement(
@@ -133,7 +129,7 @@ impl FlightSqlService for Service {
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
         let statement = Statement::new(query.query);
         // Without the values of its parameters, the columns of some queries are not known yet.
-        let columns = running::columns(&self.trace, &statement, Deadline::after(self.time)).await;
+        let columns = self.queries.columns(statement.clone(), Deadline::after(self.time)).await;
         let columns = match columns {
             Err(_) if statement.query.contains('$') => Schema::empty().into(),
             columns => columns?,
@@ -178,7 +174,7 @@ impl FlightSqlService for Service {
         query: CommandPreparedStatementQuery,
         _request: Request<Ticket>,
     ) -> Answer<Rows> {
-        self.rows(&Statement::of_handle(&query.prepared_statement_handle)?).await
+        self.rows(Statement::of_handle(&query.prepared_statement_handle)?).await
     }
 
     async fn do_action_close_prepared_statement(
@@ -198,7 +194,7 @@ impl FlightSqlService for Service {
     }
 
     async fn do_get_catalogs(&self, query: CommandGetCatalogs, _request: Request<Ticket>) -> Answer<Rows> {
-        Ok(one(catalog::catalogs(&self.trace, query)?))
+        Ok(one(catalog::catalogs(&self.queries.trace, query)?))
     }
 
     async fn get_flight_info_schemas(
@@ -210,7 +206,7 @@ impl FlightSqlService for Service {
     }
 
     async fn do_get_schemas(&self, query: CommandGetDbSchemas, _request: Request<Ticket>) -> Answer<Rows> {
-        Ok(one(catalog::schemas(&self.trace, query)?))
+        Ok(one(catalog::schemas(&self.queries.trace, query)?))
     }
 
     async fn get_flight_info_tables(
@@ -222,7 +218,7 @@ impl FlightSqlService for Service {
     }
 
     async fn do_get_tables(&self, query: CommandGetTables, _request: Request<Ticket>) -> Answer<Rows> {
-        Ok(one(catalog::tables(&self.trace, query).await?))
+        Ok(one(catalog::tables(&self.queries.trace, query).await?))
     }
 
     async fn get_flight_info_table_types(

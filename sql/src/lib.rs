@@ -46,6 +46,7 @@ mod supertrace;
 mod tables;
 mod threads;
 mod views;
+mod yielding;
 
 pub use catalog::{Described, Relation, RelationKind};
 pub use declared::DeclaredEvent;

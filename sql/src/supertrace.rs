@@ -9,7 +9,7 @@ use std::{
 use datafusion::{
     common::TableReference,
     error::DataFusionError,
-    execution::{memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
+    execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
     prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext},
     sql::{parser::Statement, sqlparser::ast},
 };
@@ -26,6 +26,7 @@ use crate::{
     tables::{self, Root},
     threads::AllThreads,
     views,
+    yielding::YieldWhereRowsMultiply,
 };
 
 /// A schema that DataFusion has in each catalog.
@@ -319,7 +320,12 @@ fn session(memory: Option<usize>) -> Result<SessionContext, DataFusionError> {
         options.sort_spill_reservation_bytes = options.sort_spill_reservation_bytes.min(share);
         runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
     }
-    let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
+    let state = SessionStateBuilder::new_with_default_features()
+        .with_config(config)
+        .with_runtime_env(runtime.build_arc()?)
+        .with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply))
+        .build();
+    let context = SessionContext::new_with_state(state);
     for function in functions::all() {
         context.register_udf(function);
     }
