@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use sigmund_measures::named;
 use sigmund_model::{Cpu, Hertz, Level, Lwp, Thread, Ticks};
 use sigmund_query::{ActiveTime, Filter, Moment, Reactivity, active_time, list, reactivity};
-use sigmund_sql::{OpenOptions, SuperTrace};
+use sigmund_sql::{Fleet, OpenOptions, SuperTrace};
 
 use crate::{
     Found,
@@ -28,6 +28,13 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
         let how = question.damage.into();
         let (a, b) = (open(Some(a), how).await?, open(Some(b), how).await?);
         return measured::compare(&a, &b, measure, &filter, &question).await;
+    }
+    if let Some(folder) = &question.fleet {
+        let Some(measure) = question.measure.measure else {
+            bail!("--fleet: expected a measure, as --states; sigmund sql --fleet asks for events");
+        };
+        let trace = open_fleet(folder, question.damage.into()).await?;
+        return measured::run(&trace, measure, &filter, &question).await;
     }
     let trace = open(question.trace_file.as_deref(), question.damage.into()).await?;
     if question.format == AnswerFormat::Folded {
@@ -59,13 +66,25 @@ pub(crate) async fn open(path: Option<&Path>, how: OpenOptions) -> Result<SuperT
         None => only_supertrace()?,
     };
     let trace = how.open(&path).await?;
-    // Not all was read: each makes the exit status 2.
-    trace.left_out().iter().for_each(|error| terminal::report_error(&format!("left out: {error}")));
+    report_left_out(trace.left_out());
     if !trace.left_out().is_empty() {
         let files = counted(trace.left_out().len() as u64, "file");
         terminal::notice(&format!("left out {files} of {}: answers lack their rows", path.display()));
     }
     Ok(trace)
+}
+
+/// Opens the super-traces of a folder as one.
+pub(crate) async fn open_fleet(folder: &Path, how: OpenOptions) -> Result<SuperTrace> {
+    let Fleet { trace, left_out } = how.open_fleet(folder).await?;
+    report_left_out(&left_out);
+    trace.hosts().iter().for_each(|(_, host)| report_left_out(host.left_out()));
+    Ok(trace)
+}
+
+/// Not all was read: each error makes the exit status 2.
+fn report_left_out(errors: &[sigmund_sql::Error]) {
+    errors.iter().for_each(|error| terminal::report_error(&format!("left out: {error}")));
 }
 
 fn only_supertrace() -> Result<PathBuf> {

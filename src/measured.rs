@@ -3,7 +3,7 @@
 use anyhow::Result;
 use sigmund_measures::{Answer, Kind, Measure, Value};
 use sigmund_model::{Hertz, Ticks};
-use sigmund_query::{Filter, MeasureOptions, Measured, compare_traces, measure};
+use sigmund_query::{Filter, MeasureOptions, Measured, compare_traces, measure_hosts};
 use sigmund_sql::SuperTrace;
 
 use crate::{
@@ -14,13 +14,16 @@ use crate::{
 
 pub(crate) async fn run(
     trace: &SuperTrace,
-    measure_: &'static Measure,
+    measure: &'static Measure,
     filter: &Filter,
     question: &Question,
 ) -> Result<Found> {
-    let measured = measure(trace, measure_, filter, &options(question)).await?;
-    print(&measured.answer, question, trace.tick_hz())?;
-    finish(&measured, question)
+    let answers = measure_hosts(trace, measure, filter, &options(question)).await?;
+    print(
+        &answers.iter().map(|of| (of.host, &of.measured.answer, of.trace.tick_hz())).collect::<Vec<_>>(),
+        question,
+    )?;
+    finish(answers.iter().map(|of| &of.measured), question)
 }
 
 /// The differences between two super-traces.
@@ -32,8 +35,8 @@ pub(crate) async fn compare(
     question: &Question,
 ) -> Result<Found> {
     let measured = compare_traces((a, b), measure, filter, &options(question)).await?;
-    print(&measured.answer, question, None)?;
-    finish(&measured, question)
+    print(&[(None, &measured.answer, None)], question)?;
+    finish([&measured].into_iter(), question)
 }
 
 fn options(question: &Question) -> MeasureOptions {
@@ -46,54 +49,64 @@ fn options(question: &Question) -> MeasureOptions {
 }
 
 /// Notes, and how the command ends.
-fn finish(measured: &Measured, question: &Question) -> Result<Found> {
-    for note in &measured.answer.notes {
-        notice(note);
+fn finish<'m>(measured: impl Iterator<Item = &'m Measured>, question: &Question) -> Result<Found> {
+    let (mut rows, mut gaps) = (0, 0);
+    for measured in measured {
+        measured.answer.notes.iter().for_each(|note| notice(note));
+        rows += measured.answer.rows.len();
+        gaps += measured.gaps;
     }
-    if measured.gaps > 0 {
-        let gaps = counted(measured.gaps as u64, "gap");
+    if gaps > 0 {
+        let gaps = counted(gaps as u64, "gap");
         notice(&format!("events are missing in this time ({gaps}): `sigmund check --only gaps` lists them"));
     }
-    Ok(match (measured.answer.rows.is_empty(), measured.gaps) {
+    Ok(match (rows, gaps) {
         (_, 1..) if question.measure.strict => Found::Gaps,
-        (true, _) => Found::Nothing,
+        (0, _) => Found::Nothing,
         _ => Found::Something,
     })
 }
 
+/// The answer of a host, if it is of a fleet, and the rate of its clock.
+type OfHost<'a> = (Option<&'a str>, &'a Answer, Option<Hertz>);
+
 /// For people, lengths have a unit of their own; for programs they are ticks, and in the unit that was asked for, too.
-fn print(answer: &Answer, question: &Question, tick_hz: Option<Hertz>) -> Result<()> {
+fn print(answers: &[OfHost<'_>], question: &Question) -> Result<()> {
     let format = question.format.of_table()?;
+    let Some((first_host, first, _)) = answers.first() else { return Ok(()) };
     let is_for_people = format == FormatArg::Human && question.unit.is_none();
-    let mut columns: Vec<String> = Vec::new();
-    for column in &answer.columns {
+    let in_time = is_for_people && answers.iter().all(|(_, _, tick_hz)| tick_hz.is_some());
+    let mut columns: Vec<String> = first_host.iter().map(|_| "host".to_string()).collect();
+    for column in &first.columns {
         let name = column.name.strip_suffix("_tick").filter(|_| column.kind == Kind::Length);
-        let is_taken = |name: &str| answer.columns.iter().any(|other| other.name == name);
+        let is_taken = |name: &str| first.columns.iter().any(|other| other.name == name);
         columns.push(match name {
             // "culprit" is the name, "culprit_tick" the time.
-            Some(name) if is_for_people && tick_hz.is_some() && is_taken(name) => format!("{name}_time"),
-            Some(name) if is_for_people && tick_hz.is_some() => name.to_string(),
+            Some(name) if in_time && is_taken(name) => format!("{name}_time"),
+            Some(name) if in_time => name.to_string(),
             _ => column.name.to_string(),
         });
         if let (Some(name), Some(unit)) = (name, question.unit) {
             columns.push(format!("{name}_{}", unit.name()));
         }
     }
-    let mut rows = Vec::with_capacity(answer.rows.len());
-    for row in &answer.rows {
-        let mut cells = Vec::with_capacity(columns.len());
-        for (column, value) in answer.columns.iter().zip(row) {
-            match (column.kind, value) {
-                (Kind::Length, Value::Number(ticks)) if is_for_people => {
-                    cells.push(Cell::Length(signed(*ticks, tick_hz)));
+    let mut rows = Vec::new();
+    for (host, answer, tick_hz) in answers {
+        for row in &answer.rows {
+            let mut cells: Vec<Cell> = host.iter().map(|host| Cell::Text((*host).to_string())).collect();
+            for (column, value) in answer.columns.iter().zip(row) {
+                match (column.kind, value) {
+                    (Kind::Length, Value::Number(ticks)) if is_for_people => {
+                        cells.push(Cell::Length(signed(*ticks, *tick_hz)));
+                    }
+                    _ => cells.push(cell(value)),
                 }
-                _ => cells.push(cell(value)),
+                if let (Kind::Length, Some(unit)) = (column.kind, question.unit) {
+                    cells.push(in_unit(value, unit, *tick_hz)?);
+                }
             }
-            if let (Kind::Length, Some(unit)) = (column.kind, question.unit) {
-                cells.push(in_unit(value, unit, tick_hz)?);
-            }
+            rows.push(cells);
         }
-        rows.push(cells);
     }
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     print_table(&columns, &rows, format)

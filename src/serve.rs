@@ -11,14 +11,18 @@ use anyhow::{Context, Result};
 use sigmund_serve::{Limits, Token};
 use sigmund_sql::OpenOptions;
 
-use crate::{Found, cli::ServeArgs, signals, sql, terminal};
+use crate::{Found, answer, cli::ServeArgs, signals, sql, terminal};
 
 /// How often it looks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) async fn run(args: ServeArgs) -> Result<Found> {
     let how = OpenOptions { memory: Some(args.memory), ..args.damage.into() };
-    let trace = Arc::new(sql::open(args.subjects()?, how).await?);
+    let trace = match &args.fleet {
+        Some(folder) => answer::open_fleet(folder, how).await?,
+        None => sql::open(args.subjects()?, how).await?,
+    };
+    let trace = Arc::new(trace);
     sigmund_query::register_measures(&trace);
     let token = match &args.token_file {
         Some(path) => {

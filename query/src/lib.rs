@@ -45,7 +45,8 @@ pub use error::{Error, ErrorKind};
 pub use filter::{EventPattern, Filter, Instant, ThreadList, ThreadRef, Window, number_in};
 pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};
 pub use measured::{
-    MeasureOptions, Measured, compare_traces, measure, register_measures, to_batch, with_history,
+    MeasureOptions, Measured, OfHost, compare_traces, measure, measure_hosts, register_measures, to_batch,
+    with_history,
 };
 pub use reactivity::{Moment, Pair, Reactivity, Selector, reactivity};
 pub use tracing_cost::{Recorder, RecorderCost, TracingCost, share, tracing_cost};

@@ -9,7 +9,11 @@ use arrow::{
 use datafusion::{common::TableReference, prelude::DataFrame};
 use sigmund_model::tables::Table;
 
-use crate::{Error, SuperTrace, nearest, perfetto, views};
+use crate::{
+    Error, SuperTrace,
+    fleet::{HOST, HOST_SENTENCE},
+    nearest, perfetto, views,
+};
 
 /// The kind of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +104,8 @@ impl SuperTrace {
     /// # Errors
     /// [`Query`](crate::ErrorKind::Query) when there is none of this name, with the nearest names.
     pub async fn columns(&self, name: &str) -> std::result::Result<SchemaRef, Error> {
-        if !self.event_views().has(name) {
+        let is_of_another = || self.attached().values().any(|other| other.event_views().has(name));
+        if !self.event_views().has(name) && (self.hosts().is_empty() || !is_of_another()) {
             return Err(self.unknown_table(name));
         }
         let table = self.session().table(TableReference::bare(name)).await;
@@ -140,6 +145,7 @@ fn described(relation: &str, field: &Field) -> Described {
     let name = field.name();
     let known = || field.metadata().get("doc").cloned();
     let of_view = || match (relation, name.as_str()) {
+        (_, HOST) if field.metadata().is_empty() => Some(HOST_SENTENCE),
         ("syscalls", "on_cpu_tick") => Some(ON_CPU),
         _ => views::column(relation, name).or_else(|| perfetto::column(relation, name)),
     };

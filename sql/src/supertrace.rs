@@ -32,6 +32,9 @@ use crate::{
 /// A schema that DataFusion has in each catalog.
 const INFORMATION_SCHEMA: &str = "information_schema";
 
+/// The schema of a session that has the tables of its own super-trace.
+pub(crate) const OWN_SCHEMA: &str = "public";
+
 /// An open super-trace. It is never written to.
 pub struct SuperTrace {
     path: PathBuf,
@@ -45,6 +48,8 @@ pub struct SuperTrace {
     threads: AllThreads,
     /// Others that its session can read, by the names of their schemas.
     attached: BTreeMap<String, SuperTrace>,
+    /// Its name in a fleet, whose session it has.
+    host: Option<String>,
 }
 
 impl SuperTrace {
@@ -88,6 +93,7 @@ impl SuperTrace {
             event_views,
             threads: AllThreads::default(),
             attached: BTreeMap::new(),
+            host: None,
         })
     }
 
@@ -122,8 +128,7 @@ impl SuperTrace {
         let in_name = |error| Error::from_datafusion(name, error);
         let missing = || in_name(DataFusionError::Internal("a session has no schema".to_string()));
         let names = of.state().config_options().catalog.clone();
-        let schema =
-            of.catalog(&names.default_catalog).and_then(|catalog| catalog.schema(&names.default_schema));
+        let schema = of.catalog(&names.default_catalog).and_then(|catalog| catalog.schema(OWN_SCHEMA));
         let catalog = self.context.catalog(&names.default_catalog);
         let (schema, catalog) = schema.zip(catalog).ok_or_else(missing)?;
         if name == INFORMATION_SCHEMA || catalog.schema(name).is_some() {
@@ -143,6 +148,17 @@ impl SuperTrace {
     /// Others that were attached, by name.
     pub fn attached(&self) -> &BTreeMap<String, SuperTrace> {
         &self.attached
+    }
+
+    /// The hosts of its fleet, by name, itself the first; none if it is not of a fleet.
+    pub fn hosts(&self) -> Vec<(&str, &SuperTrace)> {
+        let own = self.host.iter().map(|name| (name.as_str(), self));
+        let others = self.attached.iter().filter(|_| self.host.is_some());
+        own.chain(others.map(|(name, trace)| (name.as_str(), trace))).collect()
+    }
+
+    pub(crate) fn set_host(&mut self, name: String) {
+        self.host = Some(name);
     }
 
     /// What is known about the recording.
@@ -214,7 +230,7 @@ impl SuperTrace {
     /// When the session no longer has it.
     pub async fn raw(&self, table: &Table) -> Result<DataFrame, Error> {
         let name = tables::raw_name(table);
-        let frame = self.context.table(TableReference::bare(name.clone())).await;
+        let frame = self.context.table(TableReference::partial(OWN_SCHEMA, name.clone())).await;
         frame.map_err(|e| self.error(&name, e))
     }
 

@@ -14,7 +14,7 @@ use datafusion::{
 };
 use sigmund_model::{Thread, tables::THREADS};
 
-use crate::{Error, files::Files, tables::raw_name};
+use crate::{Error, files::Files, supertrace::OWN_SCHEMA, tables::raw_name};
 
 /// User threads, with their names if they have any.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +41,7 @@ impl ThreadNames {
 
     /// Those of these threads that the trace has.
     pub(crate) async fn among(context: &SessionContext, threads: &[Thread]) -> Result<ThreadNames> {
-        let table = context.table(TableReference::bare(raw_name(&THREADS))).await?;
+        let table = context.table(TableReference::partial(OWN_SCHEMA, raw_name(&THREADS))).await?;
         let numbers = threads.iter().map(|thread| lit(thread.0 as i64)).collect();
         let table = table.filter(in_list(ident("thread"), numbers, false))?;
         Ok(ThreadNames::of(&table.select(vec![ident("thread"), ident("name")])?.collect().await?))

@@ -101,6 +101,10 @@ pub(crate) struct Question {
     /// The super-trace; not needed if there is just one in this folder.
     #[arg(long, short = 'f', value_name = "T", value_hint = ValueHint::DirPath)]
     pub(crate) trace_file: Option<PathBuf>,
+    /// A measure of all super-traces in this folder, HOST.supertrace, with a column host.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(conflicts_with_all = ["trace_file", "list_events", "active_time", "compare", "gantt", "histogram", "svg"])]
+    pub(crate) fleet: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// List the events; with --reactivity, each pair.

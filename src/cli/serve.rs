@@ -24,8 +24,11 @@ Exit status: 0 ended by a signal, 2 error.")]
 pub(crate) struct ServeArgs {
     /// The super-trace; or several, each as NAME=T: their tables are NAME.events and so on. Names without NAME, and
     /// measures, are about the first.
-    #[arg(value_name = "T", required = true, num_args = 1.., value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "T", required_unless_present = "fleet", num_args = 1.., value_hint = ValueHint::DirPath)]
     words: Vec<OsString>,
+    /// Serve all super-traces of this folder, HOST.supertrace, as one: each table and measure has a column host.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "words")]
+    pub(crate) fleet: Option<PathBuf>,
     /// Where to listen; port 0 is any that is free. Nothing is encrypted: keep to this machine, or use a tunnel.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,

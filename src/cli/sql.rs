@@ -14,8 +14,11 @@ use super::{DamageArgs, FormatArg};
 pub(crate) struct SqlArgs {
     /// The super-trace; or several, each as NAME=T: their tables are NAME.events and so on. Names without NAME, and
     /// measures, are about the first. Then the query; without one, a prompt, or the queries on standard input.
-    #[arg(value_name = "T|QUERY", required = true, num_args = 1.., value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "T|QUERY", required_unless_present = "fleet", num_args = 1.., value_hint = ValueHint::DirPath)]
     words: Vec<OsString>,
+    /// Query all super-traces of this folder, HOST.supertrace, as one: each table and measure has a column host.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) fleet: Option<PathBuf>,
     /// The query, as an option.
     #[arg(short, long, value_name = "QUERY")]
     pub(crate) command: Option<String>,
@@ -48,15 +51,19 @@ pub(crate) struct Queried {
 }
 
 impl SqlArgs {
-    /// The super-traces, and after them the query.
+    /// The super-traces, and after them the query. Of a fleet there is only the query.
     ///
     /// # Errors
     /// What is expected, if it is something else.
     pub(crate) fn subjects(&self) -> anyhow::Result<(Vec<Queried>, Option<String>)> {
         let mut words = self.words.iter();
         let named: Vec<Queried> = words.by_ref().map_while(|word| named_trace(word)).collect();
+        if self.fleet.is_some() && !named.is_empty() {
+            anyhow::bail!("expected --fleet or NAME=T, found both");
+        }
         let mut rest: Vec<&OsString> = self.words.iter().skip(named.len()).collect();
         let traces = match named.is_empty() {
+            true if self.fleet.is_some() => Vec::new(),
             true => vec![Queried { name: None, path: PathBuf::from(rest.remove(0)) }],
             false => named,
         };

@@ -24,7 +24,11 @@ use crate::{
 pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
     let ((subjects, query), parameters) = (args.subjects()?, args.parameters());
     let how = OpenOptions { memory: args.memory, ..args.damage.into() };
-    let trace = Arc::new(open(subjects, how).await?);
+    let trace = match &args.fleet {
+        Some(folder) => answer::open_fleet(folder, how).await?,
+        None => open(subjects, how).await?,
+    };
+    let trace = Arc::new(trace);
     sigmund_query::register_measures(&trace);
     let session = Session::new(trace, args.format, parameters);
     if let Some(name) = &args.schema {

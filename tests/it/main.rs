@@ -10,6 +10,7 @@ mod descendants;
 mod docs;
 mod export;
 mod failures;
+mod fleet;
 mod hostile_names;
 mod info;
 mod kernel;

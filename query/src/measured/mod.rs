@@ -2,6 +2,7 @@
 
 mod batch;
 mod compared;
+mod hosts;
 mod load;
 mod table_function;
 
@@ -16,6 +17,7 @@ use crate::{Error, Filter, Selector, reactivity::known};
 
 pub use batch::to_batch;
 pub use compared::compare_traces;
+pub use hosts::{OfHost, measure_hosts};
 pub use table_function::register_measures;
 
 /// The options of a measure, apart from the filter.

@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use arrow::datatypes::SchemaRef;
+use arrow::{
+    array::{ArrayRef, RecordBatch, StringArray},
+    datatypes::{DataType, Field, Schema, SchemaRef},
+};
 use datafusion::{
     catalog::{MemTable, Session, TableFunctionArgs, TableFunctionImpl, TableProvider},
     common::{Result, ScalarValue, plan_err},
@@ -18,7 +21,7 @@ use sigmund_measures::{ALL, Answer, By, History, Interval, Life, Measure, Span, 
 use sigmund_model::{Cpu, EndReason, Lwp};
 use sigmund_sql::SuperTrace;
 
-use super::{MeasureOptions, answer, batch::to_batch, measure, request};
+use super::{MeasureOptions, OfHost, answer, batch::to_batch, measure_hosts, request};
 use crate::{Filter, Selector, ThreadList};
 
 /// Makes every measure a table function of the trace's session; `-` in its name is `_`.
@@ -58,7 +61,8 @@ impl TableFunctionImpl for MeasureFunction {
         }
         let empty = answer(self.measure, &nothing, &request).map_err(DataFusionError::Plan)?;
         let empty = Answer { rows: Vec::new(), ..empty };
-        let schema = to_batch(&empty, trace.tick_hz(), trace.first_tick())?.schema();
+        let empty = to_batch(&empty, trace.tick_hz(), trace.first_tick())?;
+        let schema = of_host(trace.hosts().first().map(|(name, _)| *name), empty)?.schema();
         Ok(Arc::new(MeasureTable {
             trace: self.trace.clone(),
             measure: self.measure,
@@ -85,6 +89,16 @@ fn nothing(has_threads: bool, subject: Option<&str>) -> History {
         history.spans.push(Span { interval, thread, lwp, is_function, name, depth, active, source, end });
     }
     history
+}
+
+/// The rows, with the name of their host.
+fn of_host(host: Option<&str>, rows: RecordBatch) -> Result<RecordBatch> {
+    let Some(host) = host else { return Ok(rows) };
+    let mut fields = vec![Arc::new(Field::new("host", DataType::Utf8, false))];
+    fields.extend(rows.schema().fields().iter().cloned());
+    let names: ArrayRef = Arc::new(StringArray::from(vec![host; rows.num_rows()]));
+    let columns = [&[names], rows.columns()].concat();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }
 
 fn open(trace: &Weak<SuperTrace>) -> Result<Arc<SuperTrace>> {
@@ -178,9 +192,12 @@ impl TableProvider for MeasureTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let trace = open(&self.trace)?;
-        let measured = measure(&trace, self.measure, &self.filter, &self.options).await.map_err(external)?;
-        let batch = to_batch(&measured.answer, trace.tick_hz(), trace.first_tick())?;
-        let rows = MemTable::try_new(Arc::clone(&self.schema), vec![vec![batch]])?;
+        let answers = measure_hosts(&trace, self.measure, &self.filter, &self.options).await;
+        let mut batches = Vec::new();
+        for OfHost { host, trace, measured } in answers.map_err(external)? {
+            batches.push(of_host(host, to_batch(&measured.answer, trace.tick_hz(), trace.first_tick())?)?);
+        }
+        let rows = MemTable::try_new(Arc::clone(&self.schema), vec![batches])?;
         rows.scan(state, projection, filters, limit).await
     }
 }

@@ -1,0 +1,147 @@
+//! A fleet: super-traces of several hosts as one. Each table and view has the rows of all, and a column `host`.
+//!
+//! Names without a schema then mean the fleet; the tables of one host are `HOST.events`. Ticks are those of each host's own
+//! clock, and so are nanoseconds since the first event: only the time of day is common to hosts.
+
+use std::{path::Path, sync::Arc};
+
+use async_trait::async_trait;
+use datafusion::{
+    catalog::{SchemaProvider, TableProvider},
+    datasource::{ViewTable, provider_as_source},
+    error::{DataFusionError, Result},
+    logical_expr::{LogicalPlanBuilder, ident, lit},
+};
+
+use crate::{Error, ErrorKind, OpenOptions, SuperTrace, supertrace::OWN_SCHEMA};
+
+/// The column with the name of the host.
+pub(crate) const HOST: &str = "host";
+
+/// What that column holds.
+pub(crate) const HOST_SENTENCE: &str = "The name of the host: that of its super-trace in the fleet.";
+
+/// A column that an event has of this name is renamed.
+const FIELD_HOST: &str = "field_host";
+
+/// The schema of the fleet.
+const FLEET: &str = "fleet";
+
+impl OpenOptions {
+    /// Opens a fleet: each `HOST.supertrace` in this folder.
+    ///
+    /// # Errors
+    /// When there is none, and as [`open`](Self::open) of each; a host of that name is left out with
+    /// [`keep_going`](Self::keep_going), as long as one can be opened.
+    pub async fn open_fleet(self, folder: impl AsRef<Path>) -> std::result::Result<Fleet, Error> {
+        let folder = folder.as_ref();
+        let unreadable = |error: std::io::Error| Error::at(ErrorKind::Unreadable, folder, error.to_string());
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.extension().is_some_and(|extension| extension == "supertrace") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        let (mut hosts, mut left_out) = (Vec::new(), Vec::new());
+        for path in paths {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            match self.open(&path).await {
+                Ok(trace) => hosts.push((name, trace)),
+                Err(error) if self.keep_going => left_out.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        let mut hosts = hosts.into_iter();
+        let Some((name, mut trace)) = hosts.next() else {
+            return Err(left_out.pop().unwrap_or_else(|| {
+                let message = "expected a folder of super-traces, HOST.supertrace, found none in it";
+                Error::at(ErrorKind::NotASuperTrace, folder, message)
+            }));
+        };
+        trace.name(&name)?;
+        for (name, other) in hosts {
+            trace.attach(&name, other)?;
+        }
+        trace.join(name)?;
+        Ok(Fleet { trace, left_out })
+    }
+}
+
+/// An open fleet.
+pub struct Fleet {
+    /// The super-trace of the first host, whose session has all: [`SuperTrace::hosts`].
+    pub trace: SuperTrace,
+    /// Why hosts were left out.
+    pub left_out: Vec<Error>,
+}
+
+impl SuperTrace {
+    /// Names without a schema mean all hosts from here on: this one, and those that are attached.
+    fn join(&mut self, name: String) -> std::result::Result<(), Error> {
+        let of_fleet = |error| Error::from_datafusion(FLEET, error);
+        let missing = || of_fleet(DataFusionError::Internal("a session has no schema".into()));
+        let catalog_name = self.session().state().config_options().catalog.default_catalog.clone();
+        let catalog = self.session().catalog(&catalog_name).ok_or_else(missing)?;
+        if catalog.schema(FLEET).is_some() {
+            return Err(Error::unknown(format!(
+                "expected another name for a host, found `{FLEET}`, which is taken"
+            )));
+        }
+        let mut hosts = vec![(name.clone(), catalog.schema(OWN_SCHEMA).ok_or_else(missing)?)];
+        for host in self.attached().keys() {
+            hosts.push((host.clone(), catalog.schema(host).ok_or_else(missing)?));
+        }
+        catalog.register_schema(FLEET, Arc::new(FleetSchema { hosts })).map_err(of_fleet)?;
+        let state = self.session().state_ref();
+        state.write().config_mut().options_mut().catalog.default_schema = FLEET.into();
+        self.set_host(name);
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct FleetSchema {
+    hosts: Vec<(String, Arc<dyn SchemaProvider>)>,
+}
+
+#[async_trait]
+impl SchemaProvider for FleetSchema {
+    /// Those of the first host, then those that only others have.
+    fn table_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for (_, tables) in &self.hosts {
+            let more = tables.table_names().into_iter().filter(|name| !names.contains(name));
+            names.extend(more.collect::<Vec<_>>());
+        }
+        names
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.hosts.iter().any(|(_, tables)| tables.table_exist(name))
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let mut of_all: Option<LogicalPlanBuilder> = None;
+        for (host, tables) in &self.hosts {
+            if !tables.table_exist(name) {
+                continue;
+            }
+            let Some(table) = tables.table(name).await? else { continue };
+            let schema = table.schema();
+            let columns = schema.fields().iter().map(|field| match field.name().as_str() {
+                HOST => ident(HOST).alias(FIELD_HOST),
+                other => ident(other),
+            });
+            let columns = std::iter::once(lit(host.as_str()).alias(HOST)).chain(columns);
+            let rows = LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.project(columns)?;
+            of_all = Some(match of_all {
+                Some(others) => others.union_by_name(rows.build()?)?,
+                None => rows,
+            });
+        }
+        let Some(rows) = of_all else { return Ok(None) };
+        Ok(Some(Arc::new(ViewTable::new(rows.build()?, None))))
+    }
+}
