@@ -7,7 +7,10 @@ use arrow::{
 use datafusion::{error::DataFusionError, logical_expr::ident, prelude::DataFrame};
 use futures::StreamExt;
 use sigmund_measures::Interval;
-use sigmund_model::tables::Table;
+use sigmund_model::{
+    ThreadState,
+    tables::{THREAD_STATES, Table},
+};
 use sigmund_sql::SuperTrace;
 
 use crate::Error;
@@ -34,7 +37,7 @@ pub(super) async fn read_lasting(
 ) -> Result<(), Error> {
     let on_table = Error::on(trace, table.name);
     let frame = trace.raw(table).await?;
-    let frame = overlapping(frame, length, window).map_err(&on_table)?;
+    let frame = overlapping(frame, table, length, window).map_err(&on_table)?;
     let frame = frame.select(columns.iter().map(|column| ident(*column))).map_err(&on_table)?;
     stream(trace, table.name, frame, each).await
 }
@@ -67,9 +70,11 @@ pub(super) async fn stream(
     decoding.await.map_err(|error| on_table(DataFusionError::External(Box::new(error))))
 }
 
-/// Rows of intervals that overlap the window.
+/// Rows of intervals that overlap the window; but that user threads have exited before it is of no use to any measure, and a
+/// trace may have millions of these.
 fn overlapping(
     frame: DataFrame,
+    table: &Table,
     length: &str,
     window: Option<Interval>,
 ) -> Result<DataFrame, DataFusionError> {
@@ -82,7 +87,11 @@ fn overlapping(
         frame = frame.filter(ident("ts_tick").lt(lit(window.to)))?;
     }
     if window.from > i64::MIN {
-        let endless = ident(length).is_null();
+        let mut endless = ident(length).is_null();
+        if table.name == THREAD_STATES.name {
+            let exited = lit(ThreadState::Exited.name());
+            endless = endless.and(ident("state").not_eq(exited).or(ident("ts_tick").gt_eq(lit(window.from))));
+        }
         frame = frame.filter(endless.or(reaches(length).gt_eq(lit(window.from))))?;
     }
     Ok(frame)
