@@ -33,7 +33,7 @@ use crate::{
 pub(crate) async fn run(args: ExportArgs) -> Result<Found> {
     let trace = answer::open(Some(&args.trace), args.damage.into()).await?;
     let filter = Filter::from(&args.filter);
-    filter.check_known(&trace).await?;
+    filter.check_window(&trace)?;
     match args.format.kind() {
         ExportKind::ViewerFormat(viewer) => export_to_viewer(&trace, &filter, viewer, &args).await,
         ExportKind::Table(format) => table(&trace, &filter, format, &args).await,

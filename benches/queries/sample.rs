@@ -48,7 +48,8 @@ fn sample(mut command: Command) -> io::Result<Sample> {
     }
     let (status, memory) = wait(child.id())?;
     let seconds = started.elapsed().as_secs_f64();
-    if status != 0 {
+    // 1: it found nothing.
+    if status > 1 || status < 0 {
         let last = complaint.lines().last().unwrap_or_default();
         return Err(io::Error::other(format!("status {status}: {last}")));
     }

@@ -33,8 +33,11 @@ impl Filter {
 }
 
 impl Filter {
-    /// A trace without events covers no time, and has no wrong one.
-    fn check_window(&self, trace: &SuperTrace) -> Result<(), Error> {
+    /// Checks that the trace covers a part of the window. A trace without events covers no time, and has no wrong one.
+    ///
+    /// # Errors
+    /// [`Argument`](crate::ErrorKind::Argument) with the time that the trace covers.
+    pub fn check_window(&self, trace: &SuperTrace) -> Result<(), Error> {
         let window = self.window(trace)?;
         let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else { return Ok(()) };
         let covered = || {
