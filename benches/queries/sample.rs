@@ -49,7 +49,7 @@ fn sample(mut command: Command) -> io::Result<Sample> {
     let (status, memory) = wait(child.id())?;
     let seconds = started.elapsed().as_secs_f64();
     // 1: it found nothing.
-    if status > 1 || status < 0 {
+    if !(0..=1).contains(&status) {
         let last = complaint.lines().last().unwrap_or_default();
         return Err(io::Error::other(format!("status {status}: {last}")));
     }
