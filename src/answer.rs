@@ -14,7 +14,7 @@ use sigmund_sql::{Fleet, OpenOptions, SuperTrace};
 use crate::{
     Found,
     cli::{AnswerFormat, FilterArgs, FormatArg, LevelArg, Question, Unit},
-    drawings, measured,
+    descriptors, drawings, measured,
     output::{Cell, counted, print_table},
     terminal,
 };
@@ -33,6 +33,9 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
         let Some(measure) = question.measure.measure else {
             bail!("--fleet: expected a measure, as --states; sigmund sql --fleet asks for events");
         };
+        if question.format == AnswerFormat::Folded {
+            bail!("--fleet: expected a table, found --format folded: ask one host, with --trace-file");
+        }
         let trace = open_fleet(folder, question.damage.into()).await?;
         return measured::run(&trace, measure, &filter, &question).await;
     }
@@ -76,6 +79,7 @@ pub(crate) async fn open(path: Option<&Path>, how: OpenOptions) -> Result<SuperT
 
 /// Opens the super-traces of a folder as one.
 pub(crate) async fn open_fleet(folder: &Path, how: OpenOptions) -> Result<SuperTrace> {
+    descriptors::raise_limit();
     let Fleet { trace, left_out } = how.open_fleet(folder).await?;
     report_left_out(&left_out);
     trace.hosts().iter().for_each(|(_, host)| report_left_out(host.left_out()));

@@ -10,6 +10,7 @@ mod check;
 mod cli;
 mod ctl;
 mod demo;
+mod descriptors;
 mod drawings;
 mod export;
 mod info;

@@ -7,7 +7,6 @@ use std::{
 
 use anyhow::Result;
 use fkt_ingest::EventNames;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sigmund_merge::{MergeOptions, Summary};
 use sigmund_model::{Level, Loss, LossKind, Severity, Ticks};
 use signal_hook::low_level;
@@ -15,6 +14,7 @@ use signal_hook::low_level;
 use crate::{
     Found,
     cli::MergeArgs,
+    descriptors,
     output::{self, Progress, counted},
     owner::owner,
     signals,
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
 
 /// Merges, and reports the result. A signal that ends programs ends the merge and removes its output.
 pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> Result<Summary> {
-    raise_descriptor_limit();
+    descriptors::raise_limit();
     let (stop, signals) = signals::stop_at_signals()?;
     let options = MergeOptions { stop: Some(stop), owner: owner(), ..options.clone() };
     let (progress, started) = (Progress::new(), Instant::now());
@@ -63,13 +63,6 @@ pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> R
     summary.assumed.iter().for_each(|assumed| output::notice(&format!("assumed: {assumed}")));
     output::notice(&describe(out, &summary));
     Ok(summary)
-}
-
-/// Each input is open while it is merged, and some are several files: 1024 descriptors, the usual soft limit, are soon
-/// used up. Where the limit cannot be raised, the input that finds none left is named.
-fn raise_descriptor_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn describe(out: &Path, summary: &Summary) -> String {

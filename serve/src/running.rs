@@ -1,7 +1,8 @@
 //! A query while it runs: its place among others, its time limit.
 //!
-//! Queries have threads of their own. One that is busy with a batch for seconds keeps neither its own client waiting beyond
-//! the limit, nor others.
+//! Queries have threads of their own, so a query that is busy with one batch for seconds does not keep its client waiting
+//! beyond the limit, and the server goes on answering. It does keep its thread until the batch is done, even after its place
+//! was given to another: as many such queries as there are threads delay all other queries by that long.
 
 use std::{sync::Arc, time::Duration};
 

@@ -3,7 +3,7 @@
 //! Names without a schema then mean the fleet; the tables of one host are `HOST.events`. Ticks are those of each host's own
 //! clock, and so are nanoseconds since the first event: only the time of day is common to hosts.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::HashSet, path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use datafusion::{
@@ -110,25 +110,22 @@ struct FleetSchema {
 impl SchemaProvider for FleetSchema {
     /// Those of the first host, then those that only others have.
     fn table_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        for (_, tables) in &self.hosts {
-            let more = tables.table_names().into_iter().filter(|name| !names.contains(name));
-            names.extend(more.collect::<Vec<_>>());
-        }
-        names
+        let mut seen = HashSet::new();
+        let names = self.hosts.iter().flat_map(|(_, tables)| tables.table_names());
+        names.filter(|name| seen.insert(name.clone())).collect()
     }
 
     fn table_exist(&self, name: &str) -> bool {
         self.hosts.iter().any(|(_, tables)| tables.table_exist(name))
     }
 
+    /// The rows of all hosts that have a table or an event of this name. A host that was merged without the table is an
+    /// error, as it is by itself: an answer without its rows would look complete.
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let mut of_all: Option<LogicalPlanBuilder> = None;
         for (host, tables) in &self.hosts {
-            if !tables.table_exist(name) {
-                continue;
-            }
-            let Some(table) = tables.table(name).await? else { continue };
+            let table = tables.table(name).await.map_err(|error| error.context(format!("host {host}")))?;
+            let Some(table) = table else { continue };
             let schema = table.schema();
             let columns = schema.fields().iter().map(|field| match field.name().as_str() {
                 HOST => ident(HOST).alias(FIELD_HOST),

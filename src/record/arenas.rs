@@ -7,13 +7,12 @@ use fut::{
     drain::{ArenaServer, Drain, DrainSummary, ProcessArena, Unrecorded},
     shm::{Arena, Geometry, Mode},
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sigmund_files::Folder;
 use sigmund_merge::{NAMESPACE_MARK, UserSide};
 use sigmund_model::Pid;
 
 use super::{folder::SocketFolder, namespace::Namespace, user};
-use crate::{cli::RecordArgs, output};
+use crate::{cli::RecordArgs, descriptors, output};
 
 /// The number of polls between two checks for processes that have ended.
 const LOOK_EVERY: u32 = 8;
@@ -112,7 +111,7 @@ impl Arenas {
     pub(super) fn poll(&mut self) -> usize {
         if !self.limit_is_raised {
             // Only now: the program has been started, and must not inherit it.
-            raise_descriptor_limit();
+            descriptors::raise_limit();
             self.limit_is_raised = true;
         }
         self.find();
@@ -236,10 +235,4 @@ impl Arenas {
         }
         unreachable!("a process becomes another less than 2^31 times")
     }
-}
-
-/// A process that is recorded costs three descriptors. If there may not be more of them, fewer processes are recorded.
-fn raise_descriptor_limit() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

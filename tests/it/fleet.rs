@@ -63,11 +63,24 @@ fn a_host_that_does_not_have_what_is_asked_for_is_named() {
 }
 
 #[test]
+fn a_table_that_one_host_was_merged_without_is_named_with_the_host() {
+    let sigmund = Sigmund::with_listing("web-1", &listing());
+    sigmund.write("web-2.tsv", listing().as_bytes());
+    let without = ["merge", "web-2.tsv", "-o", "web-2.supertrace", "--tables", "syscalls"];
+    assert_eq!(sigmund.run(without).status, 0);
+    let query = ["sql", "--fleet", ".", "SELECT count(*) FROM wakeups"];
+    sigmund.run(query).complained(&["web-2", "the table wakeups was left out"]);
+}
+
+#[test]
 fn a_fleet_that_cannot_be_read_is_named() {
     let sigmund = fleet();
     fs::create_dir(sigmund.path("empty")).unwrap();
     sigmund.run(["--fleet", "empty", "--states"]).complained(&["empty: expected a folder of super-traces"]);
     sigmund.run(["--fleet", "none", "--states"]).complained(&["none"]);
+    sigmund
+        .run(["--fleet", ".", "--functions", "--format", "folded"])
+        .complained(&["--fleet: expected a table"]);
     sigmund.run(["--fleet", "."]).complained(&["--fleet: expected a measure"]);
     sigmund.run(["--fleet", ".", "--list-events"]).complained(&["--fleet", "--list-events"]);
     sigmund.run(["sql", "--fleet", ".", "a=web-1.supertrace", "SELECT 1"]).complained(&["found both"]);
