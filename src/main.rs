@@ -26,6 +26,7 @@ mod signals;
 mod snapshot;
 mod sql;
 mod terminal;
+mod view;
 
 use std::{io::Write, process::ExitCode};
 
@@ -82,6 +83,7 @@ fn run(cli: Cli) -> Result<Found> {
         Some(Command::Schema(args)) => schemata::run(&args),
         Some(Command::Check(args)) => wait_for(check::run(args)),
         Some(Command::Sql(args)) => wait_for(sql::run(args)),
+        Some(Command::View(args)) => wait_for(view::run(args)),
         Some(Command::Serve(args)) => wait_for(serve::run(args)),
         Some(Command::Export(args)) => wait_for(export::run(args)),
         Some(Command::Ctl(args)) => ctl::run(&args),

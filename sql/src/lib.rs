@@ -26,6 +26,7 @@
 
 mod catalog;
 mod column_names;
+pub mod columns;
 mod declared;
 mod drawing;
 mod error;

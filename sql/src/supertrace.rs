@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use arrow::array::RecordBatch;
 use datafusion::{
     common::TableReference,
     error::DataFusionError,
@@ -13,10 +14,12 @@ use datafusion::{
     prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext},
     sql::{parser::Statement, sqlparser::ast},
 };
+use futures::StreamExt;
 use sigmund_model::{
     Hertz, Thread, Ticks,
     tables::{EVENTS, THREADS, Table},
 };
+use tokio::sync::mpsc;
 
 use crate::{
     DeclaredEvent, Error, Info, OpenOptions, Parameters, QueryResult, ThreadNames, declared,
@@ -28,6 +31,9 @@ use crate::{
     views,
     yielding::YieldWhereRowsMultiply,
 };
+
+/// Batches that are decoded ahead of the current one.
+const AHEAD: usize = 4;
 
 /// A schema that DataFusion has in each catalog.
 const INFORMATION_SCHEMA: &str = "information_schema";
@@ -242,6 +248,49 @@ impl SuperTrace {
         let (mut state, plan) = frame.into_parts();
         state.config_mut().options_mut().execution.target_partitions = 1;
         DataFrame::new(state, plan)
+    }
+
+    /// Calls `each` with the batches of a plan on a table, in the order of its files. Another task decodes them meanwhile.
+    ///
+    /// # Errors
+    /// When a file is damaged. The message names the table.
+    pub async fn each_batch(
+        &self,
+        table: &str,
+        frame: DataFrame,
+        mut each: impl FnMut(&RecordBatch),
+    ) -> Result<(), Error> {
+        let on_table = |error| self.error(table, error);
+        let mut batches = self.in_file_order(frame).execute_stream().await.map_err(on_table)?;
+        let (sender, mut receiver) = mpsc::channel(AHEAD);
+        // Ends at the end of the table, or when the receiver is dropped.
+        let decoding = tokio::spawn(async move {
+            while let Some(batch) = batches.next().await {
+                if sender.send(batch).await.is_err() {
+                    return;
+                }
+            }
+        });
+        while let Some(batch) = receiver.recv().await {
+            each(&batch.map_err(on_table)?);
+        }
+        // If it panicked, the table was not read to its end.
+        decoding.await.map_err(|error| on_table(DataFusionError::External(Box::new(error))))
+    }
+
+    /// [`each_batch`](Self::each_batch) of some columns of a table as it is stored.
+    ///
+    /// # Errors
+    /// As there; when the table has no such column.
+    pub async fn each_batch_of(
+        &self,
+        table: &Table,
+        columns: &[&str],
+        each: impl FnMut(&RecordBatch),
+    ) -> Result<(), Error> {
+        let frame = self.raw(table).await?.select_columns(columns);
+        let frame = frame.map_err(|error| self.error(table.name, error))?;
+        self.each_batch(table.name, frame, each).await
     }
 
     /// Plans a query. It runs when the result is asked for rows.

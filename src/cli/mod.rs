@@ -8,6 +8,7 @@ mod report;
 mod serve;
 mod sql;
 mod tables;
+mod view;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -24,6 +25,7 @@ use sigmund_sql::OpenOptions;
 use sigmund_user::Ids;
 pub(crate) use sql::{Queried, SqlArgs};
 pub(crate) use tables::LeftOutTables;
+pub(crate) use view::{Place, ViewArgs};
 
 /// What each exit status means, of all subcommands. Tested in `tests/it/failures.rs`.
 const EXIT_STATUS: &str = "\
@@ -70,6 +72,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Query a super-trace with SQL.
     Sql(SqlArgs),
+    /// Show a super-trace as a timeline in the browser.
+    View(ViewArgs),
     /// Serve super-traces to ADBC, JDBC and ODBC drivers and BI tools (Arrow Flight SQL).
     Serve(ServeArgs),
     /// Write a super-trace for a viewer, or a table of it for a program.

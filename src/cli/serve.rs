@@ -63,7 +63,7 @@ impl ServeArgs {
     }
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+pub(super) fn time(text: &str) -> Result<Duration, String> {
     let time = export::duration(text).map(|length| Duration::from_nanos(length.0))?;
     if time.is_zero() { Err("expected a time longer than 0".into()) } else { Ok(time) }
 }

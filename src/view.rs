@@ -1,0 +1,151 @@
+//! `sigmund view`: the timeline of a super-trace in the browser.
+
+use std::{
+    env, fs, io,
+    net::TcpListener,
+    os::unix::{fs::PermissionsExt, net::UnixListener},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use sigmund_serve::Token;
+use sigmund_sql::OpenOptions;
+use sigmund_view::{Limits, Listener, Progress, View};
+
+use crate::{
+    Found, answer,
+    cli::{Place, ViewArgs},
+    output::counted,
+    signals, terminal,
+};
+
+/// How often it looks for a signal.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How often progress is shown.
+const SHOW: Duration = Duration::from_millis(500);
+
+pub(crate) async fn run(args: ViewArgs) -> Result<Found> {
+    let how = OpenOptions { memory: Some(args.memory), ..args.damage.into() };
+    let trace = Arc::new(answer::open(Some(&args.trace), how).await?);
+    sigmund_query::register_measures(&trace);
+    let cache = args.cache.clone().or_else(cache);
+    let (begun, mut shown) = (Instant::now(), Instant::now());
+    let line = terminal::Progress::new();
+    let mut progress = |Progress { table, intervals }: Progress| {
+        if shown.elapsed() >= SHOW {
+            line.show(&format!("index: {table}, {}", counted(intervals, "interval")));
+            shown = Instant::now();
+        }
+    };
+    let view = View::open(trace, cache.as_deref(), &mut progress).await;
+    line.clear();
+    let view = view?;
+    if view.stray() > 0 {
+        let stray = counted(view.stray(), "interval");
+        terminal::notice(&format!(
+            "{stray} of threads or LWPs that this super-trace does not list: not shown"
+        ));
+    }
+    terminal::notice(&format!(
+        "index: {:.1} MB, ready after {:.1} s",
+        view.index_size() as f64 / 1e6,
+        begun.elapsed().as_secs_f64()
+    ));
+    let token = Token::random().context("a new token")?;
+    let (stop, _) = signals::stop_at_signals()?;
+    let (listener, socket) = listen(&args.listen)?;
+    match &listener {
+        Listener::Tcp(listener) => {
+            let address = listener.local_addr().context("--listen")?;
+            if !address.ip().is_loopback() {
+                terminal::notice(&format!(
+                    "warning: {address} is open to other machines, and nothing is encrypted: who sees the traffic sees the \
+                     trace. --listen unix:PATH with ssh -L is safe"
+                ));
+            }
+            let url = format!("http://{address}/#token={}", token.text());
+            terminal::line(format_args!("{url}"))?;
+            if !args.no_open {
+                open_browser(&url);
+            }
+        }
+        Listener::Unix(_) => {
+            let path = socket.as_deref().unwrap_or(Path::new("")).display();
+            terminal::line(format_args!(
+                "ssh -L 8080:{path} HOST, then http://localhost:8080/#token={}",
+                token.text()
+            ))?;
+        }
+    }
+    let limits = Limits { time: args.time, queries: args.queries as usize };
+    let stopped = async move {
+        while !stop.load(Ordering::Relaxed) {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    let result =
+        sigmund_view::serve(Arc::new(view), listener, token.text().to_string(), limits, stopped).await;
+    if let Some(path) = socket {
+        // Somebody else may have removed it.
+        let _ = fs::remove_file(path);
+    }
+    result.context("serving")?;
+    Ok(Found::Something)
+}
+
+/// The socket, and its path if it has one.
+fn listen(place: &Place) -> Result<(Listener, Option<PathBuf>)> {
+    match place {
+        Place::Tcp(address) => {
+            let listener = TcpListener::bind(address).with_context(|| format!("--listen {address}"))?;
+            Ok((Listener::Tcp(listener), None))
+        }
+        Place::Unix(path) => {
+            let on_path = || format!("--listen unix:{}", path.display());
+            let listener = bind_private(path).with_context(on_path)?;
+            Ok((Listener::Unix(listener), Some(path.clone())))
+        }
+    }
+}
+
+/// A socket that only this user can connect to.
+fn bind_private(path: &Path) -> io::Result<UnixListener> {
+    // Until it has its mode, it is in a folder that nobody else can enter.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = tempfile::Builder::new().prefix(".sigmund-view").tempdir_in(parent)?;
+    let inner = folder.path().join("socket");
+    let listener = UnixListener::bind(&inner)?;
+    fs::set_permissions(&inner, fs::Permissions::from_mode(0o600))?;
+    // Unlike rename, it does not replace what has this name.
+    fs::hard_link(&inner, path)?;
+    Ok(listener)
+}
+
+/// `$XDG_CACHE_HOME/sigmund/view`, or `~/.cache/sigmund/view`; paths that are not absolute are not used
+/// (<https://specifications.freedesktop.org/basedir-spec/>).
+fn cache() -> Option<PathBuf> {
+    let folder = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
+    Some(caches.join("sigmund").join("view"))
+}
+
+/// Opens the user's browser, if this is a desktop.
+fn open_browser(url: &str) {
+    let is_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some());
+    if !is_desktop {
+        return;
+    }
+    let command = Command::new("xdg-open")
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if command.is_err() {
+        terminal::notice("no browser was found (xdg-open): open the URL yourself");
+    }
+}

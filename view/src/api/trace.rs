@@ -1,0 +1,76 @@
+//! What is known before anything is drawn.
+
+use serde_json::{Map, Value, json};
+use sigmund_measures::ALL;
+use sigmund_model::{
+    LwpState, ThreadState,
+    tables::{self, LOSSES},
+};
+use sigmund_sql::{Error, SuperTrace};
+
+use super::cells::cell;
+use crate::View;
+
+pub(super) fn trace(view: &View) -> Value {
+    let trace = &view.trace;
+    let path = trace.path().canonicalize().unwrap_or_else(|_| trace.path().to_path_buf());
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let left_out: Vec<&str> = trace.info().left_out_tables().collect();
+    let has_it = |name: &&str| !left_out.contains(name);
+    let events: u64 = trace.event_types().iter().map(|event| event.events).sum();
+    let processes = view.actors.processes.iter().map(|process| {
+        json!({
+            "pid": process.pid,
+            "name": process.name,
+            "lwps": process.lwps,
+            "threads": process.threads,
+        })
+    });
+    json!({
+        "name": name,
+        "path": path.to_string_lossy(),
+        "ticks": view.offset(view.extent.1),
+        "tick_hz": trace.tick_hz().map(|hz| hz.per_second()),
+        "thread_states": ThreadState::ALL.iter().map(|state| state.name()).collect::<Vec<_>>(),
+        "lwp_states": LwpState::ALL.iter().map(|state| state.name()).collect::<Vec<_>>(),
+        "counts": {
+            "cpus": view.actors.cpus.len(),
+            "lwps": view.actors.lwps.len(),
+            "threads": view.actors.threads.numbers.len(),
+            "events": events,
+            "processes": view.actors.processes.len(),
+        },
+        "processes": processes.take(MOST_PROCESSES).collect::<Vec<_>>(),
+        "losses": view.losses,
+        "tables": tables::ALL.iter().map(|table| table.name).filter(has_it).collect::<Vec<_>>(),
+        "measures": ALL.iter().map(|measure| {
+            json!({ "name": measure.name, "about": measure.question, "definition": measure.definition })
+        }).collect::<Vec<_>>(),
+    })
+}
+
+/// Processes that are listed.
+const MOST_PROCESSES: usize = 10_000;
+
+/// Losses that are listed.
+const MOST_LOSSES: usize = 1000;
+
+/// What is missing: kind, level, severity, place, count, and from when to when.
+pub(crate) async fn losses(trace: &SuperTrace, first: i64) -> Result<Vec<Value>, Error> {
+    let query = format!(
+        "SELECT from_tick - {first} AS \"from\", to_tick - {first} AS \"to\", kind, level, severity, cpu, lwp, count, \
+         detail, advice FROM raw_{} LIMIT {MOST_LOSSES}",
+        LOSSES.name
+    );
+    let mut losses = Vec::new();
+    for batch in trace.sql(&query).await?.collect().await? {
+        let schema = batch.schema();
+        for row in 0..batch.num_rows() {
+            let cells = schema.fields().iter().zip(batch.columns());
+            let loss: Map<_, _> =
+                cells.map(|(field, column)| (field.name().clone(), cell(column, row))).collect();
+            losses.push(Value::Object(loss));
+        }
+    }
+    Ok(losses)
+}

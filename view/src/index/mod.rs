@@ -1,0 +1,214 @@
+//! The index of a super-trace for drawing: who was where and in which state, as partitions of time with prefix sums.
+//!
+//! | track | a row | its values | from |
+//! |---|---|---|---|
+//! | thread state | a user thread | its state | `thread_states` |
+//! | LWP state | an LWP | its state | `lwp_states` |
+//! | LWP's thread | an LWP | the user thread mounted on it | `thread_states` |
+//! | CPU's LWP | a CPU | the LWP on it | `lwp_states`, running |
+//! | CPU's thread | a CPU | the user thread that executed there | `active` |
+//!
+//! Beside them: how many user threads (or LWPs) were in each state over time, and how many events.
+
+pub(crate) mod build;
+mod fingerprint;
+mod make;
+pub(crate) mod partition;
+pub(crate) mod pixels;
+pub(crate) mod population;
+mod sequence;
+mod store;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sigmund_model::{LwpState, ThreadState};
+use sigmund_sql::SuperTrace;
+
+use self::{
+    partition::{Arrays, TrackSet, Values},
+    population::{BUCKETS, Population},
+    store::{Mapped, Span},
+};
+use crate::actors::Actors;
+
+/// A kind of track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Track {
+    ThreadState,
+    LwpState,
+    LwpThread,
+    CpuLwp,
+    CpuThread,
+}
+
+impl Track {
+    const ALL: [Track; 5] =
+        [Track::ThreadState, Track::LwpState, Track::LwpThread, Track::CpuLwp, Track::CpuThread];
+
+    pub(crate) fn values(self) -> Values {
+        match self {
+            Track::ThreadState => Values::States(ThreadState::ALL.len()),
+            Track::LwpState => Values::States(LwpState::ALL.len()),
+            _ => Values::Identities,
+        }
+    }
+
+    /// How many rows it has.
+    fn rows(self, actors: &Actors) -> usize {
+        match self {
+            Track::ThreadState => actors.threads.numbers.len(),
+            Track::LwpState | Track::LwpThread => actors.lwps.len(),
+            Track::CpuLwp | Track::CpuThread => actors.cpus.len(),
+        }
+    }
+}
+
+/// Some rows of a track.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Segment {
+    track: Track,
+    first_row: usize,
+    rows: Span,
+    lengths: Span,
+    values: Span,
+    long: Span,
+    begins: Span,
+    sums: Span,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Header {
+    fingerprint: String,
+    /// Intervals of rows that no table has.
+    stray: u64,
+    /// In the order of tracks and rows.
+    segments: Vec<Segment>,
+    from: i64,
+    bucket: u64,
+    states: usize,
+    population: Span,
+    density: Span,
+}
+
+/// The index.
+pub(crate) struct Index {
+    file: Mapped,
+    header: Header,
+    population: Population,
+    density: Vec<u32>,
+}
+
+/// How far the making of an index is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// The table that is read.
+    pub table: &'static str,
+    /// Intervals read so far, of all tables.
+    pub intervals: u64,
+}
+
+impl Index {
+    /// The index of a super-trace: the one in `cache`, if that is of this super-trace, or else a new one, kept there.
+    ///
+    /// # Errors
+    /// When a table cannot be read, or the index cannot be written anywhere.
+    pub(crate) async fn open(
+        trace: &SuperTrace,
+        actors: &Actors,
+        cache: Option<&Path>,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Index, crate::Error> {
+        let fingerprint = fingerprint::of(trace.path());
+        let path = cache.map(|cache| cache.join(format!("{}.index", fingerprint::name(&fingerprint))));
+        let kept = path.as_deref().and_then(Mapped::open);
+        if let Some(index) = kept.and_then(|file| Index::of(file, &fingerprint, actors).ok()) {
+            return Ok(index);
+        }
+        let file = make::make(trace, actors, fingerprint.clone(), path.as_deref(), progress).await?;
+        Index::of(file, &fingerprint, actors).map_err(crate::Error::defect)
+    }
+
+    /// Checks that everything fits together.
+    fn of(file: Mapped, fingerprint: &str, actors: &Actors) -> Result<Index, String> {
+        let header: Header = file.header().ok_or("it is not whole")?;
+        if header.fingerprint != fingerprint {
+            return Err("it is of another super-trace".to_string());
+        }
+        for track in Track::ALL {
+            let mut rows = 0;
+            for segment in header.segments.iter().filter(|segment| segment.track == track) {
+                let set = TrackSet::new(arrays(&file, segment), track.values())?;
+                if segment.first_row != rows {
+                    return Err("rows are missing".to_string());
+                }
+                rows += set.rows();
+            }
+            if rows != track.rows(actors) {
+                return Err("it has other rows".to_string());
+            }
+        }
+        let ticks = file.array(header.population).chunks_exact(8);
+        let ticks: Vec<u64> = ticks.map(|tick| tick.try_into().map_or(0, u64::from_le_bytes)).collect();
+        let density = file.array(header.density).chunks_exact(4);
+        let density: Vec<u32> = density.map(|n| n.try_into().map_or(0, u32::from_le_bytes)).collect();
+        if ticks.len() != BUCKETS * header.states || density.len() != BUCKETS || header.bucket == 0 {
+            return Err("its totals are missing".to_string());
+        }
+        let (from, width, states) = (header.from, header.bucket, header.states);
+        Ok(Index { population: Population { from, width, states, ticks }, density, header, file })
+    }
+
+    /// A row of a track: the set that has it, and its place there.
+    pub(crate) fn row(&self, track: Track, row: usize) -> Option<(TrackSet<'_>, usize)> {
+        let segments = &self.header.segments;
+        let has_it = |segment: &&Segment| segment.track == track && segment.first_row <= row;
+        let segment = segments.iter().rev().find(has_it)?;
+        let set = TrackSet::of_checked(arrays(&self.file, segment), track.values());
+        let place = row - segment.first_row;
+        (place < set.rows()).then_some((set, place))
+    }
+
+    /// How many user threads (LWPs, if there are none) were in each state.
+    pub(crate) fn population(&self) -> &Population {
+        &self.population
+    }
+
+    /// Events in `[from, to)`; inside of a bucket of [`BUCKETS`] they are taken as even.
+    pub(crate) fn events(&self, from: i64, to: i64) -> f64 {
+        let offset = |tick: i64| {
+            let offset = tick.saturating_sub(self.header.from).max(0) as f64;
+            (offset / self.header.bucket as f64).min(BUCKETS as f64)
+        };
+        let (mut at, to) = (offset(from), offset(to));
+        let mut events = 0.0;
+        while at < to {
+            let end = ((at as usize + 1) as f64).min(to);
+            events += f64::from(self.density.get(at as usize).copied().unwrap_or_default()) * (end - at);
+            at = end;
+        }
+        events
+    }
+
+    /// Intervals of rows that no table has, which are not shown.
+    pub(crate) fn stray(&self) -> u64 {
+        self.header.stray
+    }
+
+    /// Its size in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.file.size()
+    }
+}
+
+fn arrays<'f>(file: &'f Mapped, segment: &Segment) -> Arrays<'f> {
+    Arrays {
+        rows: file.array(segment.rows),
+        lengths: file.array(segment.lengths),
+        values: file.array(segment.values),
+        long: file.array(segment.long),
+        begins: file.array(segment.begins),
+        sums: file.array(segment.sums),
+    }
+}

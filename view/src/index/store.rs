@@ -1,0 +1,145 @@
+//! The bytes of an index: a file that is mapped.
+//!
+//! ```text
+//! | arrays, each at a multiple of 8 … | header: JSON | its length: u64 | "sigmund view 1\n\n" |
+//! ```
+//!
+//! It is a cache: written under another name and renamed when it is whole, removed by anybody at any time, and made again
+//! when the super-trace or this layout is another one.
+
+// One unsafe operation: the map.
+#![allow(unsafe_code)]
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use memmap2::Mmap;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+/// The last bytes of a file. Another layout has another number.
+const MAGIC: &[u8; 16] = b"sigmund view 1\n\n";
+
+/// Where an array is in the file.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Span {
+    offset: u64,
+    length: u64,
+}
+
+/// An index while it is written.
+pub(crate) struct Writer {
+    out: BufWriter<Sink>,
+    offset: u64,
+}
+
+/// Where it goes: to the cache, or to a file without a name if there is none.
+enum Sink {
+    Named(NamedTempFile, PathBuf),
+    Unnamed(File),
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::Named(file, _) => file.write(bytes),
+            Sink::Unnamed(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Writer {
+    /// An index that will be at `path`; in no folder at all, if that cannot be written.
+    ///
+    /// # Errors
+    /// When there is no room for temporary files either.
+    pub(crate) fn new(path: Option<&Path>) -> io::Result<Writer> {
+        let named = path.and_then(|path| {
+            let folder = path.parent()?;
+            fs::create_dir_all(folder).ok()?;
+            Some(Sink::Named(NamedTempFile::new_in(folder).ok()?, path.to_path_buf()))
+        });
+        let sink = match named {
+            Some(named) => named,
+            None => Sink::Unnamed(tempfile::tempfile()?),
+        };
+        Ok(Writer { out: BufWriter::with_capacity(1 << 20, sink), offset: 0 })
+    }
+
+    /// Writes an array.
+    ///
+    /// # Errors
+    /// When the disk is full, for instance.
+    pub(crate) fn array(&mut self, bytes: &[u8]) -> io::Result<Span> {
+        let span = Span { offset: self.offset, length: bytes.len() as u64 };
+        self.out.write_all(bytes)?;
+        let padding = bytes.len().next_multiple_of(8) - bytes.len();
+        self.out.write_all(&[0; 8][..padding])?;
+        self.offset += (bytes.len() + padding) as u64;
+        Ok(span)
+    }
+
+    /// Writes the header, and maps the file, which has its name from now on.
+    ///
+    /// # Errors
+    /// As [`array`](Self::array).
+    pub(crate) fn finish(mut self, header: &impl Serialize) -> io::Result<Mapped> {
+        let header = serde_json::to_vec(header)?;
+        self.out.write_all(&header)?;
+        self.out.write_all(&(header.len() as u64).to_le_bytes())?;
+        self.out.write_all(MAGIC)?;
+        let file = match self.out.into_inner().map_err(io::IntoInnerError::into_error)? {
+            Sink::Named(file, path) => file.persist(path).map_err(|error| error.error)?,
+            Sink::Unnamed(file) => file,
+        };
+        Mapped::of(&file)
+    }
+}
+
+/// A whole index, mapped.
+pub(crate) struct Mapped(Mmap);
+
+impl Mapped {
+    /// The index at `path`, if there is a whole one.
+    pub(crate) fn open(path: &Path) -> Option<Mapped> {
+        let file = File::open(path).ok()?;
+        file.metadata().ok().filter(fs::Metadata::is_file)?;
+        Mapped::of(&file).ok()
+    }
+
+    fn of(file: &File) -> io::Result<Mapped> {
+        // SAFETY: the map is read-only, and the file is ours: in our own cache folder under its final name, or without any
+        // name; this program never writes to it again. Somebody with our rights who writes to it nevertheless changes plain
+        // numbers, which are checked where they are used as places, and read by value; no reference to them is kept as any
+        // other type. If he truncates it, this process ends with SIGBUS.
+        let map = unsafe { Mmap::map(file) }?;
+        Ok(Mapped(map))
+    }
+
+    /// Its header.
+    pub(crate) fn header<'m, H: Deserialize<'m>>(&'m self) -> Option<H> {
+        let rest = self.0.strip_suffix(MAGIC)?;
+        let (rest, length) = rest.split_last_chunk::<8>()?;
+        let begin = rest.len().checked_sub(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        serde_json::from_slice(&rest[begin..]).ok()
+    }
+
+    /// An array; empty if the file is too short for it.
+    pub(crate) fn array(&self, span: Span) -> &[u8] {
+        let begin = usize::try_from(span.offset).unwrap_or(usize::MAX);
+        let end = begin.saturating_add(usize::try_from(span.length).unwrap_or(usize::MAX));
+        self.0.get(begin..end).unwrap_or_default()
+    }
+
+    /// Its size in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.0.len()
+    }
+}

@@ -1,0 +1,153 @@
+//! HTTP/1.1 for one page.
+//!
+//! ```text
+//! guard.rs    who may ask
+//! assets.rs   the page's files
+//! respond.rs  a request and its answer
+//! ```
+//!
+//! 1. A request is answered if its `Host` is one of this server's names: a name that was rebound to this machine is not.
+//! 2. A request that another origin's page sends is refused, by `Origin` and `Sec-Fetch-Site`.
+//! 3. A question needs the token, which is in the URL's fragment: it is in no request line, log or `Referer`. The page's
+//!    files hold nothing secret and need none.
+//! 4. Questions only read. Each ends when its client goes or its time is over; as many run at once as may, others wait.
+//! 5. Connections, headers and bodies are bounded: a hundred tabs and a client that sends nothing leave room for others.
+
+mod assets;
+mod guard;
+mod respond;
+
+use std::{
+    future::Future, io, net, os::unix::net::UnixListener as StdUnixListener, sync::Arc, time::Duration,
+};
+
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, UnixListener},
+    runtime,
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
+
+use self::{guard::Guard, respond::Site};
+use crate::View;
+
+/// Connections at once.
+const CONNECTIONS: usize = 512;
+
+/// How long a client may take to send a request's headers.
+const HEADERS: Duration = Duration::from_secs(10);
+
+/// Bytes of headers.
+const HEADER_BYTES: usize = 32 << 10;
+
+/// How long to wait after an error of `accept`: there are no descriptors left, say.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What questions may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How long one may take.
+    pub time: Duration,
+    /// How many run at once; others wait.
+    pub queries: usize,
+}
+
+/// Where a server listens.
+#[derive(Debug)]
+pub enum Listener {
+    /// A TCP socket.
+    Tcp(net::TcpListener),
+    /// A Unix socket, for `ssh -L`.
+    Unix(StdUnixListener),
+}
+
+/// Serves the page and its questions until `shutdown` is ready.
+///
+/// # Errors
+/// When the socket cannot be used.
+pub async fn serve(
+    view: Arc<View>,
+    listener: Listener,
+    token: String,
+    limits: Limits,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    // Questions have threads of their own: one that computes for long does not keep the server from answering others.
+    let threads = runtime::Builder::new_multi_thread().thread_name("sigmund-view").enable_all().build()?;
+    let address = match &listener {
+        Listener::Tcp(listener) => Some(listener.local_addr()?),
+        Listener::Unix(_) => None,
+    };
+    let site = Arc::new(Site {
+        view,
+        guard: Guard::new(address, token),
+        places: Arc::new(Semaphore::new(limits.queries)),
+        time: limits.time,
+        threads: threads.handle().clone(),
+    });
+    let result = tokio::select! {
+        result = accept(listener, site) => result,
+        () = shutdown => Ok(()),
+    };
+    threads.shutdown_background();
+    result
+}
+
+async fn accept(listener: Listener, site: Arc<Site>) -> io::Result<()> {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let place = || {
+        let places = Arc::clone(&places);
+        async { places.acquire_owned().await.map_err(io::Error::other) }
+    };
+    match listener {
+        Listener::Tcp(listener) => {
+            listener.set_nonblocking(true)?;
+            let listener = TcpListener::from_std(listener)?;
+            loop {
+                let place = place().await?;
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        // Answers are small, and a hand waits for them.
+                        let _ = stream.set_nodelay(true);
+                        connect(stream, Arc::clone(&site), place);
+                    }
+                    Err(_) => tokio::time::sleep(PAUSE).await,
+                }
+            }
+        }
+        Listener::Unix(listener) => {
+            listener.set_nonblocking(true)?;
+            let listener = UnixListener::from_std(listener)?;
+            loop {
+                let place = place().await?;
+                match listener.accept().await {
+                    Ok((stream, _)) => connect(stream, Arc::clone(&site), place),
+                    Err(_) => tokio::time::sleep(PAUSE).await,
+                }
+            }
+        }
+    }
+}
+
+fn connect(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    site: Arc<Site>,
+    place: OwnedSemaphorePermit,
+) {
+    tokio::spawn(async move {
+        let service = service_fn(move |request| {
+            let site = Arc::clone(&site);
+            async move { Ok::<_, std::convert::Infallible>(site.respond(request).await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADERS)
+            .max_buf_size(HEADER_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
+        // Its client may go at any time.
+        let _ = connection.await;
+        drop(place);
+    });
+}
