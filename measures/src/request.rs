@@ -97,11 +97,9 @@ impl Request {
     /// The level that is asked about: of LWPs if rows are LWPs, or only LWPs are selected, or there are no user threads.
     pub fn level(&self, history: &History) -> Level {
         let only_lwps = self.threads.is_none() && self.lwps.is_some() && self.by.is_none();
-        if self.by == Some(By::Lwp) || only_lwps || history.names.threads.is_empty() {
-            Level::Lwps
-        } else {
-            Level::Threads
-        }
+        // Of threads that were asked for, none may have lived in the window; they are threads nevertheless.
+        let has_no_threads = self.threads.is_none() && history.names.threads.is_empty();
+        if self.by == Some(By::Lwp) || only_lwps || has_no_threads { Level::Lwps } else { Level::Threads }
     }
 
     /// The window, cut to the trace.

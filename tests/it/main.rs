@@ -38,5 +38,6 @@ mod teams;
 mod tracing;
 mod twice;
 mod user;
+mod view;
 mod views;
 mod zoo;

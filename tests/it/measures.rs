@@ -285,3 +285,10 @@ fn strictly_missing_events_in_one_of_two_are_status_3() {
     assert_eq!(status("a.supertrace", "b.supertrace"), 3);
     assert_eq!(status("b.supertrace", "a.supertrace"), 3);
 }
+
+// The picture is in views.rs: thread 6 begins on LWP 80 at 106.
+#[test]
+fn a_thread_that_was_not_alive_in_the_window_has_no_rows_and_is_not_taken_for_all_lwps() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    sigmund.run(["--states", "--thread", "6", "--from", "100", "--to", "104"]).found_nothing();
+}

@@ -101,7 +101,7 @@ pub(crate) async fn answer(view: &Arc<View>, name: &str, query: &Query) -> Resul
         "density" => return overview::density(view, query).map(Answer::Binary),
         "at" => at::at(view, query).await?,
         "life" => life::life(view, query).await?,
-        "selection" => selection::selection(view, query)?,
+        "selection" => selection::selection(view, query).await?,
         "measure" => measure::measure(view, query).await?,
         "events" => events::events(view, query).await?,
         "spans" => intervals::spans(view, query).await?,

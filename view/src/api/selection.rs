@@ -1,12 +1,16 @@
 //! The time in each state of some rows in a window: the numbers of `--states`, to the tick.
+//!
+//! States come from the index. Interrupts take their time from `active` (or `running`), as in the measure.
 
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use sigmund_model::{LwpState, ThreadState};
+use sigmund_model::{LwpState, ThreadState, tables::INTERRUPTS};
 
 use super::{
     Query, Refusal,
+    cells::objects,
     measure::{Asked, command},
+    query::Window,
 };
 use crate::{
     View,
@@ -15,10 +19,14 @@ use crate::{
     key::{Key, Kind},
 };
 
-pub(super) fn selection(view: &View, query: &Query) -> Result<Value, Refusal> {
+pub(super) async fn selection(view: &View, query: &Query) -> Result<Value, Refusal> {
     let window = query.window(view)?;
     let keys = match (query.keys()?, query.parsed::<u32>("pid")?) {
-        (Some(keys), _) => keys,
+        (Some(mut keys), _) => {
+            keys.sort_by_key(|key| key.number);
+            keys.dedup();
+            keys
+        }
         (None, pid) => all(view, pid),
     };
     let kind = keys.first().map_or(Kind::Thread, |key| key.kind);
@@ -38,9 +46,16 @@ pub(super) fn selection(view: &View, query: &Query) -> Result<Value, Refusal> {
         })
         .reduce(|| [0; MOST_SUMS], |a, b| std::array::from_fn(|at| a[at] + b[at]));
     let all: u64 = sums.iter().sum();
-    let states = names.iter().zip(sums).filter(|(_, ticks)| *ticks > 0);
+    let interrupted = interrupted(view, query, kind, &keys, window).await?;
+    let on_cpu = if kind == Kind::Thread { "active" } else { "running" };
+    let mut states: Vec<(&str, u64)> = names.into_iter().zip(sums).collect();
+    for (_, ticks) in states.iter_mut().filter(|(name, _)| *name == on_cpu) {
+        *ticks = ticks.saturating_sub(interrupted);
+    }
+    states.push(("interrupted", interrupted));
+    let states = states.iter().filter(|(_, ticks)| *ticks > 0);
     let states = states
-        .map(|(name, ticks)| json!({ "state": name, "ticks": ticks, "share": ticks as f64 / all as f64 }));
+        .map(|(name, ticks)| json!({ "state": name, "ticks": ticks, "share": *ticks as f64 / all as f64 }));
     let asked = Asked {
         keys: (query.get("keys").is_some() || query.get("pid").is_some()).then_some(&keys[..]),
         window,
@@ -54,6 +69,37 @@ pub(super) fn selection(view: &View, query: &Query) -> Result<Value, Refusal> {
         "command": command,
         "sql": sql,
     }))
+}
+
+/// For how long interrupts ran on top of these rows.
+async fn interrupted(
+    view: &View,
+    query: &Query,
+    kind: Kind,
+    keys: &[Key],
+    window: Window,
+) -> Result<u64, Refusal> {
+    if view.trace.info().left_out_tables().any(|table| table == INTERRUPTS.name) {
+        return Ok(0);
+    }
+    let column = kind.name();
+    let whose = if query.get("keys").is_some() {
+        let numbers: Vec<String> = keys.iter().map(|key| (key.number as i64).to_string()).collect();
+        format!("{column} IN ({})", numbers.join(", "))
+    } else if let Some(pid) = query.parsed::<u32>("pid")? {
+        format!("{column} IN (SELECT {column} FROM raw_{column}s WHERE pid = {pid})")
+    } else {
+        // 0 is the idle task.
+        format!("{column} <> 0")
+    };
+    let Window { from, to } = window;
+    let query = format!(
+        "SELECT sum(least(ts_tick + dur_tick, {to}) - greatest(ts_tick, {from})) AS ticks FROM raw_interrupts \
+         WHERE depth = 0 AND {whose} AND ts_tick < {to} AND ts_tick + dur_tick > {from}"
+    );
+    let rows = objects(view, &query, 1).await?;
+    let ticks = rows.first().map(|row| &row["ticks"]);
+    Ok(ticks.and_then(|ticks| ticks.as_u64().or_else(|| ticks.as_str()?.parse().ok())).unwrap_or_default())
 }
 
 /// All user threads, or LWPs if there are none; of a process.

@@ -1,0 +1,512 @@
+//! `sigmund view`: who may ask, and that its numbers are those of the tables and of the command.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    os::unix::{fs::PermissionsExt, net::UnixStream},
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    kernel,
+    sigmund::{Sigmund, program},
+    views::listing,
+};
+
+const TRACE: &str = "t.supertrace";
+
+/// A server, ended when this is dropped.
+struct Server {
+    child: Child,
+    address: String,
+    token: String,
+}
+
+/// An answer of HTTP.
+#[derive(Debug)]
+struct Reply {
+    status: u16,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Server {
+    fn start(sigmund: &Sigmund, trace: &str, more: &[&str]) -> Server {
+        let mut child = Command::new(program())
+            .args(["view", trace, "--no-open", "--cache", "cache"])
+            .args(more)
+            .current_dir(sigmund.folder())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (address, token) = line.trim_end().split_once("/#token=").unwrap_or_else(|| panic!("{line:?}"));
+        let address = address.rsplit("://").next().unwrap().to_string();
+        Server { child, address, token: token.to_string() }
+    }
+
+    /// A request with these headers, and an answer.
+    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+        let mut text =
+            format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        for (name, value) in headers {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(format!("{text}\r\n{body}").as_bytes()).unwrap();
+        Reply::read(stream)
+    }
+
+    fn bearer(&self) -> String {
+        format!("Bearer {}", self.token)
+    }
+
+    fn get(&self, question: &str) -> Reply {
+        let headers = [("Host", self.address.as_str()), ("Authorization", &self.bearer())];
+        self.request("GET", &format!("/api/{question}"), &headers, "")
+    }
+
+    fn post(&self, question: &str, body: &Value) -> Reply {
+        let headers = [("Host", self.address.as_str()), ("Authorization", &self.bearer())];
+        self.request("POST", &format!("/api/{question}"), &headers, &body.to_string())
+    }
+
+    fn json(&self, question: &str) -> Value {
+        self.get(question).json()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Reply {
+    fn read(mut stream: impl Read) -> Reply {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap().to_lowercase();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Reply { status, head, body: bytes[end + 4..].to_vec() }
+    }
+
+    #[track_caller]
+    fn json(&self) -> Value {
+        assert_eq!(self.status, 200, "{}", String::from_utf8_lossy(&self.body));
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+/// Numbers that look random, the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        // Knuth's constants (MMIX); the high bits are the better ones.
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+#[test]
+fn only_the_page_with_the_token_is_answered() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let server = Server::start(&sigmund, TRACE, &[]);
+    let (own, bearer) = (server.address.as_str(), server.bearer());
+    let status = |headers: &[(&str, &str)]| server.request("GET", "/api/trace", headers, "").status;
+    assert_eq!(status(&[("Host", own), ("Authorization", &bearer)]), 200);
+    let wrong: &[&[(&str, &str)]] = &[
+        &[("Host", own)],
+        &[("Host", own), ("Authorization", "Bearer 0123456789abcdef")],
+        &[("Host", "evil.example"), ("Authorization", &bearer)],
+        &[("Host", "localhost:1"), ("Authorization", &bearer)],
+        &[("Authorization", &bearer)],
+        &[("Host", own), ("Authorization", &bearer), ("Origin", "http://evil.example")],
+        &[("Host", own), ("Authorization", &bearer), ("Sec-Fetch-Site", "cross-site")],
+    ];
+    for headers in wrong {
+        assert_eq!(status(headers), 403, "{headers:?}");
+    }
+    // The page itself has nothing secret; but it is not for other names.
+    let page = server.request("GET", "/", &[("Host", own)], "");
+    assert_eq!(page.status, 200);
+    for header in [
+        "content-security-policy: default-src 'none'; script-src 'self'",
+        "frame-ancestors 'none'",
+        "x-content-type-options: nosniff",
+        "referrer-policy: no-referrer",
+        "cache-control: no-store",
+    ] {
+        assert!(page.head.contains(header), "{header}: {}", page.head);
+    }
+    assert_eq!(server.request("GET", "/", &[("Host", "evil.example")], "").status, 403);
+    assert_eq!(server.request("GET", "/../Cargo.toml", &[("Host", own)], "").status, 404);
+    assert_eq!(server.request("PUT", "/", &[("Host", own)], "").status, 405);
+    assert_eq!(server.get("nothing").status, 404);
+    assert_eq!(server.get("at?key=thread:99999&tick=0").status, 404);
+    for question in [
+        "at?key=fiber:1",
+        "rows?kind=x",
+        "selection?from=9&to=3",
+        "selection?from=nan",
+        "selection?keys=cpu:0",
+    ] {
+        assert_eq!(server.get(question).status, 400, "{question}");
+    }
+    // A body that is too long is refused before it is read.
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let head =
+        format!("POST /api/sql HTTP/1.1\r\nHost: {own}\r\nConnection: close\r\nAuthorization: {bearer}\r\n");
+    stream.write_all(format!("{head}Content-Length: 2000000\r\n\r\n").as_bytes()).unwrap();
+    assert_eq!(Reply::read(stream).status, 413);
+}
+
+#[test]
+fn sql_of_the_page_reads_only_and_ends_with_its_client() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let server = Server::start(&sigmund, TRACE, &["--queries", "1", "--time", "20s"]);
+    assert_eq!(server.post("sql", &json!({ "query": "DROP TABLE events" })).status, 403);
+    assert_eq!(server.post("sql", &json!({ "query": "SELECT nothing" })).status, 400);
+    let answer = server.post("sql", &json!({ "query": "SELECT count(*) AS n FROM events" })).json();
+    let events = sigmund.number(TRACE, "SELECT count(*) FROM events");
+    assert_eq!((&answer["rows"], &answer["columns"][0]["name"]), (&json!([[events]]), &json!("n")));
+    // A query without an end, whose client goes: the only place is free again.
+    let endless = json!({ "query": "SELECT count(*) FROM events a, events b, events c, events d, events e, events f, events g" });
+    let head = format!(
+        "POST /api/sql HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\nContent-Length: {}\r\n\r\n{endless}",
+        server.address,
+        server.bearer(),
+        endless.to_string().len()
+    );
+    let mut client = TcpStream::connect(&server.address).unwrap();
+    client.write_all(head.as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    drop(client);
+    let begun = Instant::now();
+    assert_eq!(server.get("rows?kind=cpu").status, 200);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn connections_that_send_nothing_leave_room_for_others() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let server = Server::start(&sigmund, TRACE, &[]);
+    let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    assert_eq!(server.get("trace").status, 200);
+    drop(idle);
+}
+
+#[test]
+fn a_unix_socket_is_the_users_own_and_takes_no_place() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let mut server = Server::start(&sigmund, TRACE, &["--listen", "unix:view.sock"]);
+    let path = sigmund.path("view.sock");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut stream = UnixStream::connect(&path).unwrap();
+    let head = "GET /api/trace HTTP/1.1\r\nHost: localhost:8080\r\nConnection: close\r\n";
+    stream.write_all(format!("{head}Authorization: {}\r\n\r\n", server.bearer()).as_bytes()).unwrap();
+    assert_eq!(Reply::read(stream).status, 200);
+    // A signal ends it, and the socket is gone; what had the name before is not replaced.
+    let pid = server.child.id().to_string();
+    Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    assert!(server.child.wait().unwrap().success());
+    assert!(!path.exists());
+    fs::write(&path, "mine").unwrap();
+    sigmund
+        .run(["view", TRACE, "--no-open", "--cache", "cache", "--listen", "unix:view.sock"])
+        .complained(&["view.sock"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+    assert!(
+        fs::read_dir(sigmund.folder())
+            .unwrap()
+            .all(|entry| { !entry.unwrap().file_name().to_string_lossy().starts_with(".sigmund-view") })
+    );
+}
+
+#[test]
+fn the_index_is_kept_and_made_again_when_it_is_of_another_trace_or_damaged() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let total = |server: &Server| server.json("selection?keys=thread:5")["states"].clone();
+    let kept = || {
+        let entry = fs::read_dir(sigmund.path("cache")).unwrap().next().unwrap().unwrap();
+        (entry.path(), entry.metadata().unwrap().modified().unwrap())
+    };
+    let first = total(&Server::start(&sigmund, TRACE, &[]));
+    let (path, made) = kept();
+    assert_eq!(total(&Server::start(&sigmund, TRACE, &[])), first);
+    assert_eq!(kept().1, made, "it is not made again");
+    let bytes = fs::read(&path).unwrap();
+    let damages: [Vec<u8>; 4] = [
+        Vec::new(),
+        bytes[..bytes.len() / 2].to_vec(),
+        bytes[8..].to_vec(),
+        [&bytes[..24], &[0xff; 64], &bytes[88..]].concat(),
+    ];
+    for damaged in damages {
+        fs::write(&path, &damaged).unwrap();
+        assert_eq!(total(&Server::start(&sigmund, TRACE, &[])), first);
+    }
+    // Another trace under the same name.
+    let (_, rest) =
+        listing().split_once('\n').map(|(head, rest)| (head.to_string(), rest.to_string())).unwrap();
+    let shorter: Vec<&str> = rest.lines().take(12).collect();
+    fs::remove_dir_all(sigmund.path(TRACE)).unwrap();
+    sigmund.merge_listing("t", &format!("# tick_hz=1000000000\n{}\n", shorter.join("\n")));
+    assert_ne!(total(&Server::start(&sigmund, TRACE, &[])), first);
+}
+
+/// Shares of states by pixel, from the binary answer.
+fn shares(reply: &Reply, states: usize) -> (Value, Vec<Vec<Vec<f64>>>) {
+    assert_eq!(reply.status, 200, "{}", String::from_utf8_lossy(&reply.body));
+    let length = u32::from_le_bytes(reply.body[..4].try_into().unwrap()) as usize;
+    assert_eq!((4 + length) % 8, 0);
+    let header: Value = serde_json::from_slice(&reply.body[4..4 + length]).unwrap();
+    let body = &reply.body[4 + length..];
+    let pixels = header["pixels"].as_u64().unwrap() as usize;
+    let (from, to) = (header["from"].as_f64().unwrap(), header["to"].as_f64().unwrap());
+    let edge = |pixel: usize| from + ((to - from) * pixel as f64 / pixels as f64).floor();
+    let rows = header["rows"].as_array().unwrap().iter().map(|row| {
+        let track = row["tracks"].as_array().unwrap().iter().find(|track| track["track"] == "state").unwrap();
+        let (at, n) = (track["at"].as_u64().unwrap() as usize, track["n"].as_u64().unwrap() as usize);
+        let mut shares = vec![vec![0.0; states]; pixels];
+        if track["form"] == "intervals" {
+            let number = |place: usize| {
+                f64::from_le_bytes(body[at + 8 * place..at + 8 * place + 8].try_into().unwrap())
+            };
+            for stay in 0..n {
+                let (begin, end, state) =
+                    (number(3 * stay), number(3 * stay + 1), number(3 * stay + 2) as usize);
+                for (pixel, shares) in shares.iter_mut().enumerate().filter(|_| state < states) {
+                    let (a, b) = (edge(pixel), edge(pixel + 1));
+                    if b > a {
+                        shares[state] += (end.min(b) - begin.max(a)).max(0.0) / (b - a);
+                    }
+                }
+            }
+        } else {
+            let number = |place: usize| {
+                u16::from_le_bytes(body[at + 2 * place..at + 2 * place + 2].try_into().unwrap())
+            };
+            let mut place = 0;
+            while place < n {
+                let (first, count, k) = (number(place), number(place + 1), number(place + 2));
+                for pair in 0..usize::from(k) {
+                    let (state, share) = (number(place + 3 + 2 * pair), number(place + 4 + 2 * pair));
+                    for pixel in &mut shares[usize::from(first)..usize::from(first + count)] {
+                        pixel[usize::from(state)] = f64::from(share) / 65535.0;
+                    }
+                }
+                place += 3 + 2 * usize::from(k);
+            }
+        }
+        shares
+    });
+    let rows = rows.collect();
+    (header, rows)
+}
+
+/// Asks about a trace in every way, and compares with its tables and with the command.
+fn compare_with_tables(sigmund: &Sigmund, trace: &str) {
+    let server = Server::start(sigmund, trace, &[]);
+    let about = server.json("trace");
+    let states: Vec<&str> =
+        about["thread_states"].as_array().unwrap().iter().map(|s| s.as_str().unwrap()).collect();
+    let first = sigmund.fact(trace, "first_tick").parse::<i64>().unwrap();
+    let ticks = about["ticks"].as_u64().unwrap();
+    let threads = server.json("rows?kind=thread&sort=busy&limit=12");
+    let keys: Vec<&str> =
+        threads["rows"].as_array().unwrap().iter().map(|row| row["key"].as_str().unwrap()).collect();
+    let numbers: Vec<&str> = keys.iter().map(|key| key.strip_prefix("thread:").unwrap()).collect();
+    let query = format!(
+        "SELECT thread, ts_tick - {first}, dur_tick, state FROM raw_thread_states WHERE dur_tick IS NOT NULL AND thread IN ({})",
+        numbers.join(", ")
+    );
+    let mut stays: BTreeMap<String, Vec<(i64, i64, usize)>> = BTreeMap::new();
+    for row in sigmund.sql(trace, &query) {
+        let state = states.iter().position(|state| *state == row[3]).unwrap();
+        let stay = (row[1].parse().unwrap(), row[2].parse().unwrap(), state);
+        stays.entry(format!("thread:{}", row[0])).or_default().push(stay);
+    }
+    let mut dice = Dice(7);
+    for round in 0..30 {
+        let from = if round == 0 { 0 } else { dice.roll(ticks) as i64 };
+        let length = if round == 0 { ticks } else { (ticks >> dice.roll(24)).max(3) };
+        let (to, pixels) = (from + length as i64, 1 + dice.roll(700) as i64);
+        let body = json!({ "from": from, "to": to, "pixels": pixels, "keys": keys });
+        let (header, rows) = shares(&server.post("tiles", &body), states.len());
+        assert_eq!((&header["from"], &header["to"]), (&json!(from), &json!(to)));
+        for (key, shares) in keys.iter().zip(rows) {
+            for (pixel, shares) in shares.iter().enumerate() {
+                let edge = |pixel: i64| {
+                    from + (i128::from(to - from) * i128::from(pixel) / i128::from(pixels)) as i64
+                };
+                let (a, b) = (edge(pixel as i64), edge(pixel as i64 + 1));
+                let mut expected = vec![0; states.len()];
+                for (begin, length, state) in &stays[*key] {
+                    expected[*state] += ((begin + length).min(b) - begin.max(&a)).max(0);
+                }
+                for (state, (share, time)) in shares.iter().zip(expected).enumerate() {
+                    if b > a {
+                        // A share is a number of 16 bits, and never 0 for a state that has any time.
+                        let is_close = (share - time as f64 / (b - a) as f64).abs() <= 1.0 / 65535.0;
+                        assert!(
+                            is_close && (time == 0) == (*share == 0.0),
+                            "{key} {pixel} {}: {share} {time}",
+                            states[state]
+                        );
+                    }
+                }
+            }
+        }
+    }
+    // The numbers of a selection are the command's own.
+    for round in 0..4 {
+        let from = dice.roll(ticks) as i64;
+        let to = from + (ticks / (1 + dice.roll(5))) as i64;
+        let whose = match round {
+            0 => String::new(),
+            _ => format!("&keys={}", keys[..(round * 2).min(keys.len())].join(",")),
+        };
+        let selection = server.json(&format!("selection?from={from}&to={to}{whose}"));
+        let mut shown: BTreeMap<String, i64> = BTreeMap::new();
+        for state in selection["states"].as_array().unwrap() {
+            shown.insert(state["state"].as_str().unwrap().to_string(), state["ticks"].as_i64().unwrap());
+        }
+        let command = selection["command"].as_str().unwrap();
+        let words: Vec<&str> = command.split(' ').skip(1).collect();
+        let answer = sigmund.run([&words[..], &["--format", "tsv"]].concat());
+        let mut counted: BTreeMap<String, i64> = BTreeMap::new();
+        let mut lines = answer.stdout.lines();
+        let columns: Vec<&str> = lines.next().unwrap_or_default().split('\t').collect();
+        let place = |name: &str| columns.iter().position(|column| *column == name).unwrap();
+        for line in lines {
+            let cells: Vec<&str> = line.split('\t').collect();
+            *counted.entry(cells[place("state")].to_string()).or_default() +=
+                cells[place("total_tick")].parse::<i64>().unwrap();
+        }
+        counted.retain(|_, ticks| *ticks > 0);
+        assert_eq!(shown, counted, "{command}: {answer:?}");
+        let sql = selection["sql"].as_str().unwrap();
+        let by_sql = sigmund.counts(
+            trace,
+            &format!("SELECT state, sum(total_tick) FROM ({sql}) WHERE total_tick > 0 GROUP BY state"),
+        );
+        let by_sql: BTreeMap<String, i64> =
+            by_sql.into_iter().map(|(state, ticks)| (state, ticks as i64)).collect();
+        assert_eq!(by_sql, counted, "{sql}");
+    }
+}
+
+#[test]
+fn pixels_and_selections_are_those_of_the_tables() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    compare_with_tables(&sigmund, TRACE);
+}
+
+#[test]
+fn pixels_and_selections_of_a_recording_are_those_of_its_tables() {
+    let Some(_alone) = kernel::as_root() else { return };
+    let sigmund = Sigmund::new();
+    sigmund.run(["record", "-o", "RUN", "--", program(), "sumtime", "8", "2", "2000"]).found();
+    compare_with_tables(&sigmund, "RUN.supertrace");
+}
+
+// The picture is in views.rs: thread 5 on LWP 70, which 90 preempts at 150; blocked at 200, unparked at 220 by 6.
+#[test]
+fn what_is_pointed_at_says_who_had_its_cpu_and_what_it_waited_for() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let server = Server::start(&sigmund, TRACE, &[]);
+    // Ticks are from the first event, at 100.
+    let at = |key: &str, tick: u64| {
+        server.json(&format!("at?key={key}&tick={}", tick - 100))["intervals"][0].clone()
+    };
+    let stalled = at("thread:5", 155);
+    assert_eq!(
+        (&stalled["value"], &stalled["from"], &stalled["to"]),
+        (&json!("stalled"), &json!(50), &json!(70))
+    );
+    assert_eq!(
+        (&stalled["had_cpu"][0]["key"], &stalled["had_cpu"][0]["ticks"]),
+        (&json!("lwp:90"), &json!(20))
+    );
+    let blocked = at("thread:5", 210);
+    assert_eq!((&blocked["blocked_for"], &blocked["blocked_on"]), (&json!("mutex"), &json!("0x1000")));
+    let on_cpu = at("cpu:0", 160);
+    assert_eq!(on_cpu["value"], json!("lwp:90"));
+    assert_eq!(at("lwp:70", 115)["value"], json!("sleeping"));
+
+    let life = server.json("life?key=thread:5");
+    let states: Vec<&str> =
+        life["intervals"].as_array().unwrap().iter().map(|stay| stay["state"].as_str().unwrap()).collect();
+    assert_eq!(
+        states,
+        ["active", "in-kernel", "stalled", "active", "stalled", "active", "blocked", "ready", "active"]
+            [..states.len().min(9)]
+    );
+    let unpark = life["wakeups"].as_array().unwrap().iter().find(|wakeup| wakeup["level"] == "USER").unwrap();
+    assert_eq!(
+        (&unpark["at"], &unpark["by"], &unpark["latency"]),
+        (&json!(120), &json!("thread:6"), &json!(10))
+    );
+
+    let interrupts = server.json("interrupts?cpu=0");
+    assert_eq!(interrupts["interrupts"][0]["name"], json!("eth0"));
+    let events = server.json("events?from=75&to=76");
+    assert_eq!(events["rows"][0]["name"], json!("irq_handler_entry"));
+    assert_eq!(events["rows"][0]["cpu"], json!("cpu:0"));
+    let locks = server.json("locks?key=thread:5");
+    assert_eq!((&locks["locks"][0]["wait"], &locks["locks"][0]["object"]), (&json!(20), &json!("0x1000")));
+    let related = server.json("rows?kind=thread&with=thread:5");
+    let related: Vec<&str> =
+        related["rows"].as_array().unwrap().iter().map(|row| row["key"].as_str().unwrap()).collect();
+    assert_eq!(related, ["thread:5", "thread:6"]);
+    let measure = server.json("measure?name=states&keys=thread:5");
+    assert_eq!(measure["columns"][0]["name"], json!("thread"));
+    assert_eq!(measure["rows"].as_array().unwrap().len(), 7);
+    assert!(measure["command"].as_str().unwrap().ends_with("--thread 5 --states"));
+}
+
+#[test]
+fn every_file_of_the_page_is_served_and_has_no_script_of_its_own() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let server = Server::start(&sigmund, TRACE, &[]);
+    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("view/web");
+    let mut folders = vec![web.clone()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(&web).unwrap().to_str().unwrap().to_string();
+            if path.is_dir() {
+                if name != "tests" {
+                    folders.push(path);
+                }
+                continue;
+            }
+            let reply = server.request("GET", &format!("/{name}"), &[("Host", &server.address)], "");
+            assert!(reply.status == 200 && reply.body == fs::read(&path).unwrap(), "{name} is not embedded");
+            files += 1;
+        }
+    }
+    assert!(files > 0);
+    let page = fs::read_to_string(web.join("index.html")).unwrap();
+    assert!(
+        !page.contains("style=")
+            && !page.contains("onclick")
+            && !page.contains("http://")
+            && !page.contains("https://")
+    );
+}
