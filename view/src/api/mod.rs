@@ -1,4 +1,4 @@
-//! What the page may ask, and the answers. `README.md` beside this file describes each.
+//! What the page may ask, and the answers. `view/README.md` describes each.
 //!
 //! Ticks are offsets from the trace's first tick, as numbers of JavaScript: 2^53 ticks are 40 days. Windows are half-open.
 

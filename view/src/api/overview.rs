@@ -52,7 +52,9 @@ fn of_process(view: &View, pid: u32, grid: Grid) -> Result<Vec<Vec<f32>>, Refusa
         let mut before = cursor.sums_at(grid.edge(0));
         for (pixel, sums) in sums.iter_mut().enumerate() {
             let after = cursor.sums_at(grid.edge(pixel as u16 + 1));
-            sums.iter_mut().zip(after.iter().zip(before)).for_each(|(sum, (to, from))| *sum += to - from);
+            sums.iter_mut()
+                .zip(after.iter().zip(before))
+                .for_each(|(sum, (to, from))| *sum = sum.saturating_add(to - from));
             before = after;
         }
     }

@@ -44,8 +44,8 @@ pub(super) async fn selection(view: &View, query: &Query) -> Result<Value, Refus
             let (set, row) = view.index.row(track, view.actors.row(*key)?)?;
             Some(set.sums(row, window.from, window.to))
         })
-        .reduce(|| [0; MOST_SUMS], |a, b| std::array::from_fn(|at| a[at] + b[at]));
-    let all: u64 = sums.iter().sum();
+        .reduce(|| [0; MOST_SUMS], |a, b| std::array::from_fn(|at| a[at].saturating_add(b[at])));
+    let all = sums.iter().fold(0_u64, |all, ticks| all.saturating_add(*ticks));
     let interrupted = interrupted(view, query, kind, &keys, window).await?;
     let on_cpu = if kind == Kind::Thread { "active" } else { "running" };
     let mut states: Vec<(&str, u64)> = names.into_iter().zip(sums).collect();

@@ -113,7 +113,7 @@ fn identities_of(set: &TrackSet<'_>, row: usize, grid: Grid) -> Vec<[u32; 4]> {
         if busy == 0 {
             continue;
         }
-        let who = if 2 * majority.surplus >= busy { majority.value } else { NOBODY };
+        let who = if majority.surplus >= busy - majority.surplus { majority.value } else { NOBODY };
         let share = u32::from(share(busy, to.abs_diff(from)));
         match runs.last_mut() {
             Some([first, pixels, same, whom])

@@ -9,9 +9,9 @@ pub(crate) struct Counting {
     width: u64,
     states: usize,
     /// Ticks in the buckets in which intervals begin and end, by bucket and state.
-    partial: Vec<i64>,
+    partial: Vec<i128>,
     /// Changes of the number of intervals that cover a whole bucket, at its beginning.
-    changes: Vec<i64>,
+    changes: Vec<i128>,
 }
 
 impl Counting {
@@ -32,8 +32,8 @@ impl Counting {
         let ((first, begin), (last, end)) = (self.bucket(from), self.bucket(to));
         let at = |bucket: usize| bucket * self.states + state;
         // From `from` on, to the end of its bucket; whole buckets after it; and less what is after `to`.
-        self.partial[at(first)] += (self.width - begin) as i64;
-        self.partial[at(last)] -= (self.width - end) as i64;
+        self.partial[at(first)] += i128::from(self.width - begin);
+        self.partial[at(last)] -= i128::from(self.width - end);
         if first < BUCKETS {
             self.changes[at(first + 1)] += 1;
         }
@@ -45,13 +45,14 @@ impl Counting {
     /// The integrals: ticks of each state, bucket by bucket.
     pub(crate) fn finish(self) -> Population {
         let mut ticks = vec![0; BUCKETS * self.states];
-        let mut covering = vec![0_i64; self.states];
+        let mut covering = vec![0_i128; self.states];
         for bucket in 0..BUCKETS {
             for (state, covering) in covering.iter_mut().enumerate() {
                 let place = bucket * self.states + state;
                 *covering += self.changes[place];
-                let whole = *covering * self.width as i64;
-                ticks[place] = (self.partial[place] + whole).max(0) as u64;
+                let whole = *covering * i128::from(self.width);
+                // Ticks of damaged traces may be anywhere.
+                ticks[place] = u64::try_from((self.partial[place] + whole).max(0)).unwrap_or(u64::MAX);
             }
         }
         Population { from: self.from, width: self.width, states: self.states, ticks }
