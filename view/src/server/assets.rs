@@ -9,10 +9,30 @@ macro_rules! files {
 
 const HTML: &str = "text/html; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
+const IMAGE: &str = "image/svg+xml";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 files! {
+    "api.js": SCRIPT,
+    "braid.js": SCRIPT,
+    "format.js": SCRIPT,
+    "icon.svg": IMAGE,
     "index.html": HTML,
+    "keys.js": SCRIPT,
+    "main.js": SCRIPT,
+    "minimap.js": SCRIPT,
+    "navigation.js": SCRIPT,
+    "palette.js": SCRIPT,
+    "rows.js": SCRIPT,
+    "style.css": STYLE,
+    "tiles.js": SCRIPT,
+    "panels/details.js": SCRIPT,
+    "panels/listing.js": SCRIPT,
+    "panels/measures.js": SCRIPT,
+    "panels/selection.js": SCRIPT,
+    "panels/sql.js": SCRIPT,
+    "panels/table.js": SCRIPT,
+    "panels/tree.js": SCRIPT,
 }
 
 /// The type and the bytes of a file.

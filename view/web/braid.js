@@ -1,0 +1,342 @@
+// @ts-check
+// Draws rows: lanes of states and of who was there, the way of the focused thread, its wakeups and spans.
+
+import { identityColour, ink, ofState, stackOrder, stateColour } from "./palette.js";
+import { printable } from "./format.js";
+import { HEIGHTS, SPAN_HEIGHT } from "./rows.js";
+
+/** @typedef {import("./tiles.js").Tile} Tile */
+/** @typedef {import("./tiles.js").Track} Track */
+/** @typedef {{from: number, to: number}} Window */
+/** The y and height of a lane within a row. @typedef {{name: string, y: number, height: number}} Lane */
+
+/** @type {Record<string, Lane[]>} */
+const LANES = {
+  cpu: [{ name: "lwp", y: 3, height: 15 }, { name: "thread", y: 20, height: 15 }],
+  lwp: [{ name: "state", y: 3, height: 13 }, { name: "thread", y: 18, height: 12 }],
+  thread: [{ name: "state", y: 3, height: 14 }],
+};
+const MIXED = 0xffffffff;
+/** Boxes narrower than this have no letter or name. */
+const LETTER = 9;
+/** More intervals than this are drawn once, as a picture. */
+const FEW = 600;
+
+/** The lanes of a kind of row. @param {string} kind */
+export function lanes(kind) {
+  return LANES[kind];
+}
+
+export class Braid {
+  /** @param {CanvasRenderingContext2D} context @param {any} trace */
+  constructor(context, trace) {
+    this.context = context;
+    this.trace = trace;
+    this.orders = { thread: stackOrder(trace.thread_states), lwp: stackOrder(trace.lwp_states) };
+    this.recolour();
+  }
+
+  recolour() {
+    this.ink = ink();
+    this.hatch = hatch(this.ink.dim);
+    this.mixed = hatch(this.ink.text, 3);
+  }
+
+  /** @param {string} kind @param {number} value */
+  stateName(kind, value) {
+    return (kind === "lwp" ? this.trace.lwp_states : this.trace.thread_states)[value] ?? "unknown";
+  }
+
+  /** @param {{placed: import("./rows.js").Placed[], scroll: number, pinnedHeight: number, window: Window, width: number, height: number,
+   *   tile: (key: string) => Tile | undefined, focus: any}} scene */
+  draw(scene) {
+    const { context, ink } = this;
+    const { placed, scroll, pinnedHeight, window, width, height, focus } = scene;
+    context.fillStyle = ink.back;
+    context.fillRect(0, 0, width, height);
+    /** @type {Map<string, number>} */
+    const tops = new Map();
+    for (const isPinned of [false, true]) {
+      context.save();
+      if (!isPinned && pinnedHeight > 0) {
+        context.beginPath();
+        context.rect(0, pinnedHeight, width, height);
+        context.clip();
+      }
+      for (const place of placed) {
+        if (!!place.pinned !== isPinned) continue;
+        const top = place.pinned ? place.top : place.top - scroll;
+        if (place.group) { this.group(top, place.height, width); continue; }
+        if (!place.row) continue;
+        if (!tops.has(place.row.key) || isPinned) tops.set(place.row.key, top);
+        if (isPinned) { context.fillStyle = ink.panel; context.fillRect(0, top, width, place.height); }
+        const tile = scene.tile(place.row.key);
+        if (tile) this.row(place.row, tile, top, window, width);
+        if (place.row.key === focus.key && !isPinned) this.spans(focus, top + HEIGHTS[place.row.kind], window, width);
+        if (place.row.kind === "cpu") this.interrupts(focus.interrupts.get(place.row.key), top, window, width);
+        context.fillStyle = ink.line;
+        context.fillRect(0, top + place.height - 1, width, 1);
+      }
+      context.restore();
+    }
+    this.losses(window, width, height);
+    if (focus.life) this.way(focus, tops, window, width);
+    this.marks(focus, window, width, height);
+  }
+
+  /** @param {number} top @param {number} height @param {number} width */
+  group(top, height, width) {
+    this.context.fillStyle = this.ink.panel;
+    this.context.fillRect(0, top, width, height);
+  }
+
+  /** @param {import("./rows.js").Row} row @param {Tile} tile @param {number} top @param {Window} window @param {number} width */
+  row(row, tile, top, window, width) {
+    for (const track of tile.tracks) {
+      const lane = LANES[row.kind].find((lane) => lane.name === track.name);
+      if (!lane) continue;
+      if (track.form === "intervals" && track.data.length / 3 <= FEW) {
+        this.boxes(row.kind, tile, track, top + lane.y, lane.height, window, width);
+      } else {
+        const image = this.image(row.kind, tile, track, lane);
+        const scale = tile.pixels / (tile.to - tile.from);
+        const from = (window.from - tile.from) * scale, length = (window.to - window.from) * scale;
+        this.stretch(image, from, length, top + lane.y, width, lane.height);
+      }
+    }
+  }
+
+  /** Draws a part of a picture over the whole width; what is outside of the picture stays empty.
+   * @param {OffscreenCanvas} image @param {number} from @param {number} length @param {number} y @param {number} width @param {number} height */
+  stretch(image, from, length, y, width, height) {
+    const first = Math.max(0, from), last = Math.min(image.width, from + length);
+    if (last <= first) return;
+    const scale = width / length;
+    this.context.imageSmoothingEnabled = false;
+    this.context.drawImage(image, first, 0, last - first, height, (first - from) * scale, y, (last - first) * scale, height);
+  }
+
+  /** @param {string} kind @param {Tile} tile @param {Track} track @param {Lane} lane @returns {OffscreenCanvas} */
+  image(kind, tile, track, lane) {
+    const known = tile.images.get(track.name);
+    if (known && known.dark === this.ink.dark) return known.image;
+    const image = new OffscreenCanvas(tile.pixels, lane.height);
+    const context = /** @type {OffscreenCanvasRenderingContext2D} */ (image.getContext("2d"));
+    if (track.form === "intervals") {
+      const scale = tile.pixels / (tile.to - tile.from);
+      for (let at = 0; at < track.data.length; at += 3) {
+        const x = (track.data[at] - tile.from) * scale, end = (track.data[at + 1] - tile.from) * scale;
+        this.fill(context, track, kind, tile, track.data[at + 2]);
+        context.fillRect(x, 0, Math.max(end - x, 0.5), lane.height);
+      }
+    } else if (track.states) this.stateImage(context, kind, track, lane.height);
+    else this.identityImage(context, tile, track, lane.height);
+    tile.images.set(track.name, { image, dark: this.ink.dark });
+    return image;
+  }
+
+  /** @param {OffscreenCanvasRenderingContext2D | CanvasRenderingContext2D} context @param {Track} track @param {string} kind @param {Tile} tile @param {number} value */
+  fill(context, track, kind, tile, value) {
+    if (!track.states) { context.fillStyle = identityColour(tile.ids[value] ?? ""); return null; }
+    const state = this.stateName(kind, value);
+    context.fillStyle = stateColour(state);
+    return state;
+  }
+
+  /** @param {OffscreenCanvasRenderingContext2D} context @param {string} kind @param {Track} track @param {number} height */
+  stateImage(context, kind, track, height) {
+    const data = track.data;
+    const order = kind === "lwp" ? this.orders.lwp : this.orders.thread;
+    const shares = new Float64Array(16);
+    for (let at = 0; at < data.length;) {
+      const first = data[at], count = data[at + 1], k = data[at + 2];
+      shares.fill(0);
+      for (let pair = 0; pair < k; pair++) shares[data[at + 3 + 2 * pair] & 15] = data[at + 4 + 2 * pair] / 65535;
+      at += 3 + 2 * k;
+      // From below; a state with any time has a line of its own. Those that are rare are drawn last, so that none hides them.
+      let y = height;
+      /** @type {[number, number][]} */
+      const rare = [];
+      for (const state of order) {
+        const share = shares[state];
+        if (share === 0) continue;
+        const tall = share * height;
+        if (tall < 1) rare.push([state, y]);
+        context.fillStyle = stateColour(this.stateName(kind, state));
+        context.fillRect(first, y - tall, count, tall);
+        y -= tall;
+      }
+      for (const [state, bottom] of rare) {
+        context.fillStyle = stateColour(this.stateName(kind, state));
+        context.fillRect(first, Math.min(Math.max(Math.floor(bottom) - 1, 0), height - 1), count, 1);
+      }
+    }
+  }
+
+  /** @param {OffscreenCanvasRenderingContext2D} context @param {Tile} tile @param {Track} track @param {number} height */
+  identityImage(context, tile, track, height) {
+    const data = track.data;
+    for (let at = 0; at < data.length; at += 4) {
+      const [first, count, share, who] = [data[at], data[at + 1], data[at + 2], data[at + 3]];
+      const tall = Math.max(1, (share / 65535) * height);
+      context.fillStyle = who === MIXED ? this.ink.line : identityColour(tile.ids[who] ?? "");
+      context.fillRect(first, height - tall, count, tall);
+      if (who === MIXED) { context.fillStyle = this.mixed; context.fillRect(first, height - tall, count, tall); }
+    }
+  }
+
+  /** @param {string} kind @param {Tile} tile @param {Track} track @param {number} y @param {number} height @param {Window} window @param {number} width */
+  boxes(kind, tile, track, y, height, window, width) {
+    const { context } = this;
+    const scale = width / (window.to - window.from);
+    context.font = "10px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    const data = track.data;
+    for (let at = 0; at < data.length; at += 3) {
+      if (data[at + 1] <= window.from || data[at] >= window.to) continue;
+      const x = Math.max((data[at] - window.from) * scale, -2);
+      const end = Math.min((data[at + 1] - window.from) * scale, width + 2);
+      // Neighbours of one colour are told apart by a gap.
+      const wide = Math.max(end - x - (end - x > 3 ? 1 : 0), 1);
+      const state = this.fill(context, track, kind, tile, data[at + 2]);
+      context.fillRect(x, y, wide, height);
+      if (state && ofState(state).hatch) { context.fillStyle = this.hatch; context.fillRect(x, y, wide, height); }
+      if (wide < LETTER) continue;
+      const name = state ? (wide > state.length * 6 + 6 ? state : ofState(state).letter) : printable(tile.names[data[at + 2]] ?? "");
+      context.fillStyle = textOn(state ? stateColour(state) : "", this.ink.dark, state === null);
+      this.text(name, Math.max(x, 0) + 3, y + height / 2 + 0.5, wide - (Math.max(x, 0) - x) - 5);
+    }
+  }
+
+  /** A text cut to a width. @param {string} text @param {number} x @param {number} y @param {number} width */
+  text(text, x, y, width) {
+    const most = Math.floor(width / 5.6);
+    if (most < 1) return;
+    this.context.fillText(text.length > most ? (most > 2 ? `${text.slice(0, most - 1)}…` : text.slice(0, 1)) : text, x, y);
+  }
+
+  /** @param {any} focus @param {number} top @param {Window} window @param {number} width */
+  spans(focus, top, window, width) {
+    const { context, ink } = this;
+    const scale = width / (window.to - window.from);
+    context.font = "10px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    for (const span of focus.spans) {
+      if (span.to <= window.from || span.from >= window.to) continue;
+      const x = Math.max((span.from - window.from) * scale, -2), end = Math.min((span.to - window.from) * scale, width + 2);
+      const y = top + span.depth * SPAN_HEIGHT;
+      context.fillStyle = identityColour(`span ${span.name}`);
+      context.fillRect(x, y, Math.max(end - x - 1, 1), SPAN_HEIGHT - 2);
+      if (end - x > LETTER) {
+        context.fillStyle = ink.text;
+        this.text(printable(span.name ?? "?"), Math.max(x, 0) + 3, y + SPAN_HEIGHT / 2 - 1, end - Math.max(x, 0) - 5);
+      }
+    }
+  }
+
+  /** @param {any[] | undefined} interrupts @param {number} top @param {Window} window @param {number} width */
+  interrupts(interrupts, top, window, width) {
+    if (!interrupts) return;
+    const scale = width / (window.to - window.from);
+    this.context.fillStyle = stateColour("interrupted");
+    for (const { from, to } of interrupts) {
+      this.context.fillRect((from - window.from) * scale, top + 36, Math.max((to - from) * scale, 1), 3);
+    }
+  }
+
+  /** @param {Window} window @param {number} width @param {number} height */
+  losses(window, width, height) {
+    const scale = width / (window.to - window.from);
+    for (const loss of this.trace.losses) {
+      if (loss.severity === "note" || loss.from === null || loss.to === null || loss.to < window.from || loss.from > window.to) continue;
+      this.context.fillStyle = this.hatch;
+      this.context.fillRect((loss.from - window.from) * scale, 0, Math.max((loss.to - loss.from) * scale, 2), height);
+    }
+  }
+
+  /** The focused thread on the rows of the LWPs and CPUs that it was on, and its wakeups.
+   * @param {any} focus @param {Map<string, number>} tops @param {Window} window @param {number} width */
+  way(focus, tops, window, width) {
+    const { context, ink } = this;
+    const scale = width / (window.to - window.from);
+    context.strokeStyle = ink.focus;
+    context.lineWidth = 2;
+    /** @type {[number, number] | null} */
+    let last = null;
+    for (const stay of focus.life.intervals) {
+      const x = (stay.from - window.from) * scale, end = (stay.to - window.from) * scale;
+      if (end < -10 || x > width + 10) { last = null; continue; }
+      const cpu = stay.cpu && tops.get(stay.cpu), lwp = stay.lwp && stay.lwp !== focus.key && tops.get(stay.lwp);
+      const isOnCpu = stay.state === "active" || stay.state === "running";
+      if (isOnCpu && cpu !== undefined && cpu !== null) {
+        const lane = focus.key.startsWith("lwp") ? LANES.cpu[0] : LANES.cpu[1];
+        const y = cpu + lane.y;
+        context.strokeRect(x, y - 1, Math.max(end - x, 1), lane.height + 2);
+        // From one CPU to the next one.
+        if (last && last[1] !== y) {
+          context.globalAlpha = 0.5;
+          context.beginPath(); context.moveTo(last[0], last[1] + 7); context.lineTo(x, y + 7); context.stroke();
+          context.globalAlpha = 1;
+        }
+        last = [end, y];
+      }
+      if (lwp !== undefined && lwp !== null) {
+        context.strokeRect(x, lwp + LANES.lwp[1].y - 1, Math.max(end - x, 1), LANES.lwp[1].height + 2);
+      }
+    }
+    context.lineWidth = 1.5;
+    context.strokeStyle = ink.accent;
+    context.fillStyle = ink.accent;
+    for (const wakeup of focus.life.wakeups) {
+      const x = (wakeup.at - window.from) * scale;
+      if (x < 0 || x > width) continue;
+      const from = tops.get(wakeup.by) ?? tops.get(wakeup.by_lwp) ?? tops.get(wakeup.cpu), to = tops.get(wakeup.of);
+      if (to === undefined) continue;
+      const end = x + (wakeup.latency ?? 0) * scale;
+      const y = to + 3, begin = from === undefined ? y - 12 : from + 10;
+      context.beginPath(); context.moveTo(x, begin); context.lineTo(x, y); context.lineTo(Math.max(end, x), y); context.stroke();
+      const up = begin > y ? 1 : -1;
+      context.beginPath(); context.moveTo(x, y); context.lineTo(x - 3, y + 5 * up); context.lineTo(x + 3, y + 5 * up); context.fill();
+    }
+  }
+
+  /** @param {any} focus @param {Window} window @param {number} width @param {number} height */
+  marks(focus, window, width, height) {
+    const { context, ink } = this;
+    const scale = width / (window.to - window.from);
+    const x = (/** @type {number} */ tick) => (tick - window.from) * scale;
+    if (focus.range) {
+      context.fillStyle = ink.accent;
+      context.globalAlpha = 0.15;
+      context.fillRect(x(focus.range.from), 0, Math.max(x(focus.range.to) - x(focus.range.from), 1), height);
+      context.globalAlpha = 1;
+    }
+    context.fillStyle = ink.accent;
+    for (const at of focus.ticks) if (at >= window.from && at <= window.to) context.fillRect(Math.round(x(at)), 0, 1, height);
+    context.fillStyle = ink.focus;
+    for (const mark of focus.marks) {
+      context.fillRect(Math.round(x(mark.from)), 0, 1, height);
+      context.fillRect(Math.round(x(mark.to)), 0, 1, height);
+    }
+    if (focus.tick !== null) context.fillRect(Math.round(x(focus.tick)), 0, 1, height);
+  }
+}
+
+/** Black or white, whichever is easier to read. @param {string} colour @param {boolean} dark @param {boolean} isIdentity */
+function textOn(colour, dark, isIdentity) {
+  if (isIdentity) return dark ? "#f4f6f8" : "#10151b";
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#10151b" : "#ffffff";
+}
+
+/** @param {string} colour @param {number} [step] @returns {CanvasPattern} */
+function hatch(colour, step = 6) {
+  const image = new OffscreenCanvas(step, step);
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (image.getContext("2d"));
+  context.strokeStyle = colour;
+  context.globalAlpha = 0.6;
+  for (const shift of [-step, 0, step]) {
+    context.beginPath(); context.moveTo(shift, step); context.lineTo(shift + step, 0); context.stroke();
+  }
+  return /** @type {CanvasPattern} */ (context.createPattern(image, "repeat"));
+}

@@ -1,0 +1,64 @@
+// @ts-check
+// The keyboard.
+
+/** @typedef {import("./main.js").Page} Page */
+/** @type {{keys: string[], about: string, run: (page: Page) => void}[]} */
+export const KEYS = [
+  { keys: ["w", "+"], about: "zoom in", run: (page) => page.navigation.zoom(0.6, page.centre()) },
+  { keys: ["s", "-"], about: "zoom out", run: (page) => page.navigation.zoom(1 / 0.6, page.centre()) },
+  { keys: ["a", "ArrowLeft"], about: "move to the left", run: (page) => page.navigation.pan(-0.2) },
+  { keys: ["d", "ArrowRight"], about: "move to the right", run: (page) => page.navigation.pan(0.2) },
+  { keys: ["ArrowUp"], about: "row above", run: (page) => page.moveFocus(-1) },
+  { keys: ["ArrowDown"], about: "row below", run: (page) => page.moveFocus(1) },
+  { keys: ["PageUp"], about: "ten rows up", run: (page) => page.moveFocus(-10) },
+  { keys: ["PageDown"], about: "ten rows down", run: (page) => page.moveFocus(10) },
+  { keys: ["f"], about: "zoom to the focused interval", run: (page) => page.zoomToFocus() },
+  { keys: [","], about: "previous interval of the focused row", run: (page) => page.neighbour(-1) },
+  { keys: ["."], about: "next interval of the focused row", run: (page) => page.neighbour(1) },
+  { keys: ["m"], about: "mark the selected or focused interval; its length and number are listed in the panel", run: (page) => page.addMark() },
+  { keys: ["p"], about: "pin the focused row, or unpin it", run: (page) => page.pin() },
+  { keys: ["u", "Backspace"], about: "undo navigation", run: (page) => page.navigation.undo() },
+  { keys: ["0"], about: "the whole trace", run: (page) => page.navigation.go({ from: 0, to: page.trace.ticks }) },
+  { keys: ["/"], about: "search threads, LWPs, spans and events", run: (page) => page.openSearch() },
+  { keys: ["?"], about: "these keys", run: (page) => page.openHelp() },
+  { keys: ["Escape"], about: "clear the selection, the marks and the focus", run: (page) => page.clear() },
+];
+
+const MOUSE = [
+  ["wheel", "scroll the rows"], ["Ctrl + wheel, pinch", "zoom at the pointer"], ["Shift + wheel", "move left and right"],
+  ["drag", "move"], ["Shift + drag", "select an interval"], ["click", "focus a row and an interval"], ["double click", "zoom to the interval"],
+];
+
+/** @param {Page} page */
+export function listen(page) {
+  document.addEventListener("keydown", (event) => {
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (target.matches("input, textarea, select")) {
+      if (event.key === "Escape") target.blur();
+      return;
+    }
+    // Arrows in panels scroll there, and buttons have keys of their own.
+    if (target.closest("#panels") && (event.key.startsWith("Arrow") || event.key.startsWith("Page"))) return;
+    const found = KEYS.find(({ keys }) => keys.includes(event.key));
+    if (!found) return;
+    event.preventDefault();
+    found.run(page);
+  });
+}
+
+/** @param {HTMLElement} table */
+export function describe(table) {
+  const line = (/** @type {string[]} */ keys, /** @type {string} */ about) => {
+    const row = document.createElement("tr"), first = document.createElement("td"), second = document.createElement("td");
+    keys.forEach((key) => {
+      const made = document.createElement("kbd");
+      made.textContent = key;
+      first.append(made, " ");
+    });
+    second.textContent = about;
+    row.append(first, second);
+    return row;
+  };
+  table.replaceChildren(...KEYS.map(({ keys, about }) => line(keys, about)), ...MOUSE.map(([what, about]) => line([what], about)));
+}

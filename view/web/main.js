@@ -1,0 +1,562 @@
+// @ts-check
+// The page: what is shown, what is focused, and what happens when either changes.
+
+import * as api from "./api.js";
+import { Braid, lanes } from "./braid.js";
+import { instant, length, percent, printable } from "./format.js";
+import * as keys from "./keys.js";
+import { Minimap, drawAxis, sized } from "./minimap.js";
+import { Navigation, fromFragment, toFragment } from "./navigation.js";
+import { ofState, onColours } from "./palette.js";
+import { HEIGHTS, Rows } from "./rows.js";
+import { Tiles, intervalAt } from "./tiles.js";
+import { details } from "./panels/details.js";
+import { listing } from "./panels/listing.js";
+import { measures } from "./panels/measures.js";
+import { selection } from "./panels/selection.js";
+import { sql } from "./panels/sql.js";
+import { tree } from "./panels/tree.js";
+import { element, note, table } from "./panels/table.js";
+
+/** @param {string} id */
+const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/** @type {[string, string, (panel: HTMLElement, page: Page, signal: AbortSignal) => Promise<void>][]} */
+const PANELS = [
+  ["details", "Details", details], ["selection", "Time in states", selection], ["listing", "Events", listing],
+  ["measures", "Measures", measures], ["sql", "SQL", sql], ["tree", "Creators", tree],
+  ["marks", "Marks", async (panel, page) => page.showMarks(panel)],
+];
+
+export class Page {
+  /** @param {any} trace @param {import("./navigation.js").Kept} kept */
+  constructor(trace, kept) {
+    this.trace = trace;
+    this.scroll = 0;
+    this.frames = { count: 0, longest_ms: 0 };
+    this.dirty = false;
+    this.panelName = PANELS.some(([name]) => name === kept.panel) ? /** @type {string} */ (kept.panel) : "details";
+    this.focus = {
+      /** @type {import("./rows.js").Row | null} */ row: null,
+      /** @type {number | null} */ tick: null,
+      /** @type {{from: number, to: number} | null} */ range: null,
+      /** @type {any} */ life: null,
+      /** @type {any[]} */ spans: [],
+      /** @type {Map<string, any[]>} */ interrupts: new Map(),
+      /** @type {{from: number, to: number, name: string}[]} */ marks: [],
+      /** @type {number[]} */ ticks: [],
+      get key() { return this.row?.key ?? ""; },
+    };
+    this.fail = (/** @type {unknown} */ error) => { if (!api.isAbort(error)) this.message(/** @type {Error} */ (error).message); };
+    this.canvas = /** @type {HTMLCanvasElement} */ (byId("canvas"));
+    this.navigation = new Navigation(trace.ticks, () => this.moved());
+    this.rows = new Rows(trace, byId("rows"), () => this.redraw(), this.fail);
+    this.tiles = new Tiles(trace.ticks, () => this.redraw(), this.fail);
+    this.braid = new Braid(sized(this.canvas).context, trace);
+    this.minimap = new Minimap(/** @type {HTMLCanvasElement} */ (byId("minimap")), trace, this.navigation);
+    if (kept.from !== undefined && kept.to !== undefined) this.navigation.go({ from: kept.from, to: kept.to });
+    this.navigation.past = [];
+    this.rows.filter = { ...this.rows.filter, name: kept.name ?? "", state: kept.state ?? "", sort: kept.sort ?? "number" };
+    this.head();
+    this.tabs();
+    this.pointer();
+    keys.listen(this);
+    onColours(() => { this.tiles.tiles.forEach((tile) => tile.images.clear()); this.braid.recolour(); this.redraw(); });
+    new ResizeObserver(() => this.redraw()).observe(byId("timeline"));
+    this.minimap.load().then(() => this.redraw(), this.fail);
+    if (kept.focus) { this.focus.tick = kept.tick ?? null; this.focusKey(kept.focus); }
+    this.redraw();
+    this.refreshPanel();
+  }
+
+  // What is shown.
+
+  redraw() {
+    if (this.dirty) return;
+    this.dirty = true;
+    requestAnimationFrame(() => {
+      this.dirty = false;
+      const begun = performance.now();
+      this.draw();
+      const took = performance.now() - begun;
+      this.frames.count++;
+      this.frames.longest_ms = Math.max(this.frames.longest_ms, took);
+    });
+  }
+
+  draw() {
+    const { width, height, context } = sized(this.canvas);
+    if (width < 2 || height < 2) return;
+    this.braid.context = context;
+    const window = this.navigation.window;
+    this.rows.window = window;
+    let scene = this.rows.place(this.scroll, this.scroll + height);
+    const size = byId("scroll-size");
+    if (size.style.height !== `${scene.height}px`) size.style.height = `${scene.height}px`;
+    this.rows.render(scene.placed, this.scroll, scene.placed.length, (row) => this.focusRow(row), scene.pinnedHeight);
+    const visible = [...new Set(scene.placed.flatMap((place) => (place.row ? [place.row.key] : [])))];
+    this.tiles.need(visible, window, Math.max(1, Math.round(width)));
+    this.braid.draw({ placed: scene.placed, scroll: this.scroll, pinnedHeight: scene.pinnedHeight, window, width, height,
+      tile: (key) => this.tiles.get(key), focus: this.focus });
+    if (this.firstPicture === undefined && visible.some((key) => this.tiles.get(key))) {
+      this.firstPicture = performance.now();
+      performance.mark("first picture");
+    }
+    drawAxis(/** @type {HTMLCanvasElement} */ (byId("axis")), window, this.trace.tick_hz);
+    this.minimap.draw();
+    const hz = this.trace.tick_hz;
+    byId("window").textContent = `${instant(window.from, (window.to - window.from) / 1000, hz)} + ${length(window.to - window.from, hz)}`;
+    this.visible = visible;
+  }
+
+  moved() {
+    this.redraw();
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.settled(), 120);
+  }
+
+  /** After a move has ended: what needs questions of its own. */
+  settled() {
+    const { window } = this.navigation;
+    const { focus } = this;
+    const kept = { from: window.from, to: window.to, focus: focus.key || undefined, tick: focus.tick ?? undefined,
+      name: this.rows.filter.name, state: this.rows.filter.state, sort: this.rows.filter.sort === "number" ? undefined : this.rows.filter.sort, panel: this.panelName };
+    history.replaceState(null, "", `#${toFragment(kept)}`);
+    this.aside?.abort();
+    this.aside = new AbortController();
+    const { signal } = this.aside;
+    if (focus.row && focus.row.kind !== "cpu") {
+      const key = focus.row.key;
+      api.ask("life", { key, from: window.from, to: window.to, limit: 3000 }, signal).then((life) => {
+        focus.life = life.more ? { intervals: [], wakeups: life.wakeups.slice(0, 500) } : life;
+        this.redraw();
+      }, this.fail);
+      api.ask("spans", { key, from: window.from, to: window.to, limit: 2000 }, signal).then((answer) => {
+        focus.spans = answer.spans;
+        const deepest = answer.spans.reduce((/** @type {number} */ most, /** @type {any} */ span) => Math.max(most, span.depth + 1), 0);
+        this.rows.spans = Math.min(deepest, 12);
+        this.redraw();
+      }, this.fail);
+    } else {
+      focus.life = null;
+      focus.spans = [];
+      this.rows.spans = 0;
+    }
+    for (const key of (this.visible ?? []).filter((key) => key.startsWith("cpu:"))) {
+      api.ask("interrupts", { cpu: key.slice(4), from: window.from, to: window.to, limit: 2000 }, signal).then((answer) => {
+        // Too many to be told apart are not drawn: they would be a bar.
+        if (answer.more) focus.interrupts.delete(key); else focus.interrupts.set(key, answer.interrupts);
+        this.redraw();
+      }, this.fail);
+    }
+    this.refreshPanel();
+  }
+
+  // What is focused.
+
+  /** @param {import("./rows.js").Row} row @param {number | null} [tick] */
+  focusRow(row, tick = this.focus.tick) {
+    const isOther = row.key !== this.focus.key;
+    Object.assign(this.focus, { row, tick });
+    this.rows.focused = row;
+    if (isOther) { this.focus.life = null; this.focus.spans = []; this.rows.spans = 0; }
+    if (this.rows.filter.with && isOther) this.rows.setFilter({ with: row.key });
+    this.redraw();
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.settled(), 30);
+  }
+
+  /** @param {string} key */
+  async focusKey(key) {
+    const known = this.rows.known().find((row) => row.key === key) ?? this.rows.pinned.find((row) => row.key === key);
+    if (known) { this.focusRow(known); this.reveal(key); return; }
+    const [kind, number] = key.split(":");
+    const answer = await api.ask("rows", { kind, name: number, limit: 200 }).catch(this.fail);
+    const row = answer?.rows.find((/** @type {any} */ row) => row.key === key);
+    if (!row) return;
+    // Rows far away are pinned: they are seen at once.
+    if (!this.rows.pinned.some((pinned) => pinned.key === key)) this.rows.togglePin(row);
+    this.focusRow(row);
+  }
+
+  /** Scrolls a row into view. @param {string} key */
+  reveal(key) {
+    const top = this.rows.topOf(key);
+    const height = this.canvas.clientHeight;
+    if (top === null || (top >= this.scroll + 10 && top <= this.scroll + height - 60)) return;
+    byId("scroll").scrollTop = Math.max(0, top - height / 3);
+  }
+
+  /** @param {number} step */
+  moveFocus(step) {
+    const rows = this.rows.known();
+    const at = rows.findIndex((row) => row.key === this.focus.key);
+    const row = rows[Math.min(Math.max(at < 0 ? 0 : at + step, 0), rows.length - 1)];
+    if (row) { this.focusRow(row); this.reveal(row.key); }
+  }
+
+  /** The interval that is focused: an exact one of the picture, or one that the server knows. @param {number} [tick] */
+  async interval(tick = this.focus.tick ?? this.centre()) {
+    const { row } = this.focus;
+    if (!row) return null;
+    const track = this.tiles.get(row.key)?.tracks[0];
+    const exact = track && intervalAt(track, tick);
+    if (exact) return exact;
+    const answer = await api.ask("at", { key: row.key, tick }).catch(this.fail);
+    return answer?.intervals[0] ?? null;
+  }
+
+  async zoomToFocus() {
+    const found = this.focus.range ?? await this.interval();
+    if (found) this.navigation.show(found.from, found.to);
+  }
+
+  /** @param {number} direction */
+  async neighbour(direction) {
+    const found = await this.interval();
+    if (!found) return;
+    const tick = direction < 0 ? found.from - 1 : found.to;
+    if (tick < 0 || tick > this.trace.ticks) return;
+    this.focus.tick = tick;
+    const next = await this.interval(tick);
+    if (next) this.focus.tick = Math.floor((next.from + next.to) / 2);
+    this.jump(this.focus.tick);
+  }
+
+  /** Shows an instant, at the same zoom. @param {number} tick */
+  jump(tick) {
+    this.focus.tick = tick;
+    const { from, to } = this.navigation.window;
+    if (tick < from || tick > to) this.navigation.go({ from: tick - (to - from) / 2, to: tick + (to - from) / 2 });
+    this.moved();
+  }
+
+  centre() {
+    const { from, to } = this.navigation.window;
+    const { tick } = this.focus;
+    return tick !== null && tick >= from && tick <= to ? tick : (from + to) / 2;
+  }
+
+  pin() {
+    if (this.focus.row) this.rows.togglePin(this.focus.row);
+  }
+
+  async addMark() {
+    const found = this.focus.range ?? await this.interval();
+    if (!found) return;
+    this.focus.marks.push({ from: found.from, to: found.to, name: this.focus.row ? printable(`${this.focus.row.kind} ${this.focus.row.label}`) : "selection" });
+    this.showPanel("marks");
+    this.redraw();
+  }
+
+  /** @param {HTMLElement} panel */
+  showMarks(panel) {
+    const hz = this.trace.tick_hz;
+    const { marks } = this.focus;
+    if (marks.length === 0) { panel.replaceChildren(note("m marks the selected interval, or the focused one.")); return; }
+    const lengths = marks.map((mark) => mark.to - mark.from);
+    const sum = lengths.reduce((a, b) => a + b, 0);
+    panel.replaceChildren(
+      note(`${marks.length} marks: ${length(sum, hz)} in all, ${length(sum / marks.length, hz)} on average, ${length(Math.max(...lengths), hz)} the longest`),
+      table("Marks", [{ name: "row" }, { name: "from" }, { name: "length", number: true }], marks.map((mark) => [
+        { text: mark.name }, { text: instant(mark.from, 1, hz) }, { text: length(mark.to - mark.from, hz), number: true },
+      ]), (place) => this.navigation.show(marks[place].from, marks[place].to)));
+  }
+
+  /** Lines on the timeline. @param {number[]} ticks */
+  mark(ticks) {
+    this.focus.ticks = ticks;
+    this.redraw();
+  }
+
+  clear() {
+    Object.assign(this.focus, { row: null, tick: null, range: null, life: null, spans: [], marks: [], ticks: [] });
+    this.rows.focused = null;
+    this.rows.spans = 0;
+    byId("message").hidden = true;
+    this.moved();
+  }
+
+  // Panels.
+
+  tabs() {
+    byId("tabs").replaceChildren(...PANELS.map(([name, label]) => {
+      const tab = element("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel" }, label);
+      tab.addEventListener("click", () => this.showPanel(name));
+      return tab;
+    }));
+    this.showPanel(this.panelName);
+    const splitter = byId("splitter");
+    const resize = (/** @type {number} */ height) => document.documentElement.style.setProperty("--panels", `${Math.min(Math.max(height, 60), innerHeight - 200)}px`);
+    splitter.addEventListener("pointerdown", (event) => splitter.setPointerCapture(event.pointerId));
+    splitter.addEventListener("pointermove", (event) => { if (splitter.hasPointerCapture(event.pointerId)) resize(innerHeight - event.clientY); });
+    splitter.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: 20, ArrowDown: -20 }[event.key];
+      if (step) { event.preventDefault(); event.stopPropagation(); resize(byId("panels").clientHeight + step); }
+    });
+  }
+
+  /** @param {string} name */
+  showPanel(name) {
+    this.panelName = name;
+    for (const [other] of PANELS) {
+      byId(`tab-${other}`).setAttribute("aria-selected", String(other === name));
+    }
+    byId("panel").setAttribute("aria-labelledby", `tab-${name}`);
+    byId("panel").replaceChildren();
+    this.refreshPanel();
+  }
+
+  refreshPanel() {
+    const panel = PANELS.find(([name]) => name === this.panelName);
+    if (!panel) return;
+    this.panelWork?.abort();
+    this.panelWork = new AbortController();
+    panel[2](byId("panel"), this, this.panelWork.signal).catch((error) => {
+      if (!api.isAbort(error)) byId("panel").replaceChildren(note(error.message));
+    });
+  }
+
+  // The pointer.
+
+  pointer() {
+    const { canvas } = this;
+    const tick = (/** @type {number} */ x) => {
+      const { from, to } = this.navigation.window;
+      return from + (x / canvas.clientWidth) * (to - from);
+    };
+    /** @type {{x: number, y: number, from: number, to: number, scroll: number, moved: boolean, select: boolean} | null} */
+    let drag = null;
+    /** @type {Map<number, number>} */
+    const touches = new Map();
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      touches.set(event.pointerId, event.offsetX);
+      drag = { x: event.offsetX, y: event.offsetY, ...this.navigation.window, scroll: this.scroll, moved: false, select: event.shiftKey };
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (touches.size === 2 && touches.has(event.pointerId)) {
+        const before = [...touches.values()];
+        touches.set(event.pointerId, event.offsetX);
+        const after = [...touches.values()];
+        const factor = Math.abs(before[0] - before[1]) / Math.max(Math.abs(after[0] - after[1]), 1);
+        this.navigation.zoom(factor, tick((after[0] + after[1]) / 2));
+        return;
+      }
+      if (!drag) { this.hover(event, tick(event.offsetX)); return; }
+      if (Math.abs(event.offsetX - drag.x) + Math.abs(event.offsetY - drag.y) > 3) drag.moved = true;
+      if (!drag.moved) return;
+      byId("tip").hidden = true;
+      if (drag.select) {
+        const ends = [tick(drag.x), tick(event.offsetX)].sort((a, b) => a - b);
+        this.focus.range = { from: Math.floor(ends[0]), to: Math.ceil(ends[1]) };
+        this.redraw();
+      } else {
+        const shift = ((drag.x - event.offsetX) / canvas.clientWidth) * (drag.to - drag.from);
+        const move = Math.min(Math.max(shift, -drag.from), this.trace.ticks - drag.to);
+        this.navigation.go({ from: drag.from + move, to: drag.to + move });
+        byId("scroll").scrollTop = drag.scroll + drag.y - event.offsetY;
+      }
+    });
+    const end = (/** @type {PointerEvent} */ event) => {
+      touches.delete(event.pointerId);
+      const ended = drag;
+      drag = null;
+      if (!ended) return;
+      if (ended.select && ended.moved) { this.showPanel("selection"); return; }
+      if (ended.moved) return;
+      const row = this.rowAt(event.offsetY);
+      if (row) this.focusRow(row, Math.floor(tick(event.offsetX)));
+    };
+    canvas.addEventListener("pointerup", end);
+    canvas.addEventListener("pointercancel", end);
+    canvas.addEventListener("pointerleave", () => { byId("tip").hidden = true; });
+    canvas.addEventListener("dblclick", () => this.zoomToFocus());
+    const wheel = (/** @type {WheelEvent} */ event) => {
+      event.preventDefault();
+      const step = event.deltaMode === 1 ? 30 : 1;
+      if (event.ctrlKey) this.navigation.zoom(Math.exp(event.deltaY * step * 0.003), tick(event.offsetX));
+      else if (event.shiftKey) this.navigation.pan((event.deltaY + event.deltaX) * step * 0.001);
+      else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.navigation.pan(event.deltaX * step * 0.001);
+      else byId("scroll").scrollTop += event.deltaY * step;
+    };
+    canvas.addEventListener("wheel", wheel, { passive: false });
+    byId("rows").addEventListener("wheel", (event) => { byId("scroll").scrollTop += event.deltaY; }, { passive: true });
+    byId("scroll").addEventListener("scroll", () => { this.scroll = byId("scroll").scrollTop; this.redraw(); });
+  }
+
+  /** @param {number} y */
+  placeAt(y) {
+    const { placed, pinnedHeight } = this.rows.place(this.scroll, this.scroll + this.canvas.clientHeight);
+    return placed.find((place) => {
+      const top = place.pinned ? place.top : place.top - this.scroll;
+      return y >= top && y < top + place.height && (place.pinned || y >= pinnedHeight);
+    });
+  }
+
+  /** @param {number} y */
+  rowAt(y) {
+    return this.placeAt(y)?.row;
+  }
+
+  /** @param {PointerEvent} event @param {number} tick */
+  hover(event, tick) {
+    const tip = byId("tip");
+    const place = this.placeAt(event.offsetY);
+    const tile = place?.row && this.tiles.get(place.row.key);
+    if (!place?.row || !tile) { tip.hidden = true; return; }
+    const { row } = place;
+    const hz = this.trace.tick_hz;
+    const y = event.offsetY - (place.pinned ? place.top : place.top - this.scroll);
+    const lane = lanes(row.kind).find((lane) => y >= lane.y - 1 && y <= lane.y + lane.height + 1);
+    const lines = [printable(`${row.kind} ${row.label}`), instant(tick, (this.navigation.window.to - this.navigation.window.from) / 1000, hz)];
+    const track = tile.tracks.find((track) => track.name === lane?.name);
+    if (track?.form === "intervals") {
+      const found = intervalAt(track, tick);
+      if (found) {
+        const what = track.states ? this.braid.stateName(row.kind, found.value) : `${tile.ids[found.value]?.split(":")[0]} ${printable(tile.names[found.value] ?? "")}`;
+        lines.push(`${what}: ${length(found.to - found.from, hz)}`);
+      }
+    } else if (track) lines.push(...this.sharesAt(row.kind, tile, track, tick));
+    if (row.key === this.focus.key && y > HEIGHTS[row.kind]) {
+      const depth = Math.floor((y - HEIGHTS[row.kind]) / 15);
+      const span = this.focus.spans.find((span) => span.depth === depth && span.from <= tick && span.to > tick);
+      if (span) lines.push(printable(`${span.kind} ${span.name}: ${length(span.to - span.from, hz)}`), span.active === null ? "" : `active ${length(span.active, hz)}`, printable(span.source ?? ""));
+    }
+    tip.textContent = lines.filter((line) => line !== "").join("\n");
+    tip.hidden = false;
+    tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;
+    tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
+  }
+
+  /** The shares of a pixel, in words. @param {string} kind @param {import("./tiles.js").Tile} tile @param {import("./tiles.js").Track} track @param {number} tick */
+  sharesAt(kind, tile, track, tick) {
+    const pixel = Math.floor(((tick - tile.from) / (tile.to - tile.from)) * tile.pixels);
+    const { data } = track;
+    if (!track.states) {
+      for (let at = 0; at < data.length; at += 4) {
+        if (pixel < data[at] || pixel >= data[at] + data[at + 1]) continue;
+        const who = data[at + 3] === 0xffffffff ? "several" : printable(tile.names[data[at + 3]] ?? "");
+        return [`${who}: busy ${percent(data[at + 2] / 65535)}`];
+      }
+      return ["nobody"];
+    }
+    for (let at = 0; at < data.length; at += 3 + 2 * data[at + 2]) {
+      if (pixel < data[at] || pixel >= data[at] + data[at + 1]) continue;
+      const shares = [];
+      for (let pair = 0; pair < data[at + 2]; pair++) shares.push([data[at + 3 + 2 * pair], data[at + 4 + 2 * pair]]);
+      return shares.sort((a, b) => b[1] - a[1]).map(([state, share]) => `${ofState(this.braid.stateName(kind, state)).letter} ${this.braid.stateName(kind, state)}: ${percent(share / 65535)}`);
+    }
+    return [];
+  }
+
+  // The head.
+
+  head() {
+    const { trace } = this;
+    byId("title").textContent = printable(trace.name);
+    byId("title").title = printable(trace.path);
+    document.title = `${printable(trace.name)} · Sigmund`;
+    const state = /** @type {HTMLSelectElement} */ (byId("filter-state")), sort = /** @type {HTMLSelectElement} */ (byId("filter-sort"));
+    const names = [...new Set([...(trace.counts.threads ? trace.thread_states : []), ...trace.lwp_states])].filter((name) => name !== "exited");
+    state.append(...names.map((name) => element("option", { value: name }, name)));
+    sort.append(...names.map((name) => element("option", { value: name }, `time ${name}`)));
+    const name = /** @type {HTMLInputElement} */ (byId("filter-name")), related = /** @type {HTMLInputElement} */ (byId("filter-with"));
+    [name.value, state.value, sort.value] = [this.rows.filter.name, this.rows.filter.state, this.rows.filter.sort];
+    const apply = () => {
+      this.rows.setFilter({ name: name.value, state: state.value, sort: sort.value, with: related.checked ? this.focus.key : "" });
+      byId("scroll").scrollTop = 0;
+      this.moved();
+    };
+    for (const input of [name, state, sort, related]) input.addEventListener("change", apply);
+    byId("filters").addEventListener("submit", (event) => { event.preventDefault(); apply(); });
+    byId("undo").addEventListener("click", () => this.navigation.undo());
+    byId("whole").addEventListener("click", () => this.navigation.go({ from: 0, to: trace.ticks }));
+    byId("help-button").addEventListener("click", () => this.openHelp());
+    byId("message-close").addEventListener("click", () => { byId("message").hidden = true; });
+    keys.describe(byId("help-table"));
+    const text = /** @type {HTMLInputElement} */ (byId("search-text"));
+    text.addEventListener("input", () => { clearTimeout(this.searching); this.searching = setTimeout(() => this.find(text.value).catch(this.fail), 150); });
+    text.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") { event.preventDefault(); /** @type {HTMLElement | null} */ (byId("search-results").querySelector("button"))?.click(); }
+    });
+  }
+
+  openHelp() {
+    /** @type {HTMLDialogElement} */ (byId("help")).showModal();
+  }
+
+  openSearch() {
+    /** @type {HTMLDialogElement} */ (byId("search")).showModal();
+    byId("search-text").focus();
+  }
+
+  /** @param {string} text */
+  async find(text) {
+    const dialog = /** @type {HTMLDialogElement} */ (byId("search"));
+    if (text === "") { byId("search-results").replaceChildren(); return; }
+    const answer = await api.ask("search", { text, limit: 20 });
+    const entry = (/** @type {string} */ label, /** @type {() => void} */ go) => {
+      const made = element("button", { type: "button", role: "option" }, printable(label));
+      made.addEventListener("click", () => { dialog.close(); go(); });
+      return made;
+    };
+    const hz = this.trace.tick_hz;
+    const found = [
+      ...answer.rows.map((/** @type {any} */ row) => entry(`${row.kind} ${row.label}`, () => this.focusKey(row.key))),
+      ...answer.spans.map((/** @type {any} */ span) => entry(`span ${span.name} of ${span.key}, ${length(span.to - span.from, hz)}`, () => {
+        this.focus.tick = span.from;
+        this.focusKey(span.key);
+        this.navigation.show(span.from, span.to);
+      })),
+      ...answer.events.map((/** @type {string} */ name) => entry(`event ${name}`, () => this.showEvents(name))),
+    ];
+    byId("search-results").replaceChildren(...(found.length ? found : [note("Nothing has this in its name.")]));
+  }
+
+  /** Marks the events of a name. @param {string} name */
+  async showEvents(name) {
+    const answer = await api.sql(`SELECT ts_tick FROM events WHERE name = '${name.replaceAll("'", "''")}' ORDER BY ts_tick LIMIT 10000`).catch(this.fail);
+    if (!answer) return;
+    const first = BigInt(answer.first_tick);
+    this.mark(answer.rows.map((/** @type {any[]} */ row) => Number(BigInt(row[0]) - first)));
+    if (this.focus.ticks.length > 0) this.jump(this.focus.ticks[0]);
+  }
+
+  /** @param {string} text */
+  message(text) {
+    byId("message-text").textContent = printable(text);
+    byId("message").hidden = false;
+  }
+
+  /** @param {string} text */
+  speak(text) {
+    byId("spoken").textContent = printable(text);
+  }
+
+  /** For tests. */
+  state() {
+    return { ...this.navigation.window, rows: this.visible ?? [], drawn: (this.visible ?? []).filter((key) => this.tiles.get(key)),
+      focus: this.focus.key, tick: this.focus.tick, range: this.focus.range, marks: this.focus.marks, ticks: this.focus.ticks.length,
+      pinned: this.rows.pinned.map((row) => row.key), panel: this.panelName, frames: this.frames, firstPictureMs: this.firstPicture,
+      spans: this.focus.spans.length, life: this.focus.life?.intervals.length ?? 0, wakeups: this.focus.life?.wakeups.length ?? 0,
+      spoken: byId("spoken").textContent, message: byId("message").hidden ? "" : byId("message-text").textContent };
+  }
+}
+
+async function start() {
+  const kept = fromFragment(location.hash);
+  api.useToken(kept.token);
+  // Not in the history, nor in what somebody copies from the address bar.
+  const { token: _token, ...rest } = kept;
+  history.replaceState(null, "", `#${toFragment(rest)}`);
+  try {
+    const page = new Page(await api.ask("trace"), rest);
+    Object.defineProperty(window, "sigmund", { value: Object.freeze({ state: () => page.state() }) });
+  } catch (error) {
+    byId("message-text").textContent = `${/** @type {Error} */ (error).message}. Open the URL that sigmund has printed.`;
+    byId("message").hidden = false;
+  }
+}
+
+start();

@@ -1,0 +1,73 @@
+// @ts-check
+// The colour, letter and hatch of each state. Colours differ for colour-blind eyes (after Okabe and Ito), too; letters and
+// hatches tell them apart without colour.
+
+/** @typedef {{name: string, letter: string, light: string, dark: string, hatch?: boolean, rank: number}} Style */
+
+/** @type {Record<string, Style>} */
+const THREAD = {
+  active: style("active", "A", "#2a9d55", "#3fb96c", 0),
+  running: style("running", "A", "#2a9d55", "#3fb96c", 0),
+  interrupted: style("interrupted", "I", "#7a5195", "#b48ad0", 1),
+  stalled: style("stalled", "S", "#d1361f", "#f0644d", 2),
+  runnable: style("runnable", "S", "#d1361f", "#f0644d", 2),
+  "in-kernel": style("in-kernel", "K", "#b8860b", "#dfb13c", 3),
+  "disk-sleep": style("disk-sleep", "D", "#b8860b", "#dfb13c", 3),
+  ready: style("ready", "R", "#e8a33d", "#f5bd62", 4),
+  new: style("new", "N", "#f2cf8d", "#8d7440", 5),
+  mounted: style("mounted", "M", "#6fb7a0", "#4d8f7a", 6),
+  "off-cpu": style("off-cpu", "O", "#a9a9a9", "#7f7f7f", 7),
+  stopped: style("stopped", "T", "#8c564b", "#b98476", 8),
+  unmounted: style("unmounted", "U", "#b9b4d4", "#6c6690", 9),
+  blocked: style("blocked", "B", "#a8c6e5", "#3d6186", 10),
+  sleeping: style("sleeping", "B", "#a8c6e5", "#3d6186", 10),
+  idle: style("idle", "L", "#dde5ec", "#2a3644", 11),
+  unknown: { ...style("unknown", "?", "#c8ccd1", "#4a525c", 12), hatch: true },
+  exited: style("exited", "X", "#ffffff00", "#ffffff00", 13),
+};
+
+/** @param {string} name @param {string} letter @param {string} light @param {string} dark @param {number} rank @returns {Style} */
+function style(name, letter, light, dark, rank) {
+  return { name, letter, light, dark, rank };
+}
+
+/** @param {string} state */
+export function ofState(state) {
+  return THREAD[state] ?? THREAD.unknown;
+}
+
+const isDark = matchMedia("(prefers-color-scheme: dark)");
+
+/** @param {string} state */
+export function stateColour(state) {
+  const found = ofState(state);
+  return isDark.matches ? found.dark : found.light;
+}
+
+/** States in the order in which a pixel stacks them, from below. @param {string[]} states */
+export function stackOrder(states) {
+  return states.map((_, place) => place).sort((a, b) => ofState(states[a]).rank - ofState(states[b]).rank);
+}
+
+/** A colour for a row, the same in each run. @param {string} key */
+export function identityColour(key) {
+  let hash = 2166136261;
+  for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 16777619) >>> 0;
+  const hue = (hash % 360);
+  return isDark.matches ? `hsl(${hue} 45% ${38 + (hash >>> 9) % 14}%)` : `hsl(${hue} 50% ${68 + (hash >>> 9) % 14}%)`;
+}
+
+/** Colours of the page. */
+export function ink() {
+  const style = getComputedStyle(document.documentElement);
+  /** @param {string} name */
+  const get = (name) => style.getPropertyValue(name).trim();
+  return { back: get("--back"), panel: get("--panel"), line: get("--line"), text: get("--text"), dim: get("--dim"),
+    accent: get("--accent"), focus: get("--focus"), dark: isDark.matches };
+}
+
+/** Calls the function when colours change. @param {() => void} changed */
+export function onColours(changed) {
+  isDark.addEventListener("change", changed);
+  matchMedia("(forced-colors: active)").addEventListener("change", changed);
+}

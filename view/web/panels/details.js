@@ -1,0 +1,54 @@
+// @ts-check
+// What is pointed at: the interval of the focused row, who had its CPU, and its wakeups.
+
+import * as api from "../api.js";
+import { instant, length, percent, printable } from "../format.js";
+import { stateColour } from "../palette.js";
+import { element, note, table } from "./table.js";
+
+/** @param {HTMLElement} panel @param {import("../main.js").Page} page @param {AbortSignal} signal */
+export async function details(panel, page, signal) {
+  const { row, tick } = page.focus;
+  if (!row) { panel.replaceChildren(note("Click a row: what it did there, who had its CPU, who woke it.")); return; }
+  const hz = page.trace.tick_hz;
+  const at = tick ?? (page.navigation.window.from + page.navigation.window.to) / 2;
+  const answer = await api.ask("at", { key: row.key, tick: at }, signal);
+  const parts = [element("h2", {}, printable(`${row.kind} ${answer.label} at ${instant(at, 1, hz)}`))];
+  if (answer.intervals.length === 0) parts.push(note("Nothing is known of it at this instant: it did not exist, or nobody was there."));
+  for (const interval of answer.intervals) {
+    const facts = [
+      [interval.track, interval.label ?? interval.value],
+      ["from", instant(interval.from, 1, hz)], ["length", length(interval.to - interval.from, hz)],
+      ["LWP", interval.lwp], ["CPU", interval.cpu],
+      ["blocked for", interval.blocked_for], ["object", interval.blocked_on],
+      ["ended by", interval.end_reason],
+    ].filter(([, value]) => value !== null && value !== undefined);
+    const swatch = interval.track === "state" ? stateColour(interval.value) : undefined;
+    parts.push(table(`${interval.track}`, facts.map(([name]) => ({ name })), [facts.map(([, value], place) =>
+      ({ text: String(value), swatch: place === 0 ? swatch : undefined }))],
+      () => page.navigation.show(interval.from, interval.to)));
+    if (interval.had_cpu?.length) {
+      const whole = interval.to - interval.from;
+      const isReady = interval.value === "ready" || interval.value === "new";
+      parts.push(note(isReady ? "Meanwhile the LWPs of its process carried" : `Meanwhile ${interval.had_cpu[0].cpu} had`));
+      parts.push(table("Who had it", [{ name: "who" }, { name: "carrying" }, { name: "time", number: true }, { name: "share", number: true }],
+        interval.had_cpu.map((/** @type {any} */ who) => [
+          { text: `${who.key.split(":")[0]} ${who.label}` }, { text: who.thread ?? "" },
+          { text: length(who.ticks, hz), number: true }, { text: percent(who.ticks / whole), number: true },
+        ]), (place) => page.focusKey(interval.had_cpu[place].key)));
+    }
+  }
+  const wakeups = page.focus.life?.wakeups ?? [];
+  if (wakeups.length > 0) {
+    parts.push(note("Wakeups in this window, of it and by it"));
+    parts.push(table("Wakeups", [{ name: "at" }, { name: "who was woken" }, { name: "by" }, { name: "from" }, { name: "latency", number: true }],
+      wakeups.slice(0, 200).map((/** @type {any} */ wakeup) => [
+        { text: instant(wakeup.at, 1, hz) }, { text: wakeup.of ?? "" }, { text: wakeup.by ?? wakeup.context ?? "" },
+        { text: `${wakeup.level}${wakeup.context ? `, ${wakeup.context}` : ""}` },
+        { text: wakeup.latency === null ? "" : length(wakeup.latency, hz), number: true },
+      ]), (place) => page.jump(wakeups[place].at)));
+  }
+  panel.replaceChildren(...parts);
+  const first = answer.intervals[0];
+  if (first) page.speak(`${answer.label}: ${first.label ?? first.value}, ${length(first.to - first.from, hz)}`);
+}

@@ -1,0 +1,75 @@
+// @ts-check
+// SQL over the trace. Rows with a column ts_tick become marks on the timeline.
+
+import * as api from "../api.js";
+import { copyButton, element, note, table } from "./table.js";
+
+let text = "SELECT * FROM active ORDER BY dur_tick DESC LIMIT 20";
+/** @type {any} */
+let names = null;
+
+/** @param {HTMLElement} panel @param {import("../main.js").Page} page @param {AbortSignal} signal */
+export async function sql(panel, page, signal) {
+  if (panel.querySelector("textarea")) return;
+  const area = /** @type {HTMLTextAreaElement} */ (element("textarea", { "aria-label": "SQL", spellcheck: "false" }));
+  area.value = text;
+  const run = element("button", { type: "button" }, "Run (Ctrl+Enter)");
+  const words = element("div", { class: "note", "aria-live": "polite" });
+  const result = element("div");
+  panel.replaceChildren(area, element("div", { class: "tools" }, run, copyButton("Copy command", () => `sigmund sql ${page.trace.path} "${text.replace(/["$`\\]/g, "\\$&")}"`), words), result);
+  names ??= await api.ask("sql/names", {}, signal);
+  /** @type {AbortController | null} */
+  let running = null;
+  const go = async () => {
+    text = area.value;
+    running?.abort();
+    running = new AbortController();
+    result.replaceChildren(note("…"));
+    try {
+      const answer = await api.sql(text, running.signal);
+      show(result, answer, page);
+    } catch (error) {
+      if (!api.isAbort(error)) result.replaceChildren(note(/** @type {Error} */ (error).message));
+    }
+  };
+  run.addEventListener("click", go);
+  area.addEventListener("input", () => { text = area.value; });
+  area.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key === "Enter" && event.ctrlKey) { event.preventDefault(); go(); }
+    if (event.key === "Tab" && !event.shiftKey && complete(area, words)) event.preventDefault();
+    if (event.key === "Escape") area.blur();
+  });
+}
+
+/** Completes the word before the cursor; shows the candidates, if there are several. @param {HTMLTextAreaElement} area @param {HTMLElement} words */
+function complete(area, words) {
+  const before = area.value.slice(0, area.selectionStart);
+  const begun = /[A-Za-z_][\w.]*$/.exec(before)?.[0];
+  if (!begun || !names) return false;
+  const known = new Set([...names.tables.map((/** @type {any} */ table) => table.name), ...names.functions]);
+  for (const table of names.tables) {
+    if (new RegExp(`\\b${table.name}\\b`).test(area.value)) table.columns.forEach((/** @type {any} */ column) => known.add(column.name));
+  }
+  const found = [...known].filter((name) => name.startsWith(begun)).sort();
+  if (found.length === 0) return false;
+  let common = found[0];
+  for (const name of found) while (!name.startsWith(common)) common = common.slice(0, -1);
+  area.setRangeText(common, area.selectionStart - begun.length, area.selectionStart, "end");
+  words.textContent = found.length > 1 ? found.slice(0, 30).join("  ") : "";
+  return true;
+}
+
+/** @param {HTMLElement} result @param {any} answer @param {import("../main.js").Page} page */
+function show(result, answer, page) {
+  const at = answer.columns.findIndex((/** @type {any} */ column) => column.name === "ts_tick");
+  const first = BigInt(answer.first_tick);
+  const ticks = at < 0 ? [] : answer.rows.map((/** @type {any[]} */ row) => row[at] === null ? null : Number(BigInt(row[at]) - first));
+  page.mark(ticks.filter((/** @type {number | null} */ tick) => tick !== null));
+  result.replaceChildren(
+    note(`${answer.rows.length} rows${answer.more ? ", and more" : ""}${at >= 0 ? "; each is a line on the timeline" : ""}`),
+    table("Result", answer.columns.map((/** @type {any} */ column) => ({ name: column.name, about: column.type, number: /Int|Float/.test(column.type) })),
+      answer.rows.slice(0, 2000).map((/** @type {any[]} */ row) => row.map((value, place) => ({ text: value === null ? "" : String(value), number: /Int|Float/.test(answer.columns[place].type) }))),
+      at < 0 ? null : (place) => { if (ticks[place] !== null) page.jump(ticks[place]); }),
+  );
+}

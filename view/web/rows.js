@@ -1,0 +1,266 @@
+// @ts-check
+// Which rows there are, where each is, and their headers: a treegrid of which only the visible part exists.
+
+import * as api from "./api.js";
+import { printable } from "./format.js";
+
+/** @typedef {{key: string, kind: string, label: string, name: string | null, pid: number | null, from: number, to: number | null,
+ *   busy: number, created_by?: string | null, carries?: boolean}} Row */
+/** A list of rows of one kind that the server has. @typedef {{kind: "cpu" | "lwp" | "thread", pid: number | "none" | null, total: number, rows: Map<number, Row>, asked: Set<number>}} List */
+/** @typedef {{id: string, title: string, open: boolean, lists: List[]}} Group */
+/** A row at its place. @typedef {{top: number, height: number, level: number, index: number, group?: Group, row?: Row, pinned?: boolean}} Placed */
+
+const PAGE = 100;
+export const HEIGHTS = /** @type {Record<string, number>} */ ({ group: 22, cpu: 40, lwp: 34, thread: 20 });
+/** Of the lanes of spans of the focused row. */
+export const SPAN_HEIGHT = 15;
+
+export class Rows {
+  /** @param {any} trace @param {HTMLElement} element @param {() => void} changed @param {(error: Error) => void} failed */
+  constructor(trace, element, changed, failed) {
+    this.trace = trace;
+    this.element = element;
+    this.changed = changed;
+    this.failed = failed;
+    /** @type {Row[]} */
+    this.pinned = [];
+    /** @type {Row | null} */
+    this.focused = null;
+    /** How many lanes of spans the focused row has. */
+    this.spans = 0;
+    this.filter = { name: "", state: "", sort: "number", with: "" };
+    this.window = { from: 0, to: trace.ticks };
+    /** @type {Map<string, HTMLElement>} */
+    this.shown = new Map();
+    this.epoch = 0;
+    this.groups = this.makeGroups();
+  }
+
+  makeGroups() {
+    /** @type {Group[]} */
+    const groups = [{ id: "cpus", title: `CPUs (${this.trace.counts.cpus})`, open: true, lists: [list("cpu", null, this.trace.counts.cpus)] }];
+    const withThreads = this.trace.processes.some((/** @type {any} */ process) => process.threads > 0);
+    this.trace.processes.forEach((/** @type {any} */ process, /** @type {number} */ place) => {
+      const pid = process.pid ?? "none";
+      const lists = [];
+      if (process.lwps > 0) lists.push(list("lwp", pid, process.lwps));
+      if (process.threads > 0) lists.push(list("thread", pid, process.threads));
+      const name = process.name === null ? "" : ` ${printable(process.name)}`;
+      const counts = `${process.lwps} LWPs` + (process.threads ? `, ${process.threads} user threads` : "");
+      groups.push({ id: `pid:${pid}`, title: `${process.pid ?? "no process"}${name} (${counts})`,
+        open: withThreads ? process.threads > 0 : place < 8, lists });
+    });
+    return groups;
+  }
+
+  /** @param {Partial<typeof this.filter>} filter */
+  setFilter(filter) {
+    Object.assign(this.filter, filter);
+    this.epoch++;
+    for (const group of this.groups) {
+      for (const list of group.lists) {
+        if (list.kind === "cpu" && !this.filter.with) continue;
+        list.rows.clear();
+        list.asked.clear();
+      }
+    }
+    this.changed();
+  }
+
+  /** Rows from `top` to `bottom`, in pixels of the whole list; asks for those that are not known yet.
+   * @param {number} top @param {number} bottom @returns {{placed: Placed[], height: number, pinnedHeight: number}} */
+  place(top, bottom) {
+    /** @type {Placed[]} */
+    const placed = [];
+    let y = 0, index = 0;
+    for (const row of this.pinned) {
+      const height = this.heightOf(row, true);
+      placed.push({ top: y, height, level: 1, index: index++, row, pinned: true });
+      y += height;
+    }
+    const pinnedHeight = y;
+    const offset = y;
+    y = 0;
+    for (const group of this.groups) {
+      if (group.lists.every((list) => list.total === 0)) continue;
+      if (y + HEIGHTS.group > top && y < bottom) {
+        placed.push({ top: y + offset, height: HEIGHTS.group, level: 1, index, group });
+      }
+      index++;
+      y += HEIGHTS.group;
+      if (!group.open) continue;
+      for (const list of group.lists) {
+        const height = HEIGHTS[list.kind];
+        const extra = this.extraIn(list);
+        const first = Math.max(0, Math.floor((top - y - (extra?.height ?? 0)) / height));
+        for (let at = first; at < list.total; at++) {
+          const shift = extra && at > extra.at ? extra.height : 0;
+          const rowTop = y + at * height + shift;
+          if (rowTop >= bottom) break;
+          const row = list.rows.get(at);
+          const own = extra && at === extra.at ? height + extra.height : height;
+          if (rowTop + own > top) placed.push({ top: rowTop + offset, height: own, level: 2, index: index + at, row });
+          if (!row) this.ask(list, at);
+        }
+        index += list.total;
+        y += list.total * height + (extra?.height ?? 0);
+      }
+    }
+    return { placed, height: y + offset, pinnedHeight };
+  }
+
+  /** @param {Row} row @param {boolean} [isPinned] */
+  heightOf(row, isPinned = false) {
+    return HEIGHTS[row.kind] + (!isPinned && row.key === this.focused?.key ? this.spans * SPAN_HEIGHT : 0);
+  }
+
+  /** The place of the focused row in a list, if it has spans there. @param {List} list */
+  extraIn(list) {
+    if (!this.focused || this.spans === 0 || this.focused.kind !== list.kind) return null;
+    for (const [at, row] of list.rows) {
+      if (row.key === this.focused.key) return { at, height: this.spans * SPAN_HEIGHT };
+    }
+    return null;
+  }
+
+  /** @param {List} list @param {number} at */
+  ask(list, at) {
+    const page = Math.floor(at / PAGE);
+    if (list.asked.has(page)) return;
+    list.asked.add(page);
+    const epoch = this.epoch;
+    const isState = (/** @type {string} */ word) => (list.kind === "thread" ? this.trace.thread_states : this.trace.lwp_states).includes(word);
+    const state = isState(this.filter.state) ? this.filter.state : "";
+    const sorts = ["number", "name", "busy", "start", "life"];
+    const sort = sorts.includes(this.filter.sort) || isState(this.filter.sort) ? this.filter.sort : "number";
+    const usesWindow = state || this.filter.with || !sorts.includes(sort);
+    const filters = list.kind === "cpu" ? { with: this.filter.with }
+      : { name: this.filter.name, state, sort, with: this.filter.with };
+    api.ask("rows", { kind: list.kind, pid: list.pid, offset: page * PAGE, limit: PAGE, ...filters,
+      from: usesWindow ? this.window.from : undefined, to: usesWindow ? this.window.to : undefined }).then((answer) => {
+      if (epoch !== this.epoch) return;
+      list.total = answer.total;
+      answer.rows.forEach((/** @type {Row} */ row, /** @type {number} */ place) => list.rows.set(page * PAGE + place, row));
+      this.changed();
+    }, (error) => { list.asked.delete(page); this.failed(error); });
+  }
+
+  /** @param {Row} row */
+  togglePin(row) {
+    const at = this.pinned.findIndex((pinned) => pinned.key === row.key);
+    if (at >= 0) this.pinned.splice(at, 1); else this.pinned.push(row);
+    this.changed();
+  }
+
+  /** Draws the headers. @param {Placed[]} placed @param {number} scroll @param {number} total @param {(row: Row) => void} focus @param {number} pinnedHeight */
+  render(placed, scroll, total, focus, pinnedHeight) {
+    const now = new Set();
+    this.element.setAttribute("aria-rowcount", String(total));
+    for (const place of placed) {
+      const id = place.group ? place.group.id : place.row ? (place.pinned ? "pin " : "") + place.row.key : `wait ${place.index}`;
+      now.add(id);
+      let element = this.shown.get(id);
+      if (!element) {
+        element = place.group ? this.groupHeader(place.group) : this.rowHeader(place.row, focus, place.pinned);
+        this.shown.set(id, element);
+        this.element.append(element);
+      }
+      element.style.top = `${place.pinned ? place.top : place.top - scroll}px`;
+      element.style.height = `${place.height}px`;
+      element.style.zIndex = place.pinned ? "2" : "";
+      element.style.alignItems = place.row && place.height > HEIGHTS[place.row.kind] ? "flex-start" : "";
+      element.hidden = !place.pinned && place.top - scroll < pinnedHeight - place.height;
+      element.setAttribute("aria-rowindex", String(place.index + 1));
+      if (place.group) element.setAttribute("aria-expanded", String(place.group.open));
+      const isFocused = !!place.row && place.row.key === this.focused?.key;
+      element.classList.toggle("focused", isFocused);
+      if (place.row) element.setAttribute("aria-selected", String(isFocused));
+      if (isFocused && element.id) this.element.setAttribute("aria-activedescendant", element.id);
+    }
+    for (const [id, element] of this.shown) {
+      if (!now.has(id)) { element.remove(); this.shown.delete(id); }
+    }
+  }
+
+  /** @param {Group} group */
+  groupHeader(group) {
+    const element = document.createElement("div");
+    element.className = "row group";
+    element.setAttribute("role", "row");
+    element.setAttribute("aria-level", "1");
+    const cell = document.createElement("span");
+    cell.setAttribute("role", "rowheader");
+    const write = () => { cell.textContent = `${group.open ? "▾" : "▸"} ${group.title}`; };
+    write();
+    element.title = group.title;
+    element.append(cell);
+    element.addEventListener("click", () => { group.open = !group.open; write(); this.changed(); });
+    return element;
+  }
+
+  /** @param {Row | undefined} row @param {(row: Row) => void} focus @param {boolean} [isPinned] */
+  rowHeader(row, focus, isPinned) {
+    const element = document.createElement("div");
+    element.className = "row";
+    element.setAttribute("role", "row");
+    element.setAttribute("aria-level", "2");
+    const cell = document.createElement("span");
+    cell.setAttribute("role", "rowheader");
+    element.append(cell);
+    if (!row) { cell.textContent = "…"; return element; }
+    element.id = `row-${isPinned ? "pin-" : ""}${row.key.replace(":", "-")}`;
+    cell.textContent = printable(row.label);
+    element.title = printable(`${row.kind} ${row.label}`);
+    const pin = document.createElement("button");
+    pin.className = "pin";
+    pin.type = "button";
+    pin.tabIndex = -1;
+    pin.textContent = isPinned ? "unpin" : "pin";
+    pin.setAttribute("aria-label", `${isPinned ? "Unpin" : "Pin"} ${printable(row.label)}`);
+    pin.addEventListener("click", (event) => { event.stopPropagation(); this.togglePin(row); });
+    const holder = document.createElement("span");
+    holder.setAttribute("role", "gridcell");
+    holder.style.marginLeft = "auto";
+    holder.append(pin);
+    element.append(holder);
+    element.addEventListener("click", () => focus(row));
+    return element;
+  }
+
+  /** The known rows, in their order. @returns {Row[]} */
+  known() {
+    const rows = [];
+    for (const group of this.groups) {
+      if (!group.open) continue;
+      for (const list of group.lists) {
+        for (let at = 0; at < list.total; at++) {
+          const row = list.rows.get(at);
+          if (row) rows.push(row); else if (list.rows.size === 0) break;
+        }
+      }
+    }
+    return rows;
+  }
+
+  /** The place of a known row, without pins. @param {string} key */
+  topOf(key) {
+    let y = 0;
+    for (const group of this.groups) {
+      if (group.lists.every((list) => list.total === 0)) continue;
+      y += HEIGHTS.group;
+      if (!group.open) continue;
+      for (const list of group.lists) {
+        for (const [at, row] of list.rows) {
+          if (row.key === key) return y + at * HEIGHTS[list.kind];
+        }
+        y += list.total * HEIGHTS[list.kind] + (this.extraIn(list)?.height ?? 0);
+      }
+    }
+    return null;
+  }
+}
+
+/** @param {"cpu" | "lwp" | "thread"} kind @param {number | "none" | null} pid @param {number} total @returns {List} */
+function list(kind, pid, total) {
+  return { kind, pid, total, rows: new Map(), asked: new Set() };
+}
