@@ -33,13 +33,15 @@ export class Braid {
     this.context = context;
     this.trace = trace;
     this.orders = { thread: stackOrder(trace.thread_states), lwp: stackOrder(trace.lwp_states) };
-    this.recolour();
+    this.ink = ink();
+    this.hatch = hatch(this.ink.dim);
+    this.mixed = hatch(this.ink.dim, 4, 0.35);
   }
 
   recolour() {
     this.ink = ink();
     this.hatch = hatch(this.ink.dim);
-    this.mixed = hatch(this.ink.text, 3);
+    this.mixed = hatch(this.ink.dim, 4, 0.35);
   }
 
   /** @param {string} kind @param {number} value */
@@ -266,9 +268,9 @@ export class Braid {
     for (const stay of focus.life.intervals) {
       const x = (stay.from - window.from) * scale, end = (stay.to - window.from) * scale;
       if (end < -10 || x > width + 10) { last = null; continue; }
-      const cpu = stay.cpu && tops.get(stay.cpu), lwp = stay.lwp && stay.lwp !== focus.key && tops.get(stay.lwp);
+      const cpu = tops.get(stay.cpu), lwp = stay.lwp === focus.key ? undefined : tops.get(stay.lwp);
       const isOnCpu = stay.state === "active" || stay.state === "running";
-      if (isOnCpu && cpu !== undefined && cpu !== null) {
+      if (isOnCpu && cpu !== undefined) {
         const lane = focus.key.startsWith("lwp") ? LANES.cpu[0] : LANES.cpu[1];
         const y = cpu + lane.y;
         context.strokeRect(x, y - 1, Math.max(end - x, 1), lane.height + 2);
@@ -280,7 +282,7 @@ export class Braid {
         }
         last = [end, y];
       }
-      if (lwp !== undefined && lwp !== null) {
+      if (lwp !== undefined) {
         context.strokeRect(x, lwp + LANES.lwp[1].y - 1, Math.max(end - x, 1), LANES.lwp[1].height + 2);
       }
     }
@@ -329,12 +331,12 @@ function textOn(colour, dark, isIdentity) {
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#10151b" : "#ffffff";
 }
 
-/** @param {string} colour @param {number} [step] @returns {CanvasPattern} */
-function hatch(colour, step = 6) {
+/** @param {string} colour @param {number} [step] @param {number} [alpha] @returns {CanvasPattern} */
+function hatch(colour, step = 6, alpha = 0.6) {
   const image = new OffscreenCanvas(step, step);
   const context = /** @type {OffscreenCanvasRenderingContext2D} */ (image.getContext("2d"));
   context.strokeStyle = colour;
-  context.globalAlpha = 0.6;
+  context.globalAlpha = alpha;
   for (const shift of [-step, 0, step]) {
     context.beginPath(); context.moveTo(shift, step); context.lineTo(shift + step, 0); context.stroke();
   }

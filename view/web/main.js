@@ -219,8 +219,7 @@ export class Page {
     if (tick < 0 || tick > this.trace.ticks) return;
     this.focus.tick = tick;
     const next = await this.interval(tick);
-    if (next) this.focus.tick = Math.floor((next.from + next.to) / 2);
-    this.jump(this.focus.tick);
+    this.jump(next ? Math.floor((next.from + next.to) / 2) : tick);
   }
 
   /** Shows an instant, at the same zoom. @param {number} tick */

@@ -13,7 +13,7 @@ export async function selection(panel, page, signal) {
   const hz = page.trace.tick_hz;
   const key = row && row.kind !== "cpu" ? row.key : undefined;
   const answer = await api.ask("selection", { from: window.from, to: window.to, keys: key }, signal);
-  const whose = key ? `${row.kind} ${row.label}` : page.trace.counts.threads ? "all user threads" : "all LWPs";
+  const whose = row && key ? `${row.kind} ${row.label}` : page.trace.counts.threads ? "all user threads" : "all LWPs";
   const rows = answer.states.sort((/** @type {any} */ a, /** @type {any} */ b) => b.ticks - a.ticks);
   const text = () => rows.map((/** @type {any} */ state) => `${state.state}\t${state.ticks}\t${percent(state.share)}`).join("\n");
   panel.replaceChildren(

@@ -17,7 +17,6 @@ export async function sql(panel, page, signal) {
   const words = element("div", { class: "note", "aria-live": "polite" });
   const result = element("div");
   panel.replaceChildren(area, element("div", { class: "tools" }, run, copyButton("Copy command", () => `sigmund sql ${page.trace.path} "${text.replace(/["$`\\]/g, "\\$&")}"`), words), result);
-  names ??= await api.ask("sql/names", {}, signal);
   /** @type {AbortController | null} */
   let running = null;
   const go = async () => {
@@ -40,6 +39,7 @@ export async function sql(panel, page, signal) {
     if (event.key === "Tab" && !event.shiftKey && complete(area, words)) event.preventDefault();
     if (event.key === "Escape") area.blur();
   });
+  names ??= await api.ask("sql/names", {}, signal);
 }
 
 /** Completes the word before the cursor; shows the candidates, if there are several. @param {HTMLTextAreaElement} area @param {HTMLElement} words */
