@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 use super::partition::{Arrays, TrackSet};
-use super::partition::{BLOCK, ROW, Values, further_blocks};
+use super::partition::{BLOCK, Majority, NOBODY, ROW, Values, further_blocks};
 
 /// The arrays of a set, in memory.
 #[derive(Debug)]
@@ -107,10 +107,16 @@ impl Assembly {
             let (first, count) = (row.first as usize, (row.next - row.first) as usize);
             let mut at = row.start;
             let mut sums = vec![0_u64; self.values_are.sums()];
+            let mut majority = Majority { value: NOBODY, surplus: 0 };
             for place in 0..count {
                 if place > 0 && place.is_multiple_of(BLOCK) {
                     owned.begins.extend(at.to_le_bytes());
                     sums.iter().for_each(|sum| owned.sums.extend(sum.to_le_bytes()));
+                    if self.values_are == Values::Identities {
+                        owned.sums.extend(u64::from(majority.value).to_le_bytes());
+                        owned.sums.extend(majority.surplus.to_le_bytes());
+                        majority = Majority { value: NOBODY, surplus: 0 };
+                    }
                 }
                 let from = first + place;
                 let mut length =
@@ -124,8 +130,10 @@ impl Assembly {
                 }
                 let mut value = [0; 4];
                 value[..width].copy_from_slice(&self.values[width * from..width * (from + 1)]);
-                if let Some(sum) = self.values_are.sum_of(u32::from_le_bytes(value)) {
+                let value = u32::from_le_bytes(value);
+                if let Some(sum) = self.values_are.sum_of(value) {
                     sums[sum] += length;
+                    majority.add(value, length);
                 }
                 at = at.saturating_add_unsigned(length);
             }

@@ -31,7 +31,8 @@ pub(crate) struct Arrays<'a> {
     pub(crate) long: &'a [u8],
     /// i64 of each block but the first ones: the tick at which it begins.
     pub(crate) begins: &'a [u8],
-    /// Of the same blocks: prefix sums, u64 of each value that is summed.
+    /// Of the same blocks: prefix sums, u64 of each value that is summed. Of identities also the [`Majority`] of the block
+    /// before: who (u64), surplus (u64).
     pub(crate) sums: &'a [u8],
 }
 
@@ -62,6 +63,11 @@ impl Values {
     /// Sums that are kept.
     pub(crate) fn sums(self) -> usize {
         if let Values::States(states) = self { states } else { 1 }
+    }
+
+    /// Numbers that are kept of a block: the sums, and the majority of identities.
+    pub(crate) fn of_block(self) -> usize {
+        self.sums() + if self == Values::Identities { 2 } else { 0 }
     }
 
     /// The sum that an interval of this value counts in.
@@ -111,7 +117,7 @@ impl<'a> TrackSet<'a> {
         expect("rows", arrays.rows.len() >= ROW && arrays.rows.len().is_multiple_of(ROW))?;
         let (intervals, blocks) = (arrays.lengths.len() / 4, arrays.begins.len() / 8);
         expect("values", arrays.values.len() == intervals * values.width())?;
-        expect("sums", arrays.sums.len() == blocks * 8 * values.sums())?;
+        expect("sums", arrays.sums.len() == blocks * 8 * values.of_block())?;
         expect("long intervals", arrays.long.len().is_multiple_of(LONG))?;
         let (mut interval, mut block) = (0, 0);
         for row in 0..=set.rows() {
@@ -332,11 +338,27 @@ impl Cursor<'_> {
         }
         self.next = self.first + found * BLOCK;
         self.from = self.begin(found);
-        let width = self.set.values.sums();
-        let entry = (self.first_block + found - 1) * width;
-        for (place, sum) in self.sums.iter_mut().take(width).enumerate() {
+        let values = self.set.values;
+        let entry = (self.first_block + found - 1) * values.of_block();
+        for (place, sum) in self.sums.iter_mut().take(values.sums()).enumerate() {
             *sum = u64_at(self.set.arrays.sums, entry + place);
         }
+    }
+
+    /// Goes on to the next block, if it is at the beginning of one that ends at or before `tick`: for how long anybody was
+    /// there in it, and who most. Of a set of identities.
+    pub(crate) fn skip_block(&mut self, tick: i64) -> Option<(u64, Majority)> {
+        let place = self.next - self.first;
+        let next = place / BLOCK + 1;
+        if !place.is_multiple_of(BLOCK) || next > self.blocks || self.begin(next) > tick {
+            return None;
+        }
+        let entry = (self.first_block + next - 1) * self.set.values.of_block();
+        let number = |at: usize| u64_at(self.set.arrays.sums, entry + at);
+        let busy = number(0).saturating_sub(self.sums[0]);
+        let majority = Majority { value: number(1) as u32, surplus: number(2) };
+        (self.next, self.from, self.sums[0]) = (self.first + next * BLOCK, self.begin(next), number(0));
+        Some((busy, majority))
     }
 }
 

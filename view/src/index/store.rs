@@ -1,7 +1,7 @@
 //! The bytes of an index: a file that is mapped.
 //!
 //! ```text
-//! | arrays, each at a multiple of 8 … | header: JSON | its length: u64 | "sigmund view 1\n\n" |
+//! | arrays, each at a multiple of 8 … | header: JSON | its length: u64 | "sigmund view 2\n\n" |
 //! ```
 //!
 //! It is a cache: written under another name and renamed when it is whole, removed by anybody at any time, and made again
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 /// The last bytes of a file. Another layout has another number.
-const MAGIC: &[u8; 16] = b"sigmund view 1\n\n";
+const MAGIC: &[u8; 16] = b"sigmund view 2\n\n";
 
 /// Where an array is in the file.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
