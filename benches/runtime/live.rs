@@ -75,7 +75,7 @@ pub(crate) fn run(threads: u64, cpus: usize) -> Result<Sample, String> {
             mappings: mappings()?,
             end_ns: duration_ns(ending.elapsed()),
         };
-        Ok(Sample { elapsed, recorded: None, live: Some(live) })
+        Ok(Sample { elapsed, recorded: None, live: Some(live), echo: None })
     })
 }
 

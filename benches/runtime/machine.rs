@@ -13,6 +13,13 @@ pub(crate) fn cpus() -> io::Result<Vec<usize>> {
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
 }
 
+/// Number of CPUs of the machine that are online.
+pub(crate) fn all() -> io::Result<usize> {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online")?;
+    let last = online.trim().rsplit(['-', ',']).next().and_then(|last| last.parse::<usize>().ok());
+    Ok(last.map_or(1, |last| last + 1))
+}
+
 /// Limits the calling thread, and threads that it creates later, to these CPUs.
 pub(crate) fn keep_to(cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();

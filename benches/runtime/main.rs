@@ -2,6 +2,7 @@
 //! `benches/README.md` explains the tables.
 
 mod contenders;
+mod echo;
 mod live;
 mod machine;
 mod recorded;
@@ -13,6 +14,7 @@ mod work;
 
 use std::{
     io,
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -21,7 +23,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
     contenders::Contender,
-    sections::{Plan, cost, memory, overhead},
+    sections::{Plan, cost, memory, net, overhead},
     work::Work,
 };
 
@@ -56,6 +58,9 @@ enum Command {
     /// Takes one sample; what this program runs again and again.
     #[command(hide = true)]
     One { contender: Contender, work: Work, cpus: usize, scratch: PathBuf },
+    /// The client of an echo server.
+    #[command(hide = true)]
+    Client { address: SocketAddr, work: Work },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -68,6 +73,8 @@ enum Section {
     Kernel,
     /// A million live user threads.
     Memory,
+    /// An echo server, beside the peers.
+    Net,
     /// Everything.
     All,
 }
@@ -76,6 +83,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
         Some(Command::One { contender, work, cpus, scratch }) => one(*contender, *work, *cpus, scratch),
+        Some(Command::Client { address, work }) => client(*address, *work),
         None => run(&cli).map_err(|error| error.to_string()),
     };
     match done {
@@ -90,6 +98,12 @@ fn main() -> ExitCode {
 fn one(contender: Contender, work: Work, cpus: usize, scratch: &Path) -> Result<(), String> {
     let sample = contender.run(work, cpus, scratch)?;
     println!("{sample}");
+    Ok(())
+}
+
+fn client(address: SocketAddr, work: Work) -> Result<(), String> {
+    let Work::Echo { connections, requests } = work else { return Err("expected echo:…".into()) };
+    println!("{}", echo::client(address, connections, requests).map_err(|error| error.to_string())?);
     Ok(())
 }
 
@@ -119,6 +133,9 @@ fn run(cli: &Cli) -> io::Result<()> {
     }
     if wanted(Section::Memory) {
         memory::run(plan);
+    }
+    if wanted(Section::Net) {
+        net::run(plan);
     }
     println!("\n{}", machine::stolen_since(before)?);
     if cpus < 2 {

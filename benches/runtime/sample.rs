@@ -12,7 +12,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{contenders::Contender, live::Live, recorded::Recorded, work::Work};
+use crate::{contenders::Contender, echo::Echo, live::Live, recorded::Recorded, work::Work};
 
 /// Time limit of a sample: only a runtime that hangs takes longer.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -23,6 +23,7 @@ pub(crate) struct Sample {
     pub(crate) elapsed: Duration,
     pub(crate) recorded: Option<Recorded>,
     pub(crate) live: Option<Live>,
+    pub(crate) echo: Option<Echo>,
 }
 
 /// The job of a process.
@@ -39,7 +40,7 @@ impl Sample {
         self.elapsed.as_secs_f64() * 1e9 / work.operations() as f64
     }
 
-    fn parse(line: &str) -> Result<Sample, String> {
+    pub(crate) fn parse(line: &str) -> Result<Sample, String> {
         let words = line.split_whitespace().filter_map(|word| word.split_once('='));
         let numbers: HashMap<&str, u64> = words.filter_map(|(k, v)| Some((k, v.parse().ok()?))).collect();
         let number = |key| numbers.get(key).copied();
@@ -54,7 +55,16 @@ impl Sample {
                 end_ns: number("end_ns")?,
             })
         };
-        Ok(Sample { elapsed: Duration::from_nanos(elapsed), recorded: recorded(), live: live() })
+        let echo = || {
+            let (p50_ns, p99_ns) = (number("p50_ns")?, number("p99_ns")?);
+            Some(Echo { cpu_ns: number("cpu_ns")?, p50_ns, p99_ns })
+        };
+        Ok(Sample {
+            elapsed: Duration::from_nanos(elapsed),
+            recorded: recorded(),
+            live: live(),
+            echo: echo(),
+        })
     }
 }
 
@@ -67,6 +77,9 @@ impl fmt::Display for Sample {
         }
         if let Some(Live { resident, page_tables, mappings, end_ns }) = self.live {
             write!(f, " resident={resident} page_tables={page_tables} mappings={mappings} end_ns={end_ns}")?;
+        }
+        if let Some(Echo { cpu_ns, p50_ns, p99_ns }) = self.echo {
+            write!(f, " cpu_ns={cpu_ns} p50_ns={p50_ns} p99_ns={p99_ns}")?;
         }
         Ok(())
     }
@@ -150,9 +163,10 @@ mod tests {
 
     #[test]
     fn a_printed_line_is_parsed_to_the_same_result() {
-        let plain = Sample { elapsed: Duration::from_nanos(1500), recorded: None, live: None };
+        let plain = Sample { elapsed: Duration::from_nanos(1500), recorded: None, live: None, echo: None };
         let recorded = Sample { recorded: Some(Recorded { events: 3, bytes: 90, lost: 0 }), ..plain };
-        for sample in [plain, recorded] {
+        let echo = Sample { echo: Some(Echo { cpu_ns: 5, p50_ns: 2, p99_ns: 9 }), ..plain };
+        for sample in [plain, recorded, echo] {
             assert_eq!(Sample::parse(&sample.to_string()), Ok(sample));
         }
         assert!(Sample::parse("panic: 7").unwrap_err().contains("panic: 7"));

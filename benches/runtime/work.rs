@@ -16,6 +16,8 @@ pub(crate) enum Work {
     Sumtime { height: u32, trees: u64 },
     /// The LU factorisation of a sparse matrix of `blocks` × `blocks` blocks of `size` × `size` numbers.
     Factorise { blocks: usize, size: usize },
+    /// An echo server of `connections`, until the client has received `requests` echoes.
+    Echo { connections: u64, requests: u64 },
     /// `threads` user threads live at one time, each blocked in a join.
     Live { threads: u64 },
 }
@@ -36,6 +38,7 @@ impl Work {
             Work::SpawnMany { at_once, rounds } => at_once * rounds,
             Work::Sumtime { height, trees } => trees * ((2 << height) - 1),
             Work::Factorise { .. } => 1,
+            Work::Echo { requests, .. } => requests,
             Work::Live { threads } => threads,
         }
     }
@@ -46,6 +49,8 @@ impl Work {
             Work::Yield { yields, .. } => 64 * yields,
             Work::SpawnJoin { .. } | Work::SpawnMany { .. } | Work::Sumtime { .. } => 400 * self.operations(),
             Work::Factorise { blocks, .. } => 400 * (blocks as u64).pow(3),
+            // The requests before those that are measured, too, with a switch to and from the thread of each.
+            Work::Echo { connections, requests } => 400 * (2 * requests + 20 * connections),
             Work::Live { .. } => 0,
         }
     }
@@ -60,6 +65,9 @@ impl Work {
             Work::Factorise { blocks, size } => {
                 format!("Sparse LU, {blocks} × {blocks} blocks of {size} × {size}")
             }
+            Work::Echo { connections, .. } => {
+                format!("Echo server of {connections} connections, 64 bytes a message")
+            }
             Work::Live { threads } => format!("{threads} live user threads"),
         }
     }
@@ -73,6 +81,7 @@ impl fmt::Display for Work {
             Work::SpawnMany { at_once, rounds } => write!(f, "spawn-many:{at_once}:{rounds}"),
             Work::Sumtime { height, trees } => write!(f, "sumtime:{height}:{trees}"),
             Work::Factorise { blocks, size } => write!(f, "factorise:{blocks}:{size}"),
+            Work::Echo { connections, requests } => write!(f, "echo:{connections}:{requests}"),
             Work::Live { threads } => write!(f, "live:{threads}"),
         }
     }
@@ -94,6 +103,7 @@ impl FromStr for Work {
             ("factorise", &[blocks @ 1..1000, size @ 1..1000]) => {
                 Ok(Work::Factorise { blocks: blocks as usize, size: size as usize })
             }
+            ("echo", &[connections, requests]) if connections > 0 => Ok(Work::Echo { connections, requests }),
             ("live", &[threads]) => Ok(Work::Live { threads }),
             _ => Err(format!("expected a piece of work such as yield:2:1000, found {word}")),
         }
@@ -113,6 +123,7 @@ mod tests {
             Work::sumtime(19, 1),
             Work::sumtime(13, 1),
             Work::Factorise { blocks: 50, size: 32 },
+            Work::Echo { connections: 3, requests: 30 },
             Work::Live { threads: 7 },
         ];
         for work in all {

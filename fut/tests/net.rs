@@ -509,3 +509,29 @@ fn making_a_socket_outside_of_a_runtime_panics_with_the_name_of_the_call() {
         assert!(said.starts_with(&format!("{name} was called outside a runtime")), "{said}");
     }
 }
+
+/// A short read means that a stream is empty, and the next one waits without a call; but not for an end that the kernel
+/// has already reported.
+#[test]
+fn an_end_that_comes_with_the_last_bytes_is_read() {
+    for closes_first in [true, false] {
+        runtime(2).run(move || {
+            for _ in 0..100 {
+                let (mut one, mut other) = connected();
+                let reads = spawn(move || {
+                    let mut buffer = [0; 16];
+                    let first = one.read(&mut buffer).unwrap();
+                    let rest =
+                        std::iter::repeat_with(|| one.read(&mut buffer).unwrap()).take_while(|n| *n > 0);
+                    first + rest.sum::<usize>()
+                });
+                if !closes_first {
+                    yield_now();
+                }
+                other.write_all(b"abc").unwrap();
+                drop(other);
+                assert_eq!(reads.join().unwrap(), 3);
+            }
+        });
+    }
+}

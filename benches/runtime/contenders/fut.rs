@@ -4,7 +4,9 @@
 mod matrix;
 
 use std::{
-    io,
+    io::{self, Read, Write},
+    net::TcpListener,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -12,7 +14,11 @@ use fut::{Runtime, RuntimeBuilder};
 
 use self::matrix::Matrix;
 use super::threads::{UserThreads, second_time};
-use crate::{recorded::Events, work::Work};
+use crate::{
+    echo::{MESSAGE, Meter},
+    recorded::Events,
+    work::Work,
+};
 
 fut::events! {
     /// A thread of the tree begins, with this number of levels below it.
@@ -85,4 +91,33 @@ fn factorise(blocks: usize, size: usize, events: Events) -> Duration {
     alone.factorise_alone();
     assert!(first == alone && second == alone, "the threads found another result than one alone");
     elapsed
+}
+
+/// An echo server with a user thread for each connection.
+pub(super) fn echo(
+    builder: RuntimeBuilder,
+    listener: TcpListener,
+    connections: u64,
+    meter: Arc<Meter>,
+    cpus: usize,
+    _events: Events,
+) {
+    let runtime = builder.lwps(cpus).build().expect("a runtime");
+    runtime.run(move || {
+        let listener = fut::net::TcpListener::from_std(listener).expect("the listener");
+        let serve = |_| {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            stream.as_std().set_nodelay(true).expect("the connection");
+            let meter = Arc::clone(&meter);
+            fut::spawn(move || {
+                let mut message = [0; MESSAGE];
+                while stream.read_exact(&mut message).is_ok() {
+                    meter.request();
+                    stream.write_all(&message).expect("the client reads");
+                }
+            })
+        };
+        let all: Vec<_> = (0..connections).map(serve).collect();
+        all.into_iter().for_each(|one| one.join().expect("a user thread panicked"));
+    });
 }

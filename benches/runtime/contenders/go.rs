@@ -36,7 +36,10 @@ pub(super) fn version() -> Option<String> {
 
 /// Replaces this process by that program (`exec`); returns only on failure.
 pub(super) fn exec(scratch: &Path, work: Work, cpus: usize) -> String {
-    let error = Command::new(program(scratch)).arg(work.to_string()).arg(cpus.to_string()).exec();
+    let mut command = Command::new(program(scratch));
+    // The client of an echo server is this program.
+    let client = std::env::current_exe().unwrap_or_default();
+    let error = command.arg(work.to_string()).arg(cpus.to_string()).env("BENCH_CLIENT", client).exec();
     format!("{}: {error}", program(scratch).display())
 }
 

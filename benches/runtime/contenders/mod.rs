@@ -13,7 +13,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 
-use crate::{live, machine, recorded::Events, sample::Sample, work::Work};
+use crate::{echo, live, machine, recorded::Events, sample::Sample, work::Work};
 
 /// A contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -94,6 +94,7 @@ impl Contender {
         match (self, work) {
             (Contender::TokioCurrentThread, _) if cpus > 1 => None,
             (Contender::Corosensei, Work::Sumtime { .. }) => None,
+            (Contender::May | Contender::AsyncExecutor | Contender::Corosensei, Work::Echo { .. }) => None,
             (Contender::May, Work::Sumtime { height, .. }) if height > may::MAX_HEIGHT => {
                 Some(Work::Sumtime { height: may::MAX_HEIGHT, trees: 4 })
             }
@@ -116,7 +117,25 @@ impl Contender {
         let events = self.events();
         let recording = events.start(work.most_bytes(), cpus, spare, scratch).map_err(in_our_words)?;
         machine::keep_to(ours).map_err(in_our_words)?;
+        if let Work::Echo { connections, requests } = work {
+            let serve = |listener, connections, meter| match self {
+                Contender::TokioCurrentThread => tokio::echo_current_thread(listener, connections, meter),
+                Contender::TokioMultiThread => tokio::echo_multi_thread(listener, connections, meter, cpus),
+                Contender::FutPinned => {
+                    fut::echo(::fut::Runtime::builder(), listener, connections, meter, cpus, events);
+                }
+                _ => fut::echo(fut::migrating(), listener, connections, meter, cpus, events),
+            };
+            if self == Contender::Go {
+                return Err(go::exec(scratch, work, cpus));
+            }
+            let mut sample = echo::run(connections, requests, serve)?;
+            sample.recorded =
+                recording.map(|recording| recording.finish()).transpose().map_err(in_our_words)?;
+            return Ok(sample);
+        }
         let elapsed = match (self, work) {
+            (_, Work::Echo { .. }) => unreachable!("done above"),
             (_, Work::Live { threads }) => return live::run(threads, cpus),
             (Contender::Go, _) => return Err(go::exec(scratch, work, cpus)),
             (Contender::May, _) => may::run(work, cpus),
@@ -130,7 +149,7 @@ impl Contender {
             _ => fut::run(fut::migrating(), work, cpus, events).map_err(in_our_words)?,
         };
         let recorded = recording.map(|recording| recording.finish()).transpose().map_err(in_our_words)?;
-        Ok(Sample { elapsed, recorded, live: None })
+        Ok(Sample { elapsed, recorded, live: None, echo: None })
     }
 
     fn events(self) -> Events {

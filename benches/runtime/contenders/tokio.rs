@@ -1,14 +1,18 @@
 //! tokio: stackless tasks, on one thread or on several.
 
-use std::time::Duration;
+use std::{net::TcpListener, sync::Arc, time::Duration};
 
 use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
     runtime::{Builder, Runtime},
     task,
 };
 
 use super::tasks::{Tasks, second_time};
-use crate::work::Work;
+use crate::{
+    echo::{MESSAGE, Meter},
+    work::Work,
+};
 
 struct Tokio;
 
@@ -37,4 +41,42 @@ pub(super) fn run_multi_thread(work: Work, workers: usize) -> Duration {
 
 fn run(work: Work, runtime: &Runtime) -> Duration {
     runtime.block_on(async { Tokio::spawn(second_time::<Tokio>(work)).await })
+}
+
+pub(super) fn echo_current_thread(listener: TcpListener, connections: u64, meter: Arc<Meter>) {
+    let runtime = Builder::new_current_thread().enable_io().build().expect("a runtime");
+    echo(listener, connections, meter, &runtime);
+}
+
+pub(super) fn echo_multi_thread(listener: TcpListener, connections: u64, meter: Arc<Meter>, workers: usize) {
+    let runtime = Builder::new_multi_thread().worker_threads(workers).enable_io().build().expect("a runtime");
+    echo(listener, connections, meter, &runtime);
+}
+
+/// An echo server with a task for each connection.
+fn echo(listener: TcpListener, connections: u64, meter: Arc<Meter>, runtime: &Runtime) {
+    runtime.block_on(async {
+        task::spawn(async move {
+            listener.set_nonblocking(true).expect("the listener");
+            let listener = tokio::net::TcpListener::from_std(listener).expect("the listener");
+            let mut all = Vec::new();
+            for _ in 0..connections {
+                let (mut stream, _) = listener.accept().await.expect("a connection");
+                stream.set_nodelay(true).expect("the connection");
+                let meter = Arc::clone(&meter);
+                all.push(task::spawn(async move {
+                    let mut message = [0; MESSAGE];
+                    while stream.read_exact(&mut message).await.is_ok() {
+                        meter.request();
+                        stream.write_all(&message).await.expect("the client reads");
+                    }
+                }));
+            }
+            for one in all {
+                one.await.expect("a task panicked");
+            }
+        })
+        .await
+        .expect("the server panicked");
+    });
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod cost;
 pub(crate) mod memory;
+pub(crate) mod net;
 pub(crate) mod overhead;
 
 use std::path::Path;

@@ -45,6 +45,18 @@ impl<S: AsFd> Socket<S> {
         self.source.retry(Direction::Read, self.limit(Direction::Read), name, call)
     }
 
+    /// As [`Socket::read`], of a stream, into a buffer of `room` bytes.
+    #[track_caller]
+    pub(super) fn read_stream(
+        &self,
+        name: &'static str,
+        room: usize,
+        call: impl FnMut(&S) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let drains = |read: &usize| *read > 0 && *read < room;
+        self.source.retry_unless_drained(Direction::Read, self.limit(Direction::Read), name, drains, call)
+    }
+
     /// As [`Socket::read`], while there is no room to write, within the write limit.
     #[track_caller]
     pub(super) fn write<R>(
@@ -201,12 +213,14 @@ macro_rules! time_limits {
     };
 }
 
-/// Implements `Read` and `Write` for a stream and for a shared reference to it.
+/// Implements `Read` and `Write` for a stream and for a shared reference to it. `$room` is the number of bytes below
+/// which a read into a buffer shows that nothing is left: 0 if no number does.
 macro_rules! stream {
-    ($name:ident, $path:literal) => {
+    ($name:ident, $path:literal, $room:expr) => {
         impl std::io::Read for &$name {
             fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
-                self.0.read(concat!($path, "::read"), |mut std| std.read(buf))
+                let room: usize = $room(&*buf);
+                self.0.read_stream(concat!($path, "::read"), room, |mut std| std.read(buf))
             }
 
             fn read_vectored(&mut self, bufs: &mut [std::io::IoSliceMut<'_>]) -> std::io::Result<usize> {

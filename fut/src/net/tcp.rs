@@ -27,7 +27,7 @@ socket! {
 }
 
 time_limits!(TcpStream);
-stream!(TcpStream, "fut::net::TcpStream");
+stream!(TcpStream, "fut::net::TcpStream", <[u8]>::len);
 
 impl TcpListener {
     /// Listens at the first of the addresses to which it can bind.

@@ -123,6 +123,11 @@ impl Shared {
         (self.on_deadlock.is_some() && !self.told_deadlock.load(Ordering::Relaxed)).then_some(PATIENCE)
     }
 
+    /// Whether a worker has threads that others may steal.
+    pub(super) fn has_stealable(&self) -> bool {
+        self.stealable.iter().any(|of_one| !of_one.is_empty())
+    }
+
     /// Called when all workers have slept for `PATIENCE`: checks for a deadlock.
     pub(super) fn all_asleep(&'static self) {
         let Some(handler) = &self.on_deadlock else { return };
@@ -301,28 +306,30 @@ impl RuntimeBuilder {
     /// Starts the LWPs and the reactor. Under `sigmund record`, they are recorded from their start. If the process
     /// should be recorded and cannot be, it runs unrecorded; [`init`](crate::init) reports this once on standard error.
     ///
-    /// All kernel resources for waiting for timers and I/O are allocated here: a thread, and three descriptors, which
-    /// are closed when the runtime is dropped.
+    /// All kernel resources for waiting for timers and I/O are allocated here: a thread, and two descriptors for it and
+    /// for each LWP (in a [migrating](RuntimeBuilder::migrating) runtime, for all LWPs together), which are closed when
+    /// the runtime is dropped.
     ///
     /// # Errors
     /// When no more threads, descriptors or memory for stacks are available.
     pub fn build(self) -> io::Result<Runtime> {
         let _ = session::init();
-        let reactor = Reactor::new(self.quantum, self.realtime_reactor)?;
+        let lwps = self.lwps.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
+        let is_pinned = !self.is_migrating || self.policy == Policy::Affinity;
+        let reactor = Reactor::new(self.quantum, self.realtime_reactor, if is_pinned { lwps } else { 1 })?;
         let stacks = StackPool::new(self.stack_size)?;
         overflow::watch();
-        let lwps = self.lwps.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
         let (choices, stealable) = Choice::of_workers(lwps);
         let shared: &'static Shared = Box::leak(Box::new(Shared {
             policy: self.policy,
-            is_pinned: !self.is_migrating || self.policy == Policy::Affinity,
+            is_pinned,
             stealable,
             homes: (0..lwps).map(|number| Home::new(Wakeup::Worker(number))).collect(),
             worker_status: (0..lwps).map(|_| lwp::WorkerStatus::default()).collect(),
             any: SharedQueue::default(),
             urgent: SharedQueue::default(),
             background: SharedQueue::default(),
-            idle: Idle::new(lwps, Fences::of_this_kernel()),
+            idle: Idle::new(reactor.bells(lwps), Fences::of_this_kernel()),
             spins: if lwps == 1 { 1 } else { 30 },
             stacks,
             blocking: BlockingPool::default(),

@@ -157,3 +157,45 @@ fn a_panic_in_a_blocking_call_is_the_callers() {
     });
     nobody_panics_any_more(&runtime, 2);
 }
+
+/// ```text
+/// LWP 0  |== polls ==|== runs a thread that never leaves ===========|
+/// LWP 1  |-- asleep ------------|== reads ==|
+/// socket                     readable
+/// ```
+#[test]
+fn a_busy_lwp_does_not_keep_a_socket_from_an_idle_one() {
+    use std::{
+        io::{Read, Write},
+        sync::atomic::{AtomicBool, Ordering},
+        time::{Duration, Instant},
+    };
+    let runtime = builder().lwps(2).build().unwrap();
+    runtime.run(|| {
+        for _ in 0..10 {
+            let (one, mut other) = std::os::unix::net::UnixStream::pair().unwrap();
+            let one = fut::net::UnixStream::from_std(one).unwrap();
+            let reads = spawn(move || (&one).read(&mut [0]).map(|n| (n, Instant::now())).unwrap());
+            fut::sleep(Duration::from_millis(2));
+            let begun = std::sync::Arc::new(AtomicBool::new(false));
+            let has_begun = begun.clone();
+            let writes = std::thread::spawn(move || {
+                while !has_begun.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+                other.write_all(b"x").unwrap();
+                other
+            });
+            // This thread does not leave its LWP for so long.
+            let end = Instant::now() + Duration::from_millis(300);
+            begun.store(true, Ordering::Relaxed);
+            while Instant::now() < end {
+                std::hint::spin_loop();
+            }
+            let (read, at) = reads.join().unwrap();
+            assert_eq!(read, 1);
+            assert!(at < end, "it was read only when the busy LWP was free");
+            drop(writes.join());
+        }
+    });
+}

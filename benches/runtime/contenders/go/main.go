@@ -3,11 +3,16 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -79,6 +84,62 @@ func sumtime(height, trees int) {
 	}
 }
 
+// The counterpart of ../../echo.rs.
+func cpuTime() int64 {
+	var usage syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return usage.Utime.Nano() + usage.Stime.Nano()
+}
+
+func echo(connections, requests int, work string) {
+	begin := int64(requests / 5)
+	if begin < int64(10*connections) {
+		begin = int64(10 * connections)
+	}
+	end := begin + int64(requests)
+	var count, first, last int64
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	client := exec.Command(os.Getenv("BENCH_CLIENT"), "client", listener.Addr().String(), work)
+	said, _ := client.StdoutPipe()
+	if err := client.Start(); err != nil {
+		panic(err)
+	}
+	var all sync.WaitGroup
+	for c := 0; c < connections; c++ {
+		connection, err := listener.Accept()
+		if err != nil {
+			panic(err)
+		}
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			defer connection.Close()
+			var message [64]byte
+			for {
+				if _, err := io.ReadFull(connection, message[:]); err != nil {
+					return
+				}
+				if n := atomic.AddInt64(&count, 1); n == begin {
+					first = cpuTime()
+				} else if n == end {
+					last = cpuTime()
+				}
+				if _, err := connection.Write(message[:]); err != nil {
+					return
+				}
+			}
+		}()
+	}
+	all.Wait()
+	line, _ := io.ReadAll(said)
+	client.Wait()
+	text := strings.Replace(strings.TrimSpace(string(line)), "cpu_ns=0", fmt.Sprintf("cpu_ns=%d", last-first), 1)
+	fmt.Println(text)
+}
+
 func main() {
 	words := strings.Split(os.Args[1], ":")
 	var sizes []int
@@ -90,6 +151,10 @@ func main() {
 		sizes = append(sizes, size)
 	}
 	runtime.GOMAXPROCS(sizes[len(sizes)-1])
+	if words[0] == "echo" {
+		echo(sizes[0], sizes[1], os.Args[1])
+		return
+	}
 	work := map[string]func(){
 		"yield":      func() { yield(sizes[0], sizes[1]) },
 		"spawn-join": func() { spawnJoin(sizes[0]) },

@@ -5,6 +5,7 @@
 //! thread before the LWP that the thread left has recorded its switch.
 
 mod current;
+mod polling;
 mod staying;
 mod take;
 
@@ -27,6 +28,7 @@ use super::{
 };
 use crate::{scheduler, session};
 use current::Entered;
+use polling::Polling;
 pub(super) use staying::{LwpThread, Stays};
 pub(super) use take::{Choice, Stealable};
 
@@ -50,6 +52,8 @@ pub(super) struct Lwp {
     home: &'static Home,
     /// The ready queues of a worker.
     choice: Option<Choice>,
+    /// The descriptors and timers that a worker serves.
+    polling: Option<Polling>,
     mounted: Cell<Option<ThreadRef>>,
     /// Runs next, before all in the queues: it has waited for the end of the mounted thread, which is ending.
     handed_over: Cell<Option<ThreadRef>>,
@@ -69,6 +73,14 @@ pub(super) struct WorkerStatus {
     /// Number of dispatches: unchanged as long as the same thread is mounted.
     pub(super) dispatches: AtomicU64,
     pub(super) tid: AtomicU64,
+    /// It sleeps, or is about to (rule 5 of `reactor/mod.rs`).
+    rests: AtomicBool,
+}
+
+impl WorkerStatus {
+    pub(super) fn is_resting(&self) -> bool {
+        self.rests.load(Ordering::Relaxed)
+    }
 }
 
 /// Runs the calling thread as a worker until the runtime is shut down.
@@ -107,12 +119,17 @@ impl Lwp {
         session::attach_now();
         // SAFETY: takes no arguments and cannot fail.
         let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+        let polling = choice.as_ref().map(|choice| {
+            let reactor = &shared.reactor;
+            Polling::new(reactor.set(reactor.worker_set(choice.number())))
+        });
         Lwp {
             shared,
             role,
             tid,
             home,
             choice,
+            polling,
             mounted: Cell::new(None),
             handed_over: Cell::new(None),
             begun: Cell::new(0),
@@ -130,6 +147,12 @@ impl Lwp {
     fn wait_for_thread(&self, number: usize) -> Option<ThreadRef> {
         let idle = &self.shared.idle;
         let choice = self.choice.as_ref()?;
+        if self.poll_before_search()
+            && let Some(thread) = self.take_next()
+        {
+            // It does not count as searching, so nobody relies on it.
+            return Some(thread);
+        }
         idle.begin_search();
         loop {
             for _ in 0..self.shared.spins {
@@ -146,9 +169,15 @@ impl Lwp {
                 std::hint::spin_loop();
             }
             let is_work = || self.shared.is_shut_down() || self.sees_work();
-            match idle.sleep(number, is_work, self.shared.patience()) {
+            let rests = &self.shared.worker_status[number].rests;
+            rests.store(true, Ordering::Relaxed);
+            let woke = idle.sleep(number, is_work, self.shared.patience(), self);
+            // Before anything else is done (rule 5 of `reactor/mod.rs`).
+            rests.store(false, Ordering::Relaxed);
+            self.shared.reactor.stopped_resting();
+            match woke {
                 Woke::Search => {}
-                Woke::Own => {
+                Woke::Own | Woke::Polled => {
                     if self.shared.is_shut_down() {
                         return None;
                     }
@@ -186,6 +215,9 @@ impl Lwp {
                 CoroutineResult::Yield(leave) => {
                     let leave = Leave::from(leave);
                     let yields = matches!(leave, Leave::Yield | Leave::Quantum);
+                    if matches!(leave, Leave::Quantum) {
+                        self.poll_at_quantum();
+                    }
                     let next = if yields { self.take_for_yield(thread) } else { self.take_next() };
                     if yields && next.is_none() && self.role != Role::Reactor && !self.shared.is_shut_down() {
                         // No other thread is ready: the thread continues, which is not a switch.
@@ -329,6 +361,14 @@ impl Left {
 pub(super) fn mounted() -> Option<ThreadRef> {
     current::with(|lwp| lwp.mounted.get()).flatten()
 }
+
+/// Number of the set of `shared` for what the calling user thread waits for.
+#[inline]
+pub(super) fn poll_set(shared: &Shared) -> usize {
+    mounted().map_or_else(|| shared.reactor.own_set(), |thread| poll_set_of(shared, thread))
+}
+
+pub(super) use polling::set_of_caller as poll_set_of;
 
 /// Whether the mounted thread shall leave because its quantum is over.
 #[inline]

@@ -7,6 +7,9 @@
 //! by others than workers, such as the reactor, are in the shared queue: it is served at every [`ANY_TURN`]th turn of
 //! the yielded ones.
 //!
+//! Threads that the LWP has made ready by polling come in the order of their events: in a pinned runtime as those from
+//! the inbox, in a migrating one after those that have yielded, where others can steal them.
+//!
 //! A thread with a home runs only on that LWP. In a pinned runtime, its first dispatch sets its home. If that LWP makes
 //! it ready, it goes to the LWP's own queues, which are not atomic; if another thread does, it goes to the LWP's inbox,
 //! which is emptied into the own queues before each choice. So other LWPs can only take, and are only woken for,
@@ -16,15 +19,21 @@
 //! In a migrating runtime, only a thread that leaves its LWP while that unwinds has a home, until it comes back. This
 //! is rare; such threads come at a fair turn, or when the shared queue is served.
 
-use std::{cell::Cell, ptr};
+use std::{
+    cell::Cell,
+    ptr,
+    sync::atomic::{Ordering, fence},
+};
 
 use super::{Lwp, Role};
 use crate::runtime::{
     pool::{Policy, Priority, Shared},
     ready::{Home, OwnQueues, Owner, Thief, Wakeup},
-    thread::{ThreadRef, UserThread, prefetch},
+    thread::{ThreadRef, UserThread, prefetch, record_ready},
 };
 
+/// At one of this number of turns, a worker looks whether it is time to poll: turns may be long.
+const POLL_TURN: u32 = 8;
 /// A prime, to avoid resonance with periodic behaviour of programs.
 const FAIR_TURN: u32 = 61;
 /// At one of this number of turns of threads that have yielded, the shared queue comes first. Checking it costs 0.2 ns
@@ -93,7 +102,7 @@ impl Stealable {
         self.newest_first.steal().or_else(|| self.oldest_first.steal()).map(ThreadRef::of_block)
     }
 
-    fn is_empty(&self) -> bool {
+    pub(in crate::runtime) fn is_empty(&self) -> bool {
         self.newest_first.is_empty() && self.oldest_first.is_empty()
     }
 }
@@ -118,11 +127,14 @@ impl Lwp {
     #[inline]
     fn take_local(&self, choice: &Choice) -> Option<ThreadRef> {
         let shared = self.shared;
+        let turn = choice.next_turn();
+        if turn.is_multiple_of(POLL_TURN) && shared.reactor.is_used() {
+            self.poll_in_turn();
+        }
         if shared.is_pinned {
             if !self.home.inbox.is_empty() {
                 self.empty_inbox(choice);
             }
-            let turn = choice.next_turn();
             if turn.is_multiple_of(BACKGROUND_TURN)
                 && let Some(thread) = choice.own.background.take_own()
             {
@@ -139,7 +151,7 @@ impl Lwp {
             return Some(thread);
         }
         match shared.policy {
-            Policy::WorkStealing => self.take_migrating(choice),
+            Policy::WorkStealing => self.take_migrating(choice, turn),
             Policy::SharedFifo | Policy::Affinity => self.home.inbox.pop().or_else(|| shared.any.pop()),
         }
     }
@@ -157,9 +169,8 @@ impl Lwp {
 
     /// In a migrating runtime.
     #[inline]
-    fn take_migrating(&self, choice: &Choice) -> Option<ThreadRef> {
+    fn take_migrating(&self, choice: &Choice, turn: u32) -> Option<ThreadRef> {
         let any = || self.home.inbox.pop().or_else(|| self.shared.any.pop());
-        let turn = choice.next_turn();
         if turn.is_multiple_of(FAIR_TURN)
             && let Some(thread) = self.take_fairly(choice, turn / FAIR_TURN)
         {
@@ -176,6 +187,7 @@ impl Lwp {
                 return any();
             }
             let oldest = choice.oldest_first.take_oldest().map(ThreadRef::of_block);
+            self.share_batch();
             prefetch(choice.oldest_first.hint(1), choice.oldest_first.hint(0));
             oldest.or_else(any)
         })
@@ -262,7 +274,7 @@ impl Lwp {
     /// Whether there is a thread that any worker could take.
     pub(super) fn sees_work_for_all(&self) -> bool {
         let shared = self.shared;
-        shared.stealable.iter().any(|of_one| !of_one.is_empty())
+        shared.has_stealable()
             || !shared.any.is_empty()
             || !shared.urgent.is_empty()
             || !shared.background.is_empty()
@@ -288,6 +300,31 @@ impl Lwp {
                 self.shared.urgent.push(thread);
             }
             _ => self.shared.queue_for_any(thread),
+        }
+    }
+
+    /// Queues a thread that this worker has made ready by polling: after those that came before it. No LWP is woken.
+    #[inline]
+    pub(super) fn queue_polled(&self, thread: ThreadRef) {
+        let shared = self.shared;
+        let is_plain = thread.priority() == Priority::Normal && shared.policy == Policy::WorkStealing;
+        match (&self.choice, thread.home()) {
+            (Some(choice), Some(home)) if shared.is_pinned && ptr::eq(home, self.home) => {
+                record_ready(thread);
+                if is_plain {
+                    choice.own.arrived.push(thread);
+                } else {
+                    self.keep(choice, thread);
+                }
+            }
+            (Some(choice), None) if is_plain && ptr::eq(thread.shared(), shared) => {
+                record_ready(thread);
+                if choice.oldest_first.push(thread.block()).is_err() {
+                    shared.any.push(thread);
+                    shared.idle.wake_one();
+                }
+            }
+            _ => super::make_ready(thread),
         }
     }
 
@@ -335,6 +372,8 @@ impl Shared {
     /// Puts a ready thread into the inbox of the LWP to which it is pinned, and wakes that LWP.
     fn send_home(&'static self, home: &'static Home, thread: ThreadRef) {
         home.inbox.push(thread);
+        // Rule 10 of `ready/idle.rs`.
+        fence(Ordering::SeqCst);
         match &home.wakeup {
             Wakeup::Worker(number) => self.idle.wake(*number),
             Wakeup::Reactor => self.reactor.notice_urgent(),
@@ -348,6 +387,8 @@ impl Shared {
             Priority::Urgent => self.urgent.push(thread),
             Priority::Normal => self.any.push(thread),
         }
+        // Rule 10 of `ready/idle.rs`.
+        fence(Ordering::SeqCst);
         self.idle.wake_one();
     }
 }

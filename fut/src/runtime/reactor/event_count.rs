@@ -14,7 +14,14 @@ use crate::model_check::atomic::{AtomicU64, Ordering};
 pub(super) struct EventCount<W> {
     /// Written under the lock of `waiters`.
     events: AtomicU64,
-    waiters: Mutex<Vec<W>>,
+    waiters: Mutex<Waiting<W>>,
+}
+
+/// The waiters: usually one, for which nothing is allocated.
+#[derive(Debug)]
+struct Waiting<W> {
+    first: Option<W>,
+    more: Vec<W>,
 }
 
 /// The result of [`EventCount::enter`].
@@ -29,7 +36,10 @@ pub(super) enum Enter {
 
 impl<W> Default for EventCount<W> {
     fn default() -> EventCount<W> {
-        EventCount { events: AtomicU64::new(0), waiters: Mutex::new(Vec::new()) }
+        EventCount {
+            events: AtomicU64::new(0),
+            waiters: Mutex::new(Waiting { first: None, more: Vec::new() }),
+        }
     }
 }
 
@@ -47,25 +57,42 @@ impl<W: PartialEq> EventCount<W> {
         if self.events.load(Ordering::Relaxed) != seen {
             return Enter::Missed;
         }
-        waiters.push(waiter);
+        match waiters.first {
+            None => waiters.first = Some(waiter),
+            Some(_) => waiters.more.push(waiter),
+        }
         Enter::Entered
     }
 
-    /// Removes `waiter`: it is still there if it was not woken by an event.
-    pub(super) fn leave(&self, waiter: &W) {
-        self.waiters().retain(|other| other != waiter);
+    /// Removes `waiter`, which entered when the count was `seen`: it is still there if there was no event since.
+    pub(super) fn leave(&self, waiter: &W, seen: u64) {
+        if self.events.load(Ordering::Relaxed) != seen {
+            // The event has taken all waiters.
+            return;
+        }
+        let mut waiters = self.waiters();
+        if waiters.first.as_ref() == Some(waiter) {
+            waiters.first = None;
+        }
+        waiters.more.retain(|other| other != waiter);
     }
 
-    /// Counts an event. The caller has to unpark the returned waiters.
-    #[must_use]
-    pub(super) fn count(&self) -> Vec<W> {
+    pub(super) fn has_waiters(&self) -> bool {
+        let waiters = self.waiters();
+        waiters.first.is_some() || !waiters.more.is_empty()
+    }
+
+    /// Counts an event, and calls `unpark` with each waiter.
+    pub(super) fn count(&self, mut unpark: impl FnMut(W)) {
         let mut waiters = self.waiters();
         // Release: pairs with the Acquire in `events`.
         self.events.store(self.events.load(Ordering::Relaxed) + 1, Ordering::Release);
-        mem::take(&mut *waiters)
+        let (first, more) = (waiters.first.take(), mem::take(&mut waiters.more));
+        drop(waiters);
+        first.into_iter().chain(more).for_each(&mut unpark);
     }
 
-    fn waiters(&self) -> MutexGuard<'_, Vec<W>> {
+    fn waiters(&self) -> MutexGuard<'_, Waiting<W>> {
         // No code of the program runs under this lock, so the state is consistent even if it is poisoned.
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -109,7 +136,7 @@ mod model {
                             }
                             if count.enter(Waiter(thread::current()), seen) == Enter::Entered {
                                 thread::park();
-                                count.leave(&Waiter(thread::current()));
+                                count.leave(&Waiter(thread::current()), seen);
                             }
                         }
                     })
@@ -117,9 +144,7 @@ mod model {
                 .collect();
             for new in events {
                 messages.fetch_add(*new, Ordering::Relaxed);
-                for waiter in count.count() {
-                    waiter.0.unpark();
-                }
+                count.count(|waiter| waiter.0.unpark());
             }
             callers.into_iter().for_each(|caller| caller.join().unwrap());
         });

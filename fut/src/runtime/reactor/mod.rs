@@ -1,25 +1,46 @@
-//! The reactor: the kernel thread of a runtime that waits for descriptors and timers, so that no worker has to poll.
+//! Waiting in the kernel for descriptors and timers: a part of being idle. And the reactor's own LWP, for what must not
+//! wait for a worker.
 //!
-//! It sleeps in the kernel until a descriptor is ready, a timer is due, or a quantum may be over; then it unparks the
-//! waiting user threads. It runs urgent ones itself, at once, as an LWP: so even if all other LWPs are busy with
-//! threads that never leave, urgent threads run as soon as the kernel gives this LWP a CPU.
+//! A worker that has no ready thread polls a [`PollSet`] of descriptors and timers; what is ready becomes ready threads of
+//! that very LWP, in one batch, and no LWP is woken for them. In a pinned runtime each worker has a set of its own, with
+//! what its own threads wait for, which could not run elsewhere anyway. In a migrating runtime the workers share one.
 //!
-//! It starts with the runtime, so that waiting later needs no descriptor or thread that the kernel may refuse. It
+//! The reactor's LWP has the last set, with what urgent threads wait for, threads in blocking calls, those of other
+//! runtimes, and threads of several LWPs for one descriptor. It sleeps in the kernel until a descriptor is ready, a timer
+//! is due, or a quantum may be over; then it unparks the waiting user threads. It runs urgent ones itself, at once: so
+//! even if all workers are busy with threads that never leave, urgent threads run as soon as the kernel gives this LWP a
+//! CPU. It starts with the runtime, so that waiting later needs no descriptor or thread that the kernel may refuse. It
 //! becomes an LWP, with a ring to record to, when there is something to do for the first time.
 //!
-//! 1. Each round checks everything: timers, quanta, urgent threads, descriptors, in this order. Work is left for the
-//!    next round only if that follows at once: the reactor does not sleep while an urgent thread is ready.
-//! 2. A thread that gives it earlier work than it expects (a first timer, an urgent thread, the end) first publishes
-//!    that work, and then notifies the poller. The notification persists until the next wait, so it is effective even
-//!    if the reactor was just about to sleep.
-//! 3. Urgent threads cannot starve timers and descriptors: it runs at most [`MOST_AT_ONCE`] of them in a round, and
+//! 1. Each round of the reactor checks everything: quanta, sets of workers, urgent threads, its own set. Work is left for the next round only if that follows at once: it does not sleep while an urgent thread is ready.
+//! 2. A thread that gives it earlier work than it expects (an urgent thread, the end, rule 5) first publishes that work,
+//!    and then rings the bell of its set. A ring persists until the next wait, so it is effective even if the reactor was
+//!    just about to sleep.
+//! 3. Whoever waits in the kernel for a set first becomes its poller, and then looks for the first timer; whoever adds
+//!    one that comes before all others looks for a poller afterwards, and rings. Both take the lock of the timers in
+//!    between, so a timer is seen or its poller is rung. A set without a poller needs no ring.
+//! 4. Two threads may poll one set at a time: the kernel gives each event to one of them, and each timer is taken under
+//!    the lock. Only one sleeps in it, its poller, and rings are for that one. A thread that polls without waiting may
+//!    fetch a ring; it rings again if there is a poller. Whoever rang has seen that poller, so the other sees it, too,
+//!    unless it has returned meanwhile and needs no ring. (Without that, a woken LWP slept on.)
+//! 5. Every set is served, even if its workers run threads that never leave. A worker polls when it has no ready thread,
+//!    and now and then when it has. If it does neither for a [`TICK`], the reactor polls its set. So the reactor ticks
+//!    while a worker does not rest, but only once a set of a worker has been used. A worker that stops resting, and the
+//!    first user of a set, publish that and then look whether the reactor ticks; if not, they ring. The reactor publishes
+//!    that it stops ticking, and then looks once more whether all workers rest. With a full fence in between, one of the
+//!    two sees the other (`attention.rs` has the model).
+//! 6. A tick also wakes an LWP if there are threads that it could steal: those of a batch that one of them delays.
+//! 7. Urgent threads cannot starve timers and descriptors: it runs at most [`MOST_AT_ONCE`] of them in a round, and
 //!    each that reaches safe points for at most [`SLICE`]. A thread that reaches none does block the reactor: no timer,
-//!    quantum or descriptor is served meanwhile. In a pinned runtime all urgent threads are pinned to its LWP; in a
-//!    migrating one, any worker may run those that it does not run at once.
-//! 4. Unparking is always safe, but may be spurious: a timer or an event may be late, and by then its thread waits for
+//!    quantum or descriptor of its set is served meanwhile. In a pinned runtime all urgent threads are pinned to its LWP;
+//!    in a migrating one, any worker may run those that it does not run at once.
+//! 8. Unparking is always safe, but may be spurious: a timer or an event may be late, and by then its thread waits for
 //!    something else, or its block belongs to another thread. So a thread that parks checks its condition again.
 
+mod attention;
+mod epoll;
 mod event_count;
+mod poll_set;
 mod quanta;
 mod realtime;
 mod registered_fds;
@@ -31,38 +52,48 @@ use std::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    thread,
     time::{Duration, Instant},
 };
-
-use polling::{Events, Poller};
 
 use super::{
     carried::Carries,
     lwp::{self, LwpThread, Role, Stays},
     pool::Shared,
-    ready::{Home, Wakeup},
+    ready::{Bell, Home, Wakeup},
     thread::ThreadRef,
 };
+use attention::Attention;
+pub(super) use epoll::Epoll;
+pub(super) use poll_set::PollSet;
 use quanta::Quanta;
 use registered_fds::RegisteredFds;
 pub(crate) use registered_fds::{Direction, Limit, RegisteredFd};
-pub(super) use timers::Timer;
-use timers::Timers;
 
 /// Maximum number of urgent threads that it runs in one round.
 const MOST_AT_ONCE: usize = 16;
 /// Maximum time that an urgent thread runs on the reactor's LWP, if it has safe points.
 const SLICE: Duration = Duration::from_millis(1);
+/// How long a set of a busy worker may stay unserved (rule 5), of 100 of which each costs the reactor some 3 µs.
+const TICK: Duration = Duration::from_millis(10);
+/// The same, if idle workers could run what is ready (rules 5 and 6).
+const TICK_SHARED: Duration = Duration::from_millis(2);
+
+/// A timer that was added, and the number of its set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timer {
+    set: usize,
+    timer: timers::Timer,
+}
 
 /// The shared state of the reactor.
 pub(super) struct Reactor {
-    /// `None` when the reactor has ended: its descriptors are closed then.
-    poller: Mutex<Option<Arc<Poller>>>,
+    /// Those of the workers, and last that of its own LWP.
+    sets: Box<[Arc<PollSet>]>,
+    /// Whether it ticks (rule 5).
+    attention: Attention,
     thread: Mutex<Option<LwpThread>>,
     /// The home of threads pinned to its LWP: in a pinned runtime, the urgent ones.
     pub(super) home: Home,
-    timers: Timers,
     sources: RegisteredFds,
     quantum: Option<Duration>,
     /// If the real-time class is requested: the kernel's answer, with the error number if it refuses.
@@ -76,17 +107,17 @@ pub(super) struct Reactor {
 impl Reactor {
     /// # Errors
     /// When no descriptors are available.
-    pub(super) fn new(quantum: Option<Duration>, realtime: bool) -> io::Result<Reactor> {
-        let poller = Poller::new().map_err(|error| {
-            let text =
-                format!("no descriptors for the reactor of a runtime (epoll, eventfd, timerfd): {error}");
+    pub(super) fn new(quantum: Option<Duration>, realtime: bool, worker_sets: usize) -> io::Result<Reactor> {
+        let sets: io::Result<_> = (0..=worker_sets).map(|_| PollSet::new().map(Arc::new)).collect();
+        let sets = sets.map_err(|error| {
+            let text = format!("no descriptors for the reactor of a runtime (epoll, eventfd): {error}");
             io::Error::new(error.kind(), text)
         })?;
         Ok(Reactor {
-            poller: Mutex::new(Some(Arc::new(poller))),
+            sets,
+            attention: Attention::default(),
             thread: Mutex::default(),
             home: Home::new(Wakeup::Reactor),
-            timers: Timers::default(),
             sources: RegisteredFds::default(),
             quantum,
             realtime: realtime.then(OnceLock::new),
@@ -101,22 +132,23 @@ impl Reactor {
     /// # Errors
     /// When the kernel creates no thread.
     pub(super) fn start(&self, shared: &'static Shared) -> io::Result<()> {
-        let Some(poller) = self.poller() else { return Ok(()) };
+        let own = &*self.sets[self.own_set()];
+        let Some(epoll) = own.epoll() else { return Ok(()) };
+        let _ = own.begin_wait();
         let carries = Carries::new(shared);
         let body = move || {
             // Dropped when this LWP carries no more threads.
             let _carries = carries;
             let reactor = &shared.reactor;
-            let mut events = Events::new();
             if reactor.quantum.is_none() && reactor.realtime.is_none() {
                 // There is no work yet. After an interrupted wait, the round finds nothing to do, which is harmless.
-                let _ = poller.wait(&mut events, None);
+                epoll.wait_without_fetching();
             }
             if reactor.is_shut_down() {
                 return Stays::No;
             }
             lwp::serve(shared, Role::Reactor, &reactor.home, |carry| {
-                reactor.run(shared, &poller, events, carry);
+                reactor.run(shared, &epoll, carry);
             })
         };
         let thread = LwpThread::spawn("lwp/reactor".into(), body)?;
@@ -124,17 +156,50 @@ impl Reactor {
         Ok(())
     }
 
-    /// `None` when the reactor has ended.
-    fn poller(&self) -> Option<Arc<Poller>> {
-        self.poller.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The number of its own LWP's set.
+    pub(super) fn own_set(&self) -> usize {
+        self.sets.len() - 1
+    }
+
+    /// The set of a worker.
+    pub(super) fn worker_set(&self, worker: usize) -> usize {
+        worker % self.own_set()
+    }
+
+    pub(super) fn set(&self, number: usize) -> &PollSet {
+        &self.sets[number]
+    }
+
+    /// The bell of each of `workers` workers.
+    pub(super) fn bells(&self, workers: usize) -> Vec<Arc<dyn Bell>> {
+        (0..workers).map(|worker| Arc::clone(&self.sets[self.worker_set(worker)]) as Arc<dyn Bell>).collect()
+    }
+
+    /// Whether a set of a worker has ever been used.
+    #[inline]
+    pub(super) fn is_used(&self) -> bool {
+        self.attention.is_used()
+    }
+
+    /// Called before something is put into a set for the first time (rule 5).
+    #[inline]
+    pub(super) fn use_set(&self, set: usize) {
+        if set != self.own_set() && self.attention.first_use() {
+            self.notify();
+        }
+    }
+
+    /// Called by a worker that has rested (rule 5).
+    #[inline]
+    pub(super) fn stopped_resting(&self) {
+        if self.attention.wants_tick() {
+            self.notify();
+        }
     }
 
     /// Ends its wait in the kernel, or the next one (rule 2).
     fn notify(&self) {
-        if let Some(poller) = self.poller() {
-            // Writing to an open eventfd does not fail.
-            let _ = poller.notify();
-        }
+        self.sets[self.own_set()].ring();
     }
 
     fn is_shut_down(&self) -> bool {
@@ -143,24 +208,17 @@ impl Reactor {
     }
 
     /// The main loop as an LWP. `events` are those that were received before.
-    fn run(
-        &self,
-        shared: &'static Shared,
-        poller: &Poller,
-        mut events: Events,
-        carry: &dyn Fn(ThreadRef) -> bool,
-    ) {
+    fn run(&self, shared: &'static Shared, epoll: &Epoll, carry: &dyn Fn(ThreadRef) -> bool) {
         if let Some(answer) = &self.realtime {
             let _ = answer.set(realtime::ask().map_err(|error| error.raw_os_error().unwrap_or(libc::EPERM)));
         }
         let mut quanta = self.quantum.map(|quantum| Quanta::new(quantum, &shared.worker_status));
+        let own = &*self.sets[self.own_set()];
+        let mut ticks = Ticks::new(shared, &self.sets[..self.own_set()]);
         while !self.is_shut_down() {
-            for event in events.iter() {
-                self.sources.unpark(event);
-            }
             let now = Instant::now();
-            self.timers.unpark_due(now);
             let tick = quanta.as_mut().map(|quanta| quanta.tick(now));
+            let attends = self.attend(shared, &mut ticks, now);
             self.begin_slice();
             let next_urgent = || self.home.inbox.pop().or_else(|| shared.urgent.pop());
             for urgent in (0..MOST_AT_ONCE).map_while(|_| next_urgent()) {
@@ -175,14 +233,40 @@ impl Reactor {
             }
             let is_urgent = !shared.urgent.is_empty() || !self.home.inbox.is_empty();
             let at_once = is_urgent.then_some(now);
-            let due = [self.timers.next(), tick, at_once].into_iter().flatten().min();
+            let due = [tick, attends, at_once].into_iter().flatten().min();
             let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
-            events.clear();
-            // Interrupted, or temporarily out of memory: the next round tries again.
-            if poller.wait(&mut events, timeout).is_err() {
-                thread::yield_now();
-            }
+            own.poll(epoll, timeout, || {}, ThreadRef::unpark);
         }
+    }
+
+    /// Rules 5 and 6: serves the sets of busy workers, if it is time to. Returns when to do so again.
+    fn attend(&self, shared: &'static Shared, ticks: &mut Ticks<'_>, now: Instant) -> Option<Instant> {
+        if !self.attention.is_ticking() {
+            return None;
+        }
+        if let Some(next) = ticks.next.filter(|next| now < *next) {
+            return Some(next);
+        }
+        // The first tick only looks.
+        let serves = ticks.next.is_some();
+        for (set, seen) in &mut ticks.sets {
+            let polls = set.polls();
+            if serves
+                && polls == *seen
+                && !set.has_poller()
+                && let Some(epoll) = set.epoll()
+            {
+                set.poll(&epoll, Some(Duration::ZERO), || {}, ThreadRef::unpark);
+            }
+            *seen = set.polls();
+        }
+        if serves && shared.has_stealable() {
+            shared.idle.wake_one();
+        }
+        let all_rest = || shared.worker_status.iter().all(lwp::WorkerStatus::is_resting);
+        ticks.next =
+            if all_rest() && self.attention.stop(all_rest) { None } else { Some(now + ticks.period) };
+        ticks.next
     }
 
     /// Whether its LWP is in the real-time class; waits for the kernel's answer.
@@ -208,16 +292,13 @@ impl Reactor {
 
     /// Adds a timer: `thread` is unparked at `deadline`, unless the timer is removed before.
     pub(super) fn add_timer(&self, deadline: Instant, thread: ThreadRef) -> Timer {
-        let (timer, is_first) = self.timers.add(deadline, thread);
-        if is_first {
-            // Otherwise the reactor would sleep beyond this deadline.
-            self.notify();
-        }
-        timer
+        let set = lwp::poll_set_of(thread.shared(), thread);
+        self.use_set(set);
+        Timer { set, timer: self.sets[set].add_timer(deadline, thread) }
     }
 
     pub(super) fn remove_timer(&self, timer: Timer) {
-        self.timers.remove(timer);
+        self.sets[timer.set].remove_timer(timer.timer);
     }
 
     pub(super) fn shut_down(&self) {
@@ -229,8 +310,24 @@ impl Reactor {
         if let Some(thread) = thread.filter(|thread| !thread.is_current()) {
             thread.join();
         }
-        let poller = self.poller.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(poller);
         self.sources.end();
+        self.sets.iter().for_each(|set| set.end());
+    }
+}
+
+/// The reactor's view of the workers' sets (rule 5).
+struct Ticks<'a> {
+    /// Each with its number of polls at the last tick.
+    sets: Vec<(&'a PollSet, u64)>,
+    period: Duration,
+    /// `None` while it does not tick.
+    next: Option<Instant>,
+}
+
+impl<'a> Ticks<'a> {
+    fn new(shared: &Shared, sets: &'a [Arc<PollSet>]) -> Ticks<'a> {
+        let is_shared = sets.len() < shared.homes.len();
+        let period = if is_shared { TICK_SHARED } else { TICK };
+        Ticks { sets: sets.iter().map(|set| (&**set, set.polls())).collect(), period, next: None }
     }
 }

@@ -4,35 +4,47 @@
 //! not again until it has been drained. So a call is tried first, and waits only if it would block; only the first call
 //! costs an additional system call, for the registration.
 //!
-//! 1. On an event, the reactor counts it and takes the waiters under the direction's lock; then it unparks them all.
-//!    Each retries its call: an event does not reveal for how many of them it suffices.
+//! 1. Who polls a set (`reactor/mod.rs`) counts an event, and takes the waiters, under the direction's lock; then it
+//!    unparks them all. Each retries its call: an event does not reveal for how many of them it suffices.
 //! 2. A thread reads the count before it makes a call. If the call would block, it takes the lock: if the count is
 //!    unchanged, it enters the waiters, and parks; otherwise it retries. So an event after the start of the call is
 //!    never missed. (A flag that the first caller clears would not suffice: of two callers that both found nothing
 //!    before the event, the second would wait, although the first has left data for it.)
-//! 3. A thread that returns from parking removes itself from the waiters and retries its call before it checks its
+//! 3. A thread that returns from parking is no longer among the waiters, and retries its call before it checks its
 //!    deadline. So data that arrives together with the deadline is not lost, and no event is consumed by a thread that
 //!    gives up: the event has woken all others, too.
-//! 4. A key is reused for another descriptor as soon as its own is removed from the poller. An event of the old one
-//!    that was fetched before that counts for the new one: a thread retries a call in vain, as after any late unpark.
-//! 5. When the reactor has ended, no events are counted: all waiters are unparked, and their calls fail, as do those
+//! 4. Entries are never freed, and used again for other descriptors. An event of the old one that was fetched before
+//!    that counts for the new one: a thread retries a call in vain, as after any late unpark.
+//! 5. When the runtime has ended, no events are counted: all waiters are unparked, and their calls fail, as do those
 //!    that would wait later. Those threads belong to other runtimes; its own no longer run.
+//! 6. A descriptor is in one set at a time. Every set is served sooner or later, whoever waits (rule 5 of
+//!    `reactor/mod.rs`), so the choice of the set decides only who unparks, and how soon. A thread of a worker that
+//!    waits for a descriptor moves it to the set of that worker, unless another thread waits for it. Then, and if the
+//!    caller is not on a worker, or is urgent, it moves to the set of the reactor's LWP, and stays there; so does one
+//!    that has moved [`MOST_MOVES`] times. Moving loses no event: the kernel reports what is ready when a descriptor is
+//!    added to a set, and what the old set has reported is counted as well.
+//! 7. A read of a stream that returns fewer bytes than there is room for has emptied it (epoll(7)). The next read of
+//!    that count waits without a call first. Not once the kernel has reported the end of the stream, an error or
+//!    urgent data: those are reported only once, or make reads short. If one is reported later, the count changes.
 
 use std::{
+    collections::HashSet,
     fmt, io,
-    os::fd::{AsFd, AsRawFd, BorrowedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd},
+    ptr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use polling::{Event, PollMode};
-
-use super::event_count::{Enter, EventCount};
+use super::{
+    epoll::Event,
+    event_count::{Enter, EventCount},
+};
 use crate::runtime::{
-    WaitKind, WaitsFor, checkpoint, here, park, park_until, pool::Shared, thread::ThreadRef,
+    WaitKind, WaitsFor, checkpoint, here, lwp, park, park_until, pool::Shared, thread::ThreadRef,
 };
 
 /// The direction of transfer to wait for.
@@ -53,23 +65,44 @@ pub(crate) enum Limit {
     Until(Instant),
 }
 
-/// The descriptors that are registered with a reactor.
+/// How often a descriptor moves between the sets of workers before it stays with the reactor.
+const MOST_MOVES: u32 = 8;
+
+/// The descriptors that are registered with a runtime.
 #[derive(Default)]
 pub(super) struct RegisteredFds(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
-    entries: Vec<Option<Arc<Waiters>>>,
-    free: Vec<usize>,
+    entries: Vec<&'static Waiters>,
+    free: Vec<&'static Waiters>,
+    /// In whatever set: the kernel would refuse only a second one in the same set.
+    registered: HashSet<RawFd>,
     ended: bool,
 }
 
-/// The waiters of one descriptor.
+/// The waiters of one descriptor. Never freed (rule 4).
 #[derive(Debug, Default)]
 struct Waiters {
     sides: [EventCount<ThreadRef>; 2],
-    /// The reactor has ended (rule 5).
+    /// The runtime has ended (rule 5).
     ended: AtomicBool,
+    /// The count of the reading side whose event has been drained, or `NOT_DRAINED` (rule 7).
+    drained: AtomicU64,
+    /// Something was reported after which rule 7 does not hold.
+    always_tries: AtomicBool,
+    /// Number of the set that it is in. Written under the lock of `moves`.
+    set: AtomicUsize,
+    moves: Mutex<Moves>,
+}
+
+const NOT_DRAINED: u64 = u64::MAX;
+
+#[derive(Debug, Default)]
+struct Moves {
+    count: u32,
+    /// It stays with the reactor (rule 6).
+    stays: bool,
 }
 
 /// A descriptor that is registered with the reactor of a runtime, and its owner.
@@ -82,13 +115,14 @@ pub(crate) struct RegisteredFd<T: AsFd> {
 
 struct Registration {
     shared: &'static Shared,
-    key: usize,
-    waiters: Arc<Waiters>,
+    /// The descriptor that was registered: `AsFd` may return another one each time.
+    fd: RawFd,
+    waiters: &'static Waiters,
 }
 
 impl fmt::Debug for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Registration({})", self.key)
+        write!(f, "Registration({:p})", ptr::from_ref(self.waiters))
     }
 }
 
@@ -98,48 +132,64 @@ impl RegisteredFds {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self) -> io::Result<(usize, Arc<Waiters>)> {
+    /// An entry for `fd`, in set number `set`.
+    fn add(&self, fd: RawFd, set: usize) -> io::Result<&'static Waiters> {
         let mut table = self.table();
         if table.ended {
             return Err(reactor_ended());
         }
-        let waiters = Arc::<Waiters>::default();
-        let key = table.free.pop().unwrap_or(table.entries.len());
-        if key == table.entries.len() {
-            table.entries.push(None);
+        if !table.registered.insert(fd) {
+            return Err(io::Error::from_raw_os_error(libc::EEXIST));
         }
-        table.entries[key] = Some(Arc::clone(&waiters));
-        Ok((key, waiters))
+        let waiters = table.free.pop().unwrap_or_else(|| {
+            let new: &'static Waiters = Box::leak(Box::default());
+            table.entries.push(new);
+            new
+        });
+        drop(table);
+        waiters.drained.store(NOT_DRAINED, Ordering::Relaxed);
+        waiters.always_tries.store(false, Ordering::Relaxed);
+        *waiters.moves() = Moves::default();
+        waiters.set.store(set, Ordering::Relaxed);
+        Ok(waiters)
     }
 
-    fn remove(&self, key: usize) {
+    fn remove(&self, fd: RawFd, waiters: &'static Waiters) {
         let mut table = self.table();
-        table.entries[key] = None;
-        table.free.push(key);
-    }
-
-    /// Rule 1.
-    pub(super) fn unpark(&self, event: Event) {
-        let waiters = self.table().entries.get(event.key).cloned().flatten();
-        // The descriptor was deregistered after the event was fetched.
-        let Some(waiters) = waiters else { return };
-        for (direction, ready) in [(Direction::Read, event.readable), (Direction::Write, event.writable)] {
-            if ready {
-                waiters.side(direction).count().into_iter().for_each(ThreadRef::unpark);
-            }
-        }
+        table.registered.remove(&fd);
+        table.free.push(waiters);
     }
 
     /// Rule 5.
     pub(super) fn end(&self) {
         let mut table = self.table();
         table.ended = true;
-        let entries: Vec<_> = table.entries.iter().flatten().cloned().collect();
+        let entries = table.entries.clone();
         drop(table);
         for waiters in entries {
             // Published by the locks in `count` and `enter`.
             waiters.ended.store(true, Ordering::Relaxed);
-            waiters.sides.iter().flat_map(EventCount::count).for_each(ThreadRef::unpark);
+            waiters.sides.iter().for_each(|side| side.count(ThreadRef::unpark));
+        }
+    }
+}
+
+/// Rule 1: counts an event, and calls `unpark` with each waiter.
+pub(super) fn count(event: Event, mut unpark: impl FnMut(ThreadRef)) {
+    const FAILED: i32 = libc::EPOLLERR | libc::EPOLLHUP;
+    const READABLE: i32 = libc::EPOLLIN | libc::EPOLLPRI | libc::EPOLLRDHUP | FAILED;
+    const WRITABLE: i32 = libc::EPOLLOUT | FAILED;
+    const ALWAYS_TRY: i32 = libc::EPOLLPRI | libc::EPOLLRDHUP | FAILED;
+    // SAFETY: the words in a set are addresses of entries, exposed by `Waiters::word`; entries are never freed.
+    let waiters: &'static Waiters = unsafe { &*ptr::with_exposed_provenance(event.u64 as usize) };
+    let events = event.events as i32;
+    if events & ALWAYS_TRY != 0 {
+        // Before it is counted, which publishes it (rule 7).
+        waiters.always_tries.store(true, Ordering::Relaxed);
+    }
+    for (direction, mask) in [(Direction::Read, READABLE), (Direction::Write, WRITABLE)] {
+        if events & mask != 0 {
+            waiters.side(direction).count(&mut unpark);
         }
     }
 }
@@ -149,13 +199,27 @@ impl Waiters {
         &self.sides[direction as usize]
     }
 
+    fn moves(&self) -> MutexGuard<'_, Moves> {
+        // No code of the program runs under this lock, so the state is consistent even if it is poisoned.
+        self.moves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn word(&'static self) -> u64 {
+        ptr::from_ref(self).expose_provenance() as u64
+    }
+
+    /// Whether the reading side was drained after event `seen`, the latest (rule 7).
+    fn is_drained(&self, seen: u64) -> bool {
+        self.drained.load(Ordering::Relaxed) == seen && !self.always_tries.load(Ordering::Relaxed)
+    }
+
     /// Rule 5.
     fn check(&self) -> io::Result<()> {
         if self.ended.load(Ordering::Relaxed) { Err(reactor_ended()) } else { Ok(()) }
     }
 }
 
-fn reactor_ended() -> io::Error {
+pub(super) fn reactor_ended() -> io::Error {
     io::Error::other("the runtime in which this descriptor was registered has ended")
 }
 
@@ -187,15 +251,20 @@ impl<T: AsFd> RegisteredFd<T> {
     #[track_caller]
     pub(crate) fn new(io: T, call: &'static str) -> io::Result<RegisteredFd<T>> {
         let shared = here(call).shared();
-        let poller = shared.reactor.poller().ok_or_else(reactor_ended)?;
-        let (key, waiters) = shared.reactor.sources.add()?;
-        let registration = Registration { shared, key, waiters };
-        // SAFETY: `RegisteredFd` removes it from the poller before it drops `io`, which closes the descriptor.
-        if let Err(error) = unsafe { poller.add_with_mode(&io.as_fd(), Event::all(key), PollMode::Edge) } {
-            shared.reactor.sources.remove(key);
-            return Err(refused(&error, io.as_fd(), call));
+        let set = lwp::poll_set(shared);
+        let borrowed = io.as_fd();
+        let fd = borrowed.as_raw_fd();
+        let registered = shared.reactor.sources.add(fd, set).and_then(|waiters| {
+            shared.reactor.use_set(set);
+            let added = shared.reactor.set(set).add(borrowed, waiters.word());
+            added.inspect_err(|_| shared.reactor.sources.remove(fd, waiters)).map(|()| waiters)
+        });
+        match registered {
+            Ok(waiters) => {
+                Ok(RegisteredFd { io: Some(io), registration: Registration { shared, fd, waiters } })
+            }
+            Err(error) => Err(refused(&error, borrowed, call)),
         }
-        Ok(RegisteredFd { io: Some(io), registration })
     }
 
     /// The owner of the descriptor.
@@ -217,10 +286,25 @@ impl<T: AsFd> RegisteredFd<T> {
         direction: Direction,
         limit: Limit,
         name: &'static str,
+        call: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.retry_unless_drained(direction, limit, name, |_| false, call)
+    }
+
+    /// As [`retry`](RegisteredFd::retry), for reading a stream: `drains` decides whether the result of a call means that
+    /// nothing is left (rule 7).
+    #[track_caller]
+    pub(crate) fn retry_unless_drained<R>(
+        &self,
+        direction: Direction,
+        limit: Limit,
+        name: &'static str,
+        drains: impl Fn(&R) -> bool,
         mut call: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         checkpoint();
-        let side = self.registration.waiters.side(direction);
+        let waiters = self.registration.waiters;
+        let side = waiters.side(direction);
         let mut deadline = match limit {
             Limit::Until(deadline) => Some(deadline),
             Limit::None | Limit::Within(_) => None,
@@ -228,10 +312,17 @@ impl<T: AsFd> RegisteredFd<T> {
         let mut waited = false;
         loop {
             let seen = side.events();
-            match call(self.io()) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                result => return result,
+            if waited || direction == Direction::Write || !waiters.is_drained(seen) {
+                match call(self.io()) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    result => {
+                        if result.as_ref().is_ok_and(&drains) {
+                            waiters.drained.store(seen, Ordering::Relaxed);
+                        }
+                        return result;
+                    }
+                }
             }
             if let (Limit::Within(time), false) = (limit, waited) {
                 // A deadline beyond the range of the clock means no limit.
@@ -255,46 +346,90 @@ impl<T: AsFd> RegisteredFd<T> {
         name: &'static str,
     ) -> io::Result<()> {
         let thread = here(name);
+        let registration = &self.registration;
+        registration.place()?;
         if side.enter(thread, seen) == Enter::Missed {
             return Ok(());
         }
-        // If it entered before the reactor counted for the last time, it is unparked; otherwise, it sees this flag.
-        if let Err(error) = self.registration.waiters.check() {
-            side.leave(&thread);
+        // If it entered before the last count, it is unparked; otherwise, it sees this flag.
+        if let Err(error) = registration.waiters.check() {
+            side.leave(&thread, seen);
             return Err(error);
         }
-        let address = self.io().as_fd().as_raw_fd() as usize;
+        let address = registration.fd as usize;
         let on = WaitsFor { kind: WaitKind::Io, address, holder: None };
         match deadline {
             Some(deadline) => park_until(&on, deadline),
             None => park(&on),
         }
-        side.leave(&thread);
+        side.leave(&thread, seen);
         Ok(())
     }
 
     /// Deregisters the descriptor.
     pub(crate) fn into_inner(mut self) -> T {
         let io = self.io.take().expect("it is only taken once");
-        self.registration.forget(io.as_fd());
+        self.registration.forget();
         io
     }
 }
 
 impl Registration {
-    fn forget(&self, fd: BorrowedFd<'_>) {
-        if let Some(poller) = self.shared.reactor.poller() {
-            // Closing the descriptor would also remove it, unless it was duplicated.
-            let _ = poller.delete(fd);
+    /// Rule 6: the caller is about to wait.
+    #[inline]
+    fn place(&self) -> io::Result<()> {
+        let wanted = lwp::poll_set(self.shared);
+        if self.waiters.set.load(Ordering::Relaxed) == wanted && wanted != self.shared.reactor.own_set() {
+            return Ok(());
         }
-        self.shared.reactor.sources.remove(self.key);
+        self.place_slowly(wanted)
+    }
+
+    #[cold]
+    fn place_slowly(&self, wanted: usize) -> io::Result<()> {
+        let (waiters, reactor) = (self.waiters, &self.shared.reactor);
+        let mut moves = waiters.moves();
+        let now = waiters.set.load(Ordering::Relaxed);
+        if moves.stays || now == wanted && wanted != reactor.own_set() {
+            return Ok(());
+        }
+        let someone_waits = waiters.sides.iter().any(EventCount::has_waiters);
+        moves.stays = wanted == reactor.own_set() || someone_waits || moves.count >= MOST_MOVES;
+        moves.count += 1;
+        let to = if moves.stays { reactor.own_set() } else { wanted };
+        if now == to {
+            return Ok(());
+        }
+        reactor.use_set(to);
+        let fd = self.fd();
+        reactor.set(now).remove(fd);
+        if let Err(error) = reactor.set(to).add(fd, waiters.word()) {
+            // It has just been there, so the kernel has memory for it, unless others have taken that meanwhile.
+            reactor.set(now).add(fd, waiters.word()).map_err(|_| error)?;
+            return Ok(());
+        }
+        waiters.set.store(to, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Valid while the owner of the descriptor has not been dropped.
+    fn fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the owner lent it for as long as it is itself only shared, and it has been only shared since: both
+        // callers are called by `RegisteredFd`, while that has it, or when it has just been moved out.
+        unsafe { BorrowedFd::borrow_raw(self.fd) }
+    }
+
+    fn forget(&self) {
+        // Closing the descriptor would also remove it, unless it was duplicated.
+        self.shared.reactor.set(self.waiters.set.load(Ordering::Relaxed)).remove(self.fd());
+        self.shared.reactor.sources.remove(self.fd, self.waiters);
     }
 }
 
 impl<T: AsFd> Drop for RegisteredFd<T> {
     fn drop(&mut self) {
-        if let Some(io) = self.io.take() {
-            self.registration.forget(io.as_fd());
+        if self.io.is_some() {
+            self.registration.forget();
         }
     }
 }

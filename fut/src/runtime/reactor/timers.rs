@@ -2,16 +2,23 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Instant,
 };
 
 use crate::runtime::thread::ThreadRef;
 
-#[derive(Default)]
-pub(super) struct Timers(Mutex<State>);
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    /// Number of timers; read without the lock.
+    len: AtomicUsize,
+    state: Mutex<State>,
+}
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     /// Ordered by time, and by number for equal times.
     due: BTreeMap<Timer, ThreadRef>,
@@ -28,7 +35,7 @@ pub(in crate::runtime) struct Timer {
 impl Timers {
     fn state(&self) -> MutexGuard<'_, State> {
         // No code of the program runs under this lock, so the state is consistent even if it is poisoned.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a timer; returns it, and whether it is due before all others.
@@ -37,27 +44,31 @@ impl Timers {
         let timer = Timer { at, number: state.next_number };
         state.next_number += 1;
         state.due.insert(timer, thread);
+        self.len.store(state.due.len(), Ordering::Relaxed);
         let is_first = state.due.first_key_value().is_some_and(|(first, _)| *first == timer);
         (timer, is_first)
     }
 
     pub(super) fn remove(&self, timer: Timer) {
-        self.state().due.remove(&timer);
+        let mut state = self.state();
+        state.due.remove(&timer);
+        self.len.store(state.due.len(), Ordering::Relaxed);
     }
 
-    /// When the next one is due.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len.load(Ordering::Relaxed) == 0
+    }
+
+    /// When the next one is due. Takes the lock in any case, which orders it with `add`.
     pub(super) fn next(&self) -> Option<Instant> {
         self.state().due.first_key_value().map(|(timer, _)| timer.at)
     }
 
-    /// Unparks the threads of all timers that are due.
-    pub(super) fn unpark_due(&self, now: Instant) {
-        loop {
-            let mut state = self.state();
-            let Some(entry) = state.due.first_entry().filter(|entry| entry.key().at <= now) else { return };
-            let thread = entry.remove();
-            drop(state);
-            thread.unpark();
-        }
+    /// Removes the next timer that is due; the caller unparks its thread.
+    pub(super) fn take_due(&self, now: Instant) -> Option<ThreadRef> {
+        let mut state = self.state();
+        let thread = state.due.first_entry().filter(|entry| entry.key().at <= now)?.remove();
+        self.len.store(state.due.len(), Ordering::Relaxed);
+        Some(thread)
     }
 }

@@ -16,12 +16,22 @@
 //!    in vain.
 //! 7. An LWP that was woken for its own thread before its last check, and found work there, counts as searching
 //!    nevertheless: that work may have been queued while it still searched. (The model found this; see `model`.)
+//! 8. An LWP sleeps on a condition, or as the poller of its set of descriptors and timers (`reactor/mod.rs`), which
+//!    waits in the kernel. It publishes which under the lock of its slot, and looks there for a wakeup before it waits;
+//!    a waker writes the wakeup under that lock, and rings the bell of the set if the LWP polls. The bell persists until
+//!    the next wait. So the LWP sees the wakeup, or is rung.
+//! 9. A poller that returns with something to do first takes itself off the list, and only then makes threads ready: for
+//!    those no LWP is woken. It does not count as searching, since no waker relies on it, unless it is no longer on the
+//!    list: then rules 4 and 6 apply to it, and it makes its threads ready nevertheless.
+//! 10. When the last LWP goes to sleep, no other makes threads ready without a full fence: only LWPs that do not sleep
+//!     use the light one, and one that is woken later has taken the lock of the list after it. So the last needs no heavy
+//!     fence. Threads that are no workers execute a full fence.
 //!
 //! Making ready is frequent; going to sleep is rare and costs a system call anyway. So if the kernel has `membarrier`,
 //! the light fence is a compiler fence only, and the heavy one is a system call that makes all running threads of the
 //! process execute a fence (membarrier(2), PRIVATE_EXPEDITED; Linux 4.14).
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use crate::model_check::{
     Condvar, Mutex, MutexGuard,
@@ -44,8 +54,32 @@ pub(in crate::runtime) struct Idle {
 struct SleepSlot {
     /// The LWP is in `sleepers`.
     taken: AtomicBool,
-    woken: Mutex<Option<Woke>>,
+    state: Mutex<SleepState>,
     wakes: Condvar,
+    /// Rung if it polls.
+    bell: Arc<dyn Bell>,
+}
+
+#[derive(Debug)]
+struct SleepState {
+    woken: Option<Woke>,
+    /// It waits in the kernel, or is about to, and has to be rung (rule 8).
+    polls: bool,
+}
+
+/// What ends the wait of a poller: it persists until the next wait.
+pub(in crate::runtime) trait Bell: std::fmt::Debug + Send + Sync {
+    fn ring(&self);
+}
+
+/// The set of descriptors and timers of an LWP that goes to sleep.
+pub(in crate::runtime) trait Poll {
+    /// Becomes the poller of the set; `false` if another LWP is.
+    fn begin(&self) -> bool;
+    fn end(&self);
+    /// Waits until there is something to do, a ring, or this time is over. If there is something to do, calls `before`,
+    /// and then makes threads ready.
+    fn poll(&self, limit: Option<std::time::Duration>, before: impl FnMut());
 }
 
 /// How a sleep ended.
@@ -56,19 +90,26 @@ pub(in crate::runtime) enum Woke {
     /// There is a thread that only this LWP may run, or there was one before it went to sleep; it does not count as
     /// searching (rule 6).
     Own,
+    /// It has made threads of its own ready, by polling; it does not count as searching (rule 9).
+    Polled,
     /// The time limit of the last sleeper is over, and all LWPs still sleep.
     AllAsleep,
 }
 
 impl Idle {
-    pub(in crate::runtime) fn new(lwps: usize, fences: Fences) -> Idle {
-        let slot =
-            |_| SleepSlot { taken: AtomicBool::new(false), woken: Mutex::new(None), wakes: Condvar::new() };
+    /// For as many LWPs as there are bells: that of the set of each.
+    pub(in crate::runtime) fn new(bells: Vec<Arc<dyn Bell>>, fences: Fences) -> Idle {
+        let slot = |bell| SleepSlot {
+            taken: AtomicBool::new(false),
+            state: Mutex::new(SleepState { woken: None, polls: false }),
+            wakes: Condvar::new(),
+            bell,
+        };
         Idle {
             asleep: AtomicUsize::new(0),
             searching: AtomicUsize::new(0),
             sleepers: Mutex::new(Vec::new()),
-            slots: (0..lwps).map(slot).collect(),
+            slots: bells.into_iter().map(slot).collect(),
             fences,
         }
     }
@@ -116,8 +157,15 @@ impl Idle {
             self.searching.fetch_add(1, Ordering::Relaxed);
         }
         drop(sleepers);
-        *slot.woken.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
-        slot.wakes.notify_one();
+        let mut state = slot.state();
+        state.woken = Some(why);
+        let polls = state.polls;
+        drop(state);
+        if polls {
+            slot.bell.ring();
+        } else {
+            slot.wakes.notify_one();
+        }
     }
 
     /// The LWP has no work and begins to search.
@@ -155,6 +203,7 @@ impl Idle {
         lwp: usize,
         is_work: impl Fn() -> bool,
         patience: Option<std::time::Duration>,
+        set: &impl Poll,
     ) -> Woke {
         let slot = &self.slots[lwp];
         let mut sleepers = self.sleepers();
@@ -164,16 +213,39 @@ impl Idle {
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
         drop(sleepers);
         self.searching.fetch_sub(1, Ordering::Relaxed);
-        // Rule 2.
-        self.fences.heavy();
+        if all_asleep {
+            // Rule 10.
+            fence(Ordering::SeqCst);
+        } else {
+            // Rule 2.
+            self.fences.heavy();
+        }
         let sees_work = is_work();
         if sees_work && self.leave_list(lwp) {
             self.searching.fetch_add(1, Ordering::Relaxed);
             return Woke::Search;
         }
-        let mut woken = slot.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience = patience.filter(|_| all_asleep);
+        let is_poller = set.begin();
+        let woke = self.wait(lwp, sees_work, patience, is_poller.then_some(set));
+        if is_poller {
+            set.end();
+        }
+        woke
+    }
+
+    /// Sleeps until woken; as a poller with `set`.
+    fn wait(
+        &self,
+        lwp: usize,
+        sees_work: bool,
+        patience: Option<std::time::Duration>,
+        set: Option<&impl Poll>,
+    ) -> Woke {
+        let slot = &self.slots[lwp];
+        let mut state = slot.state();
         loop {
-            if let Some(why) = woken.take() {
+            if let Some(why) = state.woken.take() {
                 if why == Woke::Own && sees_work {
                     // Rule 7.
                     self.searching.fetch_add(1, Ordering::Relaxed);
@@ -181,12 +253,40 @@ impl Idle {
                 }
                 return why;
             }
-            let Some(patience) = patience.filter(|_| all_asleep) else {
-                woken = slot.wakes.wait(woken).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            woken = slot.wakes.wait_timeout(woken, patience).unwrap_or_else(PoisonError::into_inner).0;
-            if woken.is_none()
+            let mut timed_out = false;
+            match (set, patience) {
+                (Some(set), patience) => {
+                    state.polls = true;
+                    drop(state);
+                    let mut left = None;
+                    let start = patience.map(|_| std::time::Instant::now());
+                    // Rule 9.
+                    set.poll(patience, || left = Some(self.leave_list(lwp)));
+                    timed_out =
+                        start.zip(patience).is_some_and(|(start, patience)| start.elapsed() >= patience);
+                    state = slot.state();
+                    state.polls = false;
+                    match left {
+                        Some(true) => return Woke::Polled,
+                        Some(false) => {
+                            // Whoever took it off the list is about to wake it.
+                            while state.woken.is_none() {
+                                state = slot.wakes.wait(state).unwrap_or_else(PoisonError::into_inner);
+                            }
+                            continue;
+                        }
+                        None => {}
+                    }
+                }
+                (None, None) => state = slot.wakes.wait(state).unwrap_or_else(PoisonError::into_inner),
+                (None, Some(patience)) => {
+                    state =
+                        slot.wakes.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner).0;
+                    timed_out = true;
+                }
+            }
+            if timed_out
+                && state.woken.is_none()
                 && self.asleep.load(Ordering::Relaxed) == self.slots.len()
                 && self.leave_list(lwp)
             {
@@ -208,6 +308,12 @@ impl Idle {
 
     fn sleepers(&self) -> MutexGuard<'_, Vec<usize>> {
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SleepSlot {
+    fn state(&self) -> MutexGuard<'_, SleepState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -266,9 +372,135 @@ const MEMBARRIER_REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
 
 #[cfg(all(test, loom))]
 mod model {
+    use std::time::Duration;
+
     use loom::sync::Arc;
 
     use super::*;
+
+    /// A set in which nothing ever becomes ready, or an event does: the number of events, and whether the bell was rung.
+    #[derive(Debug)]
+    struct Set {
+        has_poller: AtomicBool,
+        state: Mutex<(usize, bool)>,
+    }
+
+    impl Set {
+        fn new() -> std::sync::Arc<Set> {
+            let has_poller = AtomicBool::new(false);
+            std::sync::Arc::new(Set { has_poller, state: Mutex::new((0, false)) })
+        }
+
+        /// Two LWPs that share it.
+        fn bells(self: &std::sync::Arc<Set>) -> Vec<std::sync::Arc<dyn Bell>> {
+            vec![self.clone(), self.clone()]
+        }
+
+        fn event(&self) {
+            self.state.lock().unwrap().0 += 1;
+        }
+    }
+
+    impl Set {
+        /// Rule 4 of `reactor/mod.rs`: polls without waiting.
+        fn poll_at_once(&self) -> usize {
+            let (events, is_rung) = std::mem::take(&mut *self.state.lock().unwrap());
+            if is_rung && self.has_poller.load(Ordering::Relaxed) {
+                self.ring();
+            }
+            events
+        }
+    }
+
+    impl Bell for Set {
+        fn ring(&self) {
+            self.state.lock().unwrap().1 = true;
+        }
+    }
+
+    /// As an LWP sees it: `ready` counts the threads that it has made ready.
+    struct Polling<'a>(&'a Set, &'a AtomicUsize);
+
+    impl Poll for Polling<'_> {
+        fn begin(&self) -> bool {
+            !self.0.has_poller.swap(true, Ordering::AcqRel)
+        }
+
+        fn end(&self) {
+            self.0.has_poller.swap(false, Ordering::AcqRel);
+        }
+
+        fn poll(&self, _limit: Option<Duration>, mut before: impl FnMut()) {
+            let events = loop {
+                let (events, is_rung) = std::mem::take(&mut *self.0.state.lock().unwrap());
+                if events > 0 || is_rung {
+                    break events;
+                }
+                loom::thread::yield_now();
+            };
+            if events > 0 {
+                before();
+                self.1.fetch_add(events, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Two LWPs share a set; an event makes a thread of its poller ready, and another thread comes from outside. Both
+    /// are done, whichever of them an LWP is woken for.
+    #[test]
+    fn a_poller_is_rung_for_work_and_keeps_what_it_has_polled() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(2);
+        builder.check(|| {
+            let set = Set::new();
+            let idle = Arc::new(Idle::new(set.bells(), Fences::Symmetric));
+            let work = Arc::new(AtomicUsize::new(0));
+            let done = Arc::new(AtomicUsize::new(0));
+            let lwps: Vec<_> = (0..2)
+                .map(|lwp| {
+                    let (idle, work, done, set) = (idle.clone(), work.clone(), done.clone(), set.clone());
+                    loom::thread::spawn(move || {
+                        // In place of the queue of its own, into which it polls.
+                        let own = AtomicUsize::new(0);
+                        let one_is_done = || {
+                            if done.fetch_add(1, Ordering::Relaxed) == 1 {
+                                idle.wake_all();
+                            }
+                        };
+                        let take = |work: &AtomicUsize| {
+                            work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
+                                .is_ok()
+                        };
+                        idle.begin_search();
+                        loop {
+                            if take(&own) || take(&work) {
+                                idle.found();
+                                one_is_done();
+                                idle.begin_search();
+                            }
+                            if done.load(Ordering::Relaxed) == 2 {
+                                return;
+                            }
+                            let is_work =
+                                || work.load(Ordering::Relaxed) > 0 || done.load(Ordering::Relaxed) == 2;
+                            if idle.sleep(lwp, is_work, None, &Polling(&set, &own)) == Woke::Polled {
+                                assert!(take(&own), "nobody else takes it");
+                                one_is_done();
+                                idle.begin_search();
+                            }
+                        }
+                    })
+                })
+                .collect();
+            work.fetch_add(1, Ordering::Relaxed);
+            idle.wake_one();
+            // As the reactor, which makes ready what it finds.
+            work.fetch_add(set.poll_at_once(), Ordering::Relaxed);
+            idle.wake_one();
+            set.event();
+            lwps.into_iter().for_each(|lwp| lwp.join().unwrap());
+        });
+    }
 
     /// Two LWPs take work out of a queue and sleep when there is none; two pieces of work arrive.
     #[test]
@@ -276,13 +508,14 @@ mod model {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(2);
         builder.check(|| {
-            let idle = Arc::new(Idle::new(2, Fences::Symmetric));
+            let set = Set::new();
+            let idle = Arc::new(Idle::new(set.bells(), Fences::Symmetric));
             // In place of the queues: the amount of work available, and the amount done.
             let work = Arc::new(AtomicUsize::new(0));
             let done = Arc::new(AtomicUsize::new(0));
             let lwps: Vec<_> = (0..2)
                 .map(|lwp| {
-                    let (idle, work, done) = (idle.clone(), work.clone(), done.clone());
+                    let (idle, work, done, set) = (idle.clone(), work.clone(), done.clone(), set.clone());
                     loom::thread::spawn(move || {
                         idle.begin_search();
                         loop {
@@ -300,7 +533,7 @@ mod model {
                             }
                             let is_work =
                                 || work.load(Ordering::Relaxed) > 0 || done.load(Ordering::Relaxed) == 2;
-                            let _ = idle.sleep(lwp, is_work, None);
+                            let _ = idle.sleep(lwp, is_work, None, &Polling(&set, &AtomicUsize::new(0)));
                         }
                     })
                 })
@@ -320,13 +553,15 @@ mod model {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(2);
         builder.check(|| {
-            let idle = Arc::new(Idle::new(2, Fences::Symmetric));
+            let set = Set::new();
+            let idle = Arc::new(Idle::new(set.bells(), Fences::Symmetric));
             // In place of the inbox of LWP 0, the shared queue, and the amount done of each.
             let (own, any) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let done = Arc::new(AtomicUsize::new(0));
             let lwps: Vec<_> = (0..2)
                 .map(|lwp| {
                     let (idle, own, any, done) = (idle.clone(), own.clone(), any.clone(), done.clone());
+                    let set = set.clone();
                     loom::thread::spawn(move || {
                         let take = |work: &AtomicUsize| {
                             work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
@@ -357,7 +592,9 @@ mod model {
                                     || any.load(Ordering::Relaxed) > 0
                                     || done.load(Ordering::Relaxed) == 2
                             };
-                            if idle.sleep(lwp, is_work, None) == Woke::Own {
+                            if idle.sleep(lwp, is_work, None, &Polling(&set, &AtomicUsize::new(0)))
+                                == Woke::Own
+                            {
                                 assert_eq!(lwp, 0, "the other LWP has no pinned thread");
                                 if take(&own) {
                                     return one_is_done();

@@ -8,6 +8,6 @@ mod shared_queue;
 
 pub(super) use deque::{Owner, Thief};
 pub(super) use home::{Home, SleepEvent, Wakeup};
-pub(super) use idle::{Fences, Idle, Woke};
+pub(super) use idle::{Bell, Fences, Idle, Poll, Woke};
 pub(super) use own_queues::OwnQueues;
 pub(super) use shared_queue::SharedQueue;

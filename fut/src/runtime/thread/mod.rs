@@ -399,6 +399,15 @@ impl ThreadRef {
         }
     }
 
+    /// As [`unpark`](ThreadRef::unpark), with `make_ready` in place of the usual queue.
+    #[inline]
+    pub(super) fn unpark_into(self, make_ready: impl FnOnce(ThreadRef)) {
+        match self.0.park.unpark() {
+            Unparked::MakeReady => make_ready(self),
+            Unparked::TokenLeft => {}
+        }
+    }
+
     /// If it is parked, takes ownership: it does not run before the caller parks it again (rule 5 of its word).
     #[must_use]
     pub(super) fn hold(self) -> bool {

@@ -1,0 +1,144 @@
+//! Polling as a part of a worker's search for ready threads: rules 4 to 6 of `reactor/mod.rs`, rules 8 and 9 of
+//! `ready/idle.rs`.
+
+use std::{cell::Cell, sync::Arc, time::Duration};
+
+use super::Lwp;
+use crate::{
+    clock,
+    runtime::{
+        reactor::{Epoll, PollSet},
+        ready,
+        thread::ThreadRef,
+    },
+};
+
+/// A worker with ready threads polls in turn if it has not for so many ticks of the TSC (some 20 µs).
+const BETWEEN_POLLS: u64 = 50_000;
+/// If a batch has not been run within so many ticks (some 20 µs), another LWP may help.
+const LONG_BATCH: u64 = 50_000;
+/// After a poll without waiting that found nothing, so many searches go to sleep without one.
+const SKIPPED: u32 = 15;
+
+/// The set of a worker, and what it knows of it.
+pub(super) struct Polling {
+    set: &'static PollSet,
+    /// `None` if the runtime has ended meanwhile.
+    epoll: Option<Arc<Epoll>>,
+    /// When it last polled.
+    polled_at: Cell<u64>,
+    /// Number of searches that do not poll before they sleep.
+    skip: Cell<u32>,
+    /// Number of threads of the last batch that it has not taken, as far as it matters to others.
+    batch: Cell<u32>,
+}
+
+impl Polling {
+    pub(super) fn new(set: &'static PollSet) -> Polling {
+        let (polled_at, skip, batch) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        Polling { set, epoll: set.epoll(), polled_at, skip, batch }
+    }
+}
+
+impl Lwp {
+    /// Polls for at most `limit`. Calls `before` when there is something to do; returns the number of threads that were
+    /// made ready.
+    fn poll(&self, limit: Option<Duration>, before: impl FnMut()) -> u32 {
+        let Some(Polling { set, epoll: Some(epoll), polled_at, skip, batch }) = &self.polling else {
+            return 0;
+        };
+        let mut count = 0;
+        set.poll(epoll, limit, before, |thread| {
+            thread.unpark_into(|thread| {
+                count += 1;
+                self.queue_polled(thread);
+            });
+        });
+        polled_at.set(clock::ticks());
+        batch.set(count);
+        if count > 1 {
+            skip.set(0);
+        }
+        count
+    }
+
+    /// Polls without waiting. Called when there is no ready thread: if several have been found lately, more are likely,
+    /// and then going to sleep, which costs more, is spared.
+    pub(super) fn poll_before_search(&self) -> bool {
+        let Some(polling) = self.polling.as_ref().filter(|_| self.shared.reactor.is_used()) else {
+            return false;
+        };
+        if polling.skip.get() > 0 {
+            polling.skip.set(polling.skip.get() - 1);
+            return false;
+        }
+        let found = self.poll(Some(Duration::ZERO), || {}) > 0;
+        if !found {
+            polling.skip.set(SKIPPED);
+        }
+        found
+    }
+
+    /// Polls without waiting, at the end of a quantum: threads that are ready then come first.
+    #[cold]
+    pub(super) fn poll_at_quantum(&self) {
+        if self.shared.reactor.is_used() {
+            self.poll(Some(Duration::ZERO), || {});
+        }
+    }
+
+    /// Polls without waiting, if it is time to: threads that are ready must not wait until no other is.
+    #[cold]
+    pub(super) fn poll_in_turn(&self) {
+        let Some(polling) = &self.polling else { return };
+        if clock::ticks().wrapping_sub(polling.polled_at.get()) > BETWEEN_POLLS {
+            self.poll(Some(Duration::ZERO), || {});
+        }
+    }
+
+    /// In a migrating runtime, a thread that may be of the last batch was taken: wakes another LWP if the rest of it has
+    /// waited for long.
+    #[inline]
+    pub(super) fn share_batch(&self) {
+        let Some(Polling { batch, polled_at, .. }) = &self.polling else { return };
+        let left = batch.get();
+        if left == 0 {
+            return;
+        }
+        batch.set(left - 1);
+        if left > 1 && clock::ticks().wrapping_sub(polled_at.get()) > LONG_BATCH {
+            batch.set(0);
+            self.shared.idle.wake_one();
+        }
+    }
+}
+
+impl ready::Poll for Lwp {
+    fn begin(&self) -> bool {
+        let polling = self.polling.as_ref().filter(|polling| polling.epoll.is_some());
+        polling.is_some_and(|polling| polling.set.begin_wait())
+    }
+
+    fn end(&self) {
+        if let Some(polling) = &self.polling {
+            polling.set.end_wait();
+        }
+    }
+
+    fn poll(&self, limit: Option<Duration>, before: impl FnMut()) {
+        Lwp::poll(self, limit, before);
+    }
+}
+
+/// The set for what a thread waits for; see rule 6 of `reactor/registered_fds.rs`.
+pub(in crate::runtime) fn set_of_caller(shared: &crate::runtime::pool::Shared, thread: ThreadRef) -> usize {
+    let reactor = &shared.reactor;
+    if thread.priority() == crate::runtime::Priority::Urgent {
+        return reactor.own_set();
+    }
+    let worker = super::current::with(|lwp| match lwp.role {
+        super::Role::Worker(number) if std::ptr::eq(lwp.shared, shared) => Some(number),
+        _ => None,
+    });
+    worker.flatten().map_or_else(|| reactor.own_set(), |number| reactor.worker_set(number))
+}

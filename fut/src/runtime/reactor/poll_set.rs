@@ -1,0 +1,146 @@
+//! The descriptors and timers that are served together: by one worker when it has no ready thread, by all workers of a
+//! migrating runtime in turns, or by the reactor's own LWP. Rules 1 to 6 are at the head of `reactor/mod.rs`.
+
+use std::{
+    io,
+    os::fd::BorrowedFd,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{
+    epoll::Epoll,
+    registered_fds,
+    timers::{Timer, Timers},
+};
+use crate::runtime::{ready::Bell, thread::ThreadRef};
+
+#[derive(Debug)]
+pub(in crate::runtime) struct PollSet {
+    /// `None` when the runtime has ended: its descriptors are closed then.
+    epoll: Mutex<Option<Arc<Epoll>>>,
+    timers: Timers,
+    /// Whether a thread waits in the kernel for this set, or is about to.
+    has_poller: AtomicBool,
+    /// Number of polls so far: unchanged while nobody serves this set.
+    polls: AtomicU64,
+}
+
+impl PollSet {
+    /// # Errors
+    /// When no descriptors are available.
+    pub(super) fn new() -> io::Result<PollSet> {
+        Ok(PollSet {
+            epoll: Mutex::new(Some(Arc::new(Epoll::new()?))),
+            timers: Timers::default(),
+            has_poller: AtomicBool::new(false),
+            polls: AtomicU64::new(0),
+        })
+    }
+
+    /// `None` when the runtime has ended. Whoever polls keeps it, so that the descriptors stay open meanwhile.
+    pub(in crate::runtime) fn epoll(&self) -> Option<Arc<Epoll>> {
+        self.epoll.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn end(&self) {
+        let epoll = self.epoll.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(epoll);
+    }
+
+    pub(super) fn add(&self, fd: BorrowedFd<'_>, word: u64) -> io::Result<()> {
+        self.epoll().ok_or_else(registered_fds::reactor_ended)?.add(fd, word)
+    }
+
+    pub(super) fn remove(&self, fd: BorrowedFd<'_>) {
+        if let Some(epoll) = self.epoll() {
+            // It is not in it only if it was closed by others.
+            let _ = epoll.remove(fd);
+        }
+    }
+
+    /// Becomes the one thread that waits in the kernel for this set; `false` if another does.
+    pub(in crate::runtime) fn begin_wait(&self) -> bool {
+        // AcqRel: one poller after the other, with `end_wait`.
+        !self.has_poller.swap(true, Ordering::AcqRel)
+    }
+
+    pub(in crate::runtime) fn end_wait(&self) {
+        self.has_poller.swap(false, Ordering::AcqRel);
+    }
+
+    pub(super) fn has_poller(&self) -> bool {
+        self.has_poller.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn polls(&self) -> u64 {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    /// Waits until something is ready, a timer is due, somebody rings, or `limit` is over. Calls `before` when the wait
+    /// has ended with something to do, and then `ready` with each thread that is to be unparked.
+    pub(in crate::runtime) fn poll(
+        &self,
+        epoll: &Epoll,
+        limit: Option<Duration>,
+        mut before: impl FnMut(),
+        mut ready: impl FnMut(ThreadRef),
+    ) {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        let timeout = match (limit, self.timers.next()) {
+            (limit, None) | (limit @ Some(Duration::ZERO), _) => limit,
+            (limit, Some(next)) => {
+                let until = next.saturating_duration_since(Instant::now());
+                Some(limit.map_or(until, |limit| limit.min(until)))
+            }
+        };
+        let mut is_first = true;
+        let mut begin = || {
+            if std::mem::take(&mut is_first) {
+                before();
+            }
+        };
+        let is_rung = epoll.wait(timeout, |event| {
+            begin();
+            registered_fds::count(event, &mut ready);
+        });
+        if is_rung && limit == Some(Duration::ZERO) && self.has_poller() {
+            // It was meant for the poller (rule 4).
+            epoll.ring();
+        }
+        if self.timers.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some(thread) = self.timers.take_due(now) {
+            begin();
+            ready(thread);
+        }
+    }
+
+    /// Adds a timer; a thread that waits for a later one is rung.
+    pub(super) fn add_timer(&self, deadline: Instant, thread: ThreadRef) -> Timer {
+        let (timer, is_first) = self.timers.add(deadline, thread);
+        // The poller has become one before it took the lock of the timers to look for the next: either it has seen
+        // this one, or it is seen here (rule 3).
+        if is_first && self.has_poller() {
+            self.ring();
+        }
+        timer
+    }
+
+    pub(super) fn remove_timer(&self, timer: Timer) {
+        self.timers.remove(timer);
+    }
+}
+
+impl Bell for PollSet {
+    fn ring(&self) {
+        if let Some(epoll) = self.epoll() {
+            epoll.ring();
+        }
+    }
+}
