@@ -167,3 +167,55 @@ fn a_runtime_may_be_dropped_by_its_handler_of_deadlocks() {
         receive.recv_timeout(Duration::from_secs(20)).expect("it was dropped");
     });
 }
+
+/// From now on, this system call fails with `error`, in all threads that the caller makes.
+fn refuse(call: libc::c_long, error: i32) {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut filter = [
+        // The number of the system call is the first word.
+        step(LOAD, 0, 0, 0),
+        step(IF_EQUAL, 0, 1, call as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | error as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: takes numbers only.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, 0);
+    // SAFETY: `program` and the filter it points to are valid during the call.
+    let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
+    assert_eq!(set, 0);
+}
+
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid during the call.
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) }, 0);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// `epoll_pwait2` is of Linux 5.11, and sandboxes that do not know a system call refuse it.
+fn sleeps_without_pwait2(name: &str, error: i32) {
+    passes(name, || {
+        refuse(libc::SYS_epoll_pwait2, error);
+        let runtime = Runtime::builder().lwps(1).build().unwrap();
+        let (began, cpu_began) = (Instant::now(), cpu_time());
+        runtime.run(|| sleep(Duration::from_millis(300)));
+        assert!(began.elapsed() >= Duration::from_millis(300));
+        let used = cpu_time() - cpu_began;
+        assert!(used < Duration::from_millis(100), "it slept for 300 ms, and used {used:?} of a CPU");
+        runtime.run(timed_waits);
+    });
+}
+
+#[test]
+fn timers_sleep_on_a_kernel_without_epoll_pwait2() {
+    sleeps_without_pwait2("timers_sleep_on_a_kernel_without_epoll_pwait2", libc::ENOSYS);
+}
+
+#[test]
+fn timers_sleep_in_a_sandbox_without_epoll_pwait2() {
+    sleeps_without_pwait2("timers_sleep_in_a_sandbox_without_epoll_pwait2", libc::EPERM);
+}

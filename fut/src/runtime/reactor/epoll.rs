@@ -87,15 +87,16 @@ impl Epoll {
             Some(Duration::ZERO) => wait(&mut events, 0),
             Some(timeout) => match wait_ns(fd, &mut events, timeout) {
                 Ok(count) => count,
-                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
-                    // Before Linux 5.11: an epoll descriptor can itself be polled, in nanoseconds.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+                Err(_) => {
+                    // ENOSYS before Linux 5.11, EPERM from a filter of system calls that does not know this one: an
+                    // epoll descriptor can itself be polled, in nanoseconds.
                     let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
                     let time = timespec(timeout);
                     // SAFETY: both are valid during the call.
                     let _ = unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, ptr::null()) };
                     wait(&mut events, 0)
                 }
-                Err(_) => 0,
             },
         };
         let count = usize::try_from(count).unwrap_or(0);
