@@ -5,7 +5,8 @@ mod again;
 
 use std::{
     fs::File,
-    io,
+    io::{self, ErrorKind, PipeReader, Read, Write},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -218,4 +219,38 @@ fn timers_sleep_on_a_kernel_without_epoll_pwait2() {
 #[test]
 fn timers_sleep_in_a_sandbox_without_epoll_pwait2() {
     sleeps_without_pwait2("timers_sleep_in_a_sandbox_without_epoll_pwait2", libc::EPERM);
+}
+
+/// The owner of a descriptor lends it to a registration that is leaked, and closes it. The number is used again.
+#[test]
+fn a_leaked_registration_does_not_keep_the_number_of_its_descriptor() {
+    // A process of its own, so that no other test has this number.
+    const NUMBER: i32 = 100;
+    let at_number = |file: &dyn AsRawFd| {
+        // SAFETY: nobody else uses this number.
+        assert_eq!(unsafe { libc::dup2(file.as_raw_fd(), NUMBER) }, NUMBER);
+        // SAFETY: it was made just now, and belongs to nobody else.
+        unsafe { OwnedFd::from_raw_fd(NUMBER) }
+    };
+    passes("a_leaked_registration_does_not_keep_the_number_of_its_descriptor", || {
+        Runtime::builder().lwps(1).build().unwrap().run(move || {
+            let (first, _first_writer) = io::pipe().unwrap();
+            let (second, mut writer) = io::pipe().unwrap();
+            let lent = at_number(&first);
+            std::mem::forget(net::Readiness::new(&lent).unwrap());
+            drop(lent);
+            let reader = net::Readiness::new(PipeReader::from(at_number(&second))).unwrap();
+            reader.set_nonblocking(true).unwrap();
+            let again = net::Readiness::new(reader.get_ref()).unwrap_err();
+            assert_eq!(again.kind(), ErrorKind::AlreadyExists, "this one is not leaked");
+            let writes = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(20));
+                writer.write_all(b"x").unwrap();
+            });
+            let deadline = Instant::now() + Duration::from_secs(20);
+            let read = |mut pipe: &PipeReader| pipe.read(&mut [0]);
+            assert_eq!(reader.io_until(net::Interest::Readable, deadline, read).unwrap(), 1);
+            writes.join().unwrap();
+        });
+    });
 }

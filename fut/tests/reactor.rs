@@ -169,6 +169,160 @@ fn what_the_kernel_cannot_wait_for_is_told_so() {
     });
 }
 
+/// Two threads, on different LWPs if they are spread, read one pipe in turns: it moves between the sets of these LWPs,
+/// and then stays.
+#[test]
+fn a_descriptor_that_moves_between_lwps_loses_no_event() {
+    let (sent, done) = mpsc::channel();
+    let runtime = runtime(2);
+    let main = runtime.spawn(move || {
+        let (reader, writer) = io::pipe().unwrap();
+        let reader = Arc::new(Readiness::new(reader).unwrap());
+        reader.set_nonblocking(true).unwrap();
+        let turns = Arc::new([fut::sync::Semaphore::new(1), fut::sync::Semaphore::new(0)]);
+        let (ask, asked) = mpsc::channel();
+        let writes = std::thread::spawn(move || {
+            for n in asked {
+                // At once, or after the reader has found nothing.
+                std::thread::sleep(Duration::from_micros(n % 3 * 100));
+                (&writer).write_all(b"x").unwrap();
+            }
+        });
+        let reads = |number: usize| {
+            let (reader, turns, ask) = (Arc::clone(&reader), Arc::clone(&turns), ask.clone());
+            spawn(move || {
+                for n in 0..100_u64 {
+                    turns[number].acquire().unwrap().forget();
+                    ask.send(n).unwrap();
+                    let read = |mut pipe: &PipeReader| pipe.read(&mut [0]);
+                    assert_eq!(reader.io(Interest::Readable, read).unwrap(), 1);
+                    turns[1 - number].add_permits(1);
+                }
+            })
+        };
+        let readers: Vec<_> = (0..2).map(reads).collect();
+        // They begin on different LWPs, if this thread does not leave its own.
+        std::thread::sleep(SHORT);
+        join_all(readers);
+        drop(ask);
+        writes.join().unwrap();
+        sent.send(()).unwrap();
+    });
+    done.recv_timeout(Duration::from_secs(20)).expect("each byte is read");
+    main.join().unwrap();
+}
+
+/// ```text
+/// parent   registers ──── forks ─────────────── waits for the child ── waits for a byte ── reads it
+/// child                       └─ deregisters, registers, yields, ends
+/// ```
+/// The two share the kernel's epoll.
+#[test]
+fn a_child_process_leaves_its_parents_descriptors_registered() {
+    let (sent, done) = mpsc::channel();
+    let runtime = runtime(1);
+    let main = runtime.spawn(move || {
+        let (reader, writer) = pipe();
+        // SAFETY: the child makes no call but those below, and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            drop(reader);
+            let (other, _other_writer) = io::pipe().unwrap();
+            let is_refused = Readiness::new(other).is_err();
+            for _ in 0..100 {
+                std::thread::sleep(Duration::from_micros(50));
+                yield_now();
+            }
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(if is_refused { 7 } else { 8 }) }
+        }
+        let ended = fut::blocking(|| {
+            let mut status = 0;
+            // SAFETY: `status` is valid during the call.
+            let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+            (ended, status)
+        });
+        assert_eq!(ended, (child, 7 << 8), "the child has no runtime to register with");
+        let writes = std::thread::spawn(move || {
+            std::thread::sleep(SHORT);
+            writer.get_ref().write_all(b"x").unwrap();
+            writer
+        });
+        let read = |mut pipe: &PipeReader| pipe.read(&mut [0]);
+        sent.send(reader.io(Interest::Readable, read).unwrap()).unwrap();
+        writes.join().unwrap();
+    });
+    assert_eq!(done.recv_timeout(Duration::from_secs(20)).expect("the byte is read"), 1);
+    main.join().unwrap();
+}
+
+/// Runtimes whose LWPs wait in the kernel, or are about to, or make threads ready, are dropped.
+#[test]
+fn a_runtime_is_dropped_while_its_lwps_poll() {
+    let (sent, done) = mpsc::channel();
+    std::thread::spawn(move || {
+        for round in 0..100 {
+            let runtime = runtime(2);
+            let (one, mut other) = std::os::unix::net::UnixStream::pair().unwrap();
+            let (begin, begun) = mpsc::channel();
+            drop(runtime.spawn(move || {
+                let sleeps = spawn(|| fut::sleep(Duration::from_secs(3600)));
+                let stream = UnixStream::from_std(one).unwrap();
+                begin.send(()).unwrap();
+                while (&stream).read(&mut [0; 64]).is_ok_and(|n| n > 0) {}
+                sleeps.join().unwrap();
+            }));
+            begun.recv().unwrap();
+            match round % 3 {
+                0 => {}
+                1 => std::thread::sleep(Duration::from_micros(round * 10)),
+                _ => (0..10).for_each(|_| other.write_all(b"x").unwrap()),
+            }
+            drop(runtime);
+        }
+        sent.send(()).unwrap();
+    });
+    done.recv_timeout(Duration::from_secs(60)).expect("all are dropped");
+}
+
+/// One LWP whose threads yield for ever, so that it never rests: its timers and descriptors have their turn.
+#[test]
+fn threads_that_yield_for_ever_starve_no_timer_and_no_descriptor() {
+    let (sent, done) = mpsc::channel();
+    let runtime = runtime(1);
+    let main = runtime.spawn(move || {
+        let stop = Arc::new(AtomicBool::new(false));
+        let yields = |_| {
+            let stop = Arc::clone(&stop);
+            spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    yield_now();
+                }
+            })
+        };
+        let yields: Vec<_> = (0..3).map(yields).collect();
+        let (reader, writer) = pipe();
+        let writes = std::thread::spawn(move || {
+            for _ in 0..20 {
+                std::thread::sleep(Duration::from_millis(1));
+                writer.get_ref().write_all(b"x").unwrap();
+            }
+            writer
+        });
+        for _ in 0..20 {
+            fut::sleep(Duration::from_millis(1));
+            let read = |mut pipe: &PipeReader| pipe.read(&mut [0]);
+            assert_eq!(reader.io(Interest::Readable, read).unwrap(), 1);
+        }
+        stop.store(true, Ordering::Relaxed);
+        join_all(yields);
+        drop(writes.join().unwrap());
+        sent.send(()).unwrap();
+    });
+    done.recv_timeout(Duration::from_secs(20)).expect("they have their turn");
+    main.join().unwrap();
+}
+
 /// One LWP that never gets free, and the reactor: a socket, a timer, and urgent threads that yield for ever.
 #[test]
 fn urgent_threads_that_yield_for_ever_do_not_starve_timers_and_descriptors() {

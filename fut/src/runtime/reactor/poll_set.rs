@@ -1,5 +1,9 @@
 //! The descriptors and timers that are served together: by one worker when it has no ready thread, by all workers of a
 //! migrating runtime in turns, or by the reactor's own LWP. Rules 1 to 6 are at the head of `reactor/mod.rs`.
+//!
+//! A child made by `fork` or `clone` has the descriptor of its parent's epoll. What it removed there, its parent would no
+//! longer hear of; what it fetched, its parent would miss; what it added would be an address in another process. So only
+//! the process that made a set changes it or fetches from it; an idle LWP of a child sleeps on its condition.
 
 use std::{
     io,
@@ -8,6 +12,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -18,10 +23,15 @@ use super::{
 };
 use crate::runtime::{ready::Bell, thread::ThreadRef};
 
+/// Longest wait in a child process, where no bell is heard.
+const INHERITED: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
 pub(in crate::runtime) struct PollSet {
     /// `None` when the runtime has ended: its descriptors are closed then.
     epoll: Mutex<Option<Arc<Epoll>>>,
+    /// The process that made it.
+    owner: u32,
     timers: Timers,
     /// Whether a thread waits in the kernel for this set, or is about to.
     has_poller: AtomicBool,
@@ -35,6 +45,7 @@ impl PollSet {
     pub(super) fn new() -> io::Result<PollSet> {
         Ok(PollSet {
             epoll: Mutex::new(Some(Arc::new(Epoll::new()?))),
+            owner: std::process::id(),
             timers: Timers::default(),
             has_poller: AtomicBool::new(false),
             polls: AtomicU64::new(0),
@@ -51,21 +62,31 @@ impl PollSet {
         drop(epoll);
     }
 
+    /// Whether the caller is in another process than that which made this set.
+    fn is_inherited(&self) -> bool {
+        std::process::id() != self.owner
+    }
+
     pub(super) fn add(&self, fd: BorrowedFd<'_>, word: u64) -> io::Result<()> {
+        if self.is_inherited() {
+            return Err(io::Error::other(
+                "this runtime belongs to the process from which this one was forked",
+            ));
+        }
         self.epoll().ok_or_else(registered_fds::reactor_ended)?.add(fd, word)
     }
 
     pub(super) fn remove(&self, fd: BorrowedFd<'_>) {
-        if let Some(epoll) = self.epoll() {
+        if let Some(epoll) = self.epoll().filter(|_| !self.is_inherited()) {
             // It is not in it only if it was closed by others.
             let _ = epoll.remove(fd);
         }
     }
 
-    /// Becomes the one thread that waits in the kernel for this set; `false` if another does.
+    /// Becomes the one thread that waits in the kernel for this set; `false` if another does, or in a child process.
     pub(in crate::runtime) fn begin_wait(&self) -> bool {
         // AcqRel: one poller after the other, with `end_wait`.
-        !self.has_poller.swap(true, Ordering::AcqRel)
+        !self.is_inherited() && !self.has_poller.swap(true, Ordering::AcqRel)
     }
 
     pub(in crate::runtime) fn end_wait(&self) {
@@ -103,10 +124,15 @@ impl PollSet {
                 before();
             }
         };
-        let is_rung = epoll.wait(timeout, |event| {
-            begin();
-            registered_fds::count(event, &mut ready);
-        });
+        let is_rung = if self.is_inherited() {
+            thread::sleep(timeout.unwrap_or(INHERITED));
+            false
+        } else {
+            epoll.wait(timeout, |event| {
+                begin();
+                registered_fds::count(event, &mut ready);
+            })
+        };
         if is_rung && limit == Some(Duration::ZERO) && self.has_poller() {
             // It was meant for the poller (rule 4).
             epoll.ring();

@@ -28,7 +28,7 @@
 //!    urgent data: those are reported only once, or make reads short. If one is reported later, the count changes.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     fmt, io,
     os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd},
     ptr,
@@ -77,7 +77,7 @@ struct Table {
     entries: Vec<&'static Waiters>,
     free: Vec<&'static Waiters>,
     /// In whatever set: the kernel would refuse only a second one in the same set.
-    registered: HashSet<RawFd>,
+    registered: HashMap<RawFd, &'static Waiters>,
     ended: bool,
 }
 
@@ -132,13 +132,19 @@ impl RegisteredFds {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An entry for `fd`, in set number `set`.
-    fn add(&self, fd: RawFd, set: usize) -> io::Result<&'static Waiters> {
+    /// An entry for `fd`, in set number `set`. `is_stale` decides whether the entry that has this number is of another
+    /// descriptor, which was closed without being deregistered: its owner borrowed it, and was leaked.
+    fn add(
+        &self,
+        fd: RawFd,
+        set: usize,
+        is_stale: impl FnOnce(&'static Waiters) -> bool,
+    ) -> io::Result<&'static Waiters> {
         let mut table = self.table();
         if table.ended {
             return Err(reactor_ended());
         }
-        if !table.registered.insert(fd) {
+        if table.registered.get(&fd).is_some_and(|old| !is_stale(old)) {
             return Err(io::Error::from_raw_os_error(libc::EEXIST));
         }
         let waiters = table.free.pop().unwrap_or_else(|| {
@@ -146,6 +152,7 @@ impl RegisteredFds {
             table.entries.push(new);
             new
         });
+        table.registered.insert(fd, waiters);
         drop(table);
         waiters.drained.store(NOT_DRAINED, Ordering::Relaxed);
         waiters.always_tries.store(false, Ordering::Relaxed);
@@ -156,7 +163,9 @@ impl RegisteredFds {
 
     fn remove(&self, fd: RawFd, waiters: &'static Waiters) {
         let mut table = self.table();
-        table.registered.remove(&fd);
+        if table.registered.get(&fd).is_some_and(|registered| ptr::eq(*registered, waiters)) {
+            table.registered.remove(&fd);
+        }
         table.free.push(waiters);
     }
 
@@ -254,7 +263,13 @@ impl<T: AsFd> RegisteredFd<T> {
         let set = lwp::poll_set(shared);
         let borrowed = io.as_fd();
         let fd = borrowed.as_raw_fd();
-        let registered = shared.reactor.sources.add(fd, set).and_then(|waiters| {
+        let is_stale = |old: &'static Waiters| {
+            // The kernel has forgotten a closed descriptor, and would add its number once more. It is not moved meanwhile.
+            let _moves = old.moves();
+            let set = shared.reactor.set(old.set.load(Ordering::Relaxed));
+            set.add(borrowed, old.word()).inspect(|()| set.remove(borrowed)).is_ok()
+        };
+        let registered = shared.reactor.sources.add(fd, set, is_stale).and_then(|waiters| {
             shared.reactor.use_set(set);
             let added = shared.reactor.set(set).add(borrowed, waiters.word());
             added.inspect_err(|_| shared.reactor.sources.remove(fd, waiters)).map(|()| waiters)
@@ -347,7 +362,7 @@ impl<T: AsFd> RegisteredFd<T> {
     ) -> io::Result<()> {
         let thread = here(name);
         let registration = &self.registration;
-        registration.place()?;
+        registration.place();
         if side.enter(thread, seen) == Enter::Missed {
             return Ok(());
         }
@@ -377,39 +392,36 @@ impl<T: AsFd> RegisteredFd<T> {
 impl Registration {
     /// Rule 6: the caller is about to wait.
     #[inline]
-    fn place(&self) -> io::Result<()> {
+    fn place(&self) {
         let wanted = lwp::poll_set(self.shared);
         if self.waiters.set.load(Ordering::Relaxed) == wanted && wanted != self.shared.reactor.own_set() {
-            return Ok(());
+            return;
         }
-        self.place_slowly(wanted)
+        self.place_slowly(wanted);
     }
 
     #[cold]
-    fn place_slowly(&self, wanted: usize) -> io::Result<()> {
+    fn place_slowly(&self, wanted: usize) {
         let (waiters, reactor) = (self.waiters, &self.shared.reactor);
         let mut moves = waiters.moves();
         let now = waiters.set.load(Ordering::Relaxed);
         if moves.stays || now == wanted && wanted != reactor.own_set() {
-            return Ok(());
+            return;
         }
         let someone_waits = waiters.sides.iter().any(EventCount::has_waiters);
         moves.stays = wanted == reactor.own_set() || someone_waits || moves.count >= MOST_MOVES;
         moves.count += 1;
         let to = if moves.stays { reactor.own_set() } else { wanted };
         if now == to {
-            return Ok(());
+            return;
         }
         reactor.use_set(to);
         let fd = self.fd();
-        reactor.set(now).remove(fd);
-        if let Err(error) = reactor.set(to).add(fd, waiters.word()) {
-            // It has just been there, so the kernel has memory for it, unless others have taken that meanwhile.
-            reactor.set(now).add(fd, waiters.word()).map_err(|_| error)?;
-            return Ok(());
+        // First to the other set: if the kernel has no memory for that, it stays where it is, and whoever waits is served.
+        if reactor.set(to).add(fd, waiters.word()).is_ok() {
+            reactor.set(now).remove(fd);
+            waiters.set.store(to, Ordering::Relaxed);
         }
-        waiters.set.store(to, Ordering::Relaxed);
-        Ok(())
     }
 
     /// Valid while the owner of the descriptor has not been dropped.
