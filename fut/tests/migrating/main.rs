@@ -199,3 +199,28 @@ fn a_busy_lwp_does_not_keep_a_socket_from_an_idle_one() {
         }
     });
 }
+
+/// ```text
+/// LWP 0  |== adds a timer ==|== runs a thread that never leaves =====|
+/// LWP 1  |-- asleep ---------------|== runs the one that has slept ==|
+/// timer                            due
+/// ```
+#[test]
+fn a_busy_lwp_does_not_keep_a_timer_from_an_idle_one() {
+    use std::time::{Duration, Instant};
+    let runtime = builder().lwps(2).build().unwrap();
+    runtime.run(|| {
+        for _ in 0..10 {
+            let sleeps = spawn(|| {
+                fut::sleep(Duration::from_millis(5));
+                Instant::now()
+            });
+            fut::sleep(Duration::from_millis(2));
+            let end = Instant::now() + Duration::from_millis(300);
+            while Instant::now() < end {
+                std::hint::spin_loop();
+            }
+            assert!(sleeps.join().unwrap() < end, "it was due only when the busy LWP was free");
+        }
+    });
+}
