@@ -35,6 +35,8 @@
 //!   calls that do not block, such as options that have no method here.
 //! - A call that succeeds at once does not yield: a thread whose socket is never empty keeps its LWP until its quantum
 //!   ends, if there is one.
+//! - In a child process made by `fork`, no descriptor can be registered with the runtime of the parent, and dropping a
+//!   socket there leaves that of the parent registered.
 
 mod address;
 mod connect;
