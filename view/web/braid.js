@@ -3,6 +3,7 @@
 
 import { identityColour, ink, ofState, stackOrder, stateColour } from "./palette.js";
 import { printable } from "./format.js";
+import { picture } from "./picture.js";
 import { HEIGHTS, SPAN_HEIGHT } from "./rows.js";
 
 /** @typedef {import("./tiles.js").Tile} Tile */
@@ -16,7 +17,6 @@ const LANES = {
   lwp: [{ name: "state", y: 3, height: 13 }, { name: "thread", y: 18, height: 12 }],
   thread: [{ name: "state", y: 3, height: 14 }],
 };
-const MIXED = 0xffffffff;
 /** Boxes narrower than this have no letter or name. */
 const LETTER = 9;
 /** More intervals than this are drawn once, as a picture. */
@@ -35,13 +35,11 @@ export class Braid {
     this.orders = { thread: stackOrder(trace.thread_states), lwp: stackOrder(trace.lwp_states) };
     this.ink = ink();
     this.hatch = hatch(this.ink.dim);
-    this.mixed = hatch(this.ink.dim, 4, 0.35);
   }
 
   recolour() {
     this.ink = ink();
     this.hatch = hatch(this.ink.dim);
-    this.mixed = hatch(this.ink.dim, 4, 0.35);
   }
 
   /** @param {string} kind @param {number} value */
@@ -75,7 +73,10 @@ export class Braid {
         const tile = scene.tile(place.row.key);
         if (tile) this.row(place.row, tile, top, window, width);
         if (place.row.key === focus.key && !isPinned) this.spans(focus, top + HEIGHTS[place.row.kind], window, width);
-        if (place.row.kind === "cpu") this.interrupts(focus.interrupts.get(place.row.key), top, window, width);
+        if (place.row.kind === "cpu") {
+          this.interrupts(focus.interrupts.get(place.row.key), top, window, width);
+          this.queue(focus.queues.get(place.row.key), top, place.height, window, width);
+        }
         context.fillStyle = ink.line;
         context.fillRect(0, top + place.height - 1, width, 1);
       }
@@ -122,69 +123,19 @@ export class Braid {
   image(kind, tile, track, lane) {
     const known = tile.images.get(track.name);
     if (known && known.dark === this.ink.dark) return known.image;
-    const image = new OffscreenCanvas(tile.pixels, lane.height);
-    const context = /** @type {OffscreenCanvasRenderingContext2D} */ (image.getContext("2d"));
-    if (track.form === "intervals") {
-      const scale = tile.pixels / (tile.to - tile.from);
-      for (let at = 0; at < track.data.length; at += 3) {
-        const x = (track.data[at] - tile.from) * scale, end = (track.data[at + 1] - tile.from) * scale;
-        this.fill(context, track, kind, tile, track.data[at + 2]);
-        context.fillRect(x, 0, Math.max(end - x, 0.5), lane.height);
-      }
-    } else if (track.states) this.stateImage(context, kind, track, lane.height);
-    else this.identityImage(context, tile, track, lane.height);
+    const states = kind === "lwp" ? this.trace.lwp_states : this.trace.thread_states;
+    const order = kind === "lwp" ? this.orders.lwp : this.orders.thread;
+    const image = picture(tile, track, lane.height, states, order, this.ink.pixels);
     tile.images.set(track.name, { image, dark: this.ink.dark });
     return image;
   }
 
-  /** @param {OffscreenCanvasRenderingContext2D | CanvasRenderingContext2D} context @param {Track} track @param {string} kind @param {Tile} tile @param {number} value */
+  /** @param {CanvasRenderingContext2D} context @param {Track} track @param {string} kind @param {Tile} tile @param {number} value */
   fill(context, track, kind, tile, value) {
     if (!track.states) { context.fillStyle = identityColour(tile.ids[value] ?? ""); return null; }
     const state = this.stateName(kind, value);
     context.fillStyle = stateColour(state);
     return state;
-  }
-
-  /** @param {OffscreenCanvasRenderingContext2D} context @param {string} kind @param {Track} track @param {number} height */
-  stateImage(context, kind, track, height) {
-    const data = track.data;
-    const order = kind === "lwp" ? this.orders.lwp : this.orders.thread;
-    const shares = new Float64Array(16);
-    for (let at = 0; at < data.length;) {
-      const first = data[at], count = data[at + 1], k = data[at + 2];
-      shares.fill(0);
-      for (let pair = 0; pair < k; pair++) shares[data[at + 3 + 2 * pair] & 15] = data[at + 4 + 2 * pair] / 65535;
-      at += 3 + 2 * k;
-      // From below; a state with any time has a line of its own. Those that are rare are drawn last, so that none hides them.
-      let y = height;
-      /** @type {[number, number][]} */
-      const rare = [];
-      for (const state of order) {
-        const share = shares[state];
-        if (share === 0) continue;
-        const tall = share * height;
-        if (tall < 1) rare.push([state, y]);
-        context.fillStyle = stateColour(this.stateName(kind, state));
-        context.fillRect(first, y - tall, count, tall);
-        y -= tall;
-      }
-      for (const [state, bottom] of rare) {
-        context.fillStyle = stateColour(this.stateName(kind, state));
-        context.fillRect(first, Math.min(Math.max(Math.floor(bottom) - 1, 0), height - 1), count, 1);
-      }
-    }
-  }
-
-  /** @param {OffscreenCanvasRenderingContext2D} context @param {Tile} tile @param {Track} track @param {number} height */
-  identityImage(context, tile, track, height) {
-    const data = track.data;
-    for (let at = 0; at < data.length; at += 4) {
-      const [first, count, share, who] = [data[at], data[at + 1], data[at + 2], data[at + 3]];
-      const tall = Math.max(1, (share / 65535) * height);
-      context.fillStyle = who === MIXED ? this.ink.line : identityColour(tile.ids[who] ?? "");
-      context.fillRect(first, height - tall, count, tall);
-      if (who === MIXED) { context.fillStyle = this.mixed; context.fillRect(first, height - tall, count, tall); }
-    }
   }
 
   /** @param {string} kind @param {Tile} tile @param {Track} track @param {number} y @param {number} height @param {Window} window @param {number} width */
@@ -244,6 +195,31 @@ export class Braid {
     for (const { from, to } of interrupts) {
       this.context.fillRect((from - window.from) * scale, top + 36, Math.max((to - from) * scale, 1), 3);
     }
+  }
+
+  /** The length of a run queue, as steps over the lower half of the row. @param {[number, number][] | undefined} points @param {number} top
+   * @param {number} height @param {Window} window @param {number} width */
+  queue(points, top, height, window, width) {
+    if (!points || points.length === 0) return;
+    const { context } = this;
+    const scale = width / (window.to - window.from);
+    const most = points.reduce((most, point) => Math.max(most, point[1]), 1);
+    const y = (/** @type {number} */ value) => top + height - 3 - (value / most) * (height / 2 - 6);
+    context.strokeStyle = this.ink.text;
+    context.globalAlpha = 0.55;
+    context.lineWidth = 1;
+    context.beginPath();
+    let last = points[0][1];
+    context.moveTo(Math.max(0, (points[0][0] - window.from) * scale), y(last));
+    for (const [at, value] of points) {
+      const x = Math.max(0, (at - window.from) * scale);
+      context.lineTo(x, y(last));
+      context.lineTo(x, y(value));
+      last = value;
+    }
+    context.lineTo(width, y(points[points.length - 1][1]));
+    context.stroke();
+    context.globalAlpha = 1;
   }
 
   /** @param {Window} window @param {number} width @param {number} height */
@@ -331,12 +307,13 @@ function textOn(colour, dark, isIdentity) {
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#10151b" : "#ffffff";
 }
 
-/** @param {string} colour @param {number} [step] @param {number} [alpha] @returns {CanvasPattern} */
-function hatch(colour, step = 6, alpha = 0.6) {
+/** @param {string} colour @returns {CanvasPattern} */
+function hatch(colour) {
+  const step = 6;
   const image = new OffscreenCanvas(step, step);
   const context = /** @type {OffscreenCanvasRenderingContext2D} */ (image.getContext("2d"));
   context.strokeStyle = colour;
-  context.globalAlpha = alpha;
+  context.globalAlpha = 0.6;
   for (const shift of [-step, 0, step]) {
     context.beginPath(); context.moveTo(shift, step); context.lineTo(shift + step, 0); context.stroke();
   }

@@ -12,6 +12,7 @@ export const KEYS = [
   { keys: ["ArrowDown"], about: "row below", run: (page) => page.moveFocus(1) },
   { keys: ["PageUp"], about: "ten rows up", run: (page) => page.moveFocus(-10) },
   { keys: ["PageDown"], about: "ten rows down", run: (page) => page.moveFocus(10) },
+  { keys: ["Enter", " "], about: "open or close the focused group", run: (page) => page.toggleGroup() },
   { keys: ["f"], about: "zoom to the focused interval", run: (page) => page.zoomToFocus() },
   { keys: [","], about: "previous interval of the focused row", run: (page) => page.neighbour(-1) },
   { keys: ["."], about: "next interval of the focused row", run: (page) => page.neighbour(1) },
@@ -40,6 +41,7 @@ export function listen(page) {
     }
     // Arrows in panels scroll there, and buttons have keys of their own.
     if (target.closest("#panels") && (event.key.startsWith("Arrow") || event.key.startsWith("Page"))) return;
+    if (target.matches("button, [role=tab], #panel tr") && (event.key === "Enter" || event.key === " ")) return;
     const found = KEYS.find(({ keys }) => keys.includes(event.key));
     if (!found) return;
     event.preventDefault();

@@ -8,9 +8,10 @@ import * as keys from "./keys.js";
 import { Minimap, drawAxis, sized } from "./minimap.js";
 import { Navigation, fromFragment, toFragment } from "./navigation.js";
 import { ofState, onColours } from "./palette.js";
-import { HEIGHTS, Rows } from "./rows.js";
+import { HEIGHTS, Rows, SPAN_HEIGHT } from "./rows.js";
 import { Tiles, intervalAt } from "./tiles.js";
 import { details } from "./panels/details.js";
+import { latency } from "./panels/latency.js";
 import { listing } from "./panels/listing.js";
 import { measures } from "./panels/measures.js";
 import { selection } from "./panels/selection.js";
@@ -24,7 +25,7 @@ const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 /** @type {[string, string, (panel: HTMLElement, page: Page, signal: AbortSignal) => Promise<void>][]} */
 const PANELS = [
   ["details", "Details", details], ["selection", "Time in states", selection], ["listing", "Events", listing],
-  ["measures", "Measures", measures], ["sql", "SQL", sql], ["tree", "Creators", tree],
+  ["latency", "Latency", latency], ["measures", "Measures", measures], ["sql", "SQL", sql], ["tree", "Creators", tree],
   ["marks", "Marks", async (panel, page) => page.showMarks(panel)],
 ];
 
@@ -43,6 +44,7 @@ export class Page {
       /** @type {any} */ life: null,
       /** @type {any[]} */ spans: [],
       /** @type {Map<string, any[]>} */ interrupts: new Map(),
+      /** @type {Map<string, [number, number][]>} */ queues: new Map(),
       /** @type {{from: number, to: number, name: string}[]} */ marks: [],
       /** @type {number[]} */ ticks: [],
       get key() { return this.row?.key ?? ""; },
@@ -63,10 +65,20 @@ export class Page {
     keys.listen(this);
     onColours(() => { this.tiles.tiles.forEach((tile) => tile.images.clear()); this.braid.recolour(); this.redraw(); });
     new ResizeObserver(() => this.redraw()).observe(byId("timeline"));
+    // Somebody has put another view into the address bar.
+    addEventListener("hashchange", () => this.visit(fromFragment(location.hash)));
     this.minimap.load().then(() => this.redraw(), this.fail);
-    if (kept.focus) { this.focus.tick = kept.tick ?? null; this.focusKey(kept.focus); }
+    if (kept.focus) this.visit(kept);
     this.redraw();
     this.refreshPanel();
+  }
+
+  /** Shows what a URL asks for. @param {import("./navigation.js").Kept} kept */
+  visit(kept) {
+    if (kept.from !== undefined && kept.to !== undefined) this.navigation.go({ from: kept.from, to: kept.to });
+    if (!kept.focus) return;
+    this.focus.tick = kept.tick ?? null;
+    this.focusKey(kept.focus);
   }
 
   // What is shown.
@@ -148,6 +160,10 @@ export class Page {
         if (answer.more) focus.interrupts.delete(key); else focus.interrupts.set(key, answer.interrupts);
         this.redraw();
       }, this.fail);
+      api.ask("counters", { kind: "run-queue", id: key.slice(4), from: window.from, to: window.to, limit: 2000 }, signal).then((answer) => {
+        if (answer.more) focus.queues.delete(key); else focus.queues.set(key, answer.points);
+        this.redraw();
+      }, this.fail);
     }
     this.refreshPanel();
   }
@@ -159,6 +175,7 @@ export class Page {
     const isOther = row.key !== this.focus.key;
     Object.assign(this.focus, { row, tick });
     this.rows.focused = row;
+    this.rows.focusedGroup = null;
     if (isOther) { this.focus.life = null; this.focus.spans = []; this.rows.spans = 0; }
     if (this.rows.filter.with && isOther) this.rows.setFilter({ with: row.key });
     this.redraw();
@@ -187,12 +204,25 @@ export class Page {
     byId("scroll").scrollTop = Math.max(0, top - height / 3);
   }
 
-  /** @param {number} step */
+  /** Through rows and the heads of groups. @param {number} step */
   moveFocus(step) {
-    const rows = this.rows.known();
-    const at = rows.findIndex((row) => row.key === this.focus.key);
-    const row = rows[Math.min(Math.max(at < 0 ? 0 : at + step, 0), rows.length - 1)];
-    if (row) { this.focusRow(row); this.reveal(row.key); }
+    const entries = this.rows.order();
+    const at = entries.findIndex((entry) => (this.rows.focusedGroup ? entry === this.rows.focusedGroup : "key" in entry && entry.key === this.focus.key));
+    const next = entries[Math.min(Math.max(at < 0 ? 0 : at + step, 0), entries.length - 1)];
+    if (!next) return;
+    if ("key" in next) { this.focusRow(next); this.reveal(next.key); return; }
+    this.rows.focusedGroup = next;
+    this.reveal(next.id);
+    this.speak(`${next.title}, ${next.open ? "open" : "closed"}`);
+    this.redraw();
+  }
+
+  /** Opens or closes the focused group. */
+  toggleGroup() {
+    const group = this.rows.focusedGroup;
+    if (!group) return;
+    this.rows.toggle(group);
+    this.speak(`${group.title}, ${group.open ? "open" : "closed"}`);
   }
 
   /** The interval that is focused: an exact one of the picture, or one that the server knows. @param {number} [tick] */
@@ -271,6 +301,7 @@ export class Page {
   clear() {
     Object.assign(this.focus, { row: null, tick: null, range: null, life: null, spans: [], marks: [], ticks: [] });
     this.rows.focused = null;
+    this.rows.focusedGroup = null;
     this.rows.spans = 0;
     byId("message").hidden = true;
     this.moved();
@@ -286,7 +317,11 @@ export class Page {
     }));
     this.showPanel(this.panelName);
     const splitter = byId("splitter");
-    const resize = (/** @type {number} */ height) => document.documentElement.style.setProperty("--panels", `${Math.min(Math.max(height, 60), innerHeight - 200)}px`);
+    const resize = (/** @type {number} */ height) => {
+      const allowed = Math.min(Math.max(height, 60), innerHeight - 200);
+      document.documentElement.style.setProperty("--panels", `${allowed}px`);
+      splitter.setAttribute("aria-valuenow", String(Math.round(allowed)));
+    };
     splitter.addEventListener("pointerdown", (event) => splitter.setPointerCapture(event.pointerId));
     splitter.addEventListener("pointermove", (event) => { if (splitter.hasPointerCapture(event.pointerId)) resize(innerHeight - event.clientY); });
     splitter.addEventListener("keydown", (event) => {
@@ -418,7 +453,7 @@ export class Page {
       }
     } else if (track) lines.push(...this.sharesAt(row.kind, tile, track, tick));
     if (row.key === this.focus.key && y > HEIGHTS[row.kind]) {
-      const depth = Math.floor((y - HEIGHTS[row.kind]) / 15);
+      const depth = Math.floor((y - HEIGHTS[row.kind]) / SPAN_HEIGHT);
       const span = this.focus.spans.find((span) => span.depth === depth && span.from <= tick && span.to > tick);
       if (span) lines.push(printable(`${span.kind} ${span.name}: ${length(span.to - span.from, hz)}`), span.active === null ? "" : `active ${length(span.active, hz)}`, printable(span.source ?? ""));
     }
@@ -536,7 +571,7 @@ export class Page {
   /** For tests. */
   state() {
     return { ...this.navigation.window, rows: this.visible ?? [], drawn: (this.visible ?? []).filter((key) => this.tiles.get(key)),
-      focus: this.focus.key, tick: this.focus.tick, range: this.focus.range, marks: this.focus.marks, ticks: this.focus.ticks.length,
+      focus: this.focus.key, group: this.rows.focusedGroup?.id ?? null, tick: this.focus.tick, range: this.focus.range, marks: this.focus.marks, ticks: this.focus.ticks.length,
       pinned: this.rows.pinned.map((row) => row.key), panel: this.panelName, frames: this.frames, firstPictureMs: this.firstPicture,
       spans: this.focus.spans.length, life: this.focus.life?.intervals.length ?? 0, wakeups: this.focus.life?.wakeups.length ?? 0,
       spoken: byId("spoken").textContent, message: byId("message").hidden ? "" : byId("message-text").textContent };

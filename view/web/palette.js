@@ -23,7 +23,7 @@ const THREAD = {
   sleeping: style("sleeping", "B", "#a8c6e5", "#3d6186", 10),
   idle: style("idle", "L", "#dde5ec", "#2a3644", 11),
   unknown: { ...style("unknown", "?", "#c8ccd1", "#4a525c", 12), hatch: true },
-  exited: style("exited", "X", "#ffffff00", "#ffffff00", 13),
+  exited: style("exited", "X", "#ffffff", "#14181d", 13),
 };
 
 /** @param {string} name @param {string} letter @param {string} light @param {string} dark @param {number} rank @returns {Style} */
@@ -49,12 +49,51 @@ export function stackOrder(states) {
   return states.map((_, place) => place).sort((a, b) => ofState(states[a]).rank - ofState(states[b]).rank);
 }
 
-/** A colour for a row, the same in each run. @param {string} key */
-export function identityColour(key) {
+/** States in the order in which each gets a line of its own if it has any time: the worst news last, so that it stays.
+ * @param {number[]} order */
+export function rareOrder(order) {
+  return [...order].reverse();
+}
+
+/** @param {string} hex @returns {[number, number, number]} */
+function rgbOf(hex) {
+  return [parseInt(hex.slice(1, 3), 16), parseInt(hex.slice(3, 5), 16), parseInt(hex.slice(5, 7), 16)];
+}
+
+/** @param {string} state */
+export function stateRgb(state) {
+  return rgbOf(stateColour(state));
+}
+
+/** @type {Map<string, [number, number, number]>} */
+const identities = new Map();
+
+/** A colour for a row, the same in each run. @param {string} key @returns {[number, number, number]} */
+export function identityRgb(key) {
+  const known = identities.get(key);
+  if (known) return known;
   let hash = 2166136261;
   for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 16777619) >>> 0;
-  const hue = (hash % 360);
-  return isDark.matches ? `hsl(${hue} 45% ${38 + (hash >>> 9) % 14}%)` : `hsl(${hue} 50% ${68 + (hash >>> 9) % 14}%)`;
+  const step = (hash >>> 9) % 14;
+  const made = isDark.matches ? fromHsl(hash % 360, 0.45, (38 + step) / 100) : fromHsl(hash % 360, 0.5, (68 + step) / 100);
+  if (identities.size > 100_000) identities.clear();
+  identities.set(key, made);
+  return made;
+}
+
+/** @param {string} key */
+export function identityColour(key) {
+  const [red, green, blue] = identityRgb(key);
+  return `rgb(${red} ${green} ${blue})`;
+}
+
+/** https://www.w3.org/TR/css-color-4/#hsl-to-rgb @param {number} hue @param {number} saturation @param {number} light @returns {[number, number, number]} */
+function fromHsl(hue, saturation, light) {
+  const part = (/** @type {number} */ n) => {
+    const k = (n + hue / 30) % 12;
+    return Math.round(255 * (light - saturation * Math.min(light, 1 - light) * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  };
+  return [part(0), part(8), part(4)];
 }
 
 /** Colours of the page. */
@@ -63,11 +102,12 @@ export function ink() {
   /** @param {string} name */
   const get = (name) => style.getPropertyValue(name).trim();
   return { back: get("--back"), panel: get("--panel"), line: get("--line"), text: get("--text"), dim: get("--dim"),
-    accent: get("--accent"), focus: get("--focus"), dark: isDark.matches };
+    accent: get("--accent"), focus: get("--focus"), dark: isDark.matches,
+    pixels: { back: rgbOf(get("--back")), line: rgbOf(get("--line")) } };
 }
 
 /** Calls the function when colours change. @param {() => void} changed */
 export function onColours(changed) {
-  isDark.addEventListener("change", changed);
+  isDark.addEventListener("change", () => { identities.clear(); changed(); });
   matchMedia("(forced-colors: active)").addEventListener("change", changed);
 }

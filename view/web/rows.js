@@ -28,6 +28,8 @@ export class Rows {
     this.focused = null;
     /** How many lanes of spans the focused row has. */
     this.spans = 0;
+    /** @type {Group | null} */
+    this.focusedGroup = null;
     this.filter = { name: "", state: "", sort: "number", with: "" };
     this.window = { from: 0, to: trace.ticks };
     /** @type {Map<string, HTMLElement>} */
@@ -172,7 +174,7 @@ export class Rows {
       element.hidden = !place.pinned && place.top - scroll < pinnedHeight - place.height;
       element.setAttribute("aria-rowindex", String(place.index + 1));
       if (place.group) element.setAttribute("aria-expanded", String(place.group.open));
-      const isFocused = !!place.row && place.row.key === this.focused?.key;
+      const isFocused = place.row ? place.row.key === this.focused?.key && !this.focusedGroup : !!place.group && place.group === this.focusedGroup;
       element.classList.toggle("focused", isFocused);
       if (place.row) element.setAttribute("aria-selected", String(isFocused));
       if (isFocused && element.id) this.element.setAttribute("aria-activedescendant", element.id);
@@ -188,14 +190,22 @@ export class Rows {
     element.className = "row group";
     element.setAttribute("role", "row");
     element.setAttribute("aria-level", "1");
+    element.id = `group-${group.id.replace(":", "-")}`;
     const cell = document.createElement("span");
     cell.setAttribute("role", "rowheader");
-    const write = () => { cell.textContent = `${group.open ? "▾" : "▸"} ${group.title}`; };
-    write();
+    cell.textContent = title(group);
     element.title = group.title;
     element.append(cell);
-    element.addEventListener("click", () => { group.open = !group.open; write(); this.changed(); });
+    element.addEventListener("click", () => this.toggle(group));
     return element;
+  }
+
+  /** Opens a group, or closes it. @param {Group} group */
+  toggle(group) {
+    group.open = !group.open;
+    const cell = this.shown.get(group.id)?.firstElementChild;
+    if (cell) cell.textContent = title(group);
+    this.changed();
   }
 
   /** @param {Row | undefined} row @param {(row: Row) => void} focus @param {boolean} [isPinned] */
@@ -229,8 +239,16 @@ export class Rows {
 
   /** The known rows, in their order. @returns {Row[]} */
   known() {
+    return this.order().flatMap((entry) => ("key" in entry ? [entry] : []));
+  }
+
+  /** Groups and known rows, in their order. @returns {(Group | Row)[]} */
+  order() {
+    /** @type {(Group | Row)[]} */
     const rows = [];
     for (const group of this.groups) {
+      if (group.lists.every((list) => list.total === 0)) continue;
+      rows.push(group);
       if (!group.open) continue;
       for (const list of group.lists) {
         for (let at = 0; at < list.total; at++) {
@@ -242,11 +260,12 @@ export class Rows {
     return rows;
   }
 
-  /** The place of a known row, without pins. @param {string} key */
+  /** The place of a known row or of a group, without pins. @param {string} key of a row, or a group's id */
   topOf(key) {
     let y = 0;
     for (const group of this.groups) {
       if (group.lists.every((list) => list.total === 0)) continue;
+      if (group.id === key) return y;
       y += HEIGHTS.group;
       if (!group.open) continue;
       for (const list of group.lists) {
@@ -258,6 +277,11 @@ export class Rows {
     }
     return null;
   }
+}
+
+/** @param {Group} group */
+function title(group) {
+  return `${group.open ? "▾" : "▸"} ${group.title}`;
 }
 
 /** @param {"cpu" | "lwp" | "thread"} kind @param {number | "none" | null} pid @param {number} total @returns {List} */

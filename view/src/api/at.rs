@@ -3,8 +3,15 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
+use sigmund_model::LwpState;
+use sigmund_sql::columns::{Small, Wide};
 
-use super::{Query, Refusal, cells::objects, query::Window, tiles::tracks};
+use super::{
+    Query, Refusal,
+    cells::{self, objects},
+    query::Window,
+    tiles::tracks,
+};
 use crate::{
     View,
     index::{
@@ -15,7 +22,7 @@ use crate::{
 };
 
 /// Who are listed for a wait.
-const MOST_CULPRITS: usize = 8;
+const MOST_CULPRITS: usize = 50;
 
 /// LWPs of a process that are looked at for who had them.
 const MOST_LWPS: usize = 256;
@@ -69,8 +76,8 @@ async fn state(view: &View, key: Key, stay: Stay) -> Result<Value, Refusal> {
     let (lwp, cpu) = (number("lwp"), number("cpu"));
     let window = Window { from: stay.from, to: stay.to };
     let had = match (key.kind, word.as_str()) {
-        (Kind::Thread, "stalled") => had_cpu(view, lwp, window),
-        (Kind::Lwp, "runnable") => had_cpu(view, Some(key.number as u32), window),
+        (Kind::Thread, "stalled") => had_cpu(view, lwp, window, true).await?,
+        (Kind::Lwp, "runnable") => had_cpu(view, Some(key.number as u32), window, false).await?,
         (Kind::Thread, "ready" | "new") => had_lwps(view, key, window),
         _ => Vec::new(),
     };
@@ -93,38 +100,40 @@ pub(super) fn blocked_on(object: &Value) -> Option<String> {
     Some(format!("{:#x}", number as u64))
 }
 
-/// Who was on the CPU for which an LWP was runnable: the one that it went to afterwards, or else the one that it came from.
-fn had_cpu(view: &View, lwp: Option<u32>, window: Window) -> Vec<Value> {
-    let Some(cpu) = lwp.and_then(|lwp| cpu_of(view, lwp, window)) else { return Vec::new() };
-    let Some(row) = view.actors.cpu(cpu) else { return Vec::new() };
-    let mut had = Had::default();
-    had.add(view, Track::CpuLwp, row, Kind::Lwp, window);
-    let mut culprits = had.culprits(view);
-    for culprit in &mut culprits {
-        // Whom that LWP carried meanwhile, most of the time.
-        let carried = culprit["key"].as_str().and_then(|key| key.parse::<Key>().ok());
-        let mut threads = Had::default();
-        if let Some(row) = carried.and_then(|key| view.actors.row(key)) {
-            threads.add(view, Track::LwpThread, row, Kind::Thread, window);
+/// Who was on the CPU in whose run queue an LWP was: as the culprits of `--states`, user threads if `of_threads`.
+async fn had_cpu(
+    view: &View,
+    lwp: Option<u32>,
+    window: Window,
+    of_threads: bool,
+) -> Result<Vec<Value>, Refusal> {
+    let Some(lwp) = lwp else { return Ok(Vec::new()) };
+    let query = format!(
+        "SELECT ts_tick AS \"from\", ts_tick + dur_tick AS \"to\", cpu FROM raw_lwp_states WHERE lwp = {lwp} \
+         AND state = '{}' AND ts_tick < {} AND ts_tick + dur_tick > {}",
+        LwpState::Runnable.name(),
+        window.to,
+        window.from,
+    );
+    let (mut had, mut cpus) = (Had::default(), Vec::new());
+    cells::each(view, &query, MOST_STAYS, |batch| {
+        let (from, to, cpu) = (Wide::of(batch, 0), Wide::of(batch, 1), Small::of(batch, 2));
+        for row in 0..batch.num_rows() {
+            let Some(cpu) = cpu.get(row) else { continue };
+            let part =
+                Window { from: from.or_zero(row).max(window.from), to: to.or_zero(row).min(window.to) };
+            if let Some(row) = view.actors.cpu(cpu) {
+                had.add_cpu(view, row, part, of_threads);
+                cpus.push(cpu);
+            }
         }
-        culprit["thread"] = threads.culprits(view).first().map_or(Value::Null, |first| first["key"].clone());
-        culprit["cpu"] = json!(Key::cpu(cpu));
+    })
+    .await?;
+    let mut culprits = had.culprits(view);
+    if let Some(cpu) = cpus.first().filter(|first| cpus.iter().all(|cpu| cpu == *first)) {
+        culprits.iter_mut().for_each(|culprit| culprit["cpu"] = json!(Key::cpu(*cpu)));
     }
-    culprits
-}
-
-/// The CPU that an LWP ran on after a time, or before it.
-fn cpu_of(view: &View, lwp: u32, window: Window) -> Option<u32> {
-    let own = view.actors.lwp(lwp)? as u32;
-    let was_there = |row: usize, from: i64, to: i64| {
-        let Some((set, row)) = view.index.row(Track::CpuLwp, row) else { return false };
-        let (stays, _) = set.stays(row, from, to, 2);
-        stays.iter().any(|stay| stay.value == own)
-    };
-    let cpus = || view.actors.cpus.iter().enumerate();
-    let after = cpus().find(|(row, _)| was_there(*row, window.to, window.to.saturating_add(1)));
-    let before = || cpus().find(|(row, _)| was_there(*row, window.from.saturating_sub(1), window.from));
-    after.or_else(before).map(|(_, cpu)| cpu.number)
+    Ok(culprits)
 }
 
 /// Who was mounted on the LWPs of a user thread's process.
@@ -156,6 +165,30 @@ impl Had {
         }
     }
 
+    /// Who was on a CPU: the user thread that the LWP there carried, or the LWP.
+    fn add_cpu(&mut self, view: &View, cpu: usize, window: Window, of_threads: bool) {
+        let Some((set, row)) = view.index.row(Track::CpuLwp, cpu) else { return };
+        let (stays, _) = set.stays(row, window.from, window.to, MOST_STAYS);
+        for stay in stays.iter().filter(|stay| stay.value != NOBODY) {
+            let part = Window { from: stay.from.max(window.from), to: stay.to.min(window.to) };
+            let time = part.to.saturating_sub(part.from).max(0) as u64;
+            let lwp = stay.value as usize;
+            let before = self.all();
+            if of_threads {
+                self.add(view, Track::LwpThread, lwp, Kind::Thread, part);
+            }
+            // What no user thread had, the LWP had.
+            let rest = time.saturating_sub(self.all() - before);
+            if rest > 0 {
+                *self.0.entry(view.actors.key(Kind::Lwp, lwp)).or_default() += rest;
+            }
+        }
+    }
+
+    fn all(&self) -> u64 {
+        self.0.values().sum()
+    }
+
     fn culprits(self, view: &View) -> Vec<Value> {
         let mut culprits: Vec<(Key, u64)> = self.0.into_iter().collect();
         culprits.sort_by_key(|(key, time)| (std::cmp::Reverse(*time), key.number));
@@ -163,7 +196,7 @@ impl Had {
         culprits
             .map(|(key, ticks)| {
                 let label = view.actors.label(&view.trace, key);
-                json!({ "key": key, "label": label, "thread": null, "ticks": ticks })
+                json!({ "key": key, "label": label, "ticks": ticks })
             })
             .collect()
     }

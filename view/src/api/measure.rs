@@ -61,7 +61,7 @@ pub(super) async fn measure(view: &View, query: &Query) -> Result<Value, Refusal
     };
     let options = MeasureOptions {
         by,
-        worst: query.count("worst", 0, 1000)?,
+        worst: query.count("worst", 0, MOST_ROWS)?,
         subject: query.get("subject").map(str::to_string),
         pair: pair.map(|(from, to)| Ok::<_, Refusal>((selector(from)?, selector(to)?))).transpose()?,
     };
@@ -145,6 +145,10 @@ pub(super) fn command(view: &View, measure: &str, asked: &Asked<'_>) -> (String,
     }
     if let Some((from, to)) = asked.pair {
         command.push_str(&format!(" {} {}", quoted(from), quoted(to)));
+        if measure == "reactivity" {
+            // Without it, the command prints the pairs' latency alone.
+            command.push_str(" --why");
+        }
         let (from, to) = (from.replace('\'', "''"), to.replace('\'', "''"));
         arguments.push(format!("from_event => '{from}', to_event => '{to}'"));
     }

@@ -66,6 +66,8 @@ try {
     await page.press("ArrowRight");
     assert.ok((await state()).from > before.from);
     await page.press("ArrowDown");
+    assert.equal((await state()).group, "cpus", "the head of a group is a row, too");
+    await page.press("ArrowDown");
     const first = (await state()).focus;
     await page.press("ArrowDown");
     const second = (await state()).focus;
@@ -178,6 +180,36 @@ try {
     await page.press("Enter", ["Control"]);
     await page.until("/only read/.test(document.getElementById('panel').innerText)");
     await page.evaluate("document.activeElement.blur()");
+  });
+
+  await step("the latency from one event to another is a distribution, and a bar leads to its slowest", async () => {
+    await page.evaluate("document.getElementById('tab-latency').click()");
+    await page.until("document.querySelectorAll('#panel input').length === 2");
+    await page.evaluate("(() => { const [from, to] = document.querySelectorAll('#panel input'); from.value = 'sched_waking'; from.dispatchEvent(new Event('change')); })()");
+    await page.until("document.querySelectorAll('#panel input').length === 2 && document.querySelector('#panel input').value !== ''");
+    await page.evaluate("(() => { const [from, to] = document.querySelectorAll('#panel input'); to.value = 'sched_switch'; to.dispatchEvent(new Event('change')); })()");
+    await page.until("document.querySelector('#panel .bars button') && /--why/.test(document.getElementById('panel').innerText)");
+    await page.evaluate("[...document.querySelectorAll('#panel .bars button')].at(-1).click()");
+    await settled();
+    const now = await state();
+    assert.ok(now.range && length(now) < length(whole), JSON.stringify(now));
+    await page.press("Escape");
+    await page.press("0");
+    await settled();
+  });
+
+  await step("a group is opened and closed by the keyboard", async () => {
+    await page.evaluate("document.activeElement.blur()");
+    await page.press("ArrowDown");
+    assert.equal((await state()).group, "cpus");
+    const rows = (await state()).rows;
+    await page.press("Enter");
+    await settled();
+    assert.ok(!(await state()).rows.includes(rows[0]));
+    await page.press("Enter");
+    await settled();
+    assert.deepEqual((await state()).rows, rows);
+    await page.press("Escape");
   });
 
   await step("/ searches, and what is found is focused", async () => {

@@ -30,10 +30,10 @@ export async function details(panel, page, signal) {
     if (interval.had_cpu?.length) {
       const whole = interval.to - interval.from;
       const isReady = interval.value === "ready" || interval.value === "new";
-      parts.push(note(isReady ? "Meanwhile the LWPs of its process carried" : `Meanwhile ${interval.had_cpu[0].cpu} had`));
-      parts.push(table("Who had it", [{ name: "who" }, { name: "carrying" }, { name: "time", number: true }, { name: "share", number: true }],
+      parts.push(note(isReady ? "Meanwhile the LWPs of its process carried" : `Meanwhile ${interval.had_cpu[0].cpu ?? "the CPUs in whose run queues it was"} had`));
+      parts.push(table("Who had it", [{ name: "who" }, { name: "time", number: true }, { name: "share", number: true }],
         interval.had_cpu.map((/** @type {any} */ who) => [
-          { text: `${who.key.split(":")[0]} ${who.label}` }, { text: who.thread ?? "" },
+          { text: `${who.key.split(":")[0]} ${who.label}` },
           { text: length(who.ticks, hz), number: true }, { text: percent(who.ticks / whole), number: true },
         ]), (place) => page.focusKey(interval.had_cpu[place].key)));
     }
