@@ -84,7 +84,33 @@ export class Braid {
     }
     this.losses(window, width, height);
     if (focus.life) this.way(focus, tops, window, width);
+    this.chain(focus.chain, placed, tops, window, width);
     this.marks(focus, window, width, height);
+  }
+
+  /** The links of a critical path, each under the first of its rows that is visible.
+   * @param {{from: number, to: number, keys: string[]}[]} chain @param {import("./rows.js").Placed[]} placed @param {Map<string, number>} tops
+   * @param {Window} window @param {number} width */
+  chain(chain, placed, tops, window, width) {
+    const { context } = this;
+    const scale = width / (window.to - window.from);
+    const heights = new Map(placed.flatMap((place) => (place.row ? [[place.row.key, HEIGHTS[place.row.kind]]] : [])));
+    context.strokeStyle = this.ink.text;
+    context.lineWidth = 3;
+    context.beginPath();
+    /** @type {number | null} */
+    let last = null;
+    for (const link of chain) {
+      const x = Math.max((link.from - window.from) * scale, -5), end = Math.min((link.to - window.from) * scale, width + 5);
+      const key = link.keys.find((key) => tops.has(key));
+      if (key === undefined || end < -5 || x > width + 5) { last = null; continue; }
+      const y = (tops.get(key) ?? 0) + (heights.get(key) ?? 0) - 2;
+      if (last === null) context.moveTo(x, y); else context.lineTo(x, last);
+      context.lineTo(x, y);
+      context.lineTo(Math.max(end, x), y);
+      last = y;
+    }
+    context.stroke();
   }
 
   /** @param {number} top @param {number} height @param {number} width */

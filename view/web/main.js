@@ -47,6 +47,7 @@ export class Page {
       /** @type {Map<string, [number, number][]>} */ queues: new Map(),
       /** @type {{from: number, to: number, name: string}[]} */ marks: [],
       /** @type {number[]} */ ticks: [],
+      /** @type {{from: number, to: number, keys: string[]}[]} */ chain: [],
       get key() { return this.row?.key ?? ""; },
     };
     this.fail = (/** @type {unknown} */ error) => { if (!api.isAbort(error)) this.message(/** @type {Error} */ (error).message); };
@@ -298,8 +299,14 @@ export class Page {
     this.redraw();
   }
 
+  /** The links of a critical path. @param {{from: number, to: number, keys: string[]}[]} chain */
+  chain(chain) {
+    this.focus.chain = chain;
+    this.redraw();
+  }
+
   clear() {
-    Object.assign(this.focus, { row: null, tick: null, range: null, life: null, spans: [], marks: [], ticks: [] });
+    Object.assign(this.focus, { row: null, tick: null, range: null, life: null, spans: [], marks: [], ticks: [], chain: [] });
     this.rows.focused = null;
     this.rows.focusedGroup = null;
     this.rows.spans = 0;
@@ -571,7 +578,7 @@ export class Page {
   /** For tests. */
   state() {
     return { ...this.navigation.window, rows: this.visible ?? [], drawn: (this.visible ?? []).filter((key) => this.tiles.get(key)),
-      focus: this.focus.key, group: this.rows.focusedGroup?.id ?? null, tick: this.focus.tick, range: this.focus.range, marks: this.focus.marks, ticks: this.focus.ticks.length,
+      focus: this.focus.key, group: this.rows.focusedGroup?.id ?? null, tick: this.focus.tick, range: this.focus.range, marks: this.focus.marks, ticks: this.focus.ticks.length, chain: this.focus.chain.length,
       pinned: this.rows.pinned.map((row) => row.key), panel: this.panelName, frames: this.frames, firstPictureMs: this.firstPicture,
       spans: this.focus.spans.length, life: this.focus.life?.intervals.length ?? 0, wakeups: this.focus.life?.wakeups.length ?? 0,
       spoken: byId("spoken").textContent, message: byId("message").hidden ? "" : byId("message-text").textContent };

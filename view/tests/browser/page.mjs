@@ -198,6 +198,23 @@ try {
     await settled();
   });
 
+  await step("a critical path is drawn", async () => {
+    await page.click(left + width / 2, await place(thread));
+    await page.evaluate("document.getElementById('tab-measures').click()");
+    await page.until("document.querySelector('#panel select')");
+    await page.evaluate("(() => { const s = document.querySelector('#panel select'); s.value = 'critical-path'; s.dispatchEvent(new Event('change')); })()");
+    await page.until("/--critical-path/.test(document.getElementById('panel').innerText)");
+    await page.evaluate("(() => { const i = document.querySelector('#panel input[placeholder=\"worst N\"]'); i.value = '1'; i.dispatchEvent(new Event('change')); })()");
+    await page.until("window.sigmund.state().chain > 0");
+    await settled();
+    await page.screenshot(join(folder, "critical-path.png"));
+    await page.evaluate("(() => { const s = document.querySelector('#panel select'); s.value = 'states'; s.dispatchEvent(new Event('change')); })()");
+    await page.until("/--states/.test(document.getElementById('panel').innerText) && window.sigmund.state().chain === 0");
+    await page.press("Escape");
+    await page.press("0");
+    await settled();
+  });
+
   await step("a group is opened and closed by the keyboard", async () => {
     await page.evaluate("document.activeElement.blur()");
     await page.press("ArrowDown");

@@ -27,6 +27,18 @@ export async function details(panel, page, signal) {
     parts.push(table(`${interval.track}`, facts.map(([name]) => ({ name })), [facts.map(([, value], place) =>
       ({ text: String(value), swatch: place === 0 ? swatch : undefined }))],
       () => page.navigation.show(interval.from, interval.to)));
+    if (interval.blocked_on && row.kind === "thread") {
+      const found = await api.ask("locks", { key: row.key, from: interval.from, to: interval.to, limit: 20 }, signal);
+      const locks = found.locks.filter((/** @type {any} */ lock) => lock.object === interval.blocked_on);
+      if (locks.length > 0) {
+        parts.push(table("The lock", [{ name: "lock" }, { name: "held by" }, { name: "waited", number: true }, { name: "then held for", number: true }, { name: "requested in" }],
+          locks.map((/** @type {any} */ lock) => [
+            { text: `${lock.kind} ${lock.object}` }, { text: lock.holder ?? "not known" },
+            { text: lock.wait === null ? "" : length(lock.wait, hz), number: true }, { text: lock.hold === null ? "" : length(lock.hold, hz), number: true },
+            { text: lock.call_site ?? "" },
+          ]), (place) => { if (locks[place].holder) page.focusKey(locks[place].holder); }));
+      }
+    }
     if (interval.had_cpu?.length) {
       const whole = interval.to - interval.from;
       const isReady = interval.value === "ready" || interval.value === "new";

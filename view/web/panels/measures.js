@@ -28,6 +28,7 @@ export async function measures(panel, page, signal) {
   const text = (value, column) => value === null ? "" : column.kind === "length" ? length(Number(value), hz)
     : column.kind === "instant" ? instant(Number(value), 1, hz) : typeof value === "number" && !Number.isInteger(value) ? value.toFixed(3) : String(value);
   const isNumber = (/** @type {any} */ column) => column.kind !== "text";
+  page.chain(asked.name === "critical-path" ? links(answer) : []);
   const instants = answer.columns.findIndex((/** @type {any} */ column) => column.kind === "instant");
   panel.replaceChildren(tools,
     note(measure ? `${measure.about} ${page.focus.row ? `Of ${page.focus.row.key}.` : "Of all."}` : ""),
@@ -36,9 +37,22 @@ export async function measures(panel, page, signal) {
       answer.rows.slice(0, 1000).map((/** @type {any[]} */ row) => row.map((value, place) => ({ text: text(value, answer.columns[place]), number: isNumber(answer.columns[place]) }))),
       instants < 0 ? null : (place) => page.jump(Number(answer.rows[place][instants]))),
     ...answer.notes.map(note),
+    ...(asked.name === "critical-path" ? [note("With worst N, the links of the first chain are drawn on the rows that are visible; a click on one jumps there.")] : []),
     element("div", { class: "tools" }, copyButton("Copy command", () => answer.command), copyButton("Copy SQL", () => answer.sql)),
     element("code", {}, answer.command),
   );
+}
+
+/** The links of the first chain that a critical path lists (worst N), with the rows that they are on. @param {any} answer */
+function links(answer) {
+  const place = (/** @type {string} */ name) => answer.columns.findIndex((/** @type {any} */ column) => column.name === name);
+  const [instance, at, took, thread, lwp, cpu] = ["instance", "ts_tick", "dur_tick", "thread", "lwp", "cpu"].map(place);
+  if (instance < 0 || at < 0 || took < 0) return [];
+  const key = (/** @type {string} */ kind, /** @type {any} */ number) => (number === null || number === undefined ? null : `${kind}:${number}`);
+  return answer.rows.filter((/** @type {any[]} */ row) => row[instance] === answer.rows[0][instance]).map((/** @type {any[]} */ row) => ({
+    from: Number(row[at]), to: Number(row[at]) + Number(row[took]),
+    keys: [key("thread", row[thread]), key("lwp", row[lwp]), key("cpu", row[cpu])].filter((key) => key !== null),
+  }));
 }
 
 /** @param {import("../main.js").Page} page */
