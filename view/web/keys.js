@@ -20,8 +20,8 @@ export const KEYS = [
   { keys: ["p"], about: "pin the focused row, or unpin it", run: (page) => page.pin() },
   { keys: ["u", "Backspace"], about: "undo navigation", run: (page) => page.navigation.undo() },
   { keys: ["0"], about: "the whole trace", run: (page) => page.navigation.go({ from: 0, to: page.trace.ticks }) },
-  { keys: ["/"], about: "search threads, LWPs, spans and events", run: (page) => page.openSearch() },
-  { keys: ["?"], about: "these keys", run: (page) => page.openHelp() },
+  { keys: ["/"], about: "search threads, LWPs, spans and events", run: (page) => page.head.openSearch() },
+  { keys: ["?"], about: "these keys", run: (page) => page.head.openHelp() },
   { keys: ["Escape"], about: "clear the selection, the marks and the focus", run: (page) => page.clear() },
 ];
 

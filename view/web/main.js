@@ -2,13 +2,16 @@
 // The page: what is shown, what is focused, and what happens when either changes.
 
 import * as api from "./api.js";
-import { Braid, lanes } from "./braid.js";
-import { instant, length, percent, printable } from "./format.js";
+import { Braid } from "./braid.js";
+import { byId } from "./document.js";
+import { instant, length, printable } from "./format.js";
+import { Head } from "./head.js";
 import * as keys from "./keys.js";
 import { Minimap, drawAxis, sized } from "./minimap.js";
 import { Navigation, fromFragment, toFragment } from "./navigation.js";
-import { ofState, onColours } from "./palette.js";
-import { HEIGHTS, Rows, SPAN_HEIGHT } from "./rows.js";
+import { onColours } from "./palette.js";
+import { Pointer } from "./pointer.js";
+import { Rows } from "./rows.js";
 import { Tiles, intervalAt } from "./tiles.js";
 import { details } from "./panels/details.js";
 import { latency } from "./panels/latency.js";
@@ -18,9 +21,6 @@ import { selection } from "./panels/selection.js";
 import { sql } from "./panels/sql.js";
 import { tree } from "./panels/tree.js";
 import { element, note, table } from "./panels/table.js";
-
-/** @param {string} id */
-const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /** @type {[string, string, (panel: HTMLElement, page: Page, signal: AbortSignal) => Promise<void>][]} */
 const PANELS = [
@@ -60,9 +60,9 @@ export class Page {
     if (kept.from !== undefined && kept.to !== undefined) this.navigation.go({ from: kept.from, to: kept.to });
     this.navigation.past = [];
     this.rows.filter = { ...this.rows.filter, name: kept.name ?? "", state: kept.state ?? "", sort: kept.sort ?? "number" };
-    this.head();
+    this.head = new Head(this);
     this.tabs();
-    this.pointer();
+    this.pointer = new Pointer(this);
     keys.listen(this);
     onColours(() => { this.tiles.tiles.forEach((tile) => tile.images.clear()); this.braid.recolour(); this.redraw(); });
     new ResizeObserver(() => this.redraw()).observe(byId("timeline"));
@@ -356,212 +356,6 @@ export class Page {
     panel[2](byId("panel"), this, this.panelWork.signal).catch((error) => {
       if (!api.isAbort(error)) byId("panel").replaceChildren(note(error.message));
     });
-  }
-
-  // The pointer.
-
-  pointer() {
-    const { canvas } = this;
-    const tick = (/** @type {number} */ x) => {
-      const { from, to } = this.navigation.window;
-      return from + (x / canvas.clientWidth) * (to - from);
-    };
-    /** @type {{x: number, y: number, from: number, to: number, scroll: number, moved: boolean, select: boolean} | null} */
-    let drag = null;
-    /** @type {Map<number, number>} */
-    const touches = new Map();
-    canvas.addEventListener("pointerdown", (event) => {
-      canvas.setPointerCapture(event.pointerId);
-      touches.set(event.pointerId, event.offsetX);
-      drag = { x: event.offsetX, y: event.offsetY, ...this.navigation.window, scroll: this.scroll, moved: false, select: event.shiftKey };
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      if (touches.size === 2 && touches.has(event.pointerId)) {
-        const before = [...touches.values()];
-        touches.set(event.pointerId, event.offsetX);
-        const after = [...touches.values()];
-        const factor = Math.abs(before[0] - before[1]) / Math.max(Math.abs(after[0] - after[1]), 1);
-        this.navigation.zoom(factor, tick((after[0] + after[1]) / 2));
-        return;
-      }
-      if (!drag) { this.hover(event, tick(event.offsetX)); return; }
-      if (Math.abs(event.offsetX - drag.x) + Math.abs(event.offsetY - drag.y) > 3) drag.moved = true;
-      if (!drag.moved) return;
-      byId("tip").hidden = true;
-      if (drag.select) {
-        const ends = [tick(drag.x), tick(event.offsetX)].sort((a, b) => a - b);
-        this.focus.range = { from: Math.floor(ends[0]), to: Math.ceil(ends[1]) };
-        this.redraw();
-      } else {
-        const shift = ((drag.x - event.offsetX) / canvas.clientWidth) * (drag.to - drag.from);
-        const move = Math.min(Math.max(shift, -drag.from), this.trace.ticks - drag.to);
-        this.navigation.go({ from: drag.from + move, to: drag.to + move });
-        byId("scroll").scrollTop = drag.scroll + drag.y - event.offsetY;
-      }
-    });
-    const end = (/** @type {PointerEvent} */ event) => {
-      touches.delete(event.pointerId);
-      const ended = drag;
-      drag = null;
-      if (!ended) return;
-      if (ended.select && ended.moved) { this.showPanel("selection"); return; }
-      if (ended.moved) return;
-      const row = this.rowAt(event.offsetY);
-      if (row) this.focusRow(row, Math.floor(tick(event.offsetX)));
-    };
-    canvas.addEventListener("pointerup", end);
-    canvas.addEventListener("pointercancel", end);
-    canvas.addEventListener("pointerleave", () => { byId("tip").hidden = true; });
-    canvas.addEventListener("dblclick", () => this.zoomToFocus());
-    const wheel = (/** @type {WheelEvent} */ event) => {
-      event.preventDefault();
-      const step = event.deltaMode === 1 ? 30 : 1;
-      if (event.ctrlKey) this.navigation.zoom(Math.exp(event.deltaY * step * 0.003), tick(event.offsetX));
-      else if (event.shiftKey) this.navigation.pan((event.deltaY + event.deltaX) * step * 0.001);
-      else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.navigation.pan(event.deltaX * step * 0.001);
-      else byId("scroll").scrollTop += event.deltaY * step;
-    };
-    canvas.addEventListener("wheel", wheel, { passive: false });
-    byId("rows").addEventListener("wheel", (event) => { byId("scroll").scrollTop += event.deltaY; }, { passive: true });
-    byId("scroll").addEventListener("scroll", () => { this.scroll = byId("scroll").scrollTop; this.redraw(); });
-  }
-
-  /** @param {number} y */
-  placeAt(y) {
-    const { placed, pinnedHeight } = this.rows.place(this.scroll, this.scroll + this.canvas.clientHeight);
-    return placed.find((place) => {
-      const top = place.pinned ? place.top : place.top - this.scroll;
-      return y >= top && y < top + place.height && (place.pinned || y >= pinnedHeight);
-    });
-  }
-
-  /** @param {number} y */
-  rowAt(y) {
-    return this.placeAt(y)?.row;
-  }
-
-  /** @param {PointerEvent} event @param {number} tick */
-  hover(event, tick) {
-    const tip = byId("tip");
-    const place = this.placeAt(event.offsetY);
-    const tile = place?.row && this.tiles.get(place.row.key);
-    if (!place?.row || !tile) { tip.hidden = true; return; }
-    const { row } = place;
-    const hz = this.trace.tick_hz;
-    const y = event.offsetY - (place.pinned ? place.top : place.top - this.scroll);
-    const lane = lanes(row.kind).find((lane) => y >= lane.y - 1 && y <= lane.y + lane.height + 1);
-    const lines = [printable(`${row.kind} ${row.label}`), instant(tick, (this.navigation.window.to - this.navigation.window.from) / 1000, hz)];
-    const track = tile.tracks.find((track) => track.name === lane?.name);
-    if (track?.form === "intervals") {
-      const found = intervalAt(track, tick);
-      if (found) {
-        const what = track.states ? this.braid.stateName(row.kind, found.value) : `${tile.ids[found.value]?.split(":")[0]} ${printable(tile.names[found.value] ?? "")}`;
-        lines.push(`${what}: ${length(found.to - found.from, hz)}`);
-      }
-    } else if (track) lines.push(...this.sharesAt(row.kind, tile, track, tick));
-    if (row.key === this.focus.key && y > HEIGHTS[row.kind]) {
-      const depth = Math.floor((y - HEIGHTS[row.kind]) / SPAN_HEIGHT);
-      const span = this.focus.spans.find((span) => span.depth === depth && span.from <= tick && span.to > tick);
-      if (span) lines.push(printable(`${span.kind} ${span.name}: ${length(span.to - span.from, hz)}`), span.active === null ? "" : `active ${length(span.active, hz)}`, printable(span.source ?? ""));
-    }
-    tip.textContent = lines.filter((line) => line !== "").join("\n");
-    tip.hidden = false;
-    tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;
-    tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
-  }
-
-  /** The shares of a pixel, in words. @param {string} kind @param {import("./tiles.js").Tile} tile @param {import("./tiles.js").Track} track @param {number} tick */
-  sharesAt(kind, tile, track, tick) {
-    const pixel = Math.floor(((tick - tile.from) / (tile.to - tile.from)) * tile.pixels);
-    const { data } = track;
-    if (!track.states) {
-      for (let at = 0; at < data.length; at += 4) {
-        if (pixel < data[at] || pixel >= data[at] + data[at + 1]) continue;
-        const who = data[at + 3] === 0xffffffff ? "several" : printable(tile.names[data[at + 3]] ?? "");
-        return [`${who}: busy ${percent(data[at + 2] / 65535)}`];
-      }
-      return ["nobody"];
-    }
-    for (let at = 0; at < data.length; at += 3 + 2 * data[at + 2]) {
-      if (pixel < data[at] || pixel >= data[at] + data[at + 1]) continue;
-      const shares = [];
-      for (let pair = 0; pair < data[at + 2]; pair++) shares.push([data[at + 3 + 2 * pair], data[at + 4 + 2 * pair]]);
-      return shares.sort((a, b) => b[1] - a[1]).map(([state, share]) => `${ofState(this.braid.stateName(kind, state)).letter} ${this.braid.stateName(kind, state)}: ${percent(share / 65535)}`);
-    }
-    return [];
-  }
-
-  // The head.
-
-  head() {
-    const { trace } = this;
-    byId("title").textContent = printable(trace.name);
-    byId("title").title = printable(trace.path);
-    document.title = `${printable(trace.name)} · Sigmund`;
-    const state = /** @type {HTMLSelectElement} */ (byId("filter-state")), sort = /** @type {HTMLSelectElement} */ (byId("filter-sort"));
-    const names = [...new Set([...(trace.counts.threads ? trace.thread_states : []), ...trace.lwp_states])].filter((name) => name !== "exited");
-    state.append(...names.map((name) => element("option", { value: name }, name)));
-    sort.append(...names.map((name) => element("option", { value: name }, `time ${name}`)));
-    const name = /** @type {HTMLInputElement} */ (byId("filter-name")), related = /** @type {HTMLInputElement} */ (byId("filter-with"));
-    [name.value, state.value, sort.value] = [this.rows.filter.name, this.rows.filter.state, this.rows.filter.sort];
-    const apply = () => {
-      this.rows.setFilter({ name: name.value, state: state.value, sort: sort.value, with: related.checked ? this.focus.key : "" });
-      byId("scroll").scrollTop = 0;
-      this.moved();
-    };
-    for (const input of [name, state, sort, related]) input.addEventListener("change", apply);
-    byId("filters").addEventListener("submit", (event) => { event.preventDefault(); apply(); });
-    byId("undo").addEventListener("click", () => this.navigation.undo());
-    byId("whole").addEventListener("click", () => this.navigation.go({ from: 0, to: trace.ticks }));
-    byId("help-button").addEventListener("click", () => this.openHelp());
-    byId("message-close").addEventListener("click", () => { byId("message").hidden = true; });
-    keys.describe(byId("help-table"));
-    const text = /** @type {HTMLInputElement} */ (byId("search-text"));
-    text.addEventListener("input", () => { clearTimeout(this.searching); this.searching = setTimeout(() => this.find(text.value).catch(this.fail), 150); });
-    text.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") { event.preventDefault(); /** @type {HTMLElement | null} */ (byId("search-results").querySelector("button"))?.click(); }
-    });
-  }
-
-  openHelp() {
-    /** @type {HTMLDialogElement} */ (byId("help")).showModal();
-  }
-
-  openSearch() {
-    /** @type {HTMLDialogElement} */ (byId("search")).showModal();
-    byId("search-text").focus();
-  }
-
-  /** @param {string} text */
-  async find(text) {
-    const dialog = /** @type {HTMLDialogElement} */ (byId("search"));
-    if (text === "") { byId("search-results").replaceChildren(); return; }
-    const answer = await api.ask("search", { text, limit: 20 });
-    const entry = (/** @type {string} */ label, /** @type {() => void} */ go) => {
-      const made = element("button", { type: "button", role: "option" }, printable(label));
-      made.addEventListener("click", () => { dialog.close(); go(); });
-      return made;
-    };
-    const hz = this.trace.tick_hz;
-    const found = [
-      ...answer.rows.map((/** @type {any} */ row) => entry(`${row.kind} ${row.label}`, () => this.focusKey(row.key))),
-      ...answer.spans.map((/** @type {any} */ span) => entry(`span ${span.name} of ${span.key}, ${length(span.to - span.from, hz)}`, () => {
-        this.focus.tick = span.from;
-        this.focusKey(span.key);
-        this.navigation.show(span.from, span.to);
-      })),
-      ...answer.events.map((/** @type {string} */ name) => entry(`event ${name}`, () => this.showEvents(name))),
-    ];
-    byId("search-results").replaceChildren(...(found.length ? found : [note("Nothing has this in its name.")]));
-  }
-
-  /** Marks the events of a name. @param {string} name */
-  async showEvents(name) {
-    const answer = await api.sql(`SELECT ts_tick FROM events WHERE name = '${name.replaceAll("'", "''")}' ORDER BY ts_tick LIMIT 10000`).catch(this.fail);
-    if (!answer) return;
-    const first = BigInt(answer.first_tick);
-    this.mark(answer.rows.map((/** @type {any[]} */ row) => Number(BigInt(row[0]) - first)));
-    if (this.focus.ticks.length > 0) this.jump(this.focus.ticks[0]);
   }
 
   /** @param {string} text */

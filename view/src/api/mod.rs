@@ -57,6 +57,10 @@ impl Refusal {
         Refusal { kind: RefusalKind::Wrong, message: message.into() }
     }
 
+    pub(crate) fn failed(message: impl Into<String>) -> Refusal {
+        Refusal { kind: RefusalKind::Failed, message: message.into() }
+    }
+
     pub(crate) fn missing(message: impl Into<String>) -> Refusal {
         Refusal { kind: RefusalKind::Missing, message: message.into() }
     }

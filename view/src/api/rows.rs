@@ -124,7 +124,10 @@ pub(super) async fn rows(view: &Arc<View>, query: &Query) -> Result<Value, Refus
             };
             let of = Arc::clone(view);
             let sorting = tokio::task::spawn_blocking(move || order(&of, &wanted, related.as_ref()));
-            let order = Arc::new(sorting.await.map_err(|_| Refusal::wrong("the rows could not be sorted"))?);
+            let order =
+                Arc::new(sorting.await.map_err(|_| {
+                    Refusal::failed("the rows could not be sorted: this is a defect of sigmund")
+                })?);
             view.orders.keep(name, &order);
             order
         }

@@ -73,7 +73,7 @@ pub(super) async fn tiles(view: &Arc<View>, query: &Query) -> Result<Vec<u8>, Re
     let grid = Grid { from: window.from, to: window.to, pixels: pixels as u16 };
     let view = Arc::clone(view);
     let drawing = tokio::task::spawn_blocking(move || draw(&view, &keys, grid));
-    drawing.await.map_err(|_| Refusal::wrong("the picture could not be drawn"))
+    drawing.await.map_err(|_| Refusal::failed("the picture could not be drawn: this is a defect of sigmund"))
 }
 
 fn draw(view: &View, keys: &[String], grid: Grid) -> Vec<u8> {

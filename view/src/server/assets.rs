@@ -15,7 +15,9 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 files! {
     "api.js": SCRIPT,
     "braid.js": SCRIPT,
+    "document.js": SCRIPT,
     "format.js": SCRIPT,
+    "head.js": SCRIPT,
     "icon.svg": IMAGE,
     "index.html": HTML,
     "keys.js": SCRIPT,
@@ -24,6 +26,7 @@ files! {
     "navigation.js": SCRIPT,
     "palette.js": SCRIPT,
     "picture.js": SCRIPT,
+    "pointer.js": SCRIPT,
     "rows.js": SCRIPT,
     "style.css": STYLE,
     "tiles.js": SCRIPT,
