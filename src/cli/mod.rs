@@ -72,7 +72,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Query a super-trace with SQL.
     Sql(SqlArgs),
-    /// Show a super-trace as a timeline in the browser.
+    /// Show a super-trace as a timeline in the browser, or a running program.
     View(ViewArgs),
     /// Serve super-traces to ADBC, JDBC and ODBC drivers and BI tools (Arrow Flight SQL).
     Serve(ServeArgs),

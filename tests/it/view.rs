@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     kernel,
-    sigmund::{Sigmund, program},
+    sigmund::{Running, Sigmund, program},
     views::listing,
 };
 
@@ -38,9 +38,13 @@ struct Reply {
 
 impl Server {
     fn start(sigmund: &Sigmund, trace: &str, more: &[&str]) -> Server {
+        Server::of(sigmund, &[&[trace, "--cache", "cache"], more].concat())
+    }
+
+    fn of(sigmund: &Sigmund, words: &[&str]) -> Server {
         let mut child = Command::new(program())
-            .args(["view", trace, "--no-open", "--cache", "cache"])
-            .args(more)
+            .args(["view", "--no-open"])
+            .args(words)
             .current_dir(sigmund.folder())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -615,4 +619,56 @@ fn the_modules_of_the_page_are_right_by_themselves() {
     let files = fs::read_dir(tests).unwrap().map(|entry| entry.unwrap().path());
     let output = Command::new("node").arg("--test").args(files).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn a_running_program_is_shown_and_frozen_to_a_timeline() {
+    let sigmund = Sigmund::new();
+    let mut command = sigmund.command();
+    command.args(["record", "--user-only", "--flight", "--no-merge", "-o", "RUN", "--"]);
+    command.args([program(), "sumtime", "14", "3", "2000000"]);
+    let recorder = Running::of(command);
+    let sumtime = kernel::program_of(recorder.pid(), "sumtime");
+    let pid = sumtime.number().to_string();
+    let begun = Instant::now();
+    while sigmund.run(["ctl", &pid, "status"]).status != 0 {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let server = Server::of(&sigmund, &["--pid", &pid]);
+    assert_eq!(server.json("trace"), json!({ "live": true }));
+    assert_eq!(server.get("rows?kind=thread").status, 404, "nothing is frozen yet");
+    let is_waiting =
+        |live: &Value| live["threads"].as_array().unwrap().iter().any(|thread| thread["state"] == "blocked");
+    let mut live = server.json("live");
+    while !is_waiting(&live) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{live}");
+        std::thread::sleep(Duration::from_millis(50));
+        live = server.json("live");
+    }
+    assert_eq!((&live["pid"], &live["facts"]["mode"]), (&json!(sumtime.number()), &json!("overwrite")));
+    assert!(live["threads"].as_array().unwrap().iter().any(|thread| thread["state"] == "blocked"), "{live}");
+    assert_eq!(
+        live["lwps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|lwp| lwp["name"].as_str().unwrap().starts_with("lwp/"))
+            .count(),
+        3
+    );
+    assert_eq!(server.get("freeze").status, 400, "a link does not freeze anything");
+    assert_eq!(server.post("freeze", &json!({})).json(), json!({ "frozen": true }));
+    let threads = server.json("rows?kind=thread&limit=5");
+    assert!(threads["total"].as_u64().unwrap() > 10, "{threads}");
+    if page_tools().is_some() {
+        drive(&sigmund, &Server::of(&sigmund, &["--pid", &pid]), "live.mjs");
+    }
+    // It continues, until it is ended.
+    assert_eq!(server.json("live")["pid"], json!(sumtime.number()));
+    sumtime.kill();
+    recorder.finish();
+    let gone = server.get("live");
+    assert_eq!(gone.status, 404, "{}", String::from_utf8_lossy(&gone.body));
+    assert_eq!(server.get("rows?kind=thread").status, 200, "what was frozen stays");
 }

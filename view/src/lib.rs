@@ -4,6 +4,7 @@
 //! key.rs        the names of rows
 //! actors.rs     CPUs, LWPs, user threads, processes
 //! index/        what is drawn, as partitions of time with prefix sums: exact at every zoom
+//! live.rs       a running program, until it is frozen
 //! api/          what the page may ask, and the answers
 //! server/       HTTP: who may ask, the page's files
 //! web/          the page: ES modules as they are in git, embedded
@@ -18,6 +19,7 @@ mod api;
 mod error;
 mod index;
 mod key;
+mod live;
 mod server;
 
 use std::{path::Path, sync::Arc};
@@ -28,6 +30,7 @@ use self::{actors::Actors, api::Orders, index::Index};
 pub use self::{
     error::Error,
     index::Progress,
+    live::{Live, Shown},
     server::{Limits, Listener, serve},
 };
 

@@ -45,6 +45,11 @@ export async function sql(text, signal) {
   return (await request("sql", { method: "POST", body: JSON.stringify({ query: text }), signal })).json();
 }
 
+/** Freezes the program that is looked at: from here on there is a trace. */
+export async function freeze() {
+  await request("freeze", { method: "POST", body: "{}" });
+}
+
 /** @param {object} body @param {AbortSignal} signal */
 export async function tiles(body, signal) {
   return (await request("tiles", { method: "POST", body: JSON.stringify(body), signal })).arrayBuffer();

@@ -386,7 +386,9 @@ async function start() {
   const { token: _token, ...rest } = kept;
   history.replaceState(null, "", `#${toFragment(rest)}`);
   try {
-    const page = new Page(await api.ask("trace"), rest);
+    const trace = await api.ask("trace");
+    if (trace.live) { location.replace("live.html"); return; }
+    const page = new Page(trace, rest);
     Object.defineProperty(window, "sigmund", { value: Object.freeze({ state: () => page.state() }) });
   } catch (error) {
     byId("message-text").textContent = `${/** @type {Error} */ (error).message}. Open the URL that sigmund has printed.`;

@@ -31,7 +31,7 @@ use tokio::{
 };
 
 use self::{guard::Guard, respond::Site};
-use crate::View;
+use crate::live::{Shown, Stage};
 
 /// Connections at once.
 const CONNECTIONS: usize = 512;
@@ -52,6 +52,8 @@ pub struct Limits {
     pub time: Duration,
     /// How many run at once; others wait.
     pub queries: usize,
+    /// Memory for the sorts, groups and joins of queries of what is frozen; a super-trace has its own limit.
+    pub memory: usize,
 }
 
 /// Where a server listens.
@@ -68,7 +70,7 @@ pub enum Listener {
 /// # Errors
 /// When the socket cannot be used.
 pub async fn serve(
-    view: Arc<View>,
+    shown: Shown,
     listener: Listener,
     token: String,
     limits: Limits,
@@ -81,7 +83,7 @@ pub async fn serve(
         Listener::Unix(_) => None,
     };
     let site = Arc::new(Site {
-        view,
+        stage: Arc::new(Stage::new(shown, limits.memory)),
         guard: Guard::new(address, token),
         places: Arc::new(Semaphore::new(limits.queries)),
         time: limits.time,

@@ -14,8 +14,8 @@ use tokio::{runtime::Handle, sync::Semaphore, task::JoinSet};
 
 use super::{assets, guard::Guard};
 use crate::{
-    View,
-    api::{self, Answer, Query, Refusal, RefusalKind},
+    api::{Answer, Query, Refusal, RefusalKind},
+    live::Stage,
 };
 
 /// Bytes of a question's body.
@@ -37,7 +37,7 @@ const HEADERS: [(&str, &str); 6] = [
 
 /// What answers.
 pub(super) struct Site {
-    pub(super) view: Arc<View>,
+    pub(super) stage: Arc<Stage>,
     pub(super) guard: Guard,
     /// One for each question that may run.
     pub(super) places: Arc<Semaphore>,
@@ -107,13 +107,13 @@ impl Site {
 
     /// Dropped when the client goes, which ends the work.
     async fn answer(&self, question: String, query: Query) -> Reply {
-        let (view, places) = (Arc::clone(&self.view), Arc::clone(&self.places));
+        let (stage, places) = (Arc::clone(&self.stage), Arc::clone(&self.places));
         let mut task = JoinSet::new();
         task.spawn_on(
             async move {
                 // It is never closed.
                 let _place = places.acquire_owned().await;
-                api::answer(&view, &question, &query).await
+                stage.answer(&question, &query).await
             },
             &self.threads,
         );

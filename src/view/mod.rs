@@ -1,4 +1,6 @@
-//! `sigmund view`: the timeline of a super-trace in the browser.
+//! `sigmund view`: the timeline of a super-trace, or a running program, in the browser.
+
+mod live;
 
 use std::{
     env, fs, io,
@@ -10,11 +12,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use sigmund_serve::Token;
 use sigmund_sql::OpenOptions;
-use sigmund_view::{Limits, Listener, Progress, View};
+use sigmund_view::{Limits, Listener, Progress, Shown, View};
 
+use self::live::Program;
 use crate::{
     Found, answer,
     cli::{Place, ViewArgs},
@@ -29,34 +32,14 @@ const LOOK: Duration = Duration::from_millis(50);
 const SHOW: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: ViewArgs) -> Result<Found> {
-    let how = OpenOptions { memory: Some(args.memory), ..args.damage.into() };
-    let trace = Arc::new(answer::open(Some(&args.trace), how).await?);
-    sigmund_query::register_measures(&trace);
-    let cache = args.cache.clone().or_else(cache);
-    let (begun, mut shown) = (Instant::now(), Instant::now());
-    let line = terminal::Progress::new();
-    let mut progress = |Progress { table, intervals }: Progress| {
-        if shown.elapsed() >= SHOW {
-            line.show(&format!("index: {table}, {}", counted(intervals, "interval")));
-            shown = Instant::now();
-        }
-    };
-    let view = View::open(trace, cache.as_deref(), &mut progress).await;
-    line.clear();
-    let view = view?;
-    if view.stray() > 0 {
-        let stray = counted(view.stray(), "interval");
-        terminal::notice(&format!(
-            "{stray} of threads or LWPs that this super-trace does not list: not shown"
-        ));
-    }
-    terminal::notice(&format!(
-        "index: {:.1} MB, ready after {:.1} s",
-        view.index_size() as f64 / 1e6,
-        begun.elapsed().as_secs_f64()
-    ));
-    let token = Token::random().context("a new token")?;
     let (stop, _) = signals::stop_at_signals()?;
+    let limits = Limits { time: args.time, queries: args.queries as usize, memory: args.memory };
+    let shown = match (&args.trace, args.pid) {
+        (Some(trace), _) => Shown::Trace(Arc::new(open(trace, &args).await?)),
+        (None, Some(pid)) => Shown::Program(Arc::new(Program::find(pid, Arc::clone(&stop))?)),
+        (None, None) => bail!("expected a super-trace, or --pid"),
+    };
+    let token = Token::random().context("a new token")?;
     let (listener, socket) = listen(&args.listen)?;
     match &listener {
         Listener::Tcp(listener) => {
@@ -81,20 +64,49 @@ pub(crate) async fn run(args: ViewArgs) -> Result<Found> {
             ))?;
         }
     }
-    let limits = Limits { time: args.time, queries: args.queries as usize };
     let stopped = async move {
         while !stop.load(Ordering::Relaxed) {
             tokio::time::sleep(LOOK).await;
         }
     };
-    let result =
-        sigmund_view::serve(Arc::new(view), listener, token.text().to_string(), limits, stopped).await;
+    let result = sigmund_view::serve(shown, listener, token.text().to_string(), limits, stopped).await;
     if let Some(path) = socket {
         // Somebody else may have removed it.
         let _ = fs::remove_file(path);
     }
     result.context("serving")?;
     Ok(Found::Something)
+}
+
+/// A super-trace with its index.
+async fn open(trace: &Path, args: &ViewArgs) -> Result<View> {
+    let how = OpenOptions { memory: Some(args.memory), ..args.damage.into() };
+    let trace = Arc::new(answer::open(Some(trace), how).await?);
+    sigmund_query::register_measures(&trace);
+    let cache = args.cache.clone().or_else(cache);
+    let (begun, mut shown) = (Instant::now(), Instant::now());
+    let line = terminal::Progress::new();
+    let mut progress = |Progress { table, intervals }: Progress| {
+        if shown.elapsed() >= SHOW {
+            line.show(&format!("index: {table}, {}", counted(intervals, "interval")));
+            shown = Instant::now();
+        }
+    };
+    let view = View::open(trace, cache.as_deref(), &mut progress).await;
+    line.clear();
+    let view = view?;
+    if view.stray() > 0 {
+        let stray = counted(view.stray(), "interval");
+        terminal::notice(&format!(
+            "{stray} of threads or LWPs that this super-trace does not list: not shown"
+        ));
+    }
+    terminal::notice(&format!(
+        "index: {:.1} MB, ready after {:.1} s",
+        view.index_size() as f64 / 1e6,
+        begun.elapsed().as_secs_f64()
+    ));
+    Ok(view)
 }
 
 /// The socket, and its path if it has one.

@@ -1,0 +1,96 @@
+//! A running program for the timeline's server: looked at through its control socket, and frozen by a snapshot of its
+//! flight recorder, which is merged.
+
+use std::{
+    fs::File,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use fut::control::{Cell, Process, Reply, Request};
+use serde_json::{Map, Value, json};
+use sigmund_merge::MergeOptions;
+use sigmund_view::Live;
+use tempfile::TempDir;
+
+/// How long a program may take to answer.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// How long it may take to write its last events.
+const SNAPSHOT: Duration = Duration::from_secs(60);
+
+/// A program, and a folder for what is frozen of it.
+pub(super) struct Program {
+    pid: u32,
+    folder: TempDir,
+    frozen: AtomicUsize,
+    stop: Arc<AtomicBool>,
+}
+
+impl Program {
+    /// A program that records, by its number.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub(super) fn find(pid: u32, stop: Arc<AtomicBool>) -> anyhow::Result<Program> {
+        Process::find(pid)?.ask(&Request::Status)?;
+        let folder = tempfile::Builder::new().prefix("sigmund-view-").tempdir()?;
+        Ok(Program { pid, folder, frozen: AtomicUsize::new(0), stop })
+    }
+
+    fn ask(&self, request: &Request) -> Result<Reply, String> {
+        let is_stopped = || self.stop.load(Ordering::Relaxed);
+        let process = Process::find(self.pid).map_err(|error| error.to_string())?;
+        process.ask_within(request, LOOK, &is_stopped).map_err(|error| error.to_string())
+    }
+}
+
+impl Live for Program {
+    fn look(&self) -> Result<Value, String> {
+        let (status, threads) = (self.ask(&Request::Status)?, self.ask(&Request::Threads)?);
+        Ok(json!({
+            "pid": self.pid,
+            "facts": status.facts.iter().map(|(name, cell)| (name.clone(), value(cell))).collect::<Map<_, _>>(),
+            "lwps": rows(&status),
+            "threads": rows(&threads),
+            "not_shown": threads.number("not_shown").unwrap_or(0),
+        }))
+    }
+
+    fn freeze(&self) -> Result<PathBuf, String> {
+        let number = self.frozen.fetch_add(1, Ordering::Relaxed);
+        let recording = self.folder.path().join(format!("{number}.fut"));
+        let file =
+            File::create_new(&recording).map_err(|error| format!("{}: {error}", recording.display()))?;
+        let is_stopped = || self.stop.load(Ordering::Relaxed);
+        let process = Process::find(self.pid).map_err(|error| error.to_string())?;
+        process.snapshot_within(&file, SNAPSHOT, &is_stopped).map_err(|error| error.to_string())?;
+        let trace = self.folder.path().join(format!("{}-{number}.supertrace", self.pid));
+        let options = MergeOptions { stop: Some(Arc::clone(&self.stop)), ..MergeOptions::default() };
+        sigmund_merge::merge(&[recording], &trace, &options, |_| {}).map_err(|error| error.to_string())?;
+        Ok(trace)
+    }
+}
+
+/// The rows of an answer, as objects.
+fn rows(reply: &Reply) -> Vec<Value> {
+    let row = |row: &Vec<Cell>| {
+        Value::Object(reply.columns.iter().cloned().zip(row.iter().map(value)).collect::<Map<_, _>>())
+    };
+    reply.rows.iter().map(row).collect()
+}
+
+fn value(cell: &Cell) -> Value {
+    match cell {
+        Cell::Nothing => Value::Null,
+        // Numbers of JavaScript are exact up to 2^53.
+        Cell::Number(number) if *number > 1 << 53 => json!(number.to_string()),
+        Cell::Number(number) => json!(number),
+        Cell::Fraction(fraction) => json!(fraction),
+        Cell::Text(text) => json!(text),
+    }
+}

@@ -1,0 +1,98 @@
+//! What is shown: a super-trace, or a running program, of which a super-trace is made when somebody freezes it.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use serde_json::{Value, json};
+use sigmund_sql::OpenOptions;
+
+use crate::{
+    View,
+    api::{self, Answer, Query, Refusal},
+};
+
+/// A running program. Its functions wait for the program.
+pub trait Live: Send + Sync + 'static {
+    /// Its state: `facts` (an object), and rows of `lwps` and `threads`.
+    ///
+    /// # Errors
+    /// A sentence, if it cannot be asked: it has ended, say.
+    fn look(&self) -> Result<Value, String>;
+
+    /// Makes a super-trace of its last events.
+    ///
+    /// # Errors
+    /// A sentence: it is no flight recorder, say.
+    fn freeze(&self) -> Result<PathBuf, String>;
+}
+
+/// What a server shows.
+pub enum Shown {
+    /// A super-trace.
+    Trace(Arc<View>),
+    /// A running program.
+    Program(Arc<dyn Live>),
+}
+
+/// What a server shows by now.
+pub(crate) struct Stage {
+    view: RwLock<Option<Arc<View>>>,
+    program: Option<Arc<dyn Live>>,
+    /// For queries of what is frozen.
+    memory: usize,
+}
+
+impl Stage {
+    pub(crate) fn new(shown: Shown, memory: usize) -> Stage {
+        let (view, program) = match shown {
+            Shown::Trace(view) => (Some(view), None),
+            Shown::Program(program) => (None, Some(program)),
+        };
+        Stage { view: RwLock::new(view), program, memory }
+    }
+
+    /// Answers a question. `live` and `freeze` are about the program, all others about the super-trace.
+    pub(crate) async fn answer(&self, question: &str, query: &Query) -> Result<Answer, Refusal> {
+        match question {
+            "live" => self.look().await,
+            "freeze" if query.body.is_object() => self.freeze().await,
+            "freeze" => Err(Refusal::wrong("expected a POST with {}")),
+            _ => match self.view() {
+                Some(view) => api::answer(&view, question, query).await,
+                None if question == "trace" => Ok(Answer::Json(json!({ "live": true }))),
+                None => Err(Refusal::missing("nothing of the program is frozen yet")),
+            },
+        }
+    }
+
+    fn view(&self) -> Option<Arc<View>> {
+        self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn look(&self) -> Result<Answer, Refusal> {
+        let program = self.program()?;
+        let looking = tokio::task::spawn_blocking(move || program.look()).await;
+        let found = looking.map_err(|_| Refusal::failed("the program could not be looked at"))?;
+        found.map(Answer::Json).map_err(Refusal::missing)
+    }
+
+    async fn freeze(&self) -> Result<Answer, Refusal> {
+        let program = self.program()?;
+        let freezing = tokio::task::spawn_blocking(move || program.freeze()).await;
+        let frozen = freezing.map_err(|_| Refusal::failed("the program could not be frozen"))?;
+        let path = frozen.map_err(Refusal::wrong)?;
+        let options = OpenOptions { memory: Some(self.memory), ..OpenOptions::default() };
+        let trace = Arc::new(options.open(&path).await?);
+        sigmund_query::register_measures(&trace);
+        let view = View::open(trace, None, &mut |_| {}).await;
+        let view = view.map_err(|error| Refusal::failed(error.to_string()))?;
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(view));
+        Ok(Answer::Json(json!({ "frozen": true })))
+    }
+
+    fn program(&self) -> Result<Arc<dyn Live>, Refusal> {
+        self.program.clone().ok_or_else(|| Refusal::missing("this is a super-trace: no program runs"))
+    }
+}
