@@ -5,6 +5,7 @@ import { identityColour, ink, ofState, stackOrder, stateColour } from "./palette
 import { printable } from "./format.js";
 import { picture } from "./picture.js";
 import { HEIGHTS, SPAN_HEIGHT } from "./rows.js";
+import { FEW, overlapping } from "./tiles.js";
 
 /** @typedef {import("./tiles.js").Tile} Tile */
 /** @typedef {import("./tiles.js").Track} Track */
@@ -19,8 +20,6 @@ const LANES = {
 };
 /** Boxes narrower than this have no letter or name. */
 const LETTER = 9;
-/** More intervals than this are drawn once, as a picture. */
-const FEW = 600;
 
 /** The lanes of a kind of row. @param {string} kind */
 export function lanes(kind) {
@@ -48,7 +47,7 @@ export class Braid {
   }
 
   /** @param {{placed: import("./rows.js").Placed[], scroll: number, pinnedHeight: number, window: Window, width: number, height: number,
-   *   tile: (key: string) => Tile | undefined, focus: any}} scene */
+   *   tile: (key: string) => Tile | undefined, wide: (key: string) => Tile | undefined, focus: any}} scene */
   draw(scene) {
     const { context, ink } = this;
     const { placed, scroll, pinnedHeight, window, width, height, focus } = scene;
@@ -70,7 +69,10 @@ export class Braid {
         if (!place.row) continue;
         if (!tops.has(place.row.key) || isPinned) tops.set(place.row.key, top);
         if (isPinned) { context.fillStyle = ink.panel; context.fillRect(0, top, width, place.height); }
-        const tile = scene.tile(place.row.key);
+        const tile = scene.tile(place.row.key), wide = scene.wide(place.row.key);
+        // Never blank: where the tile has not arrived yet, the whole trace's is stretched.
+        const isPart = !tile || tile.from > Math.max(window.from, 0) || tile.to < Math.min(window.to, this.trace.ticks);
+        if (wide && isPart) this.row(place.row, wide, top, window, width);
         if (tile) this.row(place.row, tile, top, window, width);
         if (place.row.key === focus.key && !isPinned) this.spans(focus, top + HEIGHTS[place.row.kind], window, width);
         if (place.row.kind === "cpu") {
@@ -124,8 +126,9 @@ export class Braid {
     for (const track of tile.tracks) {
       const lane = LANES[row.kind].find((lane) => lane.name === track.name);
       if (!lane) continue;
-      if (track.form === "intervals" && track.data.length / 3 <= FEW) {
-        this.boxes(row.kind, tile, track, top + lane.y, lane.height, window, width);
+      const [first, end] = track.form === "intervals" ? overlapping(track, window) : [0, Infinity];
+      if (end - first <= FEW) {
+        this.boxes(row.kind, tile, track, [first, end], top + lane.y, lane.height, window, width);
       } else {
         const image = this.image(row.kind, tile, track, lane);
         const scale = tile.pixels / (tile.to - tile.from);
@@ -164,15 +167,15 @@ export class Braid {
     return state;
   }
 
-  /** @param {string} kind @param {Tile} tile @param {Track} track @param {number} y @param {number} height @param {Window} window @param {number} width */
-  boxes(kind, tile, track, y, height, window, width) {
+  /** @param {string} kind @param {Tile} tile @param {Track} track @param {[number, number]} range @param {number} y
+   * @param {number} height @param {Window} window @param {number} width */
+  boxes(kind, tile, track, range, y, height, window, width) {
     const { context } = this;
     const scale = width / (window.to - window.from);
     context.font = "10px system-ui, sans-serif";
     context.textBaseline = "middle";
     const data = track.data;
-    for (let at = 0; at < data.length; at += 3) {
-      if (data[at + 1] <= window.from || data[at] >= window.to) continue;
+    for (let at = 3 * range[0]; at < 3 * range[1]; at += 3) {
       const x = Math.max((data[at] - window.from) * scale, -2);
       const end = Math.min((data[at + 1] - window.from) * scale, width + 2);
       // Neighbours of one colour are told apart by a gap.

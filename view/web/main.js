@@ -29,11 +29,15 @@ const PANELS = [
   ["marks", "Marks", async (panel, page) => page.showMarks(panel)],
 ];
 
+/** No element can be taller than some 33 million pixels; of more rows a pixel of the scroll bar is more than one of theirs. */
+const TALLEST = 30_000_000;
+
 export class Page {
   /** @param {any} trace @param {import("./navigation.js").Kept} kept */
   constructor(trace, kept) {
     this.trace = trace;
     this.scroll = 0;
+    this.rowsHeight = 0;
     this.frames = { count: 0, longest_ms: 0 };
     this.dirty = false;
     this.panelName = PANELS.some(([name]) => name === kept.panel) ? /** @type {string} */ (kept.panel) : "details";
@@ -64,7 +68,7 @@ export class Page {
     this.tabs();
     this.pointer = new Pointer(this);
     keys.listen(this);
-    onColours(() => { this.tiles.tiles.forEach((tile) => tile.images.clear()); this.braid.recolour(); this.redraw(); });
+    onColours(() => { this.tiles.clearImages(); this.braid.recolour(); this.redraw(); });
     new ResizeObserver(() => this.redraw()).observe(byId("timeline"));
     // Somebody has put another view into the address bar.
     addEventListener("hashchange", () => this.visit(fromFragment(location.hash)));
@@ -105,12 +109,14 @@ export class Page {
     this.rows.window = window;
     let scene = this.rows.place(this.scroll, this.scroll + height);
     const size = byId("scroll-size");
-    if (size.style.height !== `${scene.height}px`) size.style.height = `${scene.height}px`;
-    this.rows.render(scene.placed, this.scroll, scene.placed.length, (row) => this.focusRow(row), scene.pinnedHeight);
+    this.rowsHeight = scene.height;
+    const tall = `${Math.min(scene.height, TALLEST)}px`;
+    if (size.style.height !== tall) size.style.height = tall;
+    this.rows.render(scene.placed, this.scroll, scene.count, (row) => this.focusRow(row), scene.pinnedHeight);
     const visible = [...new Set(scene.placed.flatMap((place) => (place.row ? [place.row.key] : [])))];
     this.tiles.need(visible, window, Math.max(1, Math.round(width)));
     this.braid.draw({ placed: scene.placed, scroll: this.scroll, pinnedHeight: scene.pinnedHeight, window, width, height,
-      tile: (key) => this.tiles.get(key), focus: this.focus });
+      tile: (key) => this.tiles.get(key), wide: (key) => this.tiles.wide(key), focus: this.focus });
     if (this.firstPicture === undefined && visible.some((key) => this.tiles.get(key))) {
       this.firstPicture = performance.now();
       performance.mark("first picture");
@@ -143,6 +149,8 @@ export class Page {
       api.ask("life", { key, from: window.from, to: window.to, limit: 3000 }, signal).then((life) => {
         focus.life = life.more ? { intervals: [], wakeups: life.wakeups.slice(0, 500) } : life;
         this.redraw();
+        // It lists the wakeups.
+        if (this.panelName === "details" && life.wakeups.length > 0) this.refreshPanel();
       }, this.fail);
       api.ask("spans", { key, from: window.from, to: window.to, limit: 2000 }, signal).then((answer) => {
         focus.spans = answer.spans;
@@ -186,6 +194,8 @@ export class Page {
 
   /** @param {string} key */
   async focusKey(key) {
+    // At the start: until there are rows to look for it in.
+    for (let wait = 0; wait < 40 && this.firstPicture === undefined; wait++) await new Promise((resolve) => setTimeout(resolve, 50));
     const known = this.rows.known().find((row) => row.key === key) ?? this.rows.pinned.find((row) => row.key === key);
     if (known) { this.focusRow(known); this.reveal(key); return; }
     const [kind, number] = key.split(":");
@@ -197,12 +207,23 @@ export class Page {
     this.focusRow(row);
   }
 
+  /** Pixels of the rows for one of the scroll bar. */
+  scrollScale() {
+    const height = this.canvas.clientHeight;
+    return Math.max(1, (this.rowsHeight - height) / Math.max(1, Math.min(this.rowsHeight, TALLEST) - height));
+  }
+
+  /** @param {number} top in pixels of the rows */
+  scrollTo(top) {
+    byId("scroll").scrollTop = top / this.scrollScale();
+  }
+
   /** Scrolls a row into view. @param {string} key */
   reveal(key) {
     const top = this.rows.topOf(key);
     const height = this.canvas.clientHeight;
     if (top === null || (top >= this.scroll + 10 && top <= this.scroll + height - 60)) return;
-    byId("scroll").scrollTop = Math.max(0, top - height / 3);
+    this.scrollTo(Math.max(0, top - height / 3));
   }
 
   /** Through rows and the heads of groups. @param {number} step */

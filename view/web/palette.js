@@ -55,6 +55,15 @@ export function rareOrder(order) {
   return [...order].reverse();
 }
 
+const probe = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(1, 1).getContext("2d"));
+
+/** Any opaque colour of CSS as `#rrggbb`: colours of the system, too. @param {string} colour */
+function resolved(colour) {
+  probe.fillStyle = "#000000";
+  probe.fillStyle = colour;
+  return String(probe.fillStyle);
+}
+
 /** @param {string} hex @returns {[number, number, number]} */
 function rgbOf(hex) {
   return [parseInt(hex.slice(1, 3), 16), parseInt(hex.slice(3, 5), 16), parseInt(hex.slice(5, 7), 16)];
@@ -100,7 +109,7 @@ function fromHsl(hue, saturation, light) {
 export function ink() {
   const style = getComputedStyle(document.documentElement);
   /** @param {string} name */
-  const get = (name) => style.getPropertyValue(name).trim();
+  const get = (name) => resolved(style.getPropertyValue(name).trim());
   return { back: get("--back"), panel: get("--panel"), line: get("--line"), text: get("--text"), dim: get("--dim"),
     accent: get("--accent"), focus: get("--focus"), dark: isDark.matches,
     pixels: { back: rgbOf(get("--back")), line: rgbOf(get("--line")) } };

@@ -51,7 +51,7 @@ export class Pointer {
         const shift = ((drag.x - event.offsetX) / canvas.clientWidth) * (drag.to - drag.from);
         const move = Math.min(Math.max(shift, -drag.from), this.page.trace.ticks - drag.to);
         this.page.navigation.go({ from: drag.from + move, to: drag.to + move });
-        byId("scroll").scrollTop = drag.scroll + drag.y - event.offsetY;
+        this.page.scrollTo(drag.scroll + drag.y - event.offsetY);
       }
     });
     const end = (/** @type {PointerEvent} */ event) => {
@@ -74,11 +74,11 @@ export class Pointer {
       if (event.ctrlKey) this.page.navigation.zoom(Math.exp(event.deltaY * step * 0.003), tick(event.offsetX));
       else if (event.shiftKey) this.page.navigation.pan((event.deltaY + event.deltaX) * step * 0.001);
       else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.page.navigation.pan(event.deltaX * step * 0.001);
-      else byId("scroll").scrollTop += event.deltaY * step;
+      else this.page.scrollTo(this.page.scroll + event.deltaY * step);
     };
     canvas.addEventListener("wheel", wheel, { passive: false });
-    byId("rows").addEventListener("wheel", (event) => { byId("scroll").scrollTop += event.deltaY; }, { passive: true });
-    byId("scroll").addEventListener("scroll", () => { this.page.scroll = byId("scroll").scrollTop; this.page.redraw(); });
+    byId("rows").addEventListener("wheel", (event) => { this.page.scrollTo(this.page.scroll + event.deltaY); }, { passive: true });
+    byId("scroll").addEventListener("scroll", () => { this.page.scroll = byId("scroll").scrollTop * this.page.scrollScale(); this.page.redraw(); });
   }
 
   /** @param {number} y */

@@ -6,7 +6,7 @@ import { printable } from "./format.js";
 
 /** @typedef {{key: string, kind: string, label: string, name: string | null, pid: number | null, from: number, to: number | null,
  *   busy: number, created_by?: string | null, carries?: boolean}} Row */
-/** A list of rows of one kind that the server has. @typedef {{kind: "cpu" | "lwp" | "thread", pid: number | "none" | null, total: number, rows: Map<number, Row>, asked: Set<number>}} List */
+/** A list of rows of one kind that the server has. @typedef {{kind: "cpu" | "lwp" | "thread", pid: number | "none" | null, all: number, total: number, rows: Map<number, Row>, asked: Set<number>}} List */
 /** @typedef {{id: string, title: string, open: boolean, lists: List[]}} Group */
 /** A row at its place. @typedef {{top: number, height: number, level: number, index: number, group?: Group, row?: Row, pinned?: boolean}} Placed */
 
@@ -59,18 +59,17 @@ export class Rows {
   setFilter(filter) {
     Object.assign(this.filter, filter);
     this.epoch++;
-    for (const group of this.groups) {
-      for (const list of group.lists) {
-        if (list.kind === "cpu" && !this.filter.with) continue;
-        list.rows.clear();
-        list.asked.clear();
-      }
+    for (const list of this.groups.flatMap((group) => group.lists)) {
+      list.rows.clear();
+      list.asked.clear();
+      // As long as it is not known how many fit.
+      list.total = list.all;
     }
     this.changed();
   }
 
   /** Rows from `top` to `bottom`, in pixels of the whole list; asks for those that are not known yet.
-   * @param {number} top @param {number} bottom @returns {{placed: Placed[], height: number, pinnedHeight: number}} */
+   * @param {number} top @param {number} bottom @returns {{placed: Placed[], height: number, pinnedHeight: number, count: number}} */
   place(top, bottom) {
     /** @type {Placed[]} */
     const placed = [];
@@ -108,7 +107,7 @@ export class Rows {
         y += list.total * height + (extra?.height ?? 0);
       }
     }
-    return { placed, height: y + offset, pinnedHeight };
+    return { placed, height: y + offset, pinnedHeight, count: index };
   }
 
   /** @param {Row} row @param {boolean} [isPinned] */
@@ -211,7 +210,7 @@ export class Rows {
   /** @param {Row | undefined} row @param {(row: Row) => void} focus @param {boolean} [isPinned] */
   rowHeader(row, focus, isPinned) {
     const element = document.createElement("div");
-    element.className = "row";
+    element.className = isPinned ? "row pinned" : "row";
     element.setAttribute("role", "row");
     element.setAttribute("aria-level", "2");
     const cell = document.createElement("span");
@@ -286,5 +285,5 @@ function title(group) {
 
 /** @param {"cpu" | "lwp" | "thread"} kind @param {number | "none" | null} pid @param {number} total @returns {List} */
 function list(kind, pid, total) {
-  return { kind, pid, total, rows: new Map(), asked: new Set() };
+  return { kind, pid, all: total, total, rows: new Map(), asked: new Set() };
 }

@@ -40,8 +40,28 @@ export function intervalAt(track, tick) {
     ? { from: data[3 * low], to: data[3 * low + 1], value: data[3 * low + 2] } : null;
 }
 
+/** Intervals of a lane that overlap a window: the first, and the one after the last. @param {Track} track @param {{from: number, to: number}} window
+ * @returns {[number, number]} */
+export function overlapping({ data }, { from, to }) {
+  const search = (/** @type {(at: number) => boolean} */ isBefore) => {
+    let low = 0, high = data.length / 3;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (isBefore(3 * middle)) low = middle + 1; else high = middle;
+    }
+    return low;
+  };
+  return [search((at) => data[at + 1] <= from), search((at) => data[at] < to)];
+}
+
+/** As many intervals of a lane are drawn as boxes; more are a picture, which has to have the window's own pixels. */
+export const FEW = 600;
 const MOST_KEPT = 1500;
 const MOST_ASKED = 200;
+const MOST_PIXELS = 8192;
+/** Of the window's length: how near to the end of a tile the next one is asked for. */
+const MARGIN = 0.3;
+const RETRY_MS = 1000;
 
 export class Tiles {
   /** @param {number} ticks @param {() => void} arrived @param {(error: Error) => void} failed */
@@ -51,9 +71,11 @@ export class Tiles {
     this.failed = failed;
     /** @type {Map<string, Tile>} */
     this.tiles = new Map();
-    /** @type {AbortController | null} */
+    /** Tiles of the whole trace: what is drawn where no other is known yet. @type {Map<string, Tile>} */
+    this.whole = new Map();
+    /** @type {{controller: AbortController, from: number, to: number, scale: number, keys: Set<string>} | null} */
     this.running = null;
-    this.wanted = "";
+    this.notBefore = 0;
   }
 
   /** @param {string} key */
@@ -61,47 +83,62 @@ export class Tiles {
     return this.tiles.get(key);
   }
 
-  clear() {
-    this.tiles.clear();
-    this.wanted = "";
+  /** @param {string} key */
+  wide(key) {
+    return this.whole.get(key);
   }
 
-  /** Asks for what is missing: three times the window. @param {string[]} keys @param {{from: number, to: number}} window @param {number} width */
+  clearImages() {
+    for (const tile of [...this.tiles.values(), ...this.whole.values()]) tile.images.clear();
+  }
+
+  /** Asks for what is missing: three times the window, in the window's own pixels.
+   * @param {string[]} keys @param {{from: number, to: number}} window @param {number} width */
   need(keys, window, width) {
-    const length = window.to - window.from;
+    const length = window.to - window.from, scale = length / width;
+    const reaches = (/** @type {{from: number, to: number}} */ { from, to }, /** @type {number} */ margin) =>
+      from <= Math.max(window.from - margin, 0) && to >= Math.min(window.to + margin, this.ticks);
+    const isSharp = (/** @type {Tile} */ tile) => Math.abs((tile.to - tile.from) / tile.pixels / scale - 1) < 1e-6;
+    const isBoxes = (/** @type {Tile} */ tile) => tile.tracks.every((track) => {
+      if (track.form !== "intervals") return false;
+      const [first, end] = overlapping(track, window);
+      return end - first <= FEW;
+    });
     const missing = keys.filter((key) => {
       const tile = this.tiles.get(key);
-      if (!tile) return true;
-      const covers = tile.from <= window.from && tile.to >= window.to;
-      const ratio = ((tile.to - tile.from) / tile.pixels) / (length / width);
-      const isExact = tile.tracks.length > 0 && tile.tracks.every((track) => track.form === "intervals");
-      return !covers || (!isExact && (ratio > 1.01 || ratio < 0.4)) || (isExact && ratio < 0.02);
+      return !tile || !reaches(tile, MARGIN * length) || !(isBoxes(tile) || isSharp(tile));
     });
-    if (missing.length === 0) return;
+    if (missing.length === 0 || Date.now() < this.notBefore) return;
+    const { running } = this;
+    // One that will do is waited for: panning would else end each before it arrives.
+    if (running && running.scale === scale && reaches(running, 0) && missing.every((key) => running.keys.has(key))) return;
+    running?.controller.abort();
     const asked = missing.slice(0, MOST_ASKED);
-    const from = Math.max(0, Math.floor(window.from - length)), to = Math.min(this.ticks + 1, Math.ceil(window.to + length));
-    const pixels = Math.min(8192, Math.max(1, Math.ceil((width * (to - from)) / length)));
-    const name = `${window.from} ${window.to} ${width} ${asked.join()}`;
-    if (name === this.wanted) return;
-    this.running?.abort();
-    this.wanted = name;
-    const controller = new AbortController();
-    this.running = controller;
-    api.tiles({ from, to, pixels, keys: asked }, controller.signal).then((buffer) => {
+    const sides = 3 * width <= MOST_PIXELS ? 1 : 0;
+    const [from, to, pixels] = [window.from - sides * length, window.to + sides * length, Math.min((1 + 2 * sides) * width, MOST_PIXELS)];
+    const own = { controller: new AbortController(), from, to, scale, keys: new Set(asked) };
+    this.running = own;
+    api.tiles({ from, to, pixels, keys: asked }, own.controller.signal).then((buffer) => {
       for (const [key, tile] of decode(buffer)) {
         // The last used are last.
         this.tiles.delete(key);
         this.tiles.set(key, tile);
+        if (tile.from <= 0 && tile.to >= this.ticks) this.whole.set(key, tile);
       }
-      for (const key of this.tiles.keys()) {
-        if (this.tiles.size <= MOST_KEPT) break;
-        this.tiles.delete(key);
+      for (const kept of [this.tiles, this.whole]) {
+        for (const key of kept.keys()) {
+          if (kept.size <= MOST_KEPT) break;
+          kept.delete(key);
+        }
       }
-      if (this.running === controller) { this.running = null; this.wanted = ""; }
+      if (this.running === own) this.running = null;
       this.arrived();
     }, (error) => {
-      if (this.running === controller) this.running = null;
-      if (!api.isAbort(error)) this.failed(error);
+      if (this.running === own) this.running = null;
+      if (api.isAbort(error)) return;
+      this.failed(error);
+      this.notBefore = Date.now() + RETRY_MS;
+      setTimeout(this.arrived, RETRY_MS);
     });
   }
 }

@@ -257,6 +257,18 @@ try {
     await settled();
   });
 
+  await step("rows come back when a filter that fits none is cleared", async () => {
+    const before = (await state()).rows;
+    const filter = async (name) => {
+      await page.evaluate(`(() => { const f = document.getElementById("filter-name"); f.value = ${JSON.stringify(name)}; f.dispatchEvent(new Event("change")); })()`);
+      await settled();
+    };
+    await filter("no such name");
+    assert.ok((await state()).rows.every((key) => key.startsWith("cpu:")));
+    await filter("");
+    assert.deepEqual((await state()).rows, before);
+  });
+
   await step("the URL brings the view back", async () => {
     await page.press("w");
     await page.press("w");

@@ -64,7 +64,7 @@ function complete(area, words) {
 function show(result, answer, page) {
   const at = answer.columns.findIndex((/** @type {any} */ column) => column.name === "ts_tick");
   const first = BigInt(answer.first_tick);
-  const ticks = at < 0 ? [] : answer.rows.map((/** @type {any[]} */ row) => row[at] === null ? null : Number(BigInt(row[at]) - first));
+  const ticks = at < 0 ? [] : answer.rows.map((/** @type {any[]} */ row) => /^-?\d+$/.test(String(row[at])) ? Number(BigInt(row[at]) - first) : null);
   page.mark(ticks.filter((/** @type {number | null} */ tick) => tick !== null));
   result.replaceChildren(
     note(`${answer.rows.length} rows${answer.more ? ", and more" : ""}${at >= 0 ? "; each is a line on the timeline" : ""}`),
