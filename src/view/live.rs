@@ -2,10 +2,10 @@
 //! flight recorder, which is merged.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -28,6 +28,8 @@ pub(super) struct Program {
     pid: u32,
     folder: TempDir,
     frozen: AtomicUsize,
+    /// The last super-trace made.
+    last: Mutex<Option<PathBuf>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -39,7 +41,7 @@ impl Program {
     pub(super) fn find(pid: u32, stop: Arc<AtomicBool>) -> anyhow::Result<Program> {
         Process::find(pid)?.ask(&Request::Status)?;
         let folder = tempfile::Builder::new().prefix("sigmund-view-").tempdir()?;
-        Ok(Program { pid, folder, frozen: AtomicUsize::new(0), stop })
+        Ok(Program { pid, folder, frozen: AtomicUsize::new(0), last: Mutex::default(), stop })
     }
 
     fn ask(&self, request: &Request) -> Result<Reply, String> {
@@ -71,7 +73,15 @@ impl Live for Program {
         process.snapshot_within(&file, SNAPSHOT, &is_stopped).map_err(|error| error.to_string())?;
         let trace = self.folder.path().join(format!("{}-{number}.supertrace", self.pid));
         let options = MergeOptions { stop: Some(Arc::clone(&self.stop)), ..MergeOptions::default() };
-        sigmund_merge::merge(&[recording], &trace, &options, |_| {}).map_err(|error| error.to_string())?;
+        sigmund_merge::merge(std::slice::from_ref(&recording), &trace, &options, |_| {})
+            .map_err(|error| error.to_string())?;
+        // Only the last one is kept. The one before may still be shown: its files are open. If they stay, the folder is removed
+        // in the end.
+        let _ = fs::remove_file(&recording);
+        if let Some(before) = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(trace.clone())
+        {
+            let _ = fs::remove_dir_all(before);
+        }
         Ok(trace)
     }
 }

@@ -71,7 +71,7 @@ pub(crate) async fn run(args: ViewArgs) -> Result<Found> {
     };
     let result = sigmund_view::serve(shown, listener, token.text().to_string(), limits, stopped).await;
     if let Some(path) = socket {
-        // Somebody else may have removed it.
+        // It may have been removed already.
         let _ = fs::remove_file(path);
     }
     result.context("serving")?;
@@ -126,7 +126,7 @@ fn listen(place: &Place) -> Result<(Listener, Option<PathBuf>)> {
 
 /// A socket that only this user can connect to.
 fn bind_private(path: &Path) -> io::Result<UnixListener> {
-    // Until it has its mode, it is in a folder that nobody else can enter.
+    // Until its mode is set, it is in a folder of mode 0700.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = tempfile::Builder::new().prefix(".sigmund-view").tempdir_in(parent)?;
     let inner = folder.path().join("socket");

@@ -39,5 +39,6 @@ mod tracing;
 mod twice;
 mod user;
 mod view;
+mod view_page;
 mod views;
 mod zoo;

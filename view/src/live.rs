@@ -1,4 +1,4 @@
-//! What is shown: a super-trace, or a running program, of which a super-trace is made when somebody freezes it.
+//! What is shown: a super-trace, or a running program, of which a super-trace is made on request (freeze).
 
 use std::{
     path::PathBuf,

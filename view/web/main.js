@@ -70,7 +70,7 @@ export class Page {
     keys.listen(this);
     onColours(() => { this.tiles.clearImages(); this.braid.recolour(); this.redraw(); });
     new ResizeObserver(() => this.redraw()).observe(byId("timeline"));
-    // Somebody has put another view into the address bar.
+    // The address was edited.
     addEventListener("hashchange", () => this.visit(fromFragment(location.hash)));
     this.minimap.load().then(() => this.redraw(), this.fail);
     if (kept.focus) this.visit(kept);
@@ -403,7 +403,7 @@ export class Page {
 async function start() {
   const kept = fromFragment(location.hash);
   api.useToken(kept.token);
-  // Not in the history, nor in what somebody copies from the address bar.
+  // Keeps the token out of the history and of a copied address.
   const { token: _token, ...rest } = kept;
   history.replaceState(null, "", `#${toFragment(rest)}`);
   try {

@@ -57,7 +57,7 @@ fn identity(view: &View, track: &str, kind: Kind, stay: Stay) -> Value {
     })
 }
 
-/// An interval in a state, with what its table says besides.
+/// An interval in a state, with the other columns of its row.
 async fn state(view: &View, key: Key, stay: Stay) -> Result<Value, Refusal> {
     let (table, columns) = match key.kind {
         Kind::Thread => ("thread_states", "state, lwp, cpu, blocked_on, blocked_for, end_reason"),

@@ -37,7 +37,7 @@ pub(super) async fn sql(view: &View, query: &Query) -> Result<Value, Refusal> {
 pub(super) async fn names(view: &View) -> Result<Value, Refusal> {
     let mut tables = Vec::new();
     for relation in view.trace.relations() {
-        // Views of events are many; their columns are looked up when somebody asks.
+        // There may be thousands of event views: their columns are left out.
         let columns = match relation.kind {
             sigmund_sql::RelationKind::Event => Vec::new(),
             _ => view.trace.describe(&relation.name).await?,

@@ -136,7 +136,7 @@ impl Ids<'_> {
     }
 }
 
-/// Nobody in particular.
+/// Several, none of them for half of the time.
 const MIXED: u32 = u32::MAX;
 
 fn encode(

@@ -45,13 +45,13 @@ pub(crate) const LONG: usize = 16;
 /// What a set's values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Values {
-    /// One of so many states: a byte, and the sums are of each state.
+    /// One of this number of states: a byte. There is a sum for each state.
     States(usize),
-    /// Who was there: 32 bits, [`NOBODY`] for nobody; the sum is of the time in which anybody was.
+    /// The occupant's row: 32 bits, [`NOBODY`] for none. The sum is the occupied time.
     Identities,
 }
 
-/// The value of an interval in which nobody was there.
+/// The value of an interval without an occupant.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
 impl Values {

@@ -24,7 +24,7 @@ impl Grid {
 /// What a row looks like in a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Picture {
-    /// Few intervals: all of them, those of nobody left out.
+    /// Few intervals: all of them, except those without an occupant.
     Intervals(Vec<Stay>),
     /// Runs of equal pixels of states: first pixel, pixels, k, then k × (state, share of the time in 1/65535).
     States(Vec<u16>),

@@ -13,10 +13,12 @@
 use std::{
     fs::{self, File},
     io::{self, BufWriter, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
 use memmap2::Mmap;
+use rustix::{fs::OFlags, process::geteuid};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
@@ -107,18 +109,21 @@ impl Writer {
 pub(crate) struct Mapped(Mmap);
 
 impl Mapped {
-    /// The index at `path`, if there is a whole one.
+    /// The index at `path`, if there is a regular file of this user that only this user can write to: the cache may be in a
+    /// folder that others can write to.
     pub(crate) fn open(path: &Path) -> Option<Mapped> {
-        let file = File::open(path).ok()?;
-        file.metadata().ok().filter(fs::Metadata::is_file)?;
-        Mapped::of(&file).ok()
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+        let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+        let meta = file.metadata().ok()?;
+        let is_own = meta.uid() == geteuid().as_raw() && meta.mode() & 0o022 == 0;
+        if meta.is_file() && is_own { Mapped::of(&file).ok() } else { None }
     }
 
     fn of(file: &File) -> io::Result<Mapped> {
-        // SAFETY: the map is read-only, and the file is ours: in our own cache folder under its final name, or without any
-        // name; this program never writes to it again. Somebody with our rights who writes to it nevertheless changes plain
-        // numbers, which are checked where they are used as places, and read by value; no reference to them is kept as any
-        // other type. If he truncates it, this process ends with SIGBUS.
+        // SAFETY: the map is read-only. Only this user can write to the file (checked in `open`; `Writer` creates it so), and
+        // this program does not write to it after `finish`. Another process of this user that writes to it changes plain
+        // numbers, which are read by value and checked before they are used as positions; one that truncates it ends this
+        // process with SIGBUS.
         let map = unsafe { Mmap::map(file) }?;
         Ok(Mapped(map))
     }

@@ -33,7 +33,7 @@ impl Epoll {
         // SAFETY: takes no pointer.
         let bell = opened(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
         let new = Epoll { epoll, bell: File::from(bell) };
-        // Edge-triggered: each write is reported once, and nobody has to read.
+        // Edge-triggered: each write is reported once, and need not be read.
         new.control(libc::EPOLL_CTL_ADD, new.bell.as_fd(), libc::EPOLLIN | libc::EPOLLET, BELL)?;
         Ok(new)
     }
@@ -61,7 +61,7 @@ impl Epoll {
 
     /// Ends the wait of one thread, or the next wait if none waits.
     pub(super) fn ring(&self) {
-        // It fails if nobody has read 2^64 - 1 of them: then it is full, and the edge has been reported.
+        // It fails only when the counter is full; the edge has been reported then.
         let _ = (&self.bell).write(&1_u64.to_ne_bytes());
     }
 
