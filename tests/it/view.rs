@@ -6,7 +6,6 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     os::unix::{fs::PermissionsExt, net::UnixStream},
-    path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     kernel,
-    sigmund::{Running, Sigmund, program},
+    sigmund::{Sigmund, program},
     views::listing,
 };
 
