@@ -5,32 +5,46 @@
 // `terminal` prints, nothing else does.
 #![warn(clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr)]
 
+#[cfg(feature = "sql")]
 mod answer;
+#[cfg(feature = "sql")]
 mod check;
 mod cli;
 mod ctl;
+#[cfg(feature = "sql")]
 mod demo;
 mod descriptors;
+#[cfg(feature = "sql")]
 mod drawings;
+#[cfg(feature = "sql")]
 mod export;
 mod info;
+#[cfg(feature = "sql")]
 mod measured;
 mod merge;
 mod output;
 mod owner;
 mod record;
+#[cfg(feature = "sql")]
 mod report;
 mod schemata;
+#[cfg(feature = "sql")]
 mod serve;
 mod signals;
 mod snapshot;
+#[cfg(feature = "sql")]
 mod sql;
 mod terminal;
+#[cfg(feature = "sql")]
 mod view;
 
 use std::{io::Write, process::ExitCode};
 
-use anyhow::{Context, Result};
+#[cfg(feature = "sql")]
+use anyhow::Context;
+use anyhow::Result;
+#[cfg(not(feature = "sql"))]
+use anyhow::bail;
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
@@ -45,6 +59,7 @@ pub(crate) enum Found {
     Nothing,
     /// Not all: something is missing or damaged, and was reported. Status 2.
     Damaged,
+    #[cfg(feature = "sql")]
     /// Something, and events are missing in the time that was asked about, strictly. Status 3.
     Gaps,
 }
@@ -64,6 +79,7 @@ fn main() -> ExitCode {
         Ok(Found::Something) => ExitCode::SUCCESS,
         Ok(Found::Nothing) => ExitCode::from(1),
         Ok(Found::Damaged) => ExitCode::from(2),
+        #[cfg(feature = "sql")]
         Ok(Found::Gaps) => ExitCode::from(3),
         // The reader of our output has closed it.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -78,18 +94,26 @@ fn run(cli: Cli) -> Result<Found> {
     match cli.command {
         Some(Command::Record(args)) => record::run(&args),
         Some(Command::Merge(args)) => merge::run(&args),
-        Some(Command::Info(args)) => wait_for(info::run(args)),
+        Some(Command::Info(args)) => info::run(&args),
+        #[cfg(feature = "sql")]
         Some(Command::Report(args)) => wait_for(report::run(args)),
         Some(Command::Schema(args)) => schemata::run(&args),
+        #[cfg(feature = "sql")]
         Some(Command::Check(args)) => wait_for(check::run(args)),
+        #[cfg(feature = "sql")]
         Some(Command::Sql(args)) => wait_for(sql::run(args)),
+        #[cfg(feature = "sql")]
         Some(Command::View(args)) => wait_for(view::run(args)),
+        #[cfg(feature = "sql")]
         Some(Command::Serve(args)) => wait_for(serve::run(args)),
+        #[cfg(feature = "sql")]
         Some(Command::Export(args)) => wait_for(export::run(args)),
         Some(Command::Ctl(args)) => ctl::run(&args),
         Some(Command::Snapshot(args)) => snapshot::run(&args),
+        #[cfg(feature = "sql")]
         Some(Command::Demo(args)) => demo::run(&args),
         Some(Command::Hold(args)) => record::hold(&args),
+        #[cfg(feature = "sql")]
         Some(Command::Sumtime(args)) => demo::sumtime(&args),
         Some(Command::Completions { shell }) => {
             // Into memory first: it panics when the reader of the output has closed it.
@@ -106,11 +130,15 @@ fn run(cli: Cli) -> Result<Found> {
             out.flush()?;
             Ok(Found::Something)
         }
+        #[cfg(feature = "sql")]
         None => wait_for(answer::run(cli.question)),
+        #[cfg(not(feature = "sql"))]
+        None => bail!("expected a subcommand"),
     }
 }
 
 /// Runs a question to its end. Queries use all CPUs.
+#[cfg(feature = "sql")]
 fn wait_for(question: impl Future<Output = Result<Found>>) -> Result<Found> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

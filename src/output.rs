@@ -2,15 +2,12 @@
 
 use std::io::{self, ErrorKind, Write};
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Error, Result};
 use comfy_table::{CellAlignment, presets};
 use serde_json::{Map, Value};
 use sigmund_model::{Hertz, Printable, Ticks};
 
-use crate::{
-    cli::{FormatArg, Unit},
-    terminal,
-};
+use crate::{cli::FormatArg, terminal};
 
 pub(crate) use crate::terminal::{Progress, notice, report_error};
 
@@ -27,15 +24,22 @@ pub(crate) fn reasons(error: &Error) -> String {
 
 /// Whether an error is a broken pipe: the reader of the output has exited.
 pub(crate) fn is_broken_pipe(error: &Error) -> bool {
+    let is_one = |error: &io::Error| error.kind() == ErrorKind::BrokenPipe;
+    #[cfg(feature = "sql")]
+    if error.chain().any(is_broken_pipe_of_an_answer) {
+        return true;
+    }
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_one))
+}
+
+#[cfg(feature = "sql")]
+fn is_broken_pipe_of_an_answer(cause: &(dyn std::error::Error + 'static)) -> bool {
     let is_answer =
         |e: &sigmund_query::Error| e.kind() == sigmund_query::ErrorKind::Output(ErrorKind::BrokenPipe);
     let is_export =
         |e: &sigmund_export::Error| e.kind() == sigmund_export::ErrorKind::Output(ErrorKind::BrokenPipe);
-    error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
-            || cause.downcast_ref::<sigmund_query::Error>().is_some_and(is_answer)
-            || cause.downcast_ref::<sigmund_export::Error>().is_some_and(is_export)
-    })
+    cause.downcast_ref::<sigmund_query::Error>().is_some_and(is_answer)
+        || cause.downcast_ref::<sigmund_export::Error>().is_some_and(is_export)
 }
 
 /// One cell of a small table.
@@ -45,6 +49,7 @@ pub(crate) enum Cell {
     Fraction(f64),
     Text(String),
     /// A duration with its unit, for people.
+    #[cfg(feature = "sql")]
     Length(String),
     Nothing,
 }
@@ -78,7 +83,9 @@ impl Cell {
         match self {
             Cell::Count(n) => n.to_string(),
             Cell::Fraction(x) => format!("{x}"),
-            Cell::Text(text) | Cell::Length(text) => text.clone(),
+            Cell::Text(text) => text.clone(),
+            #[cfg(feature = "sql")]
+            Cell::Length(text) => text.clone(),
             Cell::Nothing => String::new(),
         }
     }
@@ -92,7 +99,9 @@ impl Cell {
         match self {
             Cell::Count(n) => (*n).into(),
             Cell::Fraction(x) => (*x).into(),
-            Cell::Text(text) | Cell::Length(text) => text.as_str().into(),
+            Cell::Text(text) => text.as_str().into(),
+            #[cfg(feature = "sql")]
+            Cell::Length(text) => text.as_str().into(),
             Cell::Nothing => Value::Null,
         }
     }
@@ -194,35 +203,6 @@ fn separated(out: &mut impl Write, columns: &[&str], rows: &[Vec<Cell>], separat
         writeln!(out, "{}", join(row.iter().map(Cell::plain).collect()))?;
     }
     Ok(())
-}
-
-impl Unit {
-    /// The symbol of the unit, after a number and in the name of a column.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Unit::Ns => "ns",
-            Unit::Us => "us",
-            Unit::Ms => "ms",
-            Unit::S => "s",
-        }
-    }
-
-    /// A duration in this unit.
-    ///
-    /// # Errors
-    /// If the tick rate is unknown.
-    pub(crate) fn of(self, length: Ticks, tick_hz: Option<Hertz>) -> Result<f64> {
-        let Some(hz) = tick_hz else {
-            bail!("--unit {}: the tick rate of the trace is unknown; merge it with --hz", self.name())
-        };
-        let per_second = match self {
-            Unit::Ns => 1e9,
-            Unit::Us => 1e6,
-            Unit::Ms => 1e3,
-            Unit::S => 1.0,
-        };
-        Ok(length.0 as f64 * per_second / hz.per_second())
-    }
 }
 
 /// A length for people: `1.234 ms`, or cycles if the tick rate is unknown.

@@ -103,6 +103,7 @@ pub(crate) struct RecordArgs {
 
 impl RecordArgs {
     /// A recording of this program with the default of every option.
+    #[cfg(feature = "sql")]
     pub(crate) fn of(program: Vec<OsString>) -> RecordArgs {
         RecordArgs {
             tables: None,

@@ -1,4 +1,4 @@
-//! The arguments of `sigmund report` and `sigmund schema`.
+//! The arguments of `sigmund report`.
 
 use std::path::PathBuf;
 
@@ -44,11 +44,4 @@ pub(crate) enum ReportFormat {
     Json,
     /// The page in Markdown.
     Markdown,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SchemaArgs {
-    /// Print this one, as TOML.
-    #[arg(value_name = "NAME")]
-    pub(crate) name: Option<String>,
 }

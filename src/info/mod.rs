@@ -9,6 +9,7 @@
 
 mod inputs;
 mod show;
+#[cfg(feature = "sql")]
 mod supertrace;
 mod trace_summary;
 
@@ -19,17 +20,20 @@ use sigmund_model::tables::INFO;
 
 use crate::{Found, cli::InfoArgs};
 
-pub(crate) async fn run(args: InfoArgs) -> Result<Found> {
+pub(crate) fn run(args: &InfoArgs) -> Result<Found> {
     match args.file.as_deref() {
         Some(path) if path.exists() && !is_super_trace(path) => match inputs::open(path)? {
-            Some(inputs) => show::run(inputs, &args),
+            Some(inputs) => show::run(inputs, args),
             None => bail!(
                 "{path}: expected a super-trace ({path}/info is missing), a run (run.json, kernel.dat or kernel.perf, \
                 user-PID.fut), a CTF trace (metadata) or a perf.data of several files (data); found none of these",
                 path = path.display()
             ),
         },
-        _ => supertrace::run(&args).await,
+        #[cfg(feature = "sql")]
+        _ => crate::wait_for(supertrace::run(args)),
+        #[cfg(not(feature = "sql"))]
+        _ => bail!("expected an input of `merge`; for a super-trace: {}", crate::cli::WITHOUT_SQL),
     }
 }
 

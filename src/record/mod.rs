@@ -44,7 +44,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Error, Result};
 use rustix::time::{ClockId, clock_gettime};
 use sigmund_files::Folder;
 use sigmund_merge::{Manifest, MergeOptions, Summary};
@@ -431,7 +431,10 @@ fn manifest() -> Manifest {
 }
 
 /// Records a program for another subcommand, and merges.
+#[cfg(feature = "sql")]
 pub(crate) fn record_and_merge(args: &RecordArgs) -> Result<(Target, Summary)> {
+    use anyhow::{Context, bail};
+
     let target = Target::choose(args)?;
     // Until the merge is done, signals end what is being done and not the process.
     let signals = Signals::register()?;

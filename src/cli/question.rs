@@ -1,0 +1,178 @@
+//! A question by filters and a measure, and the formats of its answer.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum, ValueHint, builder::PossibleValue};
+use sigmund_model::{Hertz, Ticks};
+use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadList};
+use sigmund_sql::OpenOptions;
+
+use super::{DamageArgs, DrawingArgs, FormatArg, MeasureArgs};
+
+/// A query by filters and a measure.
+#[derive(Debug, Args)]
+pub(crate) struct Question {
+    /// The super-trace; not needed if there is just one in this folder.
+    #[arg(long, short = 'f', value_name = "T", value_hint = ValueHint::DirPath)]
+    pub(crate) trace_file: Option<PathBuf>,
+    /// A measure of all super-traces in this folder, HOST.supertrace, with a column host.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(conflicts_with_all = ["trace_file", "list_events", "active_time", "compare", "gantt", "histogram", "svg"])]
+    pub(crate) fleet: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// List the events; with --reactivity, each pair.
+    #[arg(long, help_heading = "What happened")]
+    pub(crate) list_events: bool,
+    /// Active time: how long the selected threads executed on a CPU.
+    #[arg(long, conflicts_with = "list_events", help_heading = "Where the time went")]
+    pub(crate) active_time: bool,
+    /// Latency from FROM to TO: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD.
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "active_time", help_heading = "Why it was late")]
+    pub(crate) reactivity: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+    #[command(flatten)]
+    pub(crate) drawing: DrawingArgs,
+    /// Also show times in this unit.
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub(crate) unit: Option<Unit>,
+    /// Output format.
+    #[arg(long, value_enum, default_value = "human", help_heading = "Output")]
+    pub(crate) format: AnswerFormat,
+    #[command(flatten)]
+    pub(crate) damage: DamageArgs,
+}
+
+/// Which events, and which time. Several values of one filter are alternatives; filters narrow each other.
+#[derive(Debug, Args)]
+pub(crate) struct FilterArgs {
+    /// User threads by number or name, separated by commas; name:4 is the thread named 4, a comma in a name is escaped: \,
+    #[arg(long, value_name = "THREAD", help_heading = "Filters")]
+    pub(crate) thread: Vec<ThreadList>,
+    /// An LWP, by its tid.
+    #[arg(long, value_name = "TID", value_delimiter = ',', help_heading = "Filters")]
+    pub(crate) lwp: Vec<u32>,
+    /// A CPU.
+    #[arg(long, value_name = "CPU", value_delimiter = ',', help_heading = "Filters")]
+    pub(crate) cpu: Vec<u32>,
+    /// Events whose name contains this text, or matches it as a regular expression.
+    #[arg(long, value_name = "PATTERN", help_heading = "Filters")]
+    pub(crate) event: Vec<EventPattern>,
+    /// Events of one side only.
+    #[arg(long, value_enum, ignore_case = true, help_heading = "Filters")]
+    pub(crate) level: Option<LevelArg>,
+    /// From this tick, or this long after the first event (1.5ms, 20us, +3s).
+    #[arg(long, value_name = "WHEN", help_heading = "Filters")]
+    pub(crate) from: Option<Instant>,
+    /// Up to this tick, or this long after the first event.
+    #[arg(long, value_name = "WHEN", help_heading = "Filters")]
+    pub(crate) to: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LevelArg {
+    Kern,
+    User,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Unit {
+    Ns,
+    Us,
+    Ms,
+    S,
+}
+
+impl Unit {
+    /// The symbol of the unit, after a number and in the name of a column.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Unit::Ns => "ns",
+            Unit::Us => "us",
+            Unit::Ms => "ms",
+            Unit::S => "s",
+        }
+    }
+
+    /// A duration in this unit.
+    ///
+    /// # Errors
+    /// If the tick rate is unknown.
+    pub(crate) fn of(self, length: Ticks, tick_hz: Option<Hertz>) -> Result<f64> {
+        let Some(hz) = tick_hz else {
+            bail!("--unit {}: the tick rate of the trace is unknown; merge it with --hz", self.name())
+        };
+        let per_second = match self {
+            Unit::Ns => 1e9,
+            Unit::Us => 1e6,
+            Unit::Ms => 1e3,
+            Unit::S => 1.0,
+        };
+        Ok(length.0 as f64 * per_second / hz.per_second())
+    }
+}
+
+/// Formats of answers: of tables, and of stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerFormat {
+    Table(FormatArg),
+    /// With `--functions`: a line for each stack with its active ticks, as tools for flame graphs read them.
+    Folded,
+}
+
+impl AnswerFormat {
+    /// That of a table.
+    ///
+    /// # Errors
+    /// If it is of stacks.
+    pub(crate) fn of_table(self) -> Result<FormatArg> {
+        match self {
+            AnswerFormat::Table(format) => Ok(format),
+            AnswerFormat::Folded => bail!("--format folded: expected --functions, whose stacks it lists"),
+        }
+    }
+}
+
+impl ValueEnum for AnswerFormat {
+    fn value_variants<'a>() -> &'a [AnswerFormat] {
+        use FormatArg::{Csv, Human, Json, Ndjson, Tsv};
+        const ALL: [AnswerFormat; 6] = [
+            AnswerFormat::Table(Human),
+            AnswerFormat::Table(Tsv),
+            AnswerFormat::Table(Csv),
+            AnswerFormat::Table(Json),
+            AnswerFormat::Table(Ndjson),
+            AnswerFormat::Folded,
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            AnswerFormat::Table(format) => format.to_possible_value(),
+            AnswerFormat::Folded => {
+                Some(PossibleValue::new("folded").help("With --functions: stacks, for flame graphs"))
+            }
+        }
+    }
+}
+
+impl From<FormatArg> for Format {
+    fn from(format: FormatArg) -> Format {
+        match format {
+            FormatArg::Human => Format::Human,
+            FormatArg::Tsv => Format::Tsv,
+            FormatArg::Csv => Format::Csv,
+            FormatArg::Json => Format::Json,
+            FormatArg::Ndjson => Format::Ndjson,
+        }
+    }
+}
+
+impl From<DamageArgs> for OpenOptions {
+    fn from(args: DamageArgs) -> OpenOptions {
+        OpenOptions { keep_going: args.keep_going, ..OpenOptions::default() }
+    }
+}
