@@ -1,9 +1,10 @@
 // @ts-check
 // Draws rows: lanes of states and of who was there, the way of the focused thread, its wakeups and spans.
 
-import { identityColour, ink, ofState, stackOrder, stateColour } from "./palette.js";
+import { identityColour, identityRgb, ink, ofState, rareOrder, stackOrder, stateColour, stateRgb } from "./palette.js";
 import { printable } from "./format.js";
-import { picture } from "./picture.js";
+import { gaps, hatch } from "./losses.js";
+import { picture, pixelOf } from "./picture.js";
 import { HEIGHTS, SPAN_HEIGHT } from "./rows.js";
 import { FEW, overlapping } from "./tiles.js";
 
@@ -20,6 +21,8 @@ const LANES = {
 };
 /** Boxes narrower than this have no letter or name. */
 const LETTER = 9;
+/** Of a frame: how long pictures are built in it. The others are built in the frames after it, and older ones are drawn meanwhile. */
+const BUILDING_MS = 5;
 
 /** The lanes of a kind of row. @param {string} kind */
 export function lanes(kind) {
@@ -31,14 +34,21 @@ export class Braid {
   constructor(context, trace) {
     this.context = context;
     this.trace = trace;
-    this.orders = { thread: stackOrder(trace.thread_states), lwp: stackOrder(trace.lwp_states) };
-    this.ink = ink();
-    this.hatch = hatch(this.ink.dim);
+    /** When building of pictures ends in this frame. */
+    this.deadline = 0;
+    /** Pictures that this frame had no time for. */
+    this.unbuilt = 0;
+    [this.ink, this.hatch, this.inks] = this.colours();
   }
 
   recolour() {
-    this.ink = ink();
-    this.hatch = hatch(this.ink.dim);
+    [this.ink, this.hatch, this.inks] = this.colours();
+  }
+
+  /** @returns {[ReturnType<typeof ink>, CanvasPattern, {thread: import("./picture.js").Inks, lwp: import("./picture.js").Inks}]} */
+  colours() {
+    const page = ink();
+    return [page, hatch(page.dim), { thread: inksOf(this.trace.thread_states, page), lwp: inksOf(this.trace.lwp_states, page) }];
   }
 
   /** @param {string} kind @param {number} value */
@@ -47,10 +57,12 @@ export class Braid {
   }
 
   /** @param {{placed: import("./rows.js").Placed[], scroll: number, pinnedHeight: number, window: Window, width: number, height: number,
-   *   tile: (key: string) => Tile | undefined, wide: (key: string) => Tile | undefined, focus: any}} scene */
+   *   tile: (key: string) => Tile | undefined, wide: (key: string) => Tile | undefined, focus: any}} scene
+   * @returns {boolean} whether all pictures were built; otherwise another frame is needed */
   draw(scene) {
     const { context, ink } = this;
     const { placed, scroll, pinnedHeight, window, width, height, focus } = scene;
+    [this.deadline, this.unbuilt] = [performance.now() + BUILDING_MS, 0];
     context.fillStyle = ink.back;
     context.fillRect(0, 0, width, height);
     /** @type {Map<string, number>} */
@@ -88,6 +100,7 @@ export class Braid {
     if (focus.life) this.way(focus, tops, window, width);
     this.chain(focus.chain, placed, tops, window, width);
     this.marks(focus, window, width, height);
+    return this.unbuilt === 0;
   }
 
   /** The links of a critical path, each under the first of its rows that is visible.
@@ -130,9 +143,11 @@ export class Braid {
       if (end - first <= FEW) {
         this.boxes(row.kind, tile, track, [first, end], top + lane.y, lane.height, window, width);
       } else {
-        const image = this.image(row.kind, tile, track, lane);
-        const scale = tile.pixels / (tile.to - tile.from);
-        const from = (window.from - tile.from) * scale, length = (window.to - window.from) * scale;
+        const found = this.image(row.kind, tile, track, lane);
+        if (!found) continue;
+        const { image, from: begin, to } = found;
+        const scale = image.width / (to - begin);
+        const from = (window.from - begin) * scale, length = (window.to - window.from) * scale;
         this.stretch(image, from, length, top + lane.y, width, lane.height);
       }
     }
@@ -148,15 +163,20 @@ export class Braid {
     this.context.drawImage(image, first, 0, last - first, height, (first - from) * scale, y, (last - first) * scale, height);
   }
 
-  /** @param {string} kind @param {Tile} tile @param {Track} track @param {Lane} lane @returns {OffscreenCanvas} */
+  /** The picture of a lane; the one of the tile before, if there is no time left in this frame.
+   * @param {string} kind @param {Tile} tile @param {Track} track @param {Lane} lane @returns {import("./tiles.js").Picture | undefined} */
   image(kind, tile, track, lane) {
     const known = tile.images.get(track.name);
-    if (known && known.dark === this.ink.dark) return known.image;
-    const states = kind === "lwp" ? this.trace.lwp_states : this.trace.thread_states;
-    const order = kind === "lwp" ? this.orders.lwp : this.orders.thread;
-    const image = picture(tile, track, lane.height, states, order, this.ink.pixels);
-    tile.images.set(track.name, { image, dark: this.ink.dark });
-    return image;
+    if (known) return known;
+    if (performance.now() > this.deadline) {
+      this.unbuilt++;
+      return tile.before?.get(track.name);
+    }
+    const image = picture(tile, track, lane.height, kind === "lwp" ? this.inks.lwp : this.inks.thread);
+    const made = { image, from: tile.from, to: tile.to };
+    tile.images.set(track.name, made);
+    tile.before?.delete(track.name);
+    return made;
   }
 
   /** @param {CanvasRenderingContext2D} context @param {Track} track @param {string} kind @param {Tile} tile @param {number} value */
@@ -254,10 +274,10 @@ export class Braid {
   /** @param {Window} window @param {number} width @param {number} height */
   losses(window, width, height) {
     const scale = width / (window.to - window.from);
-    for (const loss of this.trace.losses) {
-      if (loss.severity === "note" || loss.from === null || loss.to === null || loss.to < window.from || loss.from > window.to) continue;
-      this.context.fillStyle = this.hatch;
-      this.context.fillRect((loss.from - window.from) * scale, 0, Math.max((loss.to - loss.from) * scale, 2), height);
+    this.context.fillStyle = this.hatch;
+    for (const { from, to } of gaps(this.trace.losses)) {
+      if (to < window.from || from > window.to) continue;
+      this.context.fillRect((from - window.from) * scale, 0, Math.max((to - from) * scale, 2), height);
     }
   }
 
@@ -329,22 +349,16 @@ export class Braid {
   }
 }
 
+/** @param {string[]} states @param {ReturnType<typeof ink>} page @returns {import("./picture.js").Inks} */
+function inksOf(states, page) {
+  const order = stackOrder(states);
+  return { states: states.map((state) => pixelOf(stateRgb(state))), order, rare: rareOrder(order), identity: (key) => pixelOf(identityRgb(key)),
+    line: pixelOf(page.pixels.line), back: pixelOf(page.pixels.back) };
+}
+
 /** Black or white, whichever is easier to read. @param {string} colour @param {boolean} dark @param {boolean} isIdentity */
 function textOn(colour, dark, isIdentity) {
   if (isIdentity) return dark ? "#f4f6f8" : "#10151b";
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#10151b" : "#ffffff";
-}
-
-/** @param {string} colour @returns {CanvasPattern} */
-function hatch(colour) {
-  const step = 6;
-  const image = new OffscreenCanvas(step, step);
-  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (image.getContext("2d"));
-  context.strokeStyle = colour;
-  context.globalAlpha = 0.6;
-  for (const shift of [-step, 0, step]) {
-    context.beginPath(); context.moveTo(shift, step); context.lineTo(shift + step, 0); context.stroke();
-  }
-  return /** @type {CanvasPattern} */ (context.createPattern(image, "repeat"));
 }

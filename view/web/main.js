@@ -39,6 +39,8 @@ export class Page {
     this.scroll = 0;
     this.rowsHeight = 0;
     this.frames = { count: 0, longest_ms: 0 };
+    /** Of the frames since they were last asked for. @type {number[]} */
+    this.drawn_ms = [];
     this.dirty = false;
     this.panelName = PANELS.some(([name]) => name === kept.panel) ? /** @type {string} */ (kept.panel) : "details";
     this.focus = {
@@ -68,7 +70,7 @@ export class Page {
     this.tabs();
     this.pointer = new Pointer(this);
     keys.listen(this);
-    onColours(() => { this.tiles.clearImages(); this.braid.recolour(); this.redraw(); });
+    onColours(() => { this.tiles.clearImages(); this.braid.recolour(); this.minimap.forget(); this.redraw(); });
     new ResizeObserver(() => this.redraw()).observe(byId("timeline"));
     // The address was edited.
     addEventListener("hashchange", () => this.visit(fromFragment(location.hash)));
@@ -97,6 +99,7 @@ export class Page {
       this.draw();
       const took = performance.now() - begun;
       this.frames.count++;
+      this.drawn_ms.push(took);
       this.frames.longest_ms = Math.max(this.frames.longest_ms, took);
     });
   }
@@ -115,7 +118,7 @@ export class Page {
     this.rows.render(scene.placed, this.scroll, scene.count, (row) => this.focusRow(row), scene.pinnedHeight);
     const visible = [...new Set(scene.placed.flatMap((place) => (place.row ? [place.row.key] : [])))];
     this.tiles.need(visible, window, Math.max(1, Math.round(width)));
-    this.braid.draw({ placed: scene.placed, scroll: this.scroll, pinnedHeight: scene.pinnedHeight, window, width, height,
+    const isWhole = this.braid.draw({ placed: scene.placed, scroll: this.scroll, pinnedHeight: scene.pinnedHeight, window, width, height,
       tile: (key) => this.tiles.get(key), wide: (key) => this.tiles.wide(key), focus: this.focus });
     if (this.firstPicture === undefined && visible.some((key) => this.tiles.get(key))) {
       this.firstPicture = performance.now();
@@ -123,6 +126,7 @@ export class Page {
     }
     drawAxis(/** @type {HTMLCanvasElement} */ (byId("axis")), window, this.trace.tick_hz);
     this.minimap.draw();
+    if (!isWhole) this.redraw();
     const hz = this.trace.tick_hz;
     byId("window").textContent = `${instant(window.from, (window.to - window.from) / 1000, hz)} + ${length(window.to - window.from, hz)}`;
     this.visible = visible;
@@ -410,7 +414,7 @@ async function start() {
     const trace = await api.ask("trace");
     if (trace.live) { location.replace("live.html"); return; }
     const page = new Page(trace, rest);
-    Object.defineProperty(window, "sigmund", { value: Object.freeze({ state: () => page.state() }) });
+    Object.defineProperty(window, "sigmund", { value: Object.freeze({ state: () => page.state(), measure: () => page.drawn_ms.splice(0) }) });
   } catch (error) {
     byId("message-text").textContent = `${/** @type {Error} */ (error).message}. Open the URL that sigmund has printed.`;
     byId("message").hidden = false;
