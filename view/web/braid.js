@@ -3,31 +3,19 @@
 
 import { identityColour, identityRgb, ink, ofState, rareOrder, stackOrder, stateColour, stateRgb } from "./palette.js";
 import { printable } from "./format.js";
+import { HEIGHTS, SPAN_HEIGHT, lanes } from "./heights.js";
 import { gaps, hatch } from "./losses.js";
 import { picture, pixelOf } from "./picture.js";
-import { HEIGHTS, SPAN_HEIGHT } from "./rows.js";
 import { FEW, overlapping } from "./tiles.js";
 
 /** @typedef {import("./tiles.js").Tile} Tile */
 /** @typedef {import("./tiles.js").Track} Track */
 /** @typedef {{from: number, to: number}} Window */
-/** The y and height of a lane within a row. @typedef {{name: string, y: number, height: number}} Lane */
-
-/** @type {Record<string, Lane[]>} */
-const LANES = {
-  cpu: [{ name: "lwp", y: 3, height: 15 }, { name: "thread", y: 20, height: 15 }],
-  lwp: [{ name: "state", y: 3, height: 13 }, { name: "thread", y: 18, height: 12 }],
-  thread: [{ name: "state", y: 3, height: 14 }],
-};
+/** @typedef {import("./heights.js").Lane} Lane */
 /** Boxes narrower than this have no letter or name. */
 const LETTER = 9;
 /** Of a frame: how long pictures are built in it. The others are built in the frames after it, and older ones are drawn meanwhile. */
 const BUILDING_MS = 5;
-
-/** The lanes of a kind of row. @param {string} kind */
-export function lanes(kind) {
-  return LANES[kind];
-}
 
 export class Braid {
   /** @param {CanvasRenderingContext2D} context @param {any} trace */
@@ -38,17 +26,15 @@ export class Braid {
     this.deadline = 0;
     /** Pictures that this frame had no time for. */
     this.unbuilt = 0;
-    [this.ink, this.hatch, this.inks] = this.colours();
+    this.ink = ink();
+    this.hatch = hatch(this.ink.dim);
+    this.inks = inksOf(trace, this.ink);
   }
 
   recolour() {
-    [this.ink, this.hatch, this.inks] = this.colours();
-  }
-
-  /** @returns {[ReturnType<typeof ink>, CanvasPattern, {thread: import("./picture.js").Inks, lwp: import("./picture.js").Inks}]} */
-  colours() {
-    const page = ink();
-    return [page, hatch(page.dim), { thread: inksOf(this.trace.thread_states, page), lwp: inksOf(this.trace.lwp_states, page) }];
+    this.ink = ink();
+    this.hatch = hatch(this.ink.dim);
+    this.inks = inksOf(this.trace, this.ink);
   }
 
   /** @param {string} kind @param {number} value */
@@ -77,7 +63,7 @@ export class Braid {
       for (const place of placed) {
         if (!!place.pinned !== isPinned) continue;
         const top = place.pinned ? place.top : place.top - scroll;
-        if (place.group) { this.group(top, place.height, width); continue; }
+        if (place.group) { this.group(place.group, focus, top, place.height, window, width); continue; }
         if (!place.row) continue;
         if (!tops.has(place.row.key) || isPinned) tops.set(place.row.key, top);
         if (isPinned) { context.fillStyle = ink.panel; context.fillRect(0, top, width, place.height); }
@@ -89,13 +75,14 @@ export class Braid {
         if (place.row.key === focus.key && !isPinned) this.spans(focus, top + HEIGHTS[place.row.kind], window, width);
         if (place.row.kind === "cpu") {
           this.interrupts(focus.interrupts.get(place.row.key), top, window, width);
-          this.queue(focus.queues.get(place.row.key), top, place.height, window, width);
+          this.queue(focus.queues.get(place.row.key), top + place.height - 3, place.height / 2 - 6, window, width);
         }
         context.fillStyle = ink.line;
         context.fillRect(0, top + place.height - 1, width, 1);
       }
       context.restore();
     }
+    this.disagreements(focus.disagreements, tops, window, width);
     this.losses(window, width, height);
     if (focus.life) this.way(focus, tops, window, width);
     this.chain(focus.chain, placed, tops, window, width);
@@ -128,16 +115,18 @@ export class Braid {
     context.stroke();
   }
 
-  /** @param {number} top @param {number} height @param {number} width */
-  group(top, height, width) {
+  /** The head of a group; of a process, with the length of its ready queue.
+   * @param {import("./rows.js").Group} group @param {any} focus @param {number} top @param {number} height @param {Window} window @param {number} width */
+  group(group, focus, top, height, window, width) {
     this.context.fillStyle = this.ink.panel;
     this.context.fillRect(0, top, width, height);
+    this.queue(focus.queues.get(group.id), top + height - 3, height - 6, window, width);
   }
 
   /** @param {import("./rows.js").Row} row @param {Tile} tile @param {number} top @param {Window} window @param {number} width */
   row(row, tile, top, window, width) {
     for (const track of tile.tracks) {
-      const lane = LANES[row.kind].find((lane) => lane.name === track.name);
+      const lane = lanes(row.kind).find((lane) => lane.name === track.name);
       if (!lane) continue;
       const [first, end] = track.form === "intervals" ? overlapping(track, window) : [0, Infinity];
       if (end - first <= FEW) {
@@ -160,7 +149,7 @@ export class Braid {
     if (last <= first) return;
     const scale = width / length;
     this.context.imageSmoothingEnabled = false;
-    this.context.drawImage(image, first, 0, last - first, height, (first - from) * scale, y, (last - first) * scale, height);
+    this.context.drawImage(image, first, 0, last - first, image.height, (first - from) * scale, y, (last - first) * scale, height);
   }
 
   /** The picture of a lane; the one of the tile before, if there is no time left in this frame.
@@ -242,18 +231,18 @@ export class Braid {
     const scale = width / (window.to - window.from);
     this.context.fillStyle = stateColour("interrupted");
     for (const { from, to } of interrupts) {
-      this.context.fillRect((from - window.from) * scale, top + 36, Math.max((to - from) * scale, 1), 3);
+      this.context.fillRect((from - window.from) * scale, top + HEIGHTS.cpu - 4, Math.max((to - from) * scale, 1), 3);
     }
   }
 
-  /** The length of a run queue, as steps over the lower half of the row. @param {[number, number][] | undefined} points @param {number} top
+  /** The length of a queue, as steps. @param {[number, number][] | undefined} points @param {number} bottom
    * @param {number} height @param {Window} window @param {number} width */
-  queue(points, top, height, window, width) {
+  queue(points, bottom, height, window, width) {
     if (!points || points.length === 0) return;
     const { context } = this;
     const scale = width / (window.to - window.from);
     const most = points.reduce((most, point) => Math.max(most, point[1]), 1);
-    const y = (/** @type {number} */ value) => top + height - 3 - (value / most) * (height / 2 - 6);
+    const y = (/** @type {number} */ value) => bottom - (value / most) * height;
     context.strokeStyle = this.ink.text;
     context.globalAlpha = 0.55;
     context.lineWidth = 1;
@@ -269,6 +258,19 @@ export class Braid {
     context.lineTo(width, y(points[points.length - 1][1]));
     context.stroke();
     context.globalAlpha = 1;
+  }
+
+  /** Where the probe and the kernel's switches have two CPUs for one event: on the rows of both.
+   * @param {any[]} disagreements @param {Map<string, number>} tops @param {Window} window @param {number} width */
+  disagreements(disagreements, tops, window, width) {
+    const { context } = this;
+    const scale = width / (window.to - window.from);
+    context.fillStyle = this.ink.focus;
+    context.font = "bold 13px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    for (const { at, cpu, cpu_seen } of disagreements) {
+      for (const top of [tops.get(cpu), tops.get(cpu_seen)]) if (top !== undefined) context.fillText("≠", (at - window.from) * scale - 4, top + HEIGHTS.cpu / 2);
+    }
   }
 
   /** @param {Window} window @param {number} width @param {number} height */
@@ -290,13 +292,14 @@ export class Braid {
     context.lineWidth = 2;
     /** @type {[number, number] | null} */
     let last = null;
+    const [, mounted] = lanes("lwp");
     for (const stay of focus.life.intervals) {
       const x = (stay.from - window.from) * scale, end = (stay.to - window.from) * scale;
       if (end < -10 || x > width + 10) { last = null; continue; }
       const cpu = tops.get(stay.cpu), lwp = stay.lwp === focus.key ? undefined : tops.get(stay.lwp);
       const isOnCpu = stay.state === "active" || stay.state === "running";
       if (isOnCpu && cpu !== undefined) {
-        const lane = focus.key.startsWith("lwp") ? LANES.cpu[0] : LANES.cpu[1];
+        const lane = focus.key.startsWith("lwp") ? lanes("cpu")[0] : lanes("cpu")[1];
         const y = cpu + lane.y;
         context.strokeRect(x, y - 1, Math.max(end - x, 1), lane.height + 2);
         // From one CPU to the next one.
@@ -308,7 +311,7 @@ export class Braid {
         last = [end, y];
       }
       if (lwp !== undefined) {
-        context.strokeRect(x, lwp + LANES.lwp[1].y - 1, Math.max(end - x, 1), LANES.lwp[1].height + 2);
+        context.strokeRect(x, lwp + mounted.y - 1, Math.max(end - x, 1), mounted.height + 2);
       }
     }
     context.lineWidth = 1.5;
@@ -321,6 +324,13 @@ export class Braid {
       if (to === undefined) continue;
       const end = x + (wakeup.latency ?? 0) * scale;
       const y = to + 3, begin = from === undefined ? y - 12 : from + 10;
+      // Instants of two clocks are known up to their bound: the arrow is as wide as that.
+      const blur = (this.trace.clock_bound ?? 0) * scale;
+      if (blur > 0.5) {
+        context.globalAlpha = 0.2;
+        context.fillRect(x - blur, Math.min(begin, y), 2 * blur, Math.abs(begin - y));
+        context.globalAlpha = 1;
+      }
       context.beginPath(); context.moveTo(x, begin); context.lineTo(x, y); context.lineTo(Math.max(end, x), y); context.stroke();
       const up = begin > y ? 1 : -1;
       context.beginPath(); context.moveTo(x, y); context.lineTo(x - 3, y + 5 * up); context.lineTo(x + 3, y + 5 * up); context.fill();
@@ -349,11 +359,15 @@ export class Braid {
   }
 }
 
-/** @param {string[]} states @param {ReturnType<typeof ink>} page @returns {import("./picture.js").Inks} */
-function inksOf(states, page) {
-  const order = stackOrder(states);
-  return { states: states.map((state) => pixelOf(stateRgb(state))), order, rare: rareOrder(order), identity: (key) => pixelOf(identityRgb(key)),
-    line: pixelOf(page.pixels.line), back: pixelOf(page.pixels.back) };
+/** @param {any} trace @param {ReturnType<typeof ink>} page */
+function inksOf(trace, page) {
+  /** @param {string[]} states @returns {import("./picture.js").Inks} */
+  const of = (states) => {
+    const order = stackOrder(states);
+    return { states: states.map((state) => pixelOf(stateRgb(state))), order, rare: rareOrder(order), identity: (key) => pixelOf(identityRgb(key)),
+      line: pixelOf(page.pixels.line), back: pixelOf(page.pixels.back) };
+  };
+  return { thread: of(trace.thread_states), lwp: of(trace.lwp_states) };
 }
 
 /** Black or white, whichever is easier to read. @param {string} colour @param {boolean} dark @param {boolean} isIdentity */
