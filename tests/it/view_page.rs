@@ -29,7 +29,7 @@ fn the_page_does_what_a_hand_expects_in_a_real_browser() {
     sigmund.run(["record", "-o", "RUN", "--", program(), "sumtime", "9", "4", "20000"]).found();
     let server = Server::start(&sigmund, "RUN.supertrace", &[]);
     let shown = drive(&sigmund, &server, "page.mjs");
-    assert_eq!(shown["passed"].as_array().unwrap().len(), 24, "{shown}");
+    assert_eq!(shown["passed"].as_array().unwrap().len(), 29, "{shown}");
 }
 
 #[test]

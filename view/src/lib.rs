@@ -43,6 +43,7 @@ pub struct View {
     /// Tick of the first and of the last event.
     extent: (i64, i64),
     losses: Vec<serde_json::Value>,
+    clock_bound: Option<f64>,
 }
 
 impl View {
@@ -60,7 +61,8 @@ impl View {
         let tick = |tick: Option<sigmund_model::Ticks>| tick.map_or(0, |tick| tick.0 as i64);
         let extent = (tick(trace.first_tick()), tick(trace.last_tick()));
         let losses = api::losses(&trace, extent.0).await?;
-        Ok(View { trace, actors, index, orders: Orders::default(), extent, losses })
+        let clock_bound = api::clock_bound(&trace).await?;
+        Ok(View { trace, actors, index, orders: Orders::default(), extent, losses, clock_bound })
     }
 
     /// The size of its index in bytes.

@@ -1,44 +1,40 @@
 // @ts-check
 // Draws rows: lanes of states and of who was there, the way of the focused thread, its wakeups and spans.
 
-import { identityColour, ink, ofState, stackOrder, stateColour } from "./palette.js";
+import { identityColour, identityRgb, ink, ofState, rareOrder, stackOrder, stateColour, stateRgb } from "./palette.js";
 import { printable } from "./format.js";
-import { picture } from "./picture.js";
-import { HEIGHTS, SPAN_HEIGHT } from "./rows.js";
+import { HEIGHTS, SPAN_HEIGHT, lanes } from "./heights.js";
+import { gaps, hatch } from "./losses.js";
+import { picture, pixelOf } from "./picture.js";
 import { FEW, overlapping } from "./tiles.js";
 
 /** @typedef {import("./tiles.js").Tile} Tile */
 /** @typedef {import("./tiles.js").Track} Track */
 /** @typedef {{from: number, to: number}} Window */
-/** The y and height of a lane within a row. @typedef {{name: string, y: number, height: number}} Lane */
-
-/** @type {Record<string, Lane[]>} */
-const LANES = {
-  cpu: [{ name: "lwp", y: 3, height: 15 }, { name: "thread", y: 20, height: 15 }],
-  lwp: [{ name: "state", y: 3, height: 13 }, { name: "thread", y: 18, height: 12 }],
-  thread: [{ name: "state", y: 3, height: 14 }],
-};
+/** @typedef {import("./heights.js").Lane} Lane */
 /** Boxes narrower than this have no letter or name. */
 const LETTER = 9;
-
-/** The lanes of a kind of row. @param {string} kind */
-export function lanes(kind) {
-  return LANES[kind];
-}
+/** Of a frame: how long pictures are built in it. The others are built in the frames after it, and older ones are drawn meanwhile. */
+const BUILDING_MS = 5;
 
 export class Braid {
   /** @param {CanvasRenderingContext2D} context @param {any} trace */
   constructor(context, trace) {
     this.context = context;
     this.trace = trace;
-    this.orders = { thread: stackOrder(trace.thread_states), lwp: stackOrder(trace.lwp_states) };
+    /** When building of pictures ends in this frame. */
+    this.deadline = 0;
+    /** Pictures that this frame had no time for. */
+    this.unbuilt = 0;
     this.ink = ink();
     this.hatch = hatch(this.ink.dim);
+    this.inks = inksOf(trace, this.ink);
   }
 
   recolour() {
     this.ink = ink();
     this.hatch = hatch(this.ink.dim);
+    this.inks = inksOf(this.trace, this.ink);
   }
 
   /** @param {string} kind @param {number} value */
@@ -47,10 +43,12 @@ export class Braid {
   }
 
   /** @param {{placed: import("./rows.js").Placed[], scroll: number, pinnedHeight: number, window: Window, width: number, height: number,
-   *   tile: (key: string) => Tile | undefined, wide: (key: string) => Tile | undefined, focus: any}} scene */
+   *   tile: (key: string) => Tile | undefined, wide: (key: string) => Tile | undefined, focus: any}} scene
+   * @returns {boolean} whether all pictures were built; otherwise another frame is needed */
   draw(scene) {
     const { context, ink } = this;
     const { placed, scroll, pinnedHeight, window, width, height, focus } = scene;
+    [this.deadline, this.unbuilt] = [performance.now() + BUILDING_MS, 0];
     context.fillStyle = ink.back;
     context.fillRect(0, 0, width, height);
     /** @type {Map<string, number>} */
@@ -65,7 +63,7 @@ export class Braid {
       for (const place of placed) {
         if (!!place.pinned !== isPinned) continue;
         const top = place.pinned ? place.top : place.top - scroll;
-        if (place.group) { this.group(top, place.height, width); continue; }
+        if (place.group) { this.group(place.group, focus, top, place.height, window, width); continue; }
         if (!place.row) continue;
         if (!tops.has(place.row.key) || isPinned) tops.set(place.row.key, top);
         if (isPinned) { context.fillStyle = ink.panel; context.fillRect(0, top, width, place.height); }
@@ -77,17 +75,19 @@ export class Braid {
         if (place.row.key === focus.key && !isPinned) this.spans(focus, top + HEIGHTS[place.row.kind], window, width);
         if (place.row.kind === "cpu") {
           this.interrupts(focus.interrupts.get(place.row.key), top, window, width);
-          this.queue(focus.queues.get(place.row.key), top, place.height, window, width);
+          this.queue(focus.queues.get(place.row.key), top + place.height - 3, place.height / 2 - 6, window, width);
         }
         context.fillStyle = ink.line;
         context.fillRect(0, top + place.height - 1, width, 1);
       }
       context.restore();
     }
+    this.disagreements(focus.disagreements, tops, window, width);
     this.losses(window, width, height);
     if (focus.life) this.way(focus, tops, window, width);
     this.chain(focus.chain, placed, tops, window, width);
     this.marks(focus, window, width, height);
+    return this.unbuilt === 0;
   }
 
   /** The links of a critical path, each under the first of its rows that is visible.
@@ -115,24 +115,28 @@ export class Braid {
     context.stroke();
   }
 
-  /** @param {number} top @param {number} height @param {number} width */
-  group(top, height, width) {
+  /** The head of a group; of a process, with the length of its ready queue.
+   * @param {import("./rows.js").Group} group @param {any} focus @param {number} top @param {number} height @param {Window} window @param {number} width */
+  group(group, focus, top, height, window, width) {
     this.context.fillStyle = this.ink.panel;
     this.context.fillRect(0, top, width, height);
+    this.queue(focus.queues.get(group.id), top + height - 3, height - 6, window, width);
   }
 
   /** @param {import("./rows.js").Row} row @param {Tile} tile @param {number} top @param {Window} window @param {number} width */
   row(row, tile, top, window, width) {
     for (const track of tile.tracks) {
-      const lane = LANES[row.kind].find((lane) => lane.name === track.name);
+      const lane = lanes(row.kind).find((lane) => lane.name === track.name);
       if (!lane) continue;
       const [first, end] = track.form === "intervals" ? overlapping(track, window) : [0, Infinity];
       if (end - first <= FEW) {
         this.boxes(row.kind, tile, track, [first, end], top + lane.y, lane.height, window, width);
       } else {
-        const image = this.image(row.kind, tile, track, lane);
-        const scale = tile.pixels / (tile.to - tile.from);
-        const from = (window.from - tile.from) * scale, length = (window.to - window.from) * scale;
+        const found = this.image(row.kind, tile, track, lane);
+        if (!found) continue;
+        const { image, from: begin, to } = found;
+        const scale = image.width / (to - begin);
+        const from = (window.from - begin) * scale, length = (window.to - window.from) * scale;
         this.stretch(image, from, length, top + lane.y, width, lane.height);
       }
     }
@@ -145,18 +149,23 @@ export class Braid {
     if (last <= first) return;
     const scale = width / length;
     this.context.imageSmoothingEnabled = false;
-    this.context.drawImage(image, first, 0, last - first, height, (first - from) * scale, y, (last - first) * scale, height);
+    this.context.drawImage(image, first, 0, last - first, image.height, (first - from) * scale, y, (last - first) * scale, height);
   }
 
-  /** @param {string} kind @param {Tile} tile @param {Track} track @param {Lane} lane @returns {OffscreenCanvas} */
+  /** The picture of a lane; the one of the tile before, if there is no time left in this frame.
+   * @param {string} kind @param {Tile} tile @param {Track} track @param {Lane} lane @returns {import("./tiles.js").Picture | undefined} */
   image(kind, tile, track, lane) {
     const known = tile.images.get(track.name);
-    if (known && known.dark === this.ink.dark) return known.image;
-    const states = kind === "lwp" ? this.trace.lwp_states : this.trace.thread_states;
-    const order = kind === "lwp" ? this.orders.lwp : this.orders.thread;
-    const image = picture(tile, track, lane.height, states, order, this.ink.pixels);
-    tile.images.set(track.name, { image, dark: this.ink.dark });
-    return image;
+    if (known) return known;
+    if (performance.now() > this.deadline) {
+      this.unbuilt++;
+      return tile.before?.get(track.name);
+    }
+    const image = picture(tile, track, lane.height, kind === "lwp" ? this.inks.lwp : this.inks.thread);
+    const made = { image, from: tile.from, to: tile.to };
+    tile.images.set(track.name, made);
+    tile.before?.delete(track.name);
+    return made;
   }
 
   /** @param {CanvasRenderingContext2D} context @param {Track} track @param {string} kind @param {Tile} tile @param {number} value */
@@ -222,18 +231,18 @@ export class Braid {
     const scale = width / (window.to - window.from);
     this.context.fillStyle = stateColour("interrupted");
     for (const { from, to } of interrupts) {
-      this.context.fillRect((from - window.from) * scale, top + 36, Math.max((to - from) * scale, 1), 3);
+      this.context.fillRect((from - window.from) * scale, top + HEIGHTS.cpu - 4, Math.max((to - from) * scale, 1), 3);
     }
   }
 
-  /** The length of a run queue, as steps over the lower half of the row. @param {[number, number][] | undefined} points @param {number} top
+  /** The length of a queue, as steps. @param {[number, number][] | undefined} points @param {number} bottom
    * @param {number} height @param {Window} window @param {number} width */
-  queue(points, top, height, window, width) {
+  queue(points, bottom, height, window, width) {
     if (!points || points.length === 0) return;
     const { context } = this;
     const scale = width / (window.to - window.from);
     const most = points.reduce((most, point) => Math.max(most, point[1]), 1);
-    const y = (/** @type {number} */ value) => top + height - 3 - (value / most) * (height / 2 - 6);
+    const y = (/** @type {number} */ value) => bottom - (value / most) * height;
     context.strokeStyle = this.ink.text;
     context.globalAlpha = 0.55;
     context.lineWidth = 1;
@@ -251,13 +260,26 @@ export class Braid {
     context.globalAlpha = 1;
   }
 
+  /** Where the probe and the kernel's switches have two CPUs for one event: on the rows of both.
+   * @param {any[]} disagreements @param {Map<string, number>} tops @param {Window} window @param {number} width */
+  disagreements(disagreements, tops, window, width) {
+    const { context } = this;
+    const scale = width / (window.to - window.from);
+    context.fillStyle = this.ink.focus;
+    context.font = "bold 13px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    for (const { at, cpu, cpu_seen } of disagreements) {
+      for (const top of [tops.get(cpu), tops.get(cpu_seen)]) if (top !== undefined) context.fillText("≠", (at - window.from) * scale - 4, top + HEIGHTS.cpu / 2);
+    }
+  }
+
   /** @param {Window} window @param {number} width @param {number} height */
   losses(window, width, height) {
     const scale = width / (window.to - window.from);
-    for (const loss of this.trace.losses) {
-      if (loss.severity === "note" || loss.from === null || loss.to === null || loss.to < window.from || loss.from > window.to) continue;
-      this.context.fillStyle = this.hatch;
-      this.context.fillRect((loss.from - window.from) * scale, 0, Math.max((loss.to - loss.from) * scale, 2), height);
+    this.context.fillStyle = this.hatch;
+    for (const { from, to } of gaps(this.trace.losses)) {
+      if (to < window.from || from > window.to) continue;
+      this.context.fillRect((from - window.from) * scale, 0, Math.max((to - from) * scale, 2), height);
     }
   }
 
@@ -270,13 +292,14 @@ export class Braid {
     context.lineWidth = 2;
     /** @type {[number, number] | null} */
     let last = null;
+    const [, mounted] = lanes("lwp");
     for (const stay of focus.life.intervals) {
       const x = (stay.from - window.from) * scale, end = (stay.to - window.from) * scale;
       if (end < -10 || x > width + 10) { last = null; continue; }
       const cpu = tops.get(stay.cpu), lwp = stay.lwp === focus.key ? undefined : tops.get(stay.lwp);
       const isOnCpu = stay.state === "active" || stay.state === "running";
       if (isOnCpu && cpu !== undefined) {
-        const lane = focus.key.startsWith("lwp") ? LANES.cpu[0] : LANES.cpu[1];
+        const lane = focus.key.startsWith("lwp") ? lanes("cpu")[0] : lanes("cpu")[1];
         const y = cpu + lane.y;
         context.strokeRect(x, y - 1, Math.max(end - x, 1), lane.height + 2);
         // From one CPU to the next one.
@@ -288,7 +311,7 @@ export class Braid {
         last = [end, y];
       }
       if (lwp !== undefined) {
-        context.strokeRect(x, lwp + LANES.lwp[1].y - 1, Math.max(end - x, 1), LANES.lwp[1].height + 2);
+        context.strokeRect(x, lwp + mounted.y - 1, Math.max(end - x, 1), mounted.height + 2);
       }
     }
     context.lineWidth = 1.5;
@@ -301,6 +324,13 @@ export class Braid {
       if (to === undefined) continue;
       const end = x + (wakeup.latency ?? 0) * scale;
       const y = to + 3, begin = from === undefined ? y - 12 : from + 10;
+      // Instants of two clocks are known up to their bound: the arrow is as wide as that.
+      const blur = (this.trace.clock_bound ?? 0) * scale;
+      if (blur > 0.5) {
+        context.globalAlpha = 0.2;
+        context.fillRect(x - blur, Math.min(begin, y), 2 * blur, Math.abs(begin - y));
+        context.globalAlpha = 1;
+      }
       context.beginPath(); context.moveTo(x, begin); context.lineTo(x, y); context.lineTo(Math.max(end, x), y); context.stroke();
       const up = begin > y ? 1 : -1;
       context.beginPath(); context.moveTo(x, y); context.lineTo(x - 3, y + 5 * up); context.lineTo(x + 3, y + 5 * up); context.fill();
@@ -329,22 +359,20 @@ export class Braid {
   }
 }
 
+/** @param {any} trace @param {ReturnType<typeof ink>} page */
+function inksOf(trace, page) {
+  /** @param {string[]} states @returns {import("./picture.js").Inks} */
+  const of = (states) => {
+    const order = stackOrder(states);
+    return { states: states.map((state) => pixelOf(stateRgb(state))), order, rare: rareOrder(order), identity: (key) => pixelOf(identityRgb(key)),
+      line: pixelOf(page.pixels.line), back: pixelOf(page.pixels.back) };
+  };
+  return { thread: of(trace.thread_states), lwp: of(trace.lwp_states) };
+}
+
 /** Black or white, whichever is easier to read. @param {string} colour @param {boolean} dark @param {boolean} isIdentity */
 function textOn(colour, dark, isIdentity) {
   if (isIdentity) return dark ? "#f4f6f8" : "#10151b";
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#10151b" : "#ffffff";
-}
-
-/** @param {string} colour @returns {CanvasPattern} */
-function hatch(colour) {
-  const step = 6;
-  const image = new OffscreenCanvas(step, step);
-  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (image.getContext("2d"));
-  context.strokeStyle = colour;
-  context.globalAlpha = 0.6;
-  for (const shift of [-step, 0, step]) {
-    context.beginPath(); context.moveTo(shift, step); context.lineTo(shift + step, 0); context.stroke();
-  }
-  return /** @type {CanvasPattern} */ (context.createPattern(image, "repeat"));
 }

@@ -35,6 +35,7 @@ export class Head {
     for (const input of [name, state, sort, related]) input.addEventListener("change", apply);
     byId("filters").addEventListener("submit", (event) => { event.preventDefault(); apply(); });
     byId("undo").addEventListener("click", () => this.page.navigation.undo());
+    byId("redo").addEventListener("click", () => this.page.navigation.redo());
     byId("whole").addEventListener("click", () => this.page.navigation.go({ from: 0, to: trace.ticks }));
     byId("help-button").addEventListener("click", () => this.openHelp());
     byId("message-close").addEventListener("click", () => { byId("message").hidden = true; });

@@ -19,6 +19,9 @@ export const KEYS = [
   { keys: ["m"], about: "mark the selected or focused interval; its length and number are listed in the panel", run: (page) => page.addMark() },
   { keys: ["p"], about: "pin the focused row, or unpin it", run: (page) => page.pin() },
   { keys: ["u", "Backspace"], about: "undo navigation", run: (page) => page.navigation.undo() },
+  { keys: ["U"], about: "redo navigation; so do Shift + Backspace and Ctrl + Y", run: (page) => page.navigation.redo() },
+  { keys: ["]"], about: "rows of the focused kind taller", run: (page) => page.growRows(0.15) },
+  { keys: ["["], about: "rows of the focused kind lower", run: (page) => page.growRows(-0.15) },
   { keys: ["0"], about: "the whole trace", run: (page) => page.navigation.go({ from: 0, to: page.trace.ticks }) },
   { keys: ["/"], about: "search threads, LWPs, spans and events", run: (page) => page.head.openSearch() },
   { keys: ["?"], about: "these keys", run: (page) => page.head.openHelp() },
@@ -27,13 +30,19 @@ export const KEYS = [
 
 const MOUSE = [
   ["wheel", "scroll the rows"], ["Ctrl + wheel, pinch", "zoom at the pointer"], ["Shift + wheel", "move left and right"],
-  ["drag", "move"], ["Shift + drag", "select an interval"], ["click", "focus a row and an interval"], ["double click", "zoom to the interval"],
+  ["drag", "move"], ["drag a border of names", "taller rows of that kind, wider names"], ["Shift + drag", "select an interval"], ["click", "focus a row and an interval"], ["double click", "zoom to the interval"],
 ];
 
 /** @param {Page} page */
 export function listen(page) {
   document.addEventListener("keydown", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
+    const isRedo = event.ctrlKey ? event.key.toLowerCase() === "y" && !event.shiftKey : event.shiftKey && event.key === "Backspace";
+    if (isRedo && !event.altKey && !event.metaKey && !target.matches("input, textarea, select") && !document.querySelector("dialog[open]")) {
+      event.preventDefault();
+      page.navigation.redo();
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (target.matches("input, textarea, select")) {
       if (event.key === "Escape") target.blur();

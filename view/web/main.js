@@ -2,32 +2,21 @@
 // The page: what is shown, what is focused, and what happens when either changes.
 
 import * as api from "./api.js";
+import { askAside } from "./aside.js";
 import { Braid } from "./braid.js";
 import { byId } from "./document.js";
 import { instant, length, printable } from "./format.js";
 import { Head } from "./head.js";
+import { HEIGHTS, resize } from "./heights.js";
+import { find, keptOf, restore } from "./kept.js";
 import * as keys from "./keys.js";
 import { Minimap, drawAxis, sized } from "./minimap.js";
 import { Navigation, fromFragment, toFragment } from "./navigation.js";
 import { onColours } from "./palette.js";
+import { Panes } from "./panes.js";
 import { Pointer } from "./pointer.js";
 import { Rows } from "./rows.js";
 import { Tiles, intervalAt } from "./tiles.js";
-import { details } from "./panels/details.js";
-import { latency } from "./panels/latency.js";
-import { listing } from "./panels/listing.js";
-import { measures } from "./panels/measures.js";
-import { selection } from "./panels/selection.js";
-import { sql } from "./panels/sql.js";
-import { tree } from "./panels/tree.js";
-import { element, note, table } from "./panels/table.js";
-
-/** @type {[string, string, (panel: HTMLElement, page: Page, signal: AbortSignal) => Promise<void>][]} */
-const PANELS = [
-  ["details", "Details", details], ["selection", "Time in states", selection], ["listing", "Events", listing],
-  ["latency", "Latency", latency], ["measures", "Measures", measures], ["sql", "SQL", sql], ["tree", "Creators", tree],
-  ["marks", "Marks", async (panel, page) => page.showMarks(panel)],
-];
 
 /** No element can be taller than some 33 million pixels; of more rows a pixel of the scroll bar is more than one of theirs. */
 const TALLEST = 30_000_000;
@@ -39,8 +28,13 @@ export class Page {
     this.scroll = 0;
     this.rowsHeight = 0;
     this.frames = { count: 0, longest_ms: 0 };
+    /** Of the frames since they were last asked for. @type {number[]} */
+    this.drawn_ms = [];
     this.dirty = false;
-    this.panelName = PANELS.some(([name]) => name === kept.panel) ? /** @type {string} */ (kept.panel) : "details";
+    /** Questions aside that are not answered yet. */
+    this.asking = 0;
+    /** To be scrolled to, once rows have places. @type {number | undefined} */
+    this.scrollWanted = undefined;
     this.focus = {
       /** @type {import("./rows.js").Row | null} */ row: null,
       /** @type {number | null} */ tick: null,
@@ -52,12 +46,14 @@ export class Page {
       /** @type {{from: number, to: number, name: string}[]} */ marks: [],
       /** @type {number[]} */ ticks: [],
       /** @type {{from: number, to: number, keys: string[]}[]} */ chain: [],
+      /** @type {any[]} */ disagreements: [],
       get key() { return this.row?.key ?? ""; },
     };
     this.fail = (/** @type {unknown} */ error) => { if (!api.isAbort(error)) this.message(/** @type {Error} */ (error).message); };
     this.canvas = /** @type {HTMLCanvasElement} */ (byId("canvas"));
     this.navigation = new Navigation(trace.ticks, () => this.moved());
     this.rows = new Rows(trace, byId("rows"), () => this.redraw(), this.fail);
+    this.rows.resized = (row, height) => this.resizeRows(row, height);
     this.tiles = new Tiles(trace.ticks, () => this.redraw(), this.fail);
     this.braid = new Braid(sized(this.canvas).context, trace);
     this.minimap = new Minimap(/** @type {HTMLCanvasElement} */ (byId("minimap")), trace, this.navigation);
@@ -65,13 +61,15 @@ export class Page {
     this.navigation.past = [];
     this.rows.filter = { ...this.rows.filter, name: kept.name ?? "", state: kept.state ?? "", sort: kept.sort ?? "number" };
     this.head = new Head(this);
-    this.tabs();
+    this.panes = new Panes(this, kept.panel);
+    this.panes.show(this.panes.shown);
+    restore(this, kept);
     this.pointer = new Pointer(this);
     keys.listen(this);
-    onColours(() => { this.tiles.clearImages(); this.braid.recolour(); this.redraw(); });
+    onColours(() => { this.tiles.clearImages(); this.braid.recolour(); this.minimap.forget(); this.redraw(); });
     new ResizeObserver(() => this.redraw()).observe(byId("timeline"));
     // The address was edited.
-    addEventListener("hashchange", () => this.visit(fromFragment(location.hash)));
+    addEventListener("hashchange", () => { const kept = fromFragment(location.hash); restore(this, kept); this.visit(kept); this.redraw(); });
     this.minimap.load().then(() => this.redraw(), this.fail);
     if (kept.focus) this.visit(kept);
     this.redraw();
@@ -97,6 +95,7 @@ export class Page {
       this.draw();
       const took = performance.now() - begun;
       this.frames.count++;
+      this.drawn_ms.push(took);
       this.frames.longest_ms = Math.max(this.frames.longest_ms, took);
     });
   }
@@ -115,7 +114,7 @@ export class Page {
     this.rows.render(scene.placed, this.scroll, scene.count, (row) => this.focusRow(row), scene.pinnedHeight);
     const visible = [...new Set(scene.placed.flatMap((place) => (place.row ? [place.row.key] : [])))];
     this.tiles.need(visible, window, Math.max(1, Math.round(width)));
-    this.braid.draw({ placed: scene.placed, scroll: this.scroll, pinnedHeight: scene.pinnedHeight, window, width, height,
+    const isWhole = this.braid.draw({ placed: scene.placed, scroll: this.scroll, pinnedHeight: scene.pinnedHeight, window, width, height,
       tile: (key) => this.tiles.get(key), wide: (key) => this.tiles.wide(key), focus: this.focus });
     if (this.firstPicture === undefined && visible.some((key) => this.tiles.get(key))) {
       this.firstPicture = performance.now();
@@ -123,9 +122,12 @@ export class Page {
     }
     drawAxis(/** @type {HTMLCanvasElement} */ (byId("axis")), window, this.trace.tick_hz);
     this.minimap.draw();
+    if (!isWhole) this.redraw();
     const hz = this.trace.tick_hz;
     byId("window").textContent = `${instant(window.from, (window.to - window.from) / 1000, hz)} + ${length(window.to - window.from, hz)}`;
     this.visible = visible;
+    this.groups = scene.placed.flatMap((place) => (place.group ? [place.group.id] : []));
+    if (this.scrollWanted !== undefined) { this.scrollTo(this.scrollWanted); this.scrollWanted = undefined; }
   }
 
   moved() {
@@ -136,44 +138,10 @@ export class Page {
 
   /** After a move has ended: what needs questions of its own. */
   settled() {
-    const { window } = this.navigation;
-    const { focus } = this;
-    const kept = { from: window.from, to: window.to, focus: focus.key || undefined, tick: focus.tick ?? undefined,
-      name: this.rows.filter.name, state: this.rows.filter.state, sort: this.rows.filter.sort === "number" ? undefined : this.rows.filter.sort, panel: this.panelName };
-    history.replaceState(null, "", `#${toFragment(kept)}`);
+    history.replaceState(null, "", `#${toFragment(keptOf(this))}`);
     this.aside?.abort();
     this.aside = new AbortController();
-    const { signal } = this.aside;
-    if (focus.row && focus.row.kind !== "cpu") {
-      const key = focus.row.key;
-      api.ask("life", { key, from: window.from, to: window.to, limit: 3000 }, signal).then((life) => {
-        focus.life = life.more ? { intervals: [], wakeups: life.wakeups.slice(0, 500) } : life;
-        this.redraw();
-        // It lists the wakeups.
-        if (this.panelName === "details" && life.wakeups.length > 0) this.refreshPanel();
-      }, this.fail);
-      api.ask("spans", { key, from: window.from, to: window.to, limit: 2000 }, signal).then((answer) => {
-        focus.spans = answer.spans;
-        const deepest = answer.spans.reduce((/** @type {number} */ most, /** @type {any} */ span) => Math.max(most, span.depth + 1), 0);
-        this.rows.spans = Math.min(deepest, 12);
-        this.redraw();
-      }, this.fail);
-    } else {
-      focus.life = null;
-      focus.spans = [];
-      this.rows.spans = 0;
-    }
-    for (const key of (this.visible ?? []).filter((key) => key.startsWith("cpu:"))) {
-      api.ask("interrupts", { cpu: key.slice(4), from: window.from, to: window.to, limit: 2000 }, signal).then((answer) => {
-        // Too many to be told apart are not drawn: they would be a bar.
-        if (answer.more) focus.interrupts.delete(key); else focus.interrupts.set(key, answer.interrupts);
-        this.redraw();
-      }, this.fail);
-      api.ask("counters", { kind: "run-queue", id: key.slice(4), from: window.from, to: window.to, limit: 2000 }, signal).then((answer) => {
-        if (answer.more) focus.queues.delete(key); else focus.queues.set(key, answer.points);
-        this.redraw();
-      }, this.fail);
-    }
+    askAside(this, this.aside.signal);
     this.refreshPanel();
   }
 
@@ -198,9 +166,7 @@ export class Page {
     for (let wait = 0; wait < 40 && this.firstPicture === undefined; wait++) await new Promise((resolve) => setTimeout(resolve, 50));
     const known = this.rows.known().find((row) => row.key === key) ?? this.rows.pinned.find((row) => row.key === key);
     if (known) { this.focusRow(known); this.reveal(key); return; }
-    const [kind, number] = key.split(":");
-    const answer = await api.ask("rows", { kind, name: number, limit: 200 }).catch(this.fail);
-    const row = answer?.rows.find((/** @type {any} */ row) => row.key === key);
+    const row = await find(key).catch(this.fail);
     if (!row) return;
     // Rows far away are pinned: they are seen at once.
     if (!this.rows.pinned.some((pinned) => pinned.key === key)) this.rows.togglePin(row);
@@ -245,6 +211,26 @@ export class Page {
     if (!group) return;
     this.rows.toggle(group);
     this.speak(`${group.title}, ${group.open ? "open" : "closed"}`);
+  }
+
+  /** Rows of the kind of one are taller, or lower; its own top stays where it is. @param {import("./rows.js").Row} row @param {number} height */
+  resizeRows(row, height) {
+    const top = this.scroll;
+    const before = this.rows.topOf(row.key);
+    resize(row.kind, height);
+    this.tiles.clearImages();
+    const after = this.rows.topOf(row.key);
+    if (before !== null && after !== null) { this.draw(); this.scrollTo(top + after - before); }
+    this.moved();
+  }
+
+  /** Of the kind of the focused row. @param {number} factor */
+  growRows(factor) {
+    const { row } = this.focus;
+    if (!row) return;
+    const { kind } = row;
+    this.resizeRows(row, HEIGHTS[kind] + Math.sign(factor) * Math.max(2, Math.abs(HEIGHTS[kind] * factor)));
+    this.speak(`${kind}s are ${HEIGHTS[kind]} pixels tall`);
   }
 
   /** The interval that is focused: an exact one of the picture, or one that the server knows. @param {number} [tick] */
@@ -300,20 +286,6 @@ export class Page {
     this.redraw();
   }
 
-  /** @param {HTMLElement} panel */
-  showMarks(panel) {
-    const hz = this.trace.tick_hz;
-    const { marks } = this.focus;
-    if (marks.length === 0) { panel.replaceChildren(note("m marks the selected interval, or the focused one.")); return; }
-    const lengths = marks.map((mark) => mark.to - mark.from);
-    const sum = lengths.reduce((a, b) => a + b, 0);
-    panel.replaceChildren(
-      note(`${marks.length} marks: ${length(sum, hz)} in all, ${length(sum / marks.length, hz)} on average, ${length(Math.max(...lengths), hz)} the longest`),
-      table("Marks", [{ name: "row" }, { name: "from" }, { name: "length", number: true }], marks.map((mark) => [
-        { text: mark.name }, { text: instant(mark.from, 1, hz) }, { text: length(mark.to - mark.from, hz), number: true },
-      ]), (place) => this.navigation.show(marks[place].from, marks[place].to)));
-  }
-
   /** Lines on the timeline. @param {number[]} ticks */
   mark(ticks) {
     this.focus.ticks = ticks;
@@ -337,46 +309,17 @@ export class Page {
 
   // Panels.
 
-  tabs() {
-    byId("tabs").replaceChildren(...PANELS.map(([name, label]) => {
-      const tab = element("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel" }, label);
-      tab.addEventListener("click", () => this.showPanel(name));
-      return tab;
-    }));
-    this.showPanel(this.panelName);
-    const splitter = byId("splitter");
-    const resize = (/** @type {number} */ height) => {
-      const allowed = Math.min(Math.max(height, 60), innerHeight - 200);
-      document.documentElement.style.setProperty("--panels", `${allowed}px`);
-      splitter.setAttribute("aria-valuenow", String(Math.round(allowed)));
-    };
-    splitter.addEventListener("pointerdown", (event) => splitter.setPointerCapture(event.pointerId));
-    splitter.addEventListener("pointermove", (event) => { if (splitter.hasPointerCapture(event.pointerId)) resize(innerHeight - event.clientY); });
-    splitter.addEventListener("keydown", (event) => {
-      const step = { ArrowUp: 20, ArrowDown: -20 }[event.key];
-      if (step) { event.preventDefault(); event.stopPropagation(); resize(byId("panels").clientHeight + step); }
-    });
+  get panelName() {
+    return this.panes.shown;
   }
 
   /** @param {string} name */
   showPanel(name) {
-    this.panelName = name;
-    for (const [other] of PANELS) {
-      byId(`tab-${other}`).setAttribute("aria-selected", String(other === name));
-    }
-    byId("panel").setAttribute("aria-labelledby", `tab-${name}`);
-    byId("panel").replaceChildren();
-    this.refreshPanel();
+    this.panes.show(name);
   }
 
   refreshPanel() {
-    const panel = PANELS.find(([name]) => name === this.panelName);
-    if (!panel) return;
-    this.panelWork?.abort();
-    this.panelWork = new AbortController();
-    panel[2](byId("panel"), this, this.panelWork.signal).catch((error) => {
-      if (!api.isAbort(error)) byId("panel").replaceChildren(note(error.message));
-    });
+    this.panes.refresh();
   }
 
   /** @param {string} text */
@@ -394,7 +337,8 @@ export class Page {
   state() {
     return { ...this.navigation.window, rows: this.visible ?? [], drawn: (this.visible ?? []).filter((key) => this.tiles.get(key)),
       focus: this.focus.key, group: this.rows.focusedGroup?.id ?? null, tick: this.focus.tick, range: this.focus.range, marks: this.focus.marks, ticks: this.focus.ticks.length, chain: this.focus.chain.length,
-      pinned: this.rows.pinned.map((row) => row.key), panel: this.panelName, frames: this.frames, firstPictureMs: this.firstPicture,
+      asking: this.asking, scroll: this.scroll, heights: { ...HEIGHTS }, open: this.rows.groups.filter((group) => group.open).map((group) => group.id), queues: [...this.focus.queues.keys()],
+      disagreements: this.focus.disagreements.length, pinned: this.rows.pinned.map((row) => row.key), panel: this.panelName, frames: this.frames, firstPictureMs: this.firstPicture,
       spans: this.focus.spans.length, life: this.focus.life?.intervals.length ?? 0, wakeups: this.focus.life?.wakeups.length ?? 0,
       spoken: byId("spoken").textContent, message: byId("message").hidden ? "" : byId("message-text").textContent };
   }
@@ -410,7 +354,7 @@ async function start() {
     const trace = await api.ask("trace");
     if (trace.live) { location.replace("live.html"); return; }
     const page = new Page(trace, rest);
-    Object.defineProperty(window, "sigmund", { value: Object.freeze({ state: () => page.state() }) });
+    Object.defineProperty(window, "sigmund", { value: Object.freeze({ state: () => page.state(), measure: () => page.drawn_ms.splice(0) }) });
   } catch (error) {
     byId("message-text").textContent = `${/** @type {Error} */ (error).message}. Open the URL that sigmund has printed.`;
     byId("message").hidden = false;

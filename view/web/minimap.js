@@ -3,7 +3,9 @@
 
 import * as api from "./api.js";
 import { axisStep, instant } from "./format.js";
-import { ink, stackOrder, stateColour } from "./palette.js";
+import { gaps, hatch } from "./losses.js";
+import { ink } from "./palette.js";
+import { stack } from "./population.js";
 
 const PIXELS = 1024;
 
@@ -18,6 +20,8 @@ export class Minimap {
     /** @type {Float32Array | null} */
     this.population = null;
     this.states = trace.counts.threads > 0 ? trace.thread_states : trace.lwp_states;
+    /** All but the window. @type {OffscreenCanvas | null} */
+    this.still = null;
     let start = 0;
     /** @type {number | null} */
     let held = null;
@@ -45,10 +49,39 @@ export class Minimap {
   async load() {
     const window = { from: 0, to: this.trace.ticks + 1, pixels: PIXELS };
     [this.events, this.population] = await Promise.all([api.floats("density", window), api.floats("population", window)]);
+    this.forget();
+  }
+
+  /** Draws it again in the next frame: its colours changed. */
+  forget() {
+    this.still = null;
   }
 
   draw() {
     const { width, height, context } = sized(this.canvas);
+    if (this.canvas.width < 1 || this.canvas.height < 1) return;
+    // What does not depend on the window is drawn once: some thousand rectangles.
+    if (!this.still || this.still.width !== this.canvas.width || this.still.height !== this.canvas.height) {
+      this.still = new OffscreenCanvas(this.canvas.width, this.canvas.height);
+      const still = /** @type {OffscreenCanvasRenderingContext2D} */ (this.still.getContext("2d", { alpha: false }));
+      still.setTransform(context.getTransform());
+      this.drawStill(still, width, height);
+    }
+    const colours = ink();
+    context.drawImage(this.still, 0, 0, width, height);
+    const x = (/** @type {number} */ tick) => (tick / Math.max(this.trace.ticks, 1)) * width;
+    const { from, to } = this.navigation.window;
+    context.fillStyle = colours.back;
+    context.globalAlpha = 0.6;
+    context.fillRect(0, 0, x(from), height);
+    context.fillRect(x(to), 0, width - x(to), height);
+    context.globalAlpha = 1;
+    context.strokeStyle = colours.focus;
+    context.strokeRect(x(from) + 0.5, 0.5, Math.max(x(to) - x(from), 2) - 1, height - 1);
+  }
+
+  /** Events above, states below, and what is missing over both. @param {OffscreenCanvasRenderingContext2D} context @param {number} width @param {number} height */
+  drawStill(context, width, height) {
     const colours = ink();
     context.fillStyle = colours.back;
     context.fillRect(0, 0, width, height);
@@ -62,39 +95,15 @@ export class Minimap {
       }
     }
     if (this.population) {
-      const states = this.states.length;
-      const order = stackOrder(this.states).filter((state) => this.states[state] !== "exited");
-      let most = 0;
-      for (let pixel = 0; pixel < PIXELS; pixel++) {
-        let sum = 0;
-        for (const state of order) sum += this.population[pixel * states + state];
-        most = Math.max(most, sum);
-      }
-      for (let pixel = 0; pixel < PIXELS; pixel++) {
-        let y = height;
-        for (const state of order) {
-          const tall = (this.population[pixel * states + state] / (most || 1)) * (height - half - 1);
-          if (tall === 0) continue;
-          context.fillStyle = stateColour(this.states[state]);
-          context.fillRect((pixel * width) / PIXELS, y - tall, width / PIXELS + 0.5, tall);
-          y -= tall;
-        }
-      }
+      const curve = { data: this.population, pixels: PIXELS, states: this.states };
+      stack(context, curve, { x: 0, y: half + 1, width, height: height - half - 1 });
     }
-    const x = (/** @type {number} */ tick) => (tick / Math.max(this.trace.ticks, 1)) * width;
-    context.fillStyle = "#c22b2b";
-    for (const loss of this.trace.losses) {
-      if (loss.severity === "note" || loss.from === null || loss.to === null) continue;
-      context.fillRect(x(loss.from), 0, Math.max(x(loss.to) - x(loss.from), 2), 4);
+    context.fillStyle = hatch(colours.text);
+    for (const { from, to } of gaps(this.trace.losses)) {
+      const x = (/** @type {number} */ tick) => (tick / Math.max(this.trace.ticks, 1)) * width;
+      const begin = Math.min(x(from), width - 3);
+      context.fillRect(begin, 0, Math.max(x(to) - begin, 3), height);
     }
-    const { from, to } = this.navigation.window;
-    context.fillStyle = colours.back;
-    context.globalAlpha = 0.6;
-    context.fillRect(0, 0, x(from), height);
-    context.fillRect(x(to), 0, width - x(to), height);
-    context.globalAlpha = 1;
-    context.strokeStyle = colours.focus;
-    context.strokeRect(x(from) + 0.5, 0.5, Math.max(x(to) - x(from), 2) - 1, height - 1);
   }
 }
 

@@ -28,6 +28,8 @@ export class Navigation {
     this.window = inside({ from: 0, to: ticks }, ticks);
     /** @type {Window[]} */
     this.past = [];
+    /** What was undone; the last one is redone first. @type {Window[]} */
+    this.future = [];
     this.lastMove = 0;
   }
 
@@ -41,14 +43,25 @@ export class Navigation {
       if (this.past.length > KEPT) this.past.shift();
     }
     this.lastMove = now;
+    this.future = [];
     this.window = next;
     this.changed();
   }
 
   undo() {
-    const last = this.past.pop();
-    if (!last) return;
-    this.window = last;
+    this.step(this.past, this.future);
+  }
+
+  redo() {
+    this.step(this.future, this.past);
+  }
+
+  /** @param {Window[]} from @param {Window[]} to */
+  step(from, to) {
+    const next = from.pop();
+    if (!next) return;
+    to.push(this.window);
+    this.window = next;
     this.lastMove = 0;
     this.changed();
   }
@@ -73,8 +86,10 @@ export class Navigation {
   }
 }
 
-/** What the URL's fragment holds, apart from the token.
- * @typedef {{from?: number, to?: number, focus?: string, tick?: number, name?: string, state?: string, sort?: string, panel?: string}} Kept */
+/** What the URL's fragment holds, apart from the token. Lists have commas: keys of pinned rows, groups that are not as at first,
+ * heights of kinds of rows.
+ * @typedef {{from?: number, to?: number, focus?: string, tick?: number, name?: string, state?: string, sort?: string, panel?: string,
+ *   pins?: string, toggled?: string, heights?: string, scroll?: number, gutter?: number, panels?: number}} Kept */
 
 /** @param {Kept} kept */
 export function toFragment(kept) {
@@ -87,5 +102,5 @@ export function fromFragment(fragment) {
   const found = Object.fromEntries(new URLSearchParams(fragment.replace(/^#/, "")));
   /** @param {string | undefined} text */
   const number = (text) => (text !== undefined && Number.isFinite(Number(text)) ? Number(text) : undefined);
-  return { ...found, from: number(found.from), to: number(found.to), tick: number(found.tick) };
+  return { ...found, from: number(found.from), to: number(found.to), tick: number(found.tick), scroll: number(found.scroll), gutter: number(found.gutter), panels: number(found.panels) };
 }

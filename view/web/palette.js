@@ -79,8 +79,8 @@ const identities = new Map();
 
 /** A colour for a row, the same in each run. @param {string} key @returns {[number, number, number]} */
 export function identityRgb(key) {
-  const known = identities.get(key);
-  if (known) return known;
+  const found = identities.get(key);
+  if (found) return found;
   let hash = 2166136261;
   for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 16777619) >>> 0;
   const step = (hash >>> 9) % 14;
@@ -105,8 +105,16 @@ function fromHsl(hue, saturation, light) {
   return [part(0), part(8), part(4)];
 }
 
-/** Colours of the page. */
+/** @type {ReturnType<typeof readInk> | null} */
+let known = null;
+
+/** Colours of the page, read again only after they changed: that costs a calculation of styles. */
 export function ink() {
+  known ??= readInk();
+  return known;
+}
+
+function readInk() {
   const style = getComputedStyle(document.documentElement);
   /** @param {string} name */
   const get = (name) => resolved(style.getPropertyValue(name).trim());
@@ -117,6 +125,7 @@ export function ink() {
 
 /** Calls the function when colours change. @param {() => void} changed */
 export function onColours(changed) {
-  isDark.addEventListener("change", () => { identities.clear(); changed(); });
-  matchMedia("(forced-colors: active)").addEventListener("change", changed);
+  const recoloured = () => { identities.clear(); known = null; changed(); };
+  isDark.addEventListener("change", recoloured);
+  matchMedia("(forced-colors: active)").addEventListener("change", recoloured);
 }

@@ -1,11 +1,10 @@
 // @ts-check
 // The mouse, fingers, and what is under them.
 
-import { lanes } from "./braid.js";
 import { byId } from "./document.js";
 import { instant, length, percent, printable } from "./format.js";
+import { HEIGHTS, SPAN_HEIGHT, lanes } from "./heights.js";
 import { ofState } from "./palette.js";
-import { HEIGHTS, SPAN_HEIGHT } from "./rows.js";
 import { intervalAt } from "./tiles.js";
 
 export class Pointer {
@@ -99,6 +98,8 @@ export class Pointer {
   hover(event, tick) {
     const tip = byId("tip");
     const place = this.placeAt(event.offsetY);
+    const queue = place?.group && this.page.focus.queues.get(place.group.id);
+    if (queue?.length) { this.tip(event, [instant(tick, (this.page.navigation.window.to - this.page.navigation.window.from) / 1000, this.page.trace.tick_hz), `ready queue: ${valueAt(queue, tick)}`]); return; }
     const tile = place?.row && this.page.tiles.get(place.row.key);
     if (!place?.row || !tile) { tip.hidden = true; return; }
     const { row } = place;
@@ -119,6 +120,16 @@ export class Pointer {
       const span = this.page.focus.spans.find((span) => span.depth === depth && span.from <= tick && span.to > tick);
       if (span) lines.push(printable(`${span.kind} ${span.name}: ${length(span.to - span.from, hz)}`), span.active === null ? "" : `active ${length(span.active, hz)}`, printable(span.source ?? ""));
     }
+    const near = ((this.page.navigation.window.to - this.page.navigation.window.from) / this.page.canvas.clientWidth) * 5;
+    for (const found of this.page.focus.disagreements) {
+      if (Math.abs(found.at - tick) < near && [found.cpu, found.cpu_seen].includes(row.key)) lines.push(printable(`${found.name}: the probe read ${found.cpu_seen}, by sched_switch it was ${found.cpu}`));
+    }
+    this.tip(event, lines);
+  }
+
+  /** Shows lines beside the pointer. @param {PointerEvent} event @param {string[]} lines */
+  tip(event, lines) {
+    const tip = byId("tip");
     tip.textContent = lines.filter((line) => line !== "").join("\n");
     tip.hidden = false;
     tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;
@@ -145,4 +156,9 @@ export class Pointer {
     }
     return [];
   }
+}
+
+/** The value that a counter has at a tick. @param {[number, number][]} points @param {number} tick */
+function valueAt(points, tick) {
+  return points.findLast(([at]) => at <= tick)?.[1] ?? points[0][1];
 }

@@ -3,17 +3,15 @@
 
 import * as api from "./api.js";
 import { printable } from "./format.js";
+import { HEIGHTS, SPAN_HEIGHT } from "./heights.js";
 
 /** @typedef {{key: string, kind: string, label: string, name: string | null, pid: number | null, from: number, to: number | null,
  *   busy: number, created_by?: string | null, carries?: boolean}} Row */
 /** A list of rows of one kind that the server has. @typedef {{kind: "cpu" | "lwp" | "thread", pid: number | "none" | null, all: number, total: number, rows: Map<number, Row>, asked: Set<number>}} List */
-/** @typedef {{id: string, title: string, open: boolean, lists: List[]}} Group */
+/** @typedef {{id: string, title: string, open: boolean, first: boolean, lists: List[]}} Group */
 /** A row at its place. @typedef {{top: number, height: number, level: number, index: number, group?: Group, row?: Row, pinned?: boolean}} Placed */
 
 const PAGE = 100;
-export const HEIGHTS = /** @type {Record<string, number>} */ ({ group: 22, cpu: 40, lwp: 34, thread: 20 });
-/** Of the lanes of spans of the focused row. */
-export const SPAN_HEIGHT = 15;
 
 export class Rows {
   /** @param {any} trace @param {HTMLElement} element @param {() => void} changed @param {(error: Error) => void} failed */
@@ -35,12 +33,14 @@ export class Rows {
     /** @type {Map<string, HTMLElement>} */
     this.shown = new Map();
     this.epoch = 0;
+    /** The border of a row is dragged. @type {(row: Row, height: number) => void} */
+    this.resized = () => {};
     this.groups = this.makeGroups();
   }
 
   makeGroups() {
     /** @type {Group[]} */
-    const groups = [{ id: "cpus", title: `CPUs (${this.trace.counts.cpus})`, open: true, lists: [list("cpu", null, this.trace.counts.cpus)] }];
+    const groups = [{ id: "cpus", title: `CPUs (${this.trace.counts.cpus})`, open: true, first: true, lists: [list("cpu", null, this.trace.counts.cpus)] }];
     const withThreads = this.trace.processes.some((/** @type {any} */ process) => process.threads > 0);
     this.trace.processes.forEach((/** @type {any} */ process, /** @type {number} */ place) => {
       const pid = process.pid ?? "none";
@@ -49,8 +49,8 @@ export class Rows {
       if (process.threads > 0) lists.push(list("thread", pid, process.threads));
       const name = process.name === null ? "" : ` ${printable(process.name)}`;
       const counts = `${process.lwps} LWPs` + (process.threads ? `, ${process.threads} user threads` : "");
-      groups.push({ id: `pid:${pid}`, title: `${process.pid ?? "no process"}${name} (${counts})`,
-        open: withThreads ? process.threads > 0 : place < 8, lists });
+      const open = withThreads ? process.threads > 0 : place < 8;
+      groups.push({ id: `pid:${pid}`, title: `${process.pid ?? "no process"}${name} (${counts})`, open, first: open, lists });
     });
     return groups;
   }
@@ -201,7 +201,13 @@ export class Rows {
 
   /** Opens a group, or closes it. @param {Group} group */
   toggle(group) {
-    group.open = !group.open;
+    this.open(group, !group.open);
+  }
+
+  /** @param {Group} group @param {boolean} isOpen */
+  open(group, isOpen) {
+    if (group.open === isOpen) return;
+    group.open = isOpen;
     const cell = this.shown.get(group.id)?.firstElementChild;
     if (cell) cell.textContent = title(group);
     this.changed();
@@ -232,8 +238,21 @@ export class Rows {
     holder.style.marginLeft = "auto";
     holder.append(pin);
     element.append(holder);
+    element.append(this.handle(row));
     element.addEventListener("click", () => focus(row));
     return element;
+  }
+
+  /** The lower border of a row, which is dragged. By keys it is [ and ]. @param {Row} row */
+  handle(row) {
+    const handle = document.createElement("span");
+    handle.className = "handle";
+    handle.setAttribute("aria-hidden", "true");
+    let from = 0, height = 0;
+    handle.addEventListener("pointerdown", (event) => { handle.setPointerCapture(event.pointerId); [from, height] = [event.clientY, HEIGHTS[row.kind]]; });
+    handle.addEventListener("pointermove", (event) => { if (handle.hasPointerCapture(event.pointerId)) this.resized(row, height + event.clientY - from); });
+    handle.addEventListener("click", (event) => event.stopPropagation());
+    return handle;
   }
 
   /** The known rows, in their order. @returns {Row[]} */

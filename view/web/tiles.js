@@ -5,7 +5,8 @@ import * as api from "./api.js";
 
 /** A lane of a row in a window.
  * @typedef {{name: string, form: "intervals" | "pixels", states: boolean, data: Float64Array | Uint16Array | Uint32Array}} Track */
-/** @typedef {{from: number, to: number, pixels: number, ids: string[], names: string[], tracks: Track[], images: Map<string, any>}} Tile */
+/** @typedef {{from: number, to: number, pixels: number, ids: string[], names: string[], tracks: Track[], images: Map<string, Picture>, before?: Map<string, Picture>}} Tile */
+/** A lane that was drawn, and what of the trace it shows. @typedef {{image: OffscreenCanvas, from: number, to: number}} Picture */
 
 /** Decodes a binary answer. @param {ArrayBuffer} buffer @returns {Map<string, Tile>} */
 export function decode(buffer) {
@@ -89,7 +90,10 @@ export class Tiles {
   }
 
   clearImages() {
-    for (const tile of [...this.tiles.values(), ...this.whole.values()]) tile.images.clear();
+    for (const tile of [...this.tiles.values(), ...this.whole.values()]) {
+      tile.images.clear();
+      tile.before?.clear();
+    }
   }
 
   /** Asks for what is missing: three times the window, in the window's own pixels.
@@ -120,6 +124,9 @@ export class Tiles {
     this.running = own;
     api.tiles({ from, to, pixels, keys: asked }, own.controller.signal).then((buffer) => {
       for (const [key, tile] of decode(buffer)) {
+        // Until its own pictures are drawn.
+        const last = this.tiles.get(key);
+        if (last) tile.before = new Map([...(last.before ?? []), ...last.images]);
         // The last used are last.
         this.tiles.delete(key);
         this.tiles.set(key, tile);

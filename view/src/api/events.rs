@@ -1,22 +1,90 @@
-//! The events of a window.
+//! The events of a window, a page at a time, in both directions.
+
+use std::{fmt, ops::Range};
 
 use serde_json::{Value, json};
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 use sigmund_query::{EventPattern, Filter, Format, Instant, Listing, ThreadRef, list_events};
 
-use super::{Query, Refusal, life::keyed, listed};
+use super::{Query, Refusal, life::keyed, query::Window};
 use crate::{View, key::Kind};
 
 const MOST: usize = 1000;
 
-/// Rows that are skipped for a later page; a window further on is found faster by its time.
-const MOST_SKIPPED: usize = 1_000_000;
+/// A place between events: before the event that is number `nth` of those of its tick that the question selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cursor {
+    /// An offset, as all ticks of questions.
+    at: i64,
+    nth: usize,
+}
+
+impl Cursor {
+    fn parse(text: &str) -> Option<Cursor> {
+        let (at, nth) = text.split_once(':')?;
+        Some(Cursor { at: at.parse().ok()?, nth: nth.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.at, self.nth)
+    }
+}
+
+/// Counts events of equal ticks.
+struct Counter<'v> {
+    view: &'v View,
+    next: Cursor,
+}
+
+impl Counter<'_> {
+    /// The place of an event: the one after those that were placed before it.
+    fn place(&mut self, tick: Ticks) -> Cursor {
+        let at = self.view.offset(tick.0 as i64);
+        let place = if at == self.next.at { self.next } else { Cursor { at, nth: 0 } };
+        self.next = Cursor { at, nth: place.nth + 1 };
+        place
+    }
+}
 
 pub(super) async fn events(view: &View, query: &Query) -> Result<Value, Refusal> {
-    let window = query.window(view)?;
-    let (limit, offset) = (query.count("limit", 200, MOST)?, query.count("offset", 0, MOST_SKIPPED)?);
-    let instant = |tick: i64| Some(Instant::Tick(Ticks(tick as u64)));
-    let mut filter = Filter { from: instant(window.from), to: instant(window.to - 1), ..Filter::default() };
+    let (window, limit) = (query.window(view)?, query.count("limit", 200, MOST)?.max(1));
+    let filter = selected(query)?;
+    let cursor = |name| {
+        let parse = |text| {
+            Cursor::parse(text)
+                .ok_or_else(|| Refusal::wrong(format!("{name}: expected TICK:NUMBER, found `{text}`")))
+        };
+        query.get(name).map(parse).transpose()
+    };
+    match (cursor("after")?, cursor("before")?) {
+        (Some(_), Some(_)) => Err(Refusal::wrong("expected one of `after` and `before`, found both")),
+        (after, None) => {
+            let begin = Cursor { at: view.offset(window.from), nth: 0 };
+            let from = after.filter(|after| after.at >= begin.at).unwrap_or(begin);
+            let window = Window { from: view.tick(from.at as f64), ..window };
+            let (rows, more) = page(view, &filter, window, from.nth..from.nth.saturating_add(limit)).await?;
+            Ok(answer(rows, more))
+        }
+        (None, Some(before)) => {
+            let (rows, more) = page_before(view, &filter, window, before, limit).await?;
+            Ok(answer(rows, more))
+        }
+    }
+}
+
+/// `first` is the cursor before the rows, `last` the one after them.
+fn answer(rows: Vec<(Cursor, Value)>, more: bool) -> Value {
+    let first = rows.first().map(|(place, _)| place.to_string());
+    let last = rows.last().map(|(place, _)| Cursor { nth: place.nth + 1, ..*place }.to_string());
+    let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
+    json!({ "more": more, "first": first, "last": last, "rows": rows })
+}
+
+/// What a question selects, at any time.
+fn selected(query: &Query) -> Result<Filter, Refusal> {
+    let mut filter = Filter::default();
     if query.get("key").is_some() {
         let key = query.key()?;
         match key.kind {
@@ -28,27 +96,92 @@ pub(super) async fn events(view: &View, query: &Query) -> Result<Value, Refusal>
     if let Some(name) = query.get("name") {
         filter.events.push(name.parse::<EventPattern>()?);
     }
+    Ok(filter)
+}
+
+fn within(filter: &Filter, Window { from, to }: Window) -> Filter {
+    let instant = |tick: i64| Some(Instant::Tick(Ticks(tick.max(0) as u64)));
+    Filter { from: instant(from), to: instant(to - 1), ..filter.clone() }
+}
+
+/// The events of a window that have these places among them, and whether there are more after them.
+async fn page(
+    view: &View,
+    filter: &Filter,
+    window: Window,
+    places: Range<usize>,
+) -> Result<(Vec<(Cursor, Value)>, bool), Refusal> {
     let mut rows = Vec::new();
-    let (mut events, mut skipped) = (list_events(&view.trace, &filter).await?, 0);
-    'read: while let Some(batch) = events.next().await? {
-        if skipped + batch.len() <= offset {
-            skipped += batch.len();
-            continue;
-        }
+    if window.to <= window.from {
+        return Ok((rows, false));
+    }
+    let (mut events, mut place) = (list_events(&view.trace, &within(filter, window)).await?, 0);
+    let mut counter = Counter { view, next: Cursor { at: -1, nth: 0 } };
+    while let Some(batch) = events.next().await? {
         for row in batch.rows() {
-            if skipped < offset {
-                skipped += 1;
-                continue;
+            let cursor = counter.place(row.tick);
+            if place >= places.end {
+                return Ok((rows, true));
             }
-            let mut line = Vec::new();
-            Listing::new(&view.trace, Format::Ndjson, &mut line)?.event(&row)?;
-            rows.push(event(view, serde_json::from_slice(&line).unwrap_or_default()));
-            if rows.len() > limit {
-                break 'read;
+            if place >= places.start {
+                let mut line = Vec::new();
+                Listing::new(&view.trace, Format::Ndjson, &mut line)?.event(&row)?;
+                rows.push((cursor, event(view, serde_json::from_slice(&line).unwrap_or_default())));
             }
+            place += 1;
         }
     }
-    Ok(listed("rows", rows, limit))
+    Ok((rows, false))
+}
+
+/// The last events of a window before a place, and whether there are more before them.
+///
+/// Events are read forwards only: from ever earlier, until there are enough.
+async fn page_before(
+    view: &View,
+    filter: &Filter,
+    window: Window,
+    before: Cursor,
+    limit: usize,
+) -> Result<(Vec<(Cursor, Value)>, bool), Refusal> {
+    let end = view.tick(before.at as f64).saturating_add(1).min(window.to);
+    let mean = view.index.events(window.from, window.to).max(1.0) / window.from.abs_diff(window.to) as f64;
+    let mut length = ((2 * limit) as f64 / mean).max(16.0) as i64;
+    loop {
+        let part = Window { from: end.saturating_sub(length).max(window.from), to: end };
+        let is_all = part.from == window.from;
+        let count = count_before(view, filter, part, before).await?;
+        if count > limit || is_all {
+            let (rows, _) = page(view, filter, part, count.saturating_sub(limit)..count).await?;
+            return Ok((rows, count > limit));
+        }
+        length = length.saturating_mul(8);
+    }
+}
+
+/// Events of a window before a place.
+async fn count_before(
+    view: &View,
+    filter: &Filter,
+    window: Window,
+    before: Cursor,
+) -> Result<usize, Refusal> {
+    if window.to <= window.from {
+        return Ok(0);
+    }
+    let mut events = list_events(&view.trace, &within(filter, window)).await?;
+    let mut counter = Counter { view, next: Cursor { at: -1, nth: 0 } };
+    let mut count = 0;
+    while let Some(batch) = events.next().await? {
+        for row in 0..batch.len() {
+            let place = counter.place(batch.tick(row));
+            if (place.at, place.nth) >= (before.at, before.nth) {
+                return Ok(count);
+            }
+            count += 1;
+        }
+    }
+    Ok(count)
 }
 
 /// An event of a listing, as the page knows it.
@@ -63,7 +196,6 @@ fn event(view: &View, mut event: Value) -> Value {
         "text": parameters(&event["params"]),
     })
 }
-
 /// `name=value name=value`, as a line.
 fn parameters(params: &Value) -> String {
     let value = |value: &Value| match value {

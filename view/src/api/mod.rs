@@ -4,6 +4,7 @@
 
 mod at;
 mod cells;
+mod creators;
 mod events;
 mod intervals;
 mod life;
@@ -17,12 +18,17 @@ mod selection;
 mod sql;
 mod tiles;
 mod trace;
+mod witnesses;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-pub(crate) use self::{query::Query, rows::Orders, trace::losses};
+pub(crate) use self::{
+    query::Query,
+    rows::Orders,
+    trace::{clock_bound, losses},
+};
 use crate::View;
 
 /// An answer.
@@ -99,7 +105,8 @@ pub(crate) async fn answer(view: &Arc<View>, name: &str, query: &Query) -> Resul
     Ok(Answer::Json(match name {
         "trace" => trace::trace(view),
         "rows" => rows::rows(view, query).await?,
-        "tree" => rows::tree(view, query)?,
+        "tree" => creators::tree(view, query)?,
+        "living" => creators::living(view, query)?,
         "tiles" => return tiles::tiles(view, query).await.map(Answer::Binary),
         "population" => return overview::population(view, query).map(Answer::Binary),
         "density" => return overview::density(view, query).map(Answer::Binary),
@@ -112,6 +119,7 @@ pub(crate) async fn answer(view: &Arc<View>, name: &str, query: &Query) -> Resul
         "interrupts" => intervals::interrupts(view, query).await?,
         "locks" => intervals::locks(view, query).await?,
         "counters" => intervals::counters(view, query).await?,
+        "disagreements" => witnesses::disagreements(view, query).await?,
         "search" => search::search(view, query).await?,
         "sql" => sql::sql(view, query).await?,
         "sql/names" => sql::names(view).await?,

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Rows of an answer.
-const MOST: usize = 1000;
+pub(super) const MOST: usize = 1000;
 
 /// Orders that are kept.
 const KEPT: usize = 16;
@@ -32,7 +32,7 @@ const KEPT: usize = 16;
 #[derive(Default)]
 pub(crate) struct Orders {
     recent: Mutex<VecDeque<(String, Arc<Vec<u32>>)>>,
-    children: OnceLock<HashMap<u64, Vec<u32>>>,
+    pub(super) children: OnceLock<HashMap<u64, Vec<u32>>>,
 }
 
 impl Orders {
@@ -233,33 +233,6 @@ pub(super) fn row(view: &View, kind: Kind, row: usize) -> Value {
             })
         }
     }
-}
-
-/// User threads by the one that created them.
-pub(super) fn tree(view: &View, query: &Query) -> Result<Value, Refusal> {
-    let children = view.orders.children.get_or_init(|| {
-        let threads = &view.actors.threads;
-        let mut children: HashMap<u64, Vec<u32>> = HashMap::new();
-        for (row, by) in threads.created_by.iter().enumerate() {
-            // A thread whose creator is not in the trace is a root.
-            let by = if view.actors.thread(*by).is_some() { *by } else { 0 };
-            children.entry(by).or_default().push(row as u32);
-        }
-        children
-    });
-    let parent: Option<Key> = match query.get("parent") {
-        None | Some("none") => None,
-        Some(key) => Some(key.parse().map_err(Refusal::wrong)?),
-    };
-    let (offset, limit) = (query.count("offset", 0, usize::MAX)?, query.count("limit", 100, MOST)?);
-    let of = children.get(&parent.map_or(0, |key| key.number)).map(Vec::as_slice).unwrap_or_default();
-    let rows = of.iter().skip(offset).take(limit).map(|at| {
-        let mut row = row(view, Kind::Thread, *at as usize);
-        let number = view.actors.threads.numbers[*at as usize];
-        row["children"] = json!(children.get(&number).map_or(0, Vec::len));
-        row
-    });
-    Ok(json!({ "total": of.len(), "threads": rows.collect::<Vec<_>>() }))
 }
 
 /// A text to find in names, ignoring case; with `*` or `?` a pattern of the whole name.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use sigmund_measures::ALL;
 use sigmund_model::{
     LwpState, ThreadState,
-    tables::{self, LOSSES},
+    tables::{self, CLOCKS, LOSSES},
 };
 use sigmund_sql::{Error, SuperTrace};
 
@@ -42,6 +42,7 @@ pub(super) fn trace(view: &View) -> Value {
         },
         "processes": processes.take(MOST_PROCESSES).collect::<Vec<_>>(),
         "losses": view.losses,
+        "clock_bound": view.clock_bound,
         "tables": tables::ALL.iter().map(|table| table.name).filter(has_it).collect::<Vec<_>>(),
         "measures": ALL.iter().map(|measure| {
             json!({ "name": measure.name, "about": measure.question, "definition": measure.definition })
@@ -54,6 +55,21 @@ const MOST_PROCESSES: usize = 10_000;
 
 /// Losses that are listed.
 const MOST_LOSSES: usize = 1000;
+
+/// The largest error of an instant that was converted from another clock, in ticks; `None` if none is known.
+///
+/// Clocks that only name instants, as the wall clock does, place no events.
+pub(crate) async fn clock_bound(trace: &SuperTrace) -> Result<Option<f64>, Error> {
+    let Some(hz) = trace.tick_hz() else { return Ok(None) };
+    let query = format!(
+        "SELECT max(coalesce(bound_tick, bound_ns * {} / 1e9)) AS bound FROM raw_{} WHERE used AND domain <> 'realtime'",
+        hz.per_second(),
+        CLOCKS.name
+    );
+    let batches = trace.sql(&query).await?.collect().await?;
+    let bound = batches.iter().find(|batch| batch.num_rows() > 0).map(|batch| cell(batch.column(0), 0));
+    Ok(bound.and_then(|bound| bound.as_f64()).filter(|bound| *bound > 0.0))
+}
 
 /// What is missing: kind, level, severity, place, count, and from when to when.
 pub(crate) async fn losses(trace: &SuperTrace, first: i64) -> Result<Vec<Value>, Error> {

@@ -15,6 +15,7 @@ const settled = async () => {
   // The picture of the window, and the panel about it.
   await page.until("window.sigmund.state().drawn.length === window.sigmund.state().rows.length");
   await new Promise((resolve) => setTimeout(resolve, 350));
+  await page.until("window.sigmund.state().asking === 0");
 };
 const length = (window) => window.to - window.from;
 const text = (selector) => page.evaluate(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? ""`);
@@ -58,6 +59,20 @@ try {
     await page.press("u");
     await settled();
     assert.deepEqual([(await state()).from, (await state()).to], [whole.from, whole.to]);
+  });
+
+  await step("what was undone is redone, by a key and by Ctrl and Y", async () => {
+    await page.press("w");
+    await settled();
+    const near = await state();
+    for (const [key, modifiers] of [["U", ["Shift"]], ["y", ["Control"]], ["Backspace", ["Shift"]]]) {
+      await page.press("u");
+      assert.equal(length(await state()), length(whole));
+      await page.press(key, modifiers);
+      assert.deepEqual([(await state()).from, (await state()).to], [near.from, near.to], key);
+    }
+    await page.press("u");
+    await settled();
   });
 
   await step("arrows move and go through rows", async () => {
@@ -182,6 +197,67 @@ try {
     await page.evaluate("document.activeElement.blur()");
   });
 
+  await step("the listing goes on at both ends, and keeps so many rows", async () => {
+    await page.evaluate("document.getElementById('tab-listing').click()");
+    const rows = () => page.evaluate("[...document.querySelectorAll('#events tbody tr')].map((line) => line.cells[0].innerText + line.innerText)");
+    const scroll = async (share) => {
+      await page.evaluate(`(() => { const p = document.getElementById("panel"); p.scrollTop = ${share} * p.scrollHeight; })()`);
+      await settled();
+    };
+    await page.until("document.querySelectorAll('#events tbody tr').length >= 200");
+    const first = (await rows())[0];
+    for (let turn = 0; turn < 8; turn++) await scroll(1);
+    const later = await rows();
+    assert.ok(later.length > 200 && later.length <= 800 && !later.includes(first), `${later.length}`);
+    for (let turn = 0; turn < 12 && (await rows())[0] !== first; turn++) await scroll(0);
+    assert.equal((await rows())[0], first);
+  });
+
+  await step("the tree plots how many live threads a subtree has", async () => {
+    await page.evaluate("document.getElementById('tab-tree').click()");
+    await page.until("/at most \\d+ at once/.test(document.querySelector('#living')?.innerText)");
+    const asked = await page.evaluate("fetch('api/living', { headers: { Authorization: 'Bearer ' + sessionStorage.getItem('sigmund-token') } }).then((r) => r.json())");
+    const shown = (await text("#living")).replaceAll("\u202f", "");
+    assert.ok(shown.includes(`${asked.threads} user threads`) && shown.includes(`at most ${asked.most} at once`), shown);
+    await page.evaluate("document.querySelector('#panel [role=treeitem][aria-expanded] button').click()");
+    await page.until("/and what it created/.test(document.querySelector('#living').innerText)");
+  });
+
+  await step("rows are made taller and lower by keys and by their borders, and names wider", async () => {
+    await page.click(left + width / 2, await place(thread));
+    await settled();
+    const before = (await state()).heights.thread;
+    await page.press("]");
+    assert.ok((await state()).heights.thread > before);
+    await page.press("[");
+    await page.press("[");
+    assert.ok((await state()).heights.thread < before);
+    const [x, y] = await page.evaluate("(() => { const r = document.querySelector('#row-cpu-0 .handle').getBoundingClientRect(); return [r.left + 20, r.top + 2]; })()");
+    await page.drag(x, y, x, y + 20);
+    await settled();
+    assert.equal((await state()).heights.cpu, whole.heights.cpu + 20);
+    await page.evaluate("document.getElementById('gutter-splitter').focus()");
+    await page.press("ArrowRight");
+    assert.equal(await page.evaluate("document.getElementById('rows').offsetWidth"), left + 20);
+    await page.press("ArrowLeft");
+    await page.drag(x, y + 20, x, y);
+    await page.evaluate("document.activeElement.blur()");
+    await page.click(left + width / 2, await place(thread));
+    await page.press("]");
+    await page.press("Escape");
+    await settled();
+  });
+
+  await step("near enough, a process has the length of its ready queue", async () => {
+    for (let turn = 0; turn < 14 && !(await state()).queues.some((id) => id.startsWith("pid:")); turn++) {
+      await page.press("w");
+      await settled();
+    }
+    assert.ok((await state()).queues.some((id) => id.startsWith("pid:")), JSON.stringify((await state()).queues));
+    await page.press("0");
+    await settled();
+  });
+
   await step("the latency from one event to another is a distribution, and a bar leads to its slowest", async () => {
     await page.evaluate("document.getElementById('tab-latency').click()");
     await page.until("document.querySelectorAll('#panel input').length === 2");
@@ -272,8 +348,16 @@ try {
   await step("the URL brings the view back", async () => {
     await page.press("w");
     await page.press("w");
+    await page.click(left + width / 2, await place(thread));
+    await page.press("p");
+    await page.press("]");
+    await page.evaluate("document.getElementById('group-cpus').click()");
+    await page.wheel(left + width / 4, top + 160, 0, 120);
+    await settled();
+    await page.press("a");
     await settled();
     const before = await state();
+    assert.ok(before.scroll > 0 && !before.open.includes("cpus"));
     const href = await page.evaluate("location.href");
     assert.match(href, /from=/);
     await page.evaluate("location.reload()");
@@ -281,6 +365,11 @@ try {
     await settled();
     const after = await state();
     assert.deepEqual([after.from, after.to], [before.from, before.to]);
+    for (const name of ["focus", "pinned", "open", "heights", "scroll"]) assert.deepEqual(after[name], before[name], name);
+    await page.press("p");
+    await page.wheel(left + width / 4, top + 160, 0, -9999);
+    await settled();
+    await page.evaluate("document.getElementById('group-cpus').click()");
   });
 
   await step("dark is dark, and nothing moves or breaks with forced colours and less motion", async () => {

@@ -32,6 +32,24 @@ test("navigation is undone step by step, and moves at once are one step", () => 
   assert.deepEqual(page.window, { from: 0, to: 10_000 });
 });
 
+test("what was undone is redone, until one goes elsewhere", () => {
+  const page = new Navigation(10_000, () => {});
+  const at = [];
+  for (const from of [1000, 3000]) { page.lastMove = 0; page.go({ from, to: from + 500 }); at.push(page.window); }
+  page.undo();
+  page.undo();
+  page.redo();
+  assert.deepEqual(page.window, at[0]);
+  page.redo();
+  assert.deepEqual(page.window, at[1]);
+  page.redo();
+  assert.deepEqual(page.window, at[1]);
+  page.undo();
+  page.go({ from: 7000, to: 7500 });
+  page.redo();
+  assert.deepEqual(page.window, { from: 7000, to: 7500 });
+});
+
 test("panning stops at the ends without a change of zoom", () => {
   const page = new Navigation(1000, () => {});
   page.go({ from: 100, to: 300 });
@@ -42,7 +60,8 @@ test("panning stops at the ends without a change of zoom", () => {
 });
 
 test("the URL brings back what it was made of, and holds no token", () => {
-  const kept = { from: 12, to: 34.5, focus: "thread:18446744073709551615", tick: 20, name: "a&b=c #d", panel: "sql" };
+  const kept = { from: 12, to: 34.5, focus: "thread:18446744073709551615", tick: 20, name: "a&b=c #d", panel: "sql",
+    pins: "thread:1,cpu:0", toggled: "cpus,pid:7", heights: "cpu60", scroll: 1200.5, gutter: 300, panels: 200 };
   const fragment = toFragment(kept);
   assert.deepEqual(fromFragment(`#${fragment}`), kept);
   assert.equal(fromFragment("#token=abc").token, "abc");

@@ -1,19 +1,43 @@
 // @ts-check
-// User threads by the one that created them.
+// User threads by the one that created them, below how many of the subtree that was opened last live when.
 
 import * as api from "../api.js";
-import { length, printable } from "../format.js";
+import { grouped, length, printable } from "../format.js";
+import { ink } from "../palette.js";
 import { element, note } from "./table.js";
 
 const PAGE = 200;
+const PIXELS = 700, TALL = 48;
+
+/** Whose subtree is plotted: a key, or all. */
+let root = "none", rootLabel = "";
 
 /** @param {HTMLElement} panel @param {import("../main.js").Page} page @param {AbortSignal} signal */
 export async function tree(panel, page, signal) {
-  if (panel.querySelector("[role=tree]")) return;
-  const root = element("div", { role: "tree", "aria-label": "User threads by creator" });
-  panel.replaceChildren(note("Click a thread to focus it; the arrow opens what it created."), root);
-  await branch(root, "none", 0, 1, page, signal);
-  if (!root.hasChildNodes()) root.append(note("This trace has no user threads."));
+  if (panel.querySelector("[role=tree]")) { await plot(panel, page, signal); return; }
+  [root, rootLabel] = ["none", ""];
+  const top = element("div", { role: "tree", "aria-label": "User threads by creator" });
+  panel.replaceChildren(element("div", { id: "living" }), note("Click a thread to focus it; the arrow opens what it created, and plots that."), top);
+  await Promise.all([plot(panel, page, signal), branch(top, "none", 0, 1, page, signal)]);
+  if (!top.hasChildNodes()) top.append(note("This trace has no user threads."));
+}
+
+/** How many live threads the subtree has in the window. @param {HTMLElement} panel @param {import("../main.js").Page} page @param {AbortSignal} [signal] */
+async function plot(panel, page, signal) {
+  const { from, to } = page.navigation.window;
+  const { threads, most, mean } = await api.ask("living", { parent: root, from, to, pixels: PIXELS }, signal);
+  const holder = panel.querySelector("#living");
+  if (!holder) return;
+  const text = `${rootLabel ? `${rootLabel} and what it created` : "All"}: ${grouped(threads)} user threads, in this window at most ${grouped(most)} at once`;
+  const canvas = /** @type {HTMLCanvasElement} */ (element("canvas", { role: "img", "aria-label": printable(text), width: String(PIXELS), height: String(TALL) }));
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.fillStyle = ink().accent;
+  mean.forEach((/** @type {number} */ living, /** @type {number} */ pixel) => {
+    const tall = (living / Math.max(most, 1)) * TALL;
+    if (tall > 0) context.fillRect(pixel, TALL - Math.max(tall, 1), 1, Math.max(tall, 1));
+  });
+  canvas.addEventListener("click", (event) => page.jump(Math.floor(from + (event.offsetX / PIXELS) * (to - from))));
+  holder.replaceChildren(note(text), canvas);
 }
 
 /** @param {HTMLElement} place @param {string} parent @param {number} offset @param {number} level @param {import("../main.js").Page} page @param {AbortSignal} [signal] */
@@ -32,6 +56,9 @@ async function branch(place, parent, offset, level, page, signal) {
       children.replaceChildren();
       open.textContent = isOpen ? "▸" : "▾";
       item.setAttribute("aria-expanded", String(!isOpen));
+      [root, rootLabel] = isOpen ? ["none", ""] : [row.key, row.label];
+      const panel = /** @type {HTMLElement | null} */ (place.closest("#panel"));
+      if (panel) plot(panel, page).catch(page.fail);
       if (!isOpen) branch(children, row.key, 0, level + 1, page).catch(page.fail);
     });
     place.append(item);
