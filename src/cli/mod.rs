@@ -62,7 +62,7 @@ Exit status:
 
 /// What a command that was built without SQL does not do.
 #[cfg(not(feature = "sql"))]
-pub(crate) const WITHOUT_SQL: &str = "\
+const WITHOUT_SQL: &str = "\
 This sigmund records and merges; it was built without SQL (--no-default-features). Questions about
 super-traces need one that was built with it, on this machine or on another.";
 

@@ -33,7 +33,14 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Found> {
         #[cfg(feature = "sql")]
         _ => crate::wait_for(supertrace::run(args)),
         #[cfg(not(feature = "sql"))]
-        _ => bail!("expected an input of `merge`; for a super-trace: {}", crate::cli::WITHOUT_SQL),
+        Some(path) if path.exists() => bail!(
+            "{}: expected an input of `merge`, found a super-trace; this sigmund was built without SQL, which reads it",
+            path.display()
+        ),
+        #[cfg(not(feature = "sql"))]
+        Some(path) => bail!("{}: there is no such file", path.display()),
+        #[cfg(not(feature = "sql"))]
+        None => bail!("expected a FILE, found none"),
     }
 }
 

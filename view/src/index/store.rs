@@ -120,10 +120,11 @@ impl Mapped {
     }
 
     fn of(file: &File) -> io::Result<Mapped> {
-        // SAFETY: the map is read-only. Only this user can write to the file (checked in `open`; `Writer` creates it so), and
-        // this program does not write to it after `finish`. Another process of this user that writes to it changes plain
-        // numbers, which are read by value and checked before they are used as positions; one that truncates it ends this
-        // process with SIGBUS.
+        // Another process of this user that writes to it changes plain numbers, which are read by value and checked before
+        // they are used as positions; one that truncates it ends this process with SIGBUS.
+        //
+        // SAFETY: the map is read-only. Only this user can write to the file (checked in `open`; `Writer` creates it so),
+        // and this program does not write to it after `finish`.
         let map = unsafe { Mmap::map(file) }?;
         Ok(Mapped(map))
     }
