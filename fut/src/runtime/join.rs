@@ -8,6 +8,7 @@ use super::{
     lwp,
     park::try_here,
     thread::{Awaited, Leave, ThreadRef},
+    unparker::Unparker,
     waits::{WaitKind, WaitsFor},
 };
 
@@ -49,6 +50,11 @@ impl<T> JoinHandle<T> {
     pub fn name(&self) -> Option<&str> {
         // SAFETY: this is its handle.
         unsafe { self.thread.name() }
+    }
+
+    /// Unparks it from [`fut::park`](crate::park).
+    pub fn unparker(&self) -> Unparker {
+        Unparker::of(self.thread)
     }
 
     /// Whether it has ended, so that [`join`](JoinHandle::join) returns at once.

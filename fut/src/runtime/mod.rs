@@ -23,6 +23,8 @@ mod live;
 mod local;
 mod lwp;
 mod park;
+mod parker;
+mod plain;
 mod pool;
 mod reactor;
 mod ready;
@@ -30,6 +32,7 @@ mod scope;
 mod spawn;
 mod stack;
 mod thread;
+mod unparker;
 mod waits;
 
 pub use blocking::blocking;
@@ -39,11 +42,12 @@ pub use live::{LiveState, LiveThread, live_threads};
 pub use local::{AccessError, UserLocal};
 pub use park::{checkpoint, current, sleep, yield_now};
 pub(crate) use park::{here, park, park_until, try_here};
+#[cfg(not(loom))]
+pub(crate) use parker::Parker;
 pub use pool::{Policy, Priority, Runtime, RuntimeBuilder};
 pub(crate) use reactor::{Direction, Limit, RegisteredFd};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use spawn::{Builder, spawn};
-#[cfg(not(loom))]
-pub(crate) use thread::ThreadRef;
+pub use unparker::{Unparker, park_current, park_timeout, unparker};
 pub use waits::WaitKind;
 pub(crate) use waits::WaitsFor;

@@ -4,9 +4,8 @@
 //! of tokio ([`Semaphore`]) and of crossbeam ([`channel`]); where they have no form with a time limit, the name is
 //! parking_lot's (`try_lock_for`). Nothing is poisoned by a panic.
 //!
-//! Plain threads, outside a runtime, may make calls that do not have to wait: `try_lock`, `send` to an unbounded
-//! channel, `notify_one`, `add_permits`, also `lock` of a mutex that is not held. A call that would have to wait
-//! panics, and the message contains its name.
+//! Plain threads, outside a runtime, may use all of it, also together with user threads: a call that has to wait blocks
+//! the kernel thread there.
 //!
 //! # How waiting works
 //!
@@ -23,10 +22,11 @@
 //!    out. If not, it was answered, and the answer counts.
 //! 5. The runtime never frees or unwinds the stack of a waiting thread, even if the runtime is dropped before the
 //!    thread has ended: its node may be in a queue for ever. Dropping a node while it is in a queue aborts the process.
-//! 6. The runtime orders the store of an answer before the load in `unpark`, and taking the token before reading the
+//! 6. The runtime (for a plain thread: the lock of its token) orders the store of an answer before the load in `unpark`, and taking the token before reading the
 //!    answer (its word changes by read-modify-write): at least one of the two sides sees the other.
 
 mod barrier;
+mod block_on;
 pub mod channel;
 mod condvar;
 mod lock_events;
@@ -50,6 +50,7 @@ use crate::runtime as rt;
 use model::runtime as rt;
 
 pub use barrier::{Barrier, BarrierWaitResult};
+pub use block_on::block_on;
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use mutex::{Mutex, MutexGuard};
 pub use once_cell::OnceCell;

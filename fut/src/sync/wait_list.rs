@@ -12,7 +12,7 @@
 
 use std::{ptr, time::Instant};
 
-use super::rt::{ThreadRef, WaitsFor, park, park_until, yield_now};
+use super::rt::{Parker, WaitsFor, yield_now};
 use crate::model_check::{
     UnsafeCell,
     atomic::{AtomicU32, Ordering},
@@ -48,7 +48,7 @@ impl Answer {
 
 /// A waiter. `P` is the payload for its primitive, which belongs to the list while the waiter is in one.
 pub(super) struct Waiter<P> {
-    thread: ThreadRef,
+    thread: Parker,
     answer: AtomicU32,
     links: UnsafeCell<Links<P>>,
     payload: UnsafeCell<P>,
@@ -63,7 +63,7 @@ struct Links<P> {
 unsafe impl<P: Send> Sync for Waiter<P> {}
 
 impl<P> Waiter<P> {
-    pub(super) fn new(thread: ThreadRef, payload: P) -> Waiter<P> {
+    pub(super) fn new(thread: Parker, payload: P) -> Waiter<P> {
         let links = Links { previous: ptr::null(), next: ptr::null() };
         Waiter {
             thread,
@@ -83,8 +83,8 @@ impl<P> Waiter<P> {
                 return Some(answer);
             }
             match deadline {
-                None => park(on),
-                Some(deadline) if Instant::now() < deadline => park_until(on, deadline),
+                None => self.thread.park(on),
+                Some(deadline) if Instant::now() < deadline => self.thread.park_until(on, deadline),
                 Some(_) if has_left => return None,
                 // A wait whose deadline has already passed still lets others run: otherwise a loop of such waits would
                 // keep the awaited thread off the LWP.
@@ -188,7 +188,7 @@ impl<P> WaitList<P> {
     /// Removes the first waiter and stores its answer. The caller has to unpark the thread after it has released the
     /// lock. The waiter may cease to exist at once, and must not be accessed any more.
     #[must_use = "the thread must be unparked"]
-    pub(super) fn pop_front(&mut self, answer: Answer) -> Option<ThreadRef> {
+    pub(super) fn pop_front(&mut self, answer: Answer) -> Option<Parker> {
         let first = self.first()?;
         self.unlink(first);
         let thread = first.thread;
@@ -254,7 +254,7 @@ impl<P> WaitList<P> {
 
 /// Threads to be unparked after the lock is released. When it is full, the caller unparks them and continues.
 pub(super) struct Wakeups {
-    threads: [Option<ThreadRef>; Wakeups::CAPACITY],
+    threads: [Option<Parker>; Wakeups::CAPACITY],
     len: usize,
 }
 
@@ -270,7 +270,7 @@ impl Wakeups {
         self.len == Wakeups::CAPACITY
     }
 
-    pub(super) fn push(&mut self, thread: Option<ThreadRef>) {
+    pub(super) fn push(&mut self, thread: Option<Parker>) {
         if let (Some(thread), Some(place)) = (thread, self.threads.get_mut(self.len)) {
             *place = Some(thread);
             self.len += 1;
@@ -279,6 +279,6 @@ impl Wakeups {
 
     /// Must not be called with the lock held.
     pub(super) fn unpark_all(mut self) {
-        self.threads.iter_mut().take(self.len).filter_map(Option::take).for_each(ThreadRef::unpark);
+        self.threads.iter_mut().take(self.len).filter_map(Option::take).for_each(Parker::unpark);
     }
 }

@@ -11,7 +11,7 @@
 use std::{collections::VecDeque, time::Instant};
 
 use super::super::{
-    rt::{ThreadRef, WaitKind, WaitsFor, checkpoint, here},
+    rt::{Parker, WaitKind, WaitsFor, checkpoint},
     spin_lock::{SpinGuard, SpinLock},
     wait_list::{Answer, WaitList, Waiter, Wakeups},
 };
@@ -80,15 +80,10 @@ impl<T> Core<T> {
     }
 
     /// `Full` means that the deadline passed.
-    pub(super) fn send(
-        &self,
-        value: T,
-        deadline: Option<Instant>,
-        call: &'static str,
-    ) -> Result<(), (NotSent, T)> {
+    pub(super) fn send(&self, value: T, deadline: Option<Instant>) -> Result<(), (NotSent, T)> {
         checkpoint();
         match self.try_send(value) {
-            Err((NotSent::Full, value)) => self.send_later(value, deadline, call),
+            Err((NotSent::Full, value)) => self.send_later(value, deadline),
             sent => sent,
         }
     }
@@ -102,10 +97,10 @@ impl<T> Core<T> {
     }
 
     /// `Empty` means that the deadline passed.
-    pub(super) fn recv(&self, deadline: Option<Instant>, call: &'static str) -> Result<T, NotReceived> {
+    pub(super) fn recv(&self, deadline: Option<Instant>) -> Result<T, NotReceived> {
         checkpoint();
         match self.try_recv() {
-            Err(NotReceived::Empty) => self.recv_later(deadline, call),
+            Err(NotReceived::Empty) => self.recv_later(deadline),
             received => received,
         }
     }
@@ -173,13 +168,8 @@ impl<T> Core<T> {
     }
 
     #[cold]
-    fn send_later(
-        &self,
-        value: T,
-        deadline: Option<Instant>,
-        call: &'static str,
-    ) -> Result<(), (NotSent, T)> {
-        let mut waiter = Waiter::new(here(call), Some(value));
+    fn send_later(&self, value: T, deadline: Option<Instant>) -> Result<(), (NotSent, T)> {
+        let mut waiter = Waiter::new(Parker::here(), Some(value));
         let refused = loop {
             let mut state = self.state.lock();
             match state.send(waiter.payload(), self.capacity) {
@@ -213,8 +203,8 @@ impl<T> Core<T> {
     }
 
     #[cold]
-    fn recv_later(&self, deadline: Option<Instant>, call: &'static str) -> Result<T, NotReceived> {
-        let mut waiter = Waiter::new(here(call), None);
+    fn recv_later(&self, deadline: Option<Instant>) -> Result<T, NotReceived> {
+        let mut waiter = Waiter::new(Parker::here(), None);
         let mut state = self.state.lock();
         match state.receive() {
             (Err(NotReceived::Empty), _) => {}
@@ -281,7 +271,7 @@ impl<T> Core<T> {
 enum Send {
     Done,
     /// A receiver got the value; the caller has to unpark it.
-    Handed(ThreadRef),
+    Handed(Parker),
     /// The buffer has to be grown beyond this length first.
     BufferTooSmall(usize),
     Refused(NotSent),
@@ -310,7 +300,7 @@ impl<T> State<T> {
     }
 
     /// Takes a value; also returns the sender to be unparked, whose value was moved to the buffer.
-    fn receive(&mut self) -> (Result<T, NotReceived>, Option<ThreadRef>) {
+    fn receive(&mut self) -> (Result<T, NotReceived>, Option<Parker>) {
         let waiting = self.senders.front().and_then(Option::take);
         let freed = if waiting.is_some() { self.senders.pop_front(Answer::Granted) } else { None };
         let value = match self.buffer.pop_front() {
