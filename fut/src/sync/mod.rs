@@ -1,7 +1,7 @@
 //! Synchronisation of user threads: it blocks the user thread, and not the LWP.
 //!
 //! Names and semantics are those of std ([`Mutex`], [`RwLock`], [`Condvar`], [`Barrier`], [`OnceCell`] as `OnceLock`),
-//! of tokio ([`Semaphore`]) and of crossbeam ([`channel`]); where they have no form with a time limit, the name is
+//! of tokio ([`Semaphore`], [`Notify`], [`oneshot`], [`watch`], [`broadcast`]) and of crossbeam ([`channel`]); where they have no form with a time limit, the name is
 //! parking_lot's (`try_lock_for`). Nothing is poisoned by a panic.
 //!
 //! Plain threads, outside a runtime, may use all of it, also together with user threads: a call that has to wait blocks
@@ -27,17 +27,21 @@
 
 mod barrier;
 mod block_on;
+pub mod broadcast;
 pub mod channel;
 mod condvar;
 mod lock_events;
 #[cfg(loom)]
 mod model;
 mod mutex;
+mod notify;
 mod once_cell;
+pub mod oneshot;
 mod rwlock;
 mod semaphore;
 mod spin_lock;
 mod wait_list;
+pub mod watch;
 
 use std::{
     panic::{RefUnwindSafe, UnwindSafe},
@@ -53,6 +57,7 @@ pub use barrier::{Barrier, BarrierWaitResult};
 pub use block_on::block_on;
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use mutex::{Mutex, MutexGuard};
+pub use notify::Notify;
 pub use once_cell::OnceCell;
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
@@ -67,6 +72,16 @@ impl UnwindSafe for Barrier {}
 impl RefUnwindSafe for Barrier {}
 impl UnwindSafe for Condvar {}
 impl RefUnwindSafe for Condvar {}
+impl UnwindSafe for Notify {}
+impl RefUnwindSafe for Notify {}
+impl<T> UnwindSafe for oneshot::Sender<T> {}
+impl<T> RefUnwindSafe for oneshot::Sender<T> {}
+impl<T> UnwindSafe for oneshot::Receiver<T> {}
+impl<T> RefUnwindSafe for oneshot::Receiver<T> {}
+impl<T> UnwindSafe for broadcast::Sender<T> {}
+impl<T> RefUnwindSafe for broadcast::Sender<T> {}
+impl<T> UnwindSafe for broadcast::Receiver<T> {}
+impl<T> RefUnwindSafe for broadcast::Receiver<T> {}
 impl UnwindSafe for Semaphore {}
 impl RefUnwindSafe for Semaphore {}
 impl<T> UnwindSafe for channel::Sender<T> {}

@@ -12,7 +12,10 @@
 
 use std::{ptr, time::Instant};
 
-use super::rt::{Parker, WaitsFor, yield_now};
+use super::{
+    rt::{Parker, WaitsFor, yield_now},
+    spin_lock::SpinLock,
+};
 use crate::model_check::{
     UnsafeCell,
     atomic::{AtomicU32, Ordering},
@@ -280,5 +283,45 @@ impl Wakeups {
     /// Must not be called with the lock held.
     pub(super) fn unpark_all(mut self) {
         self.threads.iter_mut().take(self.len).filter_map(Option::take).for_each(Parker::unpark);
+    }
+}
+
+/// Answers all waiters of a list that `lock` guards, and unparks them. Threads that arrive meanwhile may be answered, too.
+pub(super) fn answer_all<S, P>(
+    lock: &SpinLock<S>,
+    list: impl Fn(&mut S) -> &mut WaitList<P>,
+    answer: Answer,
+) {
+    loop {
+        let mut wakeups = Wakeups::new();
+        let mut state = lock.lock();
+        let waiting = list(&mut state);
+        while !waiting.is_empty() && !wakeups.is_full() {
+            wakeups.push(waiting.pop_front(answer));
+        }
+        let done = waiting.is_empty();
+        drop(state);
+        wakeups.unpark_all();
+        if done {
+            return;
+        }
+    }
+}
+
+/// Waits for an answer. `None`: the deadline passed, and the waiter has left the list that `lock` guards (rule 4 of
+/// [`super`]).
+pub(super) fn wait_or_leave<S, P>(
+    lock: &SpinLock<S>,
+    list: impl Fn(&mut S) -> &mut WaitList<P>,
+    waiter: &Waiter<P>,
+    on: &WaitsFor<'_>,
+    deadline: Option<Instant>,
+) -> Option<Answer> {
+    loop {
+        let answer = waiter.wait(on, deadline);
+        if answer.is_some() || list(&mut lock.lock()).remove(waiter) {
+            return answer;
+        }
+        // It was answered before it could leave.
     }
 }

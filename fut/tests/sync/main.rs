@@ -5,6 +5,7 @@ mod channel;
 mod condvar;
 #[path = "../common/kind.rs"]
 mod kind;
+mod messages;
 mod mutex;
 mod once_cell;
 mod outside;

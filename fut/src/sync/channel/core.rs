@@ -12,8 +12,8 @@ use std::{collections::VecDeque, time::Instant};
 
 use super::super::{
     rt::{Parker, WaitKind, WaitsFor, checkpoint},
-    spin_lock::{SpinGuard, SpinLock},
-    wait_list::{Answer, WaitList, Waiter, Wakeups},
+    spin_lock::SpinLock,
+    wait_list::{Answer, WaitList, Waiter, answer_all, wait_or_leave},
 };
 
 /// Capacity of an unbounded channel.
@@ -117,7 +117,8 @@ impl<T> Core<T> {
         let mut state = self.state.lock();
         state.sender_count -= 1;
         if state.sender_count == 0 {
-            self.close(state, |state| &mut state.receivers);
+            drop(state);
+            answer_all(&self.state, |state| &mut state.receivers, Answer::Closed);
         }
     }
 
@@ -128,7 +129,8 @@ impl<T> Core<T> {
             return;
         }
         let undelivered = std::mem::take(&mut state.buffer);
-        self.close(state, |state| &mut state.senders);
+        drop(state);
+        answer_all(&self.state, |state| &mut state.senders, Answer::Closed);
         // Destructors are code of the program, so they do not run under the lock.
         drop(undelivered);
     }
@@ -234,35 +236,7 @@ impl<T> Core<T> {
     ) -> Option<Answer> {
         let address = std::ptr::from_ref(self).addr();
         let on = WaitsFor { kind, address, holder: None };
-        loop {
-            let answer = waiter.wait(&on, deadline);
-            if answer.is_some() || list(&mut self.state.lock()).remove(waiter) {
-                return answer;
-            }
-            // It was answered before it could leave.
-        }
-    }
-
-    /// Answers all waiters in the list: the other side is disconnected.
-    fn close<'a>(
-        &'a self,
-        mut state: SpinGuard<'a, State<T>>,
-        list: fn(&mut State<T>) -> &mut WaitList<Option<T>>,
-    ) {
-        loop {
-            let mut wakeups = Wakeups::new();
-            let waiting = list(&mut state);
-            while !waiting.is_empty() && !wakeups.is_full() {
-                wakeups.push(waiting.pop_front(Answer::Closed));
-            }
-            let done = waiting.is_empty();
-            drop(state);
-            wakeups.unpark_all();
-            if done {
-                return;
-            }
-            state = self.state.lock();
-        }
+        wait_or_leave(&self.state, list, waiter, &on, deadline)
     }
 }
 

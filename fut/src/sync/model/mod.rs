@@ -23,6 +23,8 @@
 
 #[cfg(test)]
 mod locks;
+#[cfg(test)]
+mod messages;
 pub(super) mod runtime;
 #[cfg(test)]
 mod waits;
