@@ -218,6 +218,23 @@ impl<P> WaitList<P> {
         waiter.payload.with_mut(|payload| unsafe { &mut *payload })
     }
 
+    /// Whether the condition holds for the payload of any waiter.
+    pub(super) fn any(&mut self, mut condition: impl FnMut(&P) -> bool) -> bool {
+        let mut next = self.first();
+        while let Some(waiter) = next {
+            // SAFETY: the waiter is in the list, whose lock the caller holds and whose borrow is exclusive.
+            if condition(waiter.payload.with(|payload| unsafe { &*payload })) {
+                return true;
+            }
+            if ptr::eq(waiter, self.last) {
+                return false;
+            }
+            // SAFETY: in a ring there is always a next node, and a node in the list is valid (`push_back`).
+            next = unsafe { waiter.links().1.as_ref() };
+        }
+        false
+    }
+
     fn first<'a>(&self) -> Option<&'a Waiter<P>> {
         // SAFETY: a node in the list is valid (`push_back`).
         let last = unsafe { self.last.as_ref() }?;

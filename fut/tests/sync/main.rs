@@ -11,6 +11,7 @@ mod once_cell;
 mod outside;
 mod park;
 mod rwlock;
+mod select;
 mod semaphore;
 
 use std::time::Duration;

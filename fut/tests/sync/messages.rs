@@ -58,7 +58,9 @@ fn notify_waiters_wakes_all_that_wait_and_leaves_no_permit() {
                 })
             })
             .collect();
-        waiting.iter().for_each(|thread| drop(blocked(thread.id())));
+        for thread in &waiting {
+            blocked(thread.id());
+        }
         notify.notify_waiters();
         assert!(join_all(waiting).into_iter().all(|again| !again));
         assert!(!notify.notified_timeout(SOON));
@@ -218,7 +220,7 @@ fn each_receiver_gets_each_value() {
         // Plain threads send.
         let senders = [0, 1].map(|parity| {
             let sender = sender.clone();
-            thread::spawn(move || (0..400).for_each(|n| drop(sender.send(2 * n + parity).unwrap())))
+            thread::spawn(move || (0..400).for_each(|n| assert_eq!(sender.send(2 * n + parity).unwrap(), 10)))
         });
         drop(sender);
         let received = join_all(receivers);
@@ -252,14 +254,14 @@ fn a_broadcast_value_is_dropped_with_its_last_reader() {
     let count = || Arc::strong_count(&value) - 1;
     let (sender, mut first) = broadcast::channel(4);
     let (second, third) = (sender.subscribe(), sender.subscribe());
-    (0..3).for_each(|_| drop(sender.send(Arc::clone(&value)).unwrap()));
+    (0..3).for_each(|_| assert_eq!(sender.send(Arc::clone(&value)).unwrap(), 3));
     assert_eq!(count(), 3);
     (0..3).for_each(|_| drop(first.recv().unwrap()));
     drop(second);
     assert_eq!(count(), 3);
     drop(third);
     assert_eq!(count(), 0);
-    (0..9).for_each(|_| drop(sender.send(Arc::clone(&value)).unwrap()));
+    (0..9).for_each(|_| assert_eq!(sender.send(Arc::clone(&value)).unwrap(), 1));
     assert_eq!(count(), 4);
     drop(first);
     assert_eq!(count(), 0);

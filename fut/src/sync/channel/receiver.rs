@@ -36,6 +36,10 @@ impl<T> Receiver<T> {
         Receiver { core }
     }
 
+    pub(super) fn core(&self) -> &Core<T> {
+        &self.core
+    }
+
     /// Waits for a value.
     ///
     /// # Errors

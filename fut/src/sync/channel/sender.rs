@@ -23,6 +23,10 @@ impl<T> Sender<T> {
         Sender { core }
     }
 
+    pub(super) fn core(&self) -> &Core<T> {
+        &self.core
+    }
+
     /// Sends a value; waits for room.
     ///
     /// # Errors

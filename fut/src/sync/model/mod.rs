@@ -27,6 +27,8 @@ mod locks;
 mod messages;
 pub(super) mod runtime;
 #[cfg(test)]
+mod select;
+#[cfg(test)]
 mod waits;
 
 #[cfg(test)]
