@@ -94,10 +94,10 @@ pub use probe::{
 };
 #[cfg(feature = "runtime")]
 pub use runtime::{
-    AccessError, BlockedThread, Builder, Deadlock, JoinHandle, LiveState, LiveThread, Policy, Priority,
-    Runtime, RuntimeBuilder, RuntimeDropped, Scope, ScopedJoinHandle, Unparker, UserLocal, WaitKind,
-    blocking, checkpoint, current, live_threads, park_current as park, park_timeout, scope, sleep, spawn,
-    unparker, yield_now,
+    AccessError, BlockedThread, Builder, Deadlock, JoinHandle, JoinSet, LiveState, LiveThread, Policy,
+    Priority, Runtime, RuntimeBuilder, RuntimeDropped, Scope, ScopedJoinHandle, Unparker, UserLocal,
+    WaitKind, blocking, checkpoint, current, live_threads, park_current as park, park_timeout, scope, sleep,
+    spawn, unparker, yield_now,
 };
 #[cfg(feature = "probes")]
 pub use session::{

@@ -1,7 +1,8 @@
 //! Synchronisation of user threads: it blocks the user thread, and not the LWP.
 //!
-//! Names and semantics are those of std ([`Mutex`], [`RwLock`], [`Condvar`], [`Barrier`], [`OnceCell`] as `OnceLock`),
-//! of tokio ([`Semaphore`], [`Notify`], [`oneshot`], [`watch`], [`broadcast`]) and of crossbeam ([`channel`]); where they have no form with a time limit, the name is
+//! Names and semantics are those of std ([`Mutex`], [`RwLock`], [`Condvar`], [`Barrier`], [`LazyLock`], [`OnceCell`] as
+//! `OnceLock`),
+//! of tokio ([`Semaphore`], [`Notify`], [`oneshot`], [`watch`], [`broadcast`], [`CancellationToken`]) and of crossbeam ([`channel`]); where they have no form with a time limit, the name is
 //! parking_lot's (`try_lock_for`). Nothing is poisoned by a panic.
 //!
 //! Plain threads, outside a runtime, may use all of it, also together with user threads: a call that has to wait blocks
@@ -28,8 +29,10 @@
 mod barrier;
 mod block_on;
 pub mod broadcast;
+mod cancellation;
 pub mod channel;
 mod condvar;
+mod lazy_lock;
 mod lock_events;
 #[cfg(loom)]
 mod model;
@@ -55,7 +58,9 @@ use model::runtime as rt;
 
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use block_on::block_on;
+pub use cancellation::{CancellationToken, DropGuard};
 pub use condvar::{Condvar, WaitTimeoutResult};
+pub use lazy_lock::LazyLock;
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::Notify;
 pub use once_cell::OnceCell;

@@ -3,6 +3,7 @@
 mod barrier;
 mod channel;
 mod condvar;
+mod ending;
 #[path = "../common/kind.rs"]
 mod kind;
 mod messages;

@@ -21,6 +21,7 @@ use std::{
     ptr,
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
     thread,
+    time::Instant,
 };
 
 use corosensei::{Coroutine, Yielder};
@@ -460,9 +461,9 @@ impl ThreadRef {
         self.0.join.is_ended()
     }
 
-    /// Blocks the caller, which is not a user thread of the same runtime, or is in a blocking call.
-    pub(super) fn join_from_outside(self) -> Awaited {
-        self.0.join.join_from_outside(self.id(), &self.shared().carried)
+    /// Blocks the caller, which has a deadline, or is not a user thread of the same runtime, or is in a blocking call.
+    pub(super) fn join_from_outside(self, deadline: Option<Instant>) -> Awaited {
+        self.0.join.join_from_outside(self.id(), &self.shared().carried, deadline)
     }
 
     /// Its name.
