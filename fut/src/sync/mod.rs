@@ -61,10 +61,10 @@ pub use block_on::block_on;
 pub use cancellation::{CancellationToken, DropGuard};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use lazy_lock::LazyLock;
-pub use mutex::{Mutex, MutexGuard};
+pub use mutex::{MappedMutexGuard, Mutex, MutexGuard, OwnedMutexGuard};
 pub use notify::Notify;
 pub use once_cell::OnceCell;
-pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use rwlock::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
 
 /// `None` if it is beyond the range of the clock, which means no deadline.

@@ -4,6 +4,7 @@ mod barrier;
 mod channel;
 mod condvar;
 mod ending;
+mod guards;
 #[path = "../common/kind.rs"]
 mod kind;
 mod messages;

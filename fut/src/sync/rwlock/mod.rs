@@ -1,6 +1,7 @@
 //! A read-write lock for user threads.
 
 mod guard;
+mod owned;
 mod raw;
 
 use std::{
@@ -9,6 +10,7 @@ use std::{
 };
 
 pub use guard::{RwLockReadGuard, RwLockWriteGuard};
+pub use owned::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 use raw::{Access, RawRwLock};
 
 use super::{deadline_after, rt::checkpoint};

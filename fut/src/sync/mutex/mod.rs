@@ -17,6 +17,9 @@
 //!    again, or gives up). A waiter that gives up after it was woken consumes no wakeup that others need: it takes the
 //!    mutex if it is free; if not, the holder will wake the next.
 
+mod mapped;
+mod owned;
+
 use std::{
     fmt,
     ops::{Deref, DerefMut},
@@ -31,6 +34,9 @@ use super::{
     wait_list::{Answer, WaitList, Waiter},
 };
 use crate::model_check::{UnsafeCell, atomic::Ordering, const_unless_loom};
+
+pub use mapped::MappedMutexGuard;
+pub use owned::OwnedMutexGuard;
 
 const LOCKED: u32 = 1;
 const QUEUED: u32 = 1 << 1;
