@@ -36,7 +36,7 @@
 //! | (none) | [`trace`](mod@trace): the format of user traces, and its reader |
 //! | `probes` | [`events!`], [`span!`], [`keys`], [`switch_events`], [`init`], [`scheduler`], [`control`] |
 //! | `macros` | [`trace`](macro@trace) on functions |
-//! | `runtime` | [`Runtime`], [`spawn`], [`sync`], [`net`] |
+//! | `runtime` | [`Runtime`], [`spawn`], [`block_on`], [`select!`], [`sync`], [`net`] |
 //! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]

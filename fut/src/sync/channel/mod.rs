@@ -4,7 +4,7 @@
 //! until a receiver takes its value. After all senders were dropped, receivers get the remaining values, and then an
 //! error; after all receivers were dropped, sending fails and the values in the channel are dropped.
 //!
-//! [`select!`](crate::select) waits for the first of several operations; [`after`], [`tick`] and [`never`] are channels
+//! [`select!`](crate::select) waits for the first of several operations; [`after`], [`tick`] and [`never()`] are channels
 //! for it.
 //!
 //! ```

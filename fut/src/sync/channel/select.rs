@@ -2,8 +2,8 @@
 //!
 //! 1. All operations are tried, without waiting, beginning with another one each time.
 //! 2. If none is possible, a waiter for each enters the list of its channel; the protocol of the choice is that of
-//!    [`selection`](super::selection). A waiter does not enter a list while its operation is possible (rule 1 of
-//!    [`core`](super::core) holds): then the thread withdraws, and tries all again. So it never completes an operation
+//!    `selection.rs`. A waiter does not enter a list while its operation is possible (rule 1 of
+//!    `core.rs` holds): then the thread withdraws, and tries all again. So it never completes an operation
 //!    while another side may select one of its waiters.
 //! 3. Two waiters of one selection never match each other.
 
