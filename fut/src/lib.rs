@@ -36,7 +36,7 @@
 //! | (none) | [`trace`](mod@trace): the format of user traces, and its reader |
 //! | `probes` | [`events!`], [`span!`], [`keys`], [`switch_events`], [`init`], [`scheduler`], [`control`] |
 //! | `macros` | [`trace`](macro@trace) on functions |
-//! | `runtime` | [`Runtime`], [`spawn`], [`sync`], [`net`] |
+//! | `runtime` | [`Runtime`], [`spawn`], [`block_on`], [`select!`], [`sync`], [`net`] |
 //! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
@@ -94,9 +94,10 @@ pub use probe::{
 };
 #[cfg(feature = "runtime")]
 pub use runtime::{
-    AccessError, BlockedThread, Builder, Deadlock, JoinHandle, LiveState, LiveThread, Policy, Priority,
-    Runtime, RuntimeBuilder, RuntimeDropped, Scope, ScopedJoinHandle, UserLocal, WaitKind, blocking,
-    checkpoint, current, live_threads, scope, sleep, spawn, yield_now,
+    AccessError, BlockedThread, Builder, Deadlock, JoinHandle, JoinSet, LiveState, LiveThread, Policy,
+    Priority, Runtime, RuntimeBuilder, RuntimeDropped, Scope, ScopedJoinHandle, Unparker, UserLocal,
+    WaitKind, blocking, checkpoint, current, live_threads, park_current as park, park_timeout, scope, sleep,
+    spawn, unparker, yield_now,
 };
 #[cfg(feature = "probes")]
 pub use session::{
@@ -108,6 +109,8 @@ pub use session::{FlightRecorder, Recording, RecordingSummary};
 pub use sigmund_model as model;
 #[cfg(feature = "probes")]
 pub use span::{Span, SpanSite};
+#[cfg(feature = "runtime")]
+pub use sync::block_on;
 
 #[doc(hidden)]
 #[cfg(feature = "probes")]

@@ -185,8 +185,8 @@ impl Row<'_> {
     /// descriptor of its own. A point in time is no object.
     fn is_told(&self, waits_for: Option<WaitKind>) -> bool {
         match waits_for {
-            Some(WaitKind::Sleep) => false,
-            Some(WaitKind::Join | WaitKind::Io | WaitKind::Scope | WaitKind::OnceCell) => {
+            Some(WaitKind::Sleep | WaitKind::Park) => false,
+            Some(WaitKind::Join | WaitKind::Io | WaitKind::Scope | WaitKind::OnceCell | WaitKind::Future) => {
                 self.by == By::Thread
             }
             _ => true,

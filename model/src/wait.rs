@@ -34,6 +34,14 @@ named! {
         Io(12) = "io",
         /// The end of all user threads of a scope.
         Scope(13) = "scope",
+        /// An unpark by another thread.
+        Park(14) = "park",
+        /// A future that is not ready.
+        Future(15) = "future",
+        /// A notification.
+        Notify(16) = "notify",
+        /// The first of several operations on channels that is possible.
+        Select(17) = "select",
     }
 }
 
@@ -63,7 +71,8 @@ pub struct Wait {
     /// Its kind.
     pub kind: Option<WaitKind>,
     /// The address of the object; for [`WaitKind::Join`] the number of the user thread, for [`WaitKind::Io`] the file
-    /// descriptor, for [`WaitKind::Scope`] the number of the team.
+    /// descriptor, for [`WaitKind::Scope`] the number of the team, for [`WaitKind::Select`] the address of the channel of
+    /// the first operation. 0 for [`WaitKind::Sleep`] and [`WaitKind::Park`].
     pub on: Option<u64>,
 }
 
@@ -77,8 +86,8 @@ mod tests {
             assert_eq!((kind.number(), WaitKind::from_number(number)), (number as u8, Some(*kind)));
             assert_eq!(WaitKind::from_name(kind.name()), Some(*kind));
         }
-        assert_eq!(WaitKind::Scope.number(), 13);
-        for number in [0, 14, 255, 256, u64::MAX] {
+        assert_eq!(WaitKind::Select.number(), 17);
+        for number in [0, 18, 255, 256, u64::MAX] {
             assert_eq!(WaitKind::from_number(number), None);
         }
     }

@@ -23,6 +23,10 @@ const BLOCKED: [&str; WaitKind::ALL.len()] = [
     "blocked (sleep)",
     "blocked (io)",
     "blocked (scope)",
+    "blocked (park)",
+    "blocked (future)",
+    "blocked (notify)",
+    "blocked (select)",
 ];
 
 const STATES: usize = ThreadState::ALL.len();

@@ -22,7 +22,7 @@ use super::{
 /// The function that is called when a deadlock is detected.
 pub(super) type Handler = Arc<dyn Fn(&Deadlock) + Send + Sync>;
 
-/// All user threads of a runtime were blocked at one moment, and no timer, descriptor or blocking call will unpark one,
+/// All user threads of a runtime were blocked at one moment, and no timer, descriptor, future or blocking call will unpark one,
 /// nor a thread of another runtime that holds what they wait for. Whether a plain thread would unpark one is unknown.
 #[derive(Clone, Debug)]
 pub struct Deadlock {
@@ -114,7 +114,7 @@ enum Block {
     Free,
     /// Of a thread of another runtime.
     Elsewhere(Thread),
-    /// Blocked without a deadline, and not for I/O.
+    /// Blocked without a deadline, and not for I/O or a future.
     Blocked(Wait),
     /// Of a thread that is not blocked, or that a deadline or event will unpark.
     NotBlocked,
@@ -148,8 +148,11 @@ fn read(block: ThreadRef, shared: &'static Shared) -> Block {
         let is_ours = std::ptr::eq(runtime, shared);
         let is_left_behind = !is_ours && runtime.is_shut_down();
         let (waits, address) = (block.waits(), block.waits().address());
-        let kind =
-            waits.kind().filter(|kind| doing == Doing::Blocked && *kind != WaitKind::Io && !waits.is_timed());
+        let kind = waits.kind().filter(|kind| {
+            // The waker of a future is usually outside the runtime, as the kernel is.
+            let from_outside = matches!(kind, WaitKind::Io | WaitKind::Future);
+            doing == Doing::Blocked && !from_outside && !waits.is_timed()
+        });
         // Acquire: pairs with the Release fence in `begin`; the second read of the number comes after the others.
         fence(Ordering::Acquire);
         if block.id() != thread || thread.0 == 0 {

@@ -1,13 +1,20 @@
 //! Waiting for a user thread to end, from another user thread or from a plain thread.
 
-use std::{error::Error, fmt, marker::PhantomData, mem, ptr, thread};
+use std::{
+    error::Error,
+    fmt,
+    marker::PhantomData,
+    mem, ptr, thread,
+    time::{Duration, Instant},
+};
 
 use sigmund_model::Thread;
 
 use super::{
     lwp,
-    park::try_here,
+    park::{try_here, yield_now},
     thread::{Awaited, Leave, ThreadRef},
+    unparker::Unparker,
     waits::{WaitKind, WaitsFor},
 };
 
@@ -51,6 +58,11 @@ impl<T> JoinHandle<T> {
         unsafe { self.thread.name() }
     }
 
+    /// Unparks it from [`fut::park`](crate::park).
+    pub fn unparker(&self) -> Unparker {
+        Unparker::of(self.thread)
+    }
+
     /// Whether it has ended, so that [`join`](JoinHandle::join) returns at once.
     pub fn is_finished(&self) -> bool {
         self.thread.is_ended()
@@ -64,13 +76,40 @@ impl<T> JoinHandle<T> {
     pub fn join(self) -> thread::Result<T> {
         let thread = self.thread;
         if !thread.is_ended() && wait_for_end(thread) == Awaited::Never {
-            // The values that the thread owns are leaked.
-            mem::forget(self);
-            return Err(Box::new(RuntimeDropped { thread: thread.id() }));
+            return self.never();
         }
         mem::forget(self);
         // SAFETY: it has ended, and this was its only handle, whose type parameter is the type of its result.
         unsafe { thread.take_result() }
+    }
+}
+
+impl<T> JoinHandle<T> {
+    /// As [`join`](JoinHandle::join), waiting at most for `timeout`.
+    ///
+    /// # Errors
+    /// Returns the handle if the thread has not ended in time.
+    pub fn join_timeout(self, timeout: Duration) -> Result<thread::Result<T>, JoinHandle<T>> {
+        if timeout.is_zero() {
+            // Otherwise a loop of such calls would keep the thread off the LWP.
+            yield_now();
+        }
+        if self.thread.is_ended() {
+            return Ok(self.join());
+        }
+        // A deadline beyond the range of the clock means none.
+        match self.thread.join_from_outside(Instant::now().checked_add(timeout)) {
+            Awaited::Ended => Ok(self.join()),
+            Awaited::Never => Ok(self.never()),
+            Awaited::TimedOut => Err(self),
+        }
+    }
+
+    /// The result of a thread that never ends. The values that it owns are leaked.
+    fn never(self) -> thread::Result<T> {
+        let thread = self.thread.id();
+        mem::forget(self);
+        Err(Box::new(RuntimeDropped { thread }))
     }
 }
 
@@ -84,7 +123,7 @@ fn wait_for_end(thread: ThreadRef) -> Awaited {
             debug_assert!(thread.is_ended());
             Awaited::Ended
         }
-        None => thread.join_from_outside(),
+        None => thread.join_from_outside(None),
     }
 }
 

@@ -89,12 +89,7 @@ pub fn sleep(duration: Duration) {
 /// Outside a runtime.
 #[track_caller]
 pub(crate) fn park(on: &WaitsFor<'_>) {
-    let thread = here("fut::park");
-    if thread.take_token() {
-        return;
-    }
-    thread.waits().set(on, false);
-    thread.leave(Leave::Park);
+    here("fut::park").park_here(on);
 }
 
 /// As [`park`], and also returns at the deadline.
@@ -103,8 +98,19 @@ pub(crate) fn park_until(on: &WaitsFor<'_>, deadline: Instant) {
     here("fut::park_until").park_until(on, deadline);
 }
 
+/// Operations of the thread itself.
 impl ThreadRef {
-    fn park_until(self, on: &WaitsFor<'_>, deadline: Instant) {
+    /// As [`park`].
+    pub(super) fn park_here(self, on: &WaitsFor<'_>) {
+        if self.take_token() {
+            return;
+        }
+        self.waits().set(on, false);
+        self.leave(Leave::Park);
+    }
+
+    /// As [`park_until`].
+    pub(super) fn park_until(self, on: &WaitsFor<'_>, deadline: Instant) {
         if self.take_token() {
             return;
         }

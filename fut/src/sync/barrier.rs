@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{
-    rt::{WaitKind, WaitsFor, here},
+    rt::{Parker, WaitKind, WaitsFor},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, Wakeups},
 };
@@ -62,14 +62,11 @@ impl Barrier {
     }
 
     /// Waits until `n` threads have called this.
-    ///
-    /// # Panics
-    /// Outside a runtime, unless the caller is the last to arrive.
     pub fn wait(&self) -> BarrierWaitResult {
         if self.open_if_last() {
             return BarrierWaitResult(true);
         }
-        let waiter = Waiter::new(here("fut::sync::Barrier::wait"), ());
+        let waiter = Waiter::new(Parker::here(), ());
         let mut state = self.state.lock();
         if state.waiting + 1 >= self.needed {
             // Other threads arrived between the two checks.

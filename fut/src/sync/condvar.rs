@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     MutexGuard, deadline_after,
-    rt::{WaitKind, WaitsFor, here},
+    rt::{Parker, WaitKind, WaitsFor},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, Wakeups},
 };
@@ -74,54 +74,39 @@ impl Condvar {
     }
 
     /// Unlocks the mutex, waits for a notification, and locks it again.
-    ///
-    /// # Panics
-    /// Outside a runtime.
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.wait_before(guard, None, "fut::sync::Condvar::wait").0
+        self.wait_before(guard, None).0
     }
 
     /// Waits while the condition holds.
-    ///
-    /// # Panics
-    /// Outside a runtime, if the condition holds.
     pub fn wait_while<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
         condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'a, T> {
-        self.wait_while_before(guard, None, condition, "fut::sync::Condvar::wait_while").0
+        self.wait_while_before(guard, None, condition).0
     }
 
     /// Waits as [`wait`](Condvar::wait), at most for `timeout` (and then without a limit for the mutex).
-    ///
-    /// # Panics
-    /// Outside a runtime.
     pub fn wait_timeout<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
         timeout: Duration,
     ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
-        self.wait_before(guard, deadline_after(timeout), "fut::sync::Condvar::wait_timeout")
+        self.wait_before(guard, deadline_after(timeout))
     }
 
     /// Waits as [`wait`](Condvar::wait), until `deadline`.
-    ///
-    /// # Panics
-    /// Outside a runtime.
     pub fn wait_until<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
         deadline: Instant,
     ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
-        self.wait_before(guard, Some(deadline), "fut::sync::Condvar::wait_until")
+        self.wait_before(guard, Some(deadline))
     }
 
     /// Waits while the condition holds, at most for `timeout`. It has timed out if the condition still holds at the
     /// end.
-    ///
-    /// # Panics
-    /// Outside a runtime, if the condition holds.
     pub fn wait_timeout_while<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -129,7 +114,7 @@ impl Condvar {
         condition: impl FnMut(&mut T) -> bool,
     ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
         let deadline = deadline_after(timeout);
-        self.wait_while_before(guard, deadline, condition, "fut::sync::Condvar::wait_timeout_while")
+        self.wait_while_before(guard, deadline, condition)
     }
 
     /// Wakes the thread that has waited longest, if there is one.
@@ -184,9 +169,8 @@ impl Condvar {
         &self,
         guard: MutexGuard<'a, T>,
         deadline: Option<Instant>,
-        call: &'static str,
     ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
-        let waiter = Waiter::new(here(call), ());
+        let waiter = Waiter::new(Parker::here(), ());
         let mutex = guard.mutex();
         let mut queue = self.queue.lock();
         // SAFETY: the waiter is not moved; this function returns after it was answered or has left the queue.
@@ -197,7 +181,7 @@ impl Condvar {
         let address = std::ptr::from_ref(self).addr();
         let on = WaitsFor { kind: WaitKind::Condvar, address, holder: None };
         let notified = waiter.wait(&on, deadline).is_some() || !self.leave_queue(&waiter);
-        (mutex.lock_for(call), WaitTimeoutResult(!notified))
+        (mutex.lock_for(), WaitTimeoutResult(!notified))
     }
 
     fn wait_while_before<'a, T: ?Sized>(
@@ -205,11 +189,10 @@ impl Condvar {
         mut guard: MutexGuard<'a, T>,
         deadline: Option<Instant>,
         mut condition: impl FnMut(&mut T) -> bool,
-        call: &'static str,
     ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
         while condition(&mut *guard) {
             let result;
-            (guard, result) = self.wait_before(guard, deadline, call);
+            (guard, result) = self.wait_before(guard, deadline);
             if result.timed_out() {
                 let still = condition(&mut *guard);
                 return (guard, WaitTimeoutResult(still));

@@ -1,12 +1,12 @@
 //! Synchronisation of user threads: it blocks the user thread, and not the LWP.
 //!
-//! Names and semantics are those of std ([`Mutex`], [`RwLock`], [`Condvar`], [`Barrier`], [`OnceCell`] as `OnceLock`),
-//! of tokio ([`Semaphore`]) and of crossbeam ([`channel`]); where they have no form with a time limit, the name is
+//! Names and semantics are those of std ([`Mutex`], [`RwLock`], [`Condvar`], [`Barrier`], [`LazyLock`], [`OnceCell`] as
+//! `OnceLock`),
+//! of tokio ([`Semaphore`], [`Notify`], [`oneshot`], [`watch`], [`broadcast`], [`CancellationToken`]) and of crossbeam ([`channel`]); where they have no form with a time limit, the name is
 //! parking_lot's (`try_lock_for`). Nothing is poisoned by a panic.
 //!
-//! Plain threads, outside a runtime, may make calls that do not have to wait: `try_lock`, `send` to an unbounded
-//! channel, `notify_one`, `add_permits`, also `lock` of a mutex that is not held. A call that would have to wait
-//! panics, and the message contains its name.
+//! Plain threads, outside a runtime, may use all of it, also together with user threads: a call that has to wait blocks
+//! the kernel thread there.
 //!
 //! # How waiting works
 //!
@@ -23,21 +23,28 @@
 //!    out. If not, it was answered, and the answer counts.
 //! 5. The runtime never frees or unwinds the stack of a waiting thread, even if the runtime is dropped before the
 //!    thread has ended: its node may be in a queue for ever. Dropping a node while it is in a queue aborts the process.
-//! 6. The runtime orders the store of an answer before the load in `unpark`, and taking the token before reading the
+//! 6. The runtime (for a plain thread: the lock of its token) orders the store of an answer before the load in `unpark`, and taking the token before reading the
 //!    answer (its word changes by read-modify-write): at least one of the two sides sees the other.
 
 mod barrier;
+mod block_on;
+pub mod broadcast;
+mod cancellation;
 pub mod channel;
 mod condvar;
+mod lazy_lock;
 mod lock_events;
 #[cfg(loom)]
 mod model;
 mod mutex;
+mod notify;
 mod once_cell;
+pub mod oneshot;
 mod rwlock;
 mod semaphore;
 mod spin_lock;
 mod wait_list;
+pub mod watch;
 
 use std::{
     panic::{RefUnwindSafe, UnwindSafe},
@@ -50,10 +57,14 @@ use crate::runtime as rt;
 use model::runtime as rt;
 
 pub use barrier::{Barrier, BarrierWaitResult};
+pub use block_on::block_on;
+pub use cancellation::{CancellationToken, DropGuard};
 pub use condvar::{Condvar, WaitTimeoutResult};
-pub use mutex::{Mutex, MutexGuard};
+pub use lazy_lock::LazyLock;
+pub use mutex::{MappedMutexGuard, Mutex, MutexGuard, OwnedMutexGuard};
+pub use notify::Notify;
 pub use once_cell::OnceCell;
-pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use rwlock::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
 
 /// `None` if it is beyond the range of the clock, which means no deadline.
@@ -66,6 +77,16 @@ impl UnwindSafe for Barrier {}
 impl RefUnwindSafe for Barrier {}
 impl UnwindSafe for Condvar {}
 impl RefUnwindSafe for Condvar {}
+impl UnwindSafe for Notify {}
+impl RefUnwindSafe for Notify {}
+impl<T> UnwindSafe for oneshot::Sender<T> {}
+impl<T> RefUnwindSafe for oneshot::Sender<T> {}
+impl<T> UnwindSafe for oneshot::Receiver<T> {}
+impl<T> RefUnwindSafe for oneshot::Receiver<T> {}
+impl<T> UnwindSafe for broadcast::Sender<T> {}
+impl<T> RefUnwindSafe for broadcast::Sender<T> {}
+impl<T> UnwindSafe for broadcast::Receiver<T> {}
+impl<T> RefUnwindSafe for broadcast::Receiver<T> {}
 impl UnwindSafe for Semaphore {}
 impl RefUnwindSafe for Semaphore {}
 impl<T> UnwindSafe for channel::Sender<T> {}

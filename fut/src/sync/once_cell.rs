@@ -13,7 +13,7 @@
 use std::{convert::Infallible, fmt, panic, sync::atomic::AtomicU64};
 
 use super::{
-    rt::{WaitKind, WaitsFor, checkpoint, here, try_here},
+    rt::{Parker, WaitKind, WaitsFor, checkpoint, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, Wakeups},
 };
@@ -90,12 +90,12 @@ impl<T> OnceCell<T> {
     /// for itself.
     ///
     /// # Panics
-    /// If `make` panics. Outside a runtime, when another thread is initialising the value.
+    /// If `make` panics.
     #[inline]
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         checkpoint();
         let infallible = || Ok::<T, Infallible>(make());
-        match self.get_or_make(infallible, "fut::sync::OnceCell::get_or_init") {
+        match self.get_or_make(infallible) {
             Ok(value) => value,
             Err(never) => match never {},
         }
@@ -107,38 +107,32 @@ impl<T> OnceCell<T> {
     /// The error of `make`.
     ///
     /// # Panics
-    /// If `make` panics. Outside a runtime, when another thread is initialising the value.
+    /// If `make` panics.
     pub fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         checkpoint();
-        self.get_or_make(make, "fut::sync::OnceCell::get_or_try_init")
+        self.get_or_make(make)
     }
 
     /// Writes the value, if there is none. If another thread is initialising it, waits for that.
     ///
     /// # Errors
     /// Returns `value` if there already is one.
-    ///
-    /// # Panics
-    /// Outside a runtime, when another thread is initialising the value.
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
         let make = || value.take().ok_or(());
-        match self.get_or_make(make, "fut::sync::OnceCell::set") {
+        match self.get_or_make(make) {
             Ok(_) => value.map_or(Ok(()), Err),
             Err(()) => Ok(()),
         }
     }
 
     /// Waits until another thread has initialised the value.
-    ///
-    /// # Panics
-    /// Outside a runtime, when there is none yet.
     pub fn wait(&self) -> &T {
         checkpoint();
         loop {
             match self.get() {
                 Some(value) => return value,
-                None => self.wait_while(|word| word & STATE != READY, "fut::sync::OnceCell::wait"),
+                None => self.wait_while(|word| word & STATE != READY),
             }
         }
     }
@@ -155,7 +149,7 @@ impl<T> OnceCell<T> {
         self.value.into_inner()
     }
 
-    fn get_or_make<E>(&self, make: impl FnOnce() -> Result<T, E>, call: &'static str) -> Result<&T, E> {
+    fn get_or_make<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         loop {
             if let Some(value) = self.get() {
                 return Ok(value);
@@ -165,7 +159,7 @@ impl<T> OnceCell<T> {
             if self.queue.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, begin).is_ok() {
                 break;
             }
-            self.wait_while(|word| word & STATE == MAKING, call);
+            self.wait_while(|word| word & STATE == MAKING);
         }
         self.maker.store(try_here().map_or(0, |thread| thread.id().0), Ordering::Relaxed);
         let made = panic::catch_unwind(panic::AssertUnwindSafe(make));
@@ -191,8 +185,8 @@ impl<T> OnceCell<T> {
 
     /// Waits until the cell leaves MAKING, unless it already has.
     #[cold]
-    fn wait_while(&self, condition: impl Fn(u32) -> bool, call: &'static str) {
-        let waiter = Waiter::new(here(call), ());
+    fn wait_while(&self, condition: impl Fn(u32) -> bool) {
+        let waiter = Waiter::new(Parker::here(), ());
         let mut queue = self.queue.lock();
         let note = |word: u32| condition(word).then_some(word | QUEUED);
         if self.queue.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, note).is_err() {

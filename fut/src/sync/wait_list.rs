@@ -12,7 +12,10 @@
 
 use std::{ptr, time::Instant};
 
-use super::rt::{ThreadRef, WaitsFor, park, park_until, yield_now};
+use super::{
+    rt::{Parker, WaitsFor, yield_now},
+    spin_lock::SpinLock,
+};
 use crate::model_check::{
     UnsafeCell,
     atomic::{AtomicU32, Ordering},
@@ -48,7 +51,7 @@ impl Answer {
 
 /// A waiter. `P` is the payload for its primitive, which belongs to the list while the waiter is in one.
 pub(super) struct Waiter<P> {
-    thread: ThreadRef,
+    thread: Parker,
     answer: AtomicU32,
     links: UnsafeCell<Links<P>>,
     payload: UnsafeCell<P>,
@@ -63,7 +66,7 @@ struct Links<P> {
 unsafe impl<P: Send> Sync for Waiter<P> {}
 
 impl<P> Waiter<P> {
-    pub(super) fn new(thread: ThreadRef, payload: P) -> Waiter<P> {
+    pub(super) fn new(thread: Parker, payload: P) -> Waiter<P> {
         let links = Links { previous: ptr::null(), next: ptr::null() };
         Waiter {
             thread,
@@ -83,8 +86,8 @@ impl<P> Waiter<P> {
                 return Some(answer);
             }
             match deadline {
-                None => park(on),
-                Some(deadline) if Instant::now() < deadline => park_until(on, deadline),
+                None => self.thread.park(on),
+                Some(deadline) if Instant::now() < deadline => self.thread.park_until(on, deadline),
                 Some(_) if has_left => return None,
                 // A wait whose deadline has already passed still lets others run: otherwise a loop of such waits would
                 // keep the awaited thread off the LWP.
@@ -188,7 +191,7 @@ impl<P> WaitList<P> {
     /// Removes the first waiter and stores its answer. The caller has to unpark the thread after it has released the
     /// lock. The waiter may cease to exist at once, and must not be accessed any more.
     #[must_use = "the thread must be unparked"]
-    pub(super) fn pop_front(&mut self, answer: Answer) -> Option<ThreadRef> {
+    pub(super) fn pop_front(&mut self, answer: Answer) -> Option<Parker> {
         let first = self.first()?;
         self.unlink(first);
         let thread = first.thread;
@@ -213,6 +216,23 @@ impl<P> WaitList<P> {
     pub(super) fn payload<'a>(&'a mut self, waiter: &'a Waiter<P>) -> &'a mut P {
         // SAFETY: the waiter is in this list, whose lock the caller holds and whose borrow is exclusive.
         waiter.payload.with_mut(|payload| unsafe { &mut *payload })
+    }
+
+    /// Whether the condition holds for the payload of any waiter.
+    pub(super) fn any(&mut self, mut condition: impl FnMut(&P) -> bool) -> bool {
+        let mut next = self.first();
+        while let Some(waiter) = next {
+            // SAFETY: the waiter is in the list, whose lock the caller holds and whose borrow is exclusive.
+            if condition(waiter.payload.with(|payload| unsafe { &*payload })) {
+                return true;
+            }
+            if ptr::eq(waiter, self.last) {
+                return false;
+            }
+            // SAFETY: in a ring there is always a next node, and a node in the list is valid (`push_back`).
+            next = unsafe { waiter.links().1.as_ref() };
+        }
+        false
     }
 
     fn first<'a>(&self) -> Option<&'a Waiter<P>> {
@@ -254,7 +274,7 @@ impl<P> WaitList<P> {
 
 /// Threads to be unparked after the lock is released. When it is full, the caller unparks them and continues.
 pub(super) struct Wakeups {
-    threads: [Option<ThreadRef>; Wakeups::CAPACITY],
+    threads: [Option<Parker>; Wakeups::CAPACITY],
     len: usize,
 }
 
@@ -270,7 +290,7 @@ impl Wakeups {
         self.len == Wakeups::CAPACITY
     }
 
-    pub(super) fn push(&mut self, thread: Option<ThreadRef>) {
+    pub(super) fn push(&mut self, thread: Option<Parker>) {
         if let (Some(thread), Some(place)) = (thread, self.threads.get_mut(self.len)) {
             *place = Some(thread);
             self.len += 1;
@@ -279,6 +299,46 @@ impl Wakeups {
 
     /// Must not be called with the lock held.
     pub(super) fn unpark_all(mut self) {
-        self.threads.iter_mut().take(self.len).filter_map(Option::take).for_each(ThreadRef::unpark);
+        self.threads.iter_mut().take(self.len).filter_map(Option::take).for_each(Parker::unpark);
+    }
+}
+
+/// Answers all waiters of a list that `lock` guards, and unparks them. Threads that arrive meanwhile may be answered, too.
+pub(super) fn answer_all<S, P>(
+    lock: &SpinLock<S>,
+    list: impl Fn(&mut S) -> &mut WaitList<P>,
+    answer: Answer,
+) {
+    loop {
+        let mut wakeups = Wakeups::new();
+        let mut state = lock.lock();
+        let waiting = list(&mut state);
+        while !waiting.is_empty() && !wakeups.is_full() {
+            wakeups.push(waiting.pop_front(answer));
+        }
+        let done = waiting.is_empty();
+        drop(state);
+        wakeups.unpark_all();
+        if done {
+            return;
+        }
+    }
+}
+
+/// Waits for an answer. `None`: the deadline passed, and the waiter has left the list that `lock` guards (rule 4 of
+/// [`super`]).
+pub(super) fn wait_or_leave<S, P>(
+    lock: &SpinLock<S>,
+    list: impl Fn(&mut S) -> &mut WaitList<P>,
+    waiter: &Waiter<P>,
+    on: &WaitsFor<'_>,
+    deadline: Option<Instant>,
+) -> Option<Answer> {
+    loop {
+        let answer = waiter.wait(on, deadline);
+        if answer.is_some() || list(&mut lock.lock()).remove(waiter) {
+            return answer;
+        }
+        // It was answered before it could leave.
     }
 }

@@ -3,17 +3,22 @@
 mod barrier;
 mod channel;
 mod condvar;
+mod ending;
+mod guards;
 #[path = "../common/kind.rs"]
 mod kind;
+mod messages;
 mod mutex;
 mod once_cell;
 mod outside;
+mod park;
 mod rwlock;
+mod select;
 mod semaphore;
 
 use std::time::Duration;
 
-use fut::JoinHandle;
+use fut::{JoinHandle, LiveState};
 use kind::builder;
 
 /// Short enough to be over soon, and no promise that it is.
@@ -35,10 +40,16 @@ fn join_all<T>(threads: impl IntoIterator<Item = JoinHandle<T>>) -> Vec<T> {
     threads.into_iter().map(|thread| thread.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
 }
 
-/// What a panic said.
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().cloned();
-    text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default()
+/// Yields until the thread is blocked; what it waits for, as switch events and `live_threads` have it.
+fn blocked(thread: fut::model::Thread) -> (fut::WaitKind, usize) {
+    loop {
+        let live = fut::live_threads().into_iter().find(|live| live.thread == thread);
+        match live.map(|live| live.state) {
+            Some(LiveState::Blocked { kind, address, .. }) => return (kind, address),
+            Some(_) => fut::yield_now(),
+            None => panic!("thread {thread} has ended"),
+        }
+    }
 }
 
 /// Numbers that look random and are the same in each run (xorshift).

@@ -1,9 +1,12 @@
-//! Plain threads: calls that need not wait work, and those that must wait panic with their names.
+//! Plain threads: they wait as user threads do, for user threads and for each other.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
+    time::Instant,
 };
 
 use fut::{
@@ -11,75 +14,103 @@ use fut::{
     sync::{Barrier, Condvar, Mutex, OnceCell, RwLock, Semaphore, channel},
 };
 
-use super::{LONG, message};
+use super::{LONG, SOON, join_all};
 
-#[track_caller]
-fn panics_with_its_name<T>(name: &str, call: impl FnOnce() -> T) {
-    let panic = catch_unwind(AssertUnwindSafe(call)).err().expect("it should have panicked");
-    let (message, expected) = (message(&*panic), format!("fut::sync::{name} was called outside a runtime"));
-    assert!(message.starts_with(&expected), "{message}");
+/// Runs `body` in some user threads and in some plain ones, and waits for all.
+fn on_both(body: impl Fn(u64) + Clone + Send + 'static) {
+    let runtime = Runtime::builder().lwps(2).build().unwrap();
+    let users: Vec<_> = (0..4)
+        .map(|n| {
+            let body = body.clone();
+            runtime.spawn(move || body(n))
+        })
+        .collect();
+    let plain: Vec<_> = (4..8)
+        .map(|n| {
+            let body = body.clone();
+            thread::spawn(move || body(n))
+        })
+        .collect();
+    plain.into_iter().for_each(|thread| thread.join().unwrap());
+    join_all(users);
 }
 
 #[test]
-fn what_would_have_to_wait_panics_with_its_name() {
+fn locks_exclude_user_threads_and_plain_threads() {
+    let shared = Arc::new((Mutex::new(0), RwLock::new(0), Semaphore::new(2), AtomicUsize::new(0)));
+    let all = Arc::clone(&shared);
+    on_both(move |_| {
+        for _ in 0..500 {
+            *shared.0.lock() += 1;
+            *shared.1.write() += 1;
+            assert!(*shared.1.read() > 0);
+            let permit = shared.2.acquire().unwrap();
+            assert!(shared.3.fetch_add(1, Ordering::SeqCst) < 2);
+            fut::yield_now();
+            shared.3.fetch_sub(1, Ordering::SeqCst);
+            drop(permit);
+        }
+    });
+    assert_eq!((*all.0.lock(), *all.1.read()), (4_000, 4_000));
+}
+
+#[test]
+fn both_meet_at_a_barrier_and_wait_for_a_condition_and_a_value() {
+    let shared = Arc::new((Barrier::new(8), Mutex::new(0), Condvar::new(), OnceCell::new()));
+    on_both(move |n| {
+        for round in 1..=20 {
+            let leads = shared.0.wait().is_leader();
+            let mut turn = shared.1.lock();
+            if leads {
+                *turn = round;
+                shared.2.notify_all();
+            }
+            drop(shared.2.wait_while(turn, |turn| *turn < round));
+        }
+        if n == 0 {
+            shared.3.set(7).unwrap();
+        }
+        assert_eq!(*shared.3.wait(), 7);
+    });
+}
+
+#[test]
+fn values_go_from_plain_threads_to_user_threads_and_back() {
+    for capacity in [0, 1, 64] {
+        let (requests, inbox) = channel::bounded::<u64>(capacity);
+        let (answers, outbox) = channel::bounded::<u64>(capacity);
+        let runtime = Runtime::builder().lwps(2).build().unwrap();
+        let server = runtime.spawn(move || inbox.iter().for_each(|n| answers.send(2 * n).unwrap()));
+        let client = thread::spawn(move || (0..1_000).for_each(|n| requests.send(n).unwrap()));
+        assert!(outbox.iter().eq((0..1_000).map(|n| 2 * n)));
+        client.join().unwrap();
+        server.join().unwrap();
+    }
+}
+
+#[test]
+fn a_plain_thread_gives_up_at_its_deadline() {
     let mutex = Mutex::new(());
     let guard = mutex.lock();
-    panics_with_its_name("Mutex::lock", || mutex.lock());
-    panics_with_its_name("Mutex::try_lock_for", || mutex.try_lock_for(LONG));
+    let begun = Instant::now();
+    assert!(mutex.try_lock_for(SOON).is_none());
+    assert!(begun.elapsed() >= SOON);
     drop(guard);
-    let condvar = Condvar::new();
-    panics_with_its_name("Condvar::wait", || condvar.wait(mutex.lock()));
-    panics_with_its_name("Condvar::wait_timeout", || condvar.wait_timeout(mutex.lock(), LONG));
-    assert!(mutex.try_lock().is_some());
-
-    let lock = RwLock::new(());
-    let guard = lock.read();
-    panics_with_its_name("RwLock::write", || lock.write());
-    drop(guard);
-    let guard = lock.write();
-    panics_with_its_name("RwLock::read", || lock.read());
-    drop(guard);
-    assert!(lock.try_write().is_some());
-
-    let semaphore = Semaphore::new(0);
-    panics_with_its_name("Semaphore::acquire", || semaphore.acquire());
-    panics_with_its_name("Barrier::wait", || Barrier::new(2).wait());
-    panics_with_its_name("OnceCell::wait", || *OnceCell::<u32>::new().wait());
-
-    let (sender, receiver) = channel::bounded(0);
-    panics_with_its_name("channel::Receiver::recv", || receiver.recv());
-    panics_with_its_name("channel::Sender::send", || sender.send(1));
-    panics_with_its_name("channel::Receiver::recv_timeout", || receiver.recv_timeout(LONG));
+    assert!(mutex.try_lock_for(LONG).is_some());
+    let (sender, receiver) = channel::bounded::<()>(0);
+    assert!(receiver.recv_timeout(SOON).is_err());
+    assert!(sender.send_timeout((), SOON).is_err());
+    assert!(Condvar::new().wait_timeout(mutex.lock(), SOON).1.timed_out());
 }
 
-/// A plain thread feeds user threads that wait, by each of the calls that it may use.
+/// The blocks of plain threads are reused.
 #[test]
-fn a_plain_thread_may_do_what_need_not_wait() {
-    let (numbers, received) = channel::unbounded();
-    let shared = Arc::new((Mutex::new(false), Condvar::new(), Semaphore::new(0), OnceCell::new()));
-    let outside = Arc::clone(&shared);
-    let feeder = thread::spawn(move || {
-        (0..1_000).for_each(|n| numbers.send(n).unwrap());
-        drop(numbers);
-        outside.2.add_permits(1);
-        outside.3.set("set").unwrap();
-        // The user thread holds it only to look.
-        loop {
-            if let Some(mut open) = outside.0.try_lock() {
-                *open = true;
-                break;
-            }
-            thread::yield_now();
-        }
-        outside.1.notify_all();
-    });
-    let runtime = Runtime::builder().lwps(2).build().unwrap();
-    let (sum, word) = runtime.run(move || {
-        let sum: u64 = received.iter().sum();
-        shared.2.acquire().unwrap().forget();
-        drop(shared.1.wait_while(shared.0.lock(), |open| !*open));
-        (sum, *shared.3.wait())
-    });
-    assert_eq!((sum, word), (499_500, "set"));
-    feeder.join().unwrap();
+fn many_plain_threads_one_after_the_other_wait() {
+    let (sender, receiver) = channel::bounded(0);
+    for n in 0..100 {
+        let sender = sender.clone();
+        let thread = thread::spawn(move || sender.send(n).unwrap());
+        assert_eq!(receiver.recv(), Ok(n));
+        thread.join().unwrap();
+    }
 }

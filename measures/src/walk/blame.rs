@@ -46,7 +46,7 @@ impl Blame {
             What::WaitingFor(Source::Context(context)) => Blame::Context(Context::name(context)),
             What::BlockedOn { kind, object } => {
                 // A point in time is no object.
-                let object = if kind == Some(WaitKind::Sleep) { 0 } else { object };
+                let object = if matches!(kind, Some(WaitKind::Sleep | WaitKind::Park)) { 0 } else { object };
                 Blame::Object(kind, object, holder(history, piece, object))
             }
             What::InSystemCall(Some(call)) => Blame::Call(call),

@@ -51,7 +51,7 @@ pub const THREAD_STATES: Table = Table {
         maybe(
             "blocked_for",
             Word,
-            "The kind of that object, if it is blocked and the runtime recorded it: mutex, rwlock-read, rwlock-write, condvar, semaphore, barrier, channel, channel-space, once-cell, join, sleep, io or scope.",
+            "The kind of that object, if it is blocked and the runtime recorded it: mutex, rwlock-read, rwlock-write, condvar, semaphore, barrier, channel, channel-space, once-cell, join, sleep, io, scope, park, future, notify or select.",
         ),
         maybe("end_reason", Word, "What ended it; NULL for exited."),
     ],

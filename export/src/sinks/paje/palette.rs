@@ -66,7 +66,7 @@ pub(super) fn of_thread_state(state: ThreadState) -> Color {
 
 /// Bluish greys, from dark to pale.
 pub(super) fn of_blocked(blocked_for: WaitKind) -> Color {
-    let grey = 250 + 40 * u16::from(blocked_for.number());
+    let grey = 250 + 35 * u16::from(blocked_for.number());
     Color(grey, grey, grey + 150)
 }
 

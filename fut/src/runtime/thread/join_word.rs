@@ -5,15 +5,16 @@
 //!      │  └────────────────▲             the thread ends first
 //!      └─────▶ DETACHED                  the handle was dropped first
 //!
-//!   waiter ──▶ RUNNING                   the runtime was dropped, and the thread never ends: its waiter gives up
+//!   waiter ──▶ RUNNING                   its waiter gives up: at its deadline, or because the runtime was dropped
 //! ```
 //! A handle has one owner, so there is at most one waiter. The thread makes one transition, at its end; the owner of
-//! the handle makes at most one before that. The second of the two takes or drops the result.
+//! the handle makes at most one before that, and takes it back if it gives up. The second of the two takes or drops the result.
 
 use std::{
     ptr::{self, NonNull},
     sync::atomic::AtomicBool,
     thread,
+    time::Instant,
 };
 
 use sigmund_model::Thread;
@@ -23,7 +24,7 @@ use crate::{
     model_check::atomic::{AtomicUsize, Ordering},
     runtime::{
         carried::{Carried, Waiter},
-        park::{park, try_here},
+        park::{park, park_until, try_here},
         waits::{WaitKind, WaitsFor},
     },
 };
@@ -38,7 +39,7 @@ const OUTSIDE: usize = 4;
 #[derive(Debug)]
 pub(super) struct JoinWord(AtomicUsize);
 
-/// A plain thread, or a user thread of another runtime, that waits for a user thread. Located on the waiter's stack.
+/// A plain thread, a user thread of another runtime, or one with a deadline, that waits for a user thread. Located on the waiter's stack.
 #[derive(Debug)]
 pub(in crate::runtime) struct OutsideWaiter {
     waiter: Waiter,
@@ -53,6 +54,8 @@ pub(in crate::runtime) enum Awaited {
     Ended,
     /// It will never end: its runtime was dropped.
     Never,
+    /// The deadline passed before it ended.
+    TimedOut,
 }
 
 /// The waiters of the thread at its end.
@@ -124,8 +127,14 @@ impl JoinWord {
         self.0.compare_exchange(RUNNING, to, Ordering::Release, Ordering::Acquire).is_ok()
     }
 
-    /// Blocks the calling plain thread, or user thread, until the end of the thread `id` or of its runtime.
-    pub(super) fn join_from_outside(&self, id: Thread, carried: &Carried) -> Awaited {
+    /// Blocks the calling plain thread, or user thread, until the end of the thread `id` or of its runtime, or
+    /// the deadline.
+    pub(super) fn join_from_outside(
+        &self,
+        id: Thread,
+        carried: &Carried,
+        mut deadline: Option<Instant>,
+    ) -> Awaited {
         let here = try_here();
         let waiter = here.map_or_else(|| Waiter::Plain(thread::current()), Waiter::User);
         let waiter = OutsideWaiter { waiter, woken: AtomicBool::new(false) };
@@ -136,20 +145,26 @@ impl JoinWord {
         }
         // Acquire: pairs with the Release in `wake`; the result is visible.
         while !waiter.woken.load(std::sync::atomic::Ordering::Acquire) {
-            if carried.is_over() && self.give_up(place) {
-                return Awaited::Never;
-            }
-            match here {
-                Some(_) => {
-                    park(&WaitsFor { kind: WaitKind::Join, address: id.0 as usize, holder: None });
+            let is_late = deadline.is_some_and(|at| Instant::now() >= at);
+            if is_late || carried.is_over() {
+                if self.give_up(place) {
+                    return if is_late { Awaited::TimedOut } else { Awaited::Never };
                 }
-                None => thread::park(),
+                // It has ended, and is about to wake its waiter.
+                deadline = None;
+            }
+            let on = WaitsFor { kind: WaitKind::Join, address: id.0 as usize, holder: None };
+            match (here, deadline) {
+                (Some(_), None) => park(&on),
+                (Some(_), Some(at)) => park_until(&on, at),
+                (None, None) => thread::park(),
+                (None, Some(at)) => thread::park_timeout(at.saturating_duration_since(Instant::now())),
             }
         }
         Awaited::Ended
     }
 
-    /// The runtime has ended, so the waiter gives up; `false` if the thread had ended before.
+    /// The runtime has ended, or the deadline passed, so the waiter gives up; `false` if the thread had ended before.
     fn give_up(&self, waiter: NonNull<OutsideWaiter>) -> bool {
         let waiting = waiter.as_ptr().expose_provenance() | OUTSIDE;
         // Acquire on failure: pairs with the Release in `end`.

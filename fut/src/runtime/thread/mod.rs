@@ -19,8 +19,9 @@ use std::{
     mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
-    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
     thread,
+    time::Instant,
 };
 
 use corosensei::{Coroutine, Yielder};
@@ -128,6 +129,8 @@ pub(super) enum Doing {
 pub(super) struct UserThread {
     park: ParkWord,
     doing: AtomicU8,
+    /// The token of [`park`](crate::park), which waits of other kinds leave alone.
+    permit: AtomicBool,
     priority: Cell<Priority>,
     /// Tid of the LWP that last carried it; 0 before the first dispatch.
     last_lwp: AtomicU32,
@@ -199,6 +202,7 @@ impl UserThread {
         UserThread {
             park: ParkWord::new(),
             doing: AtomicU8::new(Doing::Nothing as u8),
+            permit: AtomicBool::new(false),
             priority: Cell::new(Priority::Normal),
             home: Cell::new(None),
             last_lwp: AtomicU32::new(0),
@@ -228,6 +232,7 @@ impl ThreadRef {
         let UserThread { park, join, last_lwp, id, name, payload, .. } = self.0;
         park.reset();
         join.reset();
+        self.0.permit.store(false, Ordering::Relaxed);
         last_lwp.store(0, Ordering::Relaxed);
         id.store(birth.id.0, Ordering::Relaxed);
         // Release: pairs with the Acquire fence of inspecting threads. One that sees any of the following writes sees
@@ -440,6 +445,11 @@ impl ThreadRef {
         self.0.last_lwp.load(Ordering::Relaxed)
     }
 
+    /// The token of [`park`](crate::park).
+    pub(super) fn permit(self) -> &'static AtomicBool {
+        &self.0.permit
+    }
+
     pub(super) fn waits(self) -> &'static WaitSlot {
         &self.0.waits
     }
@@ -451,9 +461,9 @@ impl ThreadRef {
         self.0.join.is_ended()
     }
 
-    /// Blocks the caller, which is not a user thread of the same runtime, or is in a blocking call.
-    pub(super) fn join_from_outside(self) -> Awaited {
-        self.0.join.join_from_outside(self.id(), &self.shared().carried)
+    /// Blocks the caller, which has a deadline, or is not a user thread of the same runtime, or is in a blocking call.
+    pub(super) fn join_from_outside(self, deadline: Option<Instant>) -> Awaited {
+        self.0.join.join_from_outside(self.id(), &self.shared().carried, deadline)
     }
 
     /// Its name.

@@ -7,14 +7,19 @@
 //! 3. All this happens under one lock, for a few instructions. The buffer is grown without the lock.
 //! 4. A sender that gives up at its deadline takes its value back out of its waiter; a receiver that finds a value in
 //!    its own was answered, and has not timed out.
+//! 5. A waiter of a selection is first claimed, under the same lock. One that cannot be claimed is removed: its thread has
+//!    selected another operation, or withdraws (`selection.rs`).
+//! 6. A channel of time has a message when that is due; its receivers wait until then at most.
 
 use std::{collections::VecDeque, time::Instant};
 
 use super::super::{
-    rt::{ThreadRef, WaitKind, WaitsFor, checkpoint, here},
-    spin_lock::{SpinGuard, SpinLock},
-    wait_list::{Answer, WaitList, Waiter, Wakeups},
+    rt::{Parker, WaitKind, WaitsFor, checkpoint},
+    spin_lock::SpinLock,
+    wait_list::{Answer, WaitList, Waiter, Wakeups, wait_or_leave},
 };
+
+use super::{__select::Entered, selection::Choice, time::Timer};
 
 /// Capacity of an unbounded channel.
 pub(super) const UNBOUNDED: usize = usize::MAX;
@@ -30,11 +35,25 @@ pub(super) struct Core<T> {
 struct State<T> {
     buffer: VecDeque<T>,
     /// Each holds the value to send.
-    senders: WaitList<Option<T>>,
+    senders: WaitList<Slot<T>>,
     /// Each holds the value that it received, once answered.
-    receivers: WaitList<Option<T>>,
+    receivers: WaitList<Slot<T>>,
     sender_count: usize,
     receiver_count: usize,
+    /// Of a channel of time.
+    timer: Option<Timer<T>>,
+}
+
+/// The value of a waiter, and its choice if it is one of a selection.
+pub(super) struct Slot<T> {
+    pub(super) value: Option<T>,
+    choice: Option<Choice>,
+}
+
+impl<T> Slot<T> {
+    pub(super) fn new(value: Option<T>) -> Slot<T> {
+        Slot { value, choice: None }
+    }
 }
 
 /// Why a value was not sent; the value is returned with it.
@@ -59,8 +78,16 @@ impl<T> Core<T> {
             receivers: WaitList::new(),
             sender_count: 1,
             receiver_count: 1,
+            timer: None,
         };
         Core { state: SpinLock::new(state), capacity }
+    }
+
+    /// A channel of time with one receiver: its sender is the clock, which is never dropped.
+    pub(super) fn timed(timer: Timer<T>) -> Core<T> {
+        let core = Core::new(1);
+        core.state.lock().timer = Some(timer);
+        core
     }
 
     pub(super) fn capacity(&self) -> Option<usize> {
@@ -68,7 +95,8 @@ impl<T> Core<T> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.state.lock().buffer.len()
+        let state = self.state.lock();
+        state.buffer.len() + usize::from(state.is_due())
     }
 
     pub(super) fn try_send(&self, value: T) -> Result<(), (NotSent, T)> {
@@ -80,15 +108,10 @@ impl<T> Core<T> {
     }
 
     /// `Full` means that the deadline passed.
-    pub(super) fn send(
-        &self,
-        value: T,
-        deadline: Option<Instant>,
-        call: &'static str,
-    ) -> Result<(), (NotSent, T)> {
+    pub(super) fn send(&self, value: T, deadline: Option<Instant>) -> Result<(), (NotSent, T)> {
         checkpoint();
         match self.try_send(value) {
-            Err((NotSent::Full, value)) => self.send_later(value, deadline, call),
+            Err((NotSent::Full, value)) => self.send_later(value, deadline),
             sent => sent,
         }
     }
@@ -102,10 +125,10 @@ impl<T> Core<T> {
     }
 
     /// `Empty` means that the deadline passed.
-    pub(super) fn recv(&self, deadline: Option<Instant>, call: &'static str) -> Result<T, NotReceived> {
+    pub(super) fn recv(&self, deadline: Option<Instant>) -> Result<T, NotReceived> {
         checkpoint();
         match self.try_recv() {
-            Err(NotReceived::Empty) => self.recv_later(deadline, call),
+            Err(NotReceived::Empty) => self.recv_later(deadline),
             received => received,
         }
     }
@@ -122,7 +145,8 @@ impl<T> Core<T> {
         let mut state = self.state.lock();
         state.sender_count -= 1;
         if state.sender_count == 0 {
-            self.close(state, |state| &mut state.receivers);
+            drop(state);
+            self.close(|state| &mut state.receivers);
         }
     }
 
@@ -133,13 +157,14 @@ impl<T> Core<T> {
             return;
         }
         let undelivered = std::mem::take(&mut state.buffer);
-        self.close(state, |state| &mut state.senders);
+        drop(state);
+        self.close(|state| &mut state.senders);
         // Destructors are code of the program, so they do not run under the lock.
         drop(undelivered);
     }
 
     /// Sends the value if there is room; otherwise leaves it in its slot.
-    fn send_now(&self, slot: &mut Option<T>) -> Result<(), NotSent> {
+    pub(super) fn send_now(&self, slot: &mut Option<T>) -> Result<(), NotSent> {
         loop {
             let mut state = self.state.lock();
             match state.send(slot, self.capacity) {
@@ -173,16 +198,11 @@ impl<T> Core<T> {
     }
 
     #[cold]
-    fn send_later(
-        &self,
-        value: T,
-        deadline: Option<Instant>,
-        call: &'static str,
-    ) -> Result<(), (NotSent, T)> {
-        let mut waiter = Waiter::new(here(call), Some(value));
+    fn send_later(&self, value: T, deadline: Option<Instant>) -> Result<(), (NotSent, T)> {
+        let mut waiter = Waiter::new(Parker::here(), Slot::new(Some(value)));
         let refused = loop {
             let mut state = self.state.lock();
-            match state.send(waiter.payload(), self.capacity) {
+            match state.send(&mut waiter.payload().value, self.capacity) {
                 Send::Done => return Ok(()),
                 Send::Handed(receiver) => {
                     drop(state);
@@ -206,74 +226,139 @@ impl<T> Core<T> {
                 }
             }
         };
-        match waiter.payload().take() {
+        match waiter.payload().value.take() {
             Some(value) => Err((refused, value)),
             None => Ok(()),
         }
     }
 
     #[cold]
-    fn recv_later(&self, deadline: Option<Instant>, call: &'static str) -> Result<T, NotReceived> {
-        let mut waiter = Waiter::new(here(call), None);
-        let mut state = self.state.lock();
-        match state.receive() {
-            (Err(NotReceived::Empty), _) => {}
-            (received, freed) => {
-                drop(state);
-                if let Some(sender) = freed {
-                    sender.unpark();
+    fn recv_later(&self, deadline: Option<Instant>) -> Result<T, NotReceived> {
+        let mut waiter = Waiter::new(Parker::here(), Slot::new(None));
+        loop {
+            let mut state = self.state.lock();
+            match state.receive() {
+                (Err(NotReceived::Empty), _) => {}
+                (received, freed) => {
+                    drop(state);
+                    if let Some(sender) = freed {
+                        sender.unpark();
+                    }
+                    return received;
                 }
-                return received;
+            }
+            let due = state.timer.as_ref().map(|timer| timer.next);
+            // SAFETY: the waiter is not moved until it was answered or has left the list.
+            unsafe { state.receivers.push_back(&waiter) };
+            drop(state);
+            let until = [deadline, due].into_iter().flatten().min();
+            match self.wait(&waiter, WaitKind::Channel, until, |state| &mut state.receivers) {
+                Some(_) => return waiter.payload().value.take().ok_or(NotReceived::Disconnected),
+                None if due.is_none() || until == deadline => return Err(NotReceived::Empty),
+                // Rule 6.
+                None => {}
             }
         }
-        // SAFETY: the waiter is not moved until it was answered or has left the list.
-        unsafe { state.receivers.push_back(&waiter) };
-        drop(state);
-        let answer = self.wait(&waiter, WaitKind::Channel, deadline, |state| &mut state.receivers);
-        let why = if answer.is_none() { NotReceived::Empty } else { NotReceived::Disconnected };
-        waiter.payload().take().ok_or(why)
     }
 
     /// `None`: the deadline passed, and the waiter has left the list.
     fn wait(
         &self,
-        waiter: &Waiter<Option<T>>,
+        waiter: &Waiter<Slot<T>>,
         kind: WaitKind,
         deadline: Option<Instant>,
-        list: fn(&mut State<T>) -> &mut WaitList<Option<T>>,
+        list: fn(&mut State<T>) -> &mut WaitList<Slot<T>>,
     ) -> Option<Answer> {
         let address = std::ptr::from_ref(self).addr();
         let on = WaitsFor { kind, address, holder: None };
-        loop {
-            let answer = waiter.wait(&on, deadline);
-            if answer.is_some() || list(&mut self.state.lock()).remove(waiter) {
-                return answer;
-            }
-            // It was answered before it could leave.
+        wait_or_leave(&self.state, list, waiter, &on, deadline)
+    }
+
+    /// Enters a receiver of a selection, unless it can receive.
+    ///
+    /// # Safety
+    /// The waiter is not moved, and the selection exists, until `leave_receivers` has returned.
+    pub(super) unsafe fn enter_receiver(&self, waiter: &Waiter<Slot<T>>, choice: Choice) -> Entered {
+        let mut state = self.state.lock();
+        if !state.buffer.is_empty()
+            || state.sender_count == 0
+            || state.is_due()
+            || is_open(&mut state.senders, choice)
+        {
+            return Entered::Possible;
         }
+        // SAFETY: the caller guarantees it.
+        unsafe { state.receivers.push_back(waiter) };
+        state.receivers.payload(waiter).choice = Some(choice);
+        Entered::Waiting(state.timer.as_ref().map(|timer| timer.next))
+    }
+
+    /// Enters a sender of a selection, unless it can send.
+    ///
+    /// # Safety
+    /// As for `enter_receiver`, with `leave_senders`.
+    pub(super) unsafe fn enter_sender(&self, waiter: &Waiter<Slot<T>>, choice: Choice) -> Entered {
+        let mut state = self.state.lock();
+        let has_room = state.buffer.len() < self.capacity;
+        if has_room || state.receiver_count == 0 || is_open(&mut state.receivers, choice) {
+            return Entered::Possible;
+        }
+        // SAFETY: the caller guarantees it.
+        unsafe { state.senders.push_back(waiter) };
+        state.senders.payload(waiter).choice = Some(choice);
+        Entered::Waiting(None)
+    }
+
+    /// Removes a receiver of a selection, if it is in the list.
+    pub(super) fn leave_receivers(&self, waiter: &Waiter<Slot<T>>) {
+        let _was_there = self.state.lock().receivers.remove(waiter);
+    }
+
+    /// Removes a sender of a selection, if it is in the list.
+    pub(super) fn leave_senders(&self, waiter: &Waiter<Slot<T>>) {
+        let _was_there = self.state.lock().senders.remove(waiter);
     }
 
     /// Answers all waiters in the list: the other side is disconnected.
-    fn close<'a>(
-        &'a self,
-        mut state: SpinGuard<'a, State<T>>,
-        list: fn(&mut State<T>) -> &mut WaitList<Option<T>>,
-    ) {
+    fn close(&self, list: fn(&mut State<T>) -> &mut WaitList<Slot<T>>) {
         loop {
             let mut wakeups = Wakeups::new();
+            let mut state = self.state.lock();
             let waiting = list(&mut state);
-            while !waiting.is_empty() && !wakeups.is_full() {
+            while !wakeups.is_full() && claim_first(waiting) {
                 wakeups.push(waiting.pop_front(Answer::Closed));
             }
-            let done = waiting.is_empty();
             drop(state);
+            let is_done = !wakeups.is_full();
             wakeups.unpark_all();
-            if done {
+            if is_done {
                 return;
             }
-            state = self.state.lock();
         }
     }
+}
+
+/// Rule 5: removes waiters that cannot be claimed; whether there is one that was claimed, which is now the first.
+fn claim_first<T>(list: &mut WaitList<Slot<T>>) -> bool {
+    while let Some(slot) = list.front() {
+        match slot.choice {
+            // SAFETY: the waiter is in the list, whose lock the caller holds.
+            Some(choice) if !unsafe { choice.claim() } => {
+                // Whoever selected its other operation unparks the thread.
+                let _unparked = list.pop_front(Answer::TryAgain);
+            }
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// Whether a waiter in the list is not of the same selection, and can be claimed.
+fn is_open<T>(list: &mut WaitList<Slot<T>>, own: Choice) -> bool {
+    list.any(|slot| {
+        // SAFETY: the waiter is in the list, whose lock the caller holds.
+        slot.choice.is_none_or(|choice| unsafe { choice.is_open_to(own) })
+    })
 }
 
 /// The result of an attempt to send.
@@ -281,7 +366,7 @@ impl<T> Core<T> {
 enum Send {
     Done,
     /// A receiver got the value; the caller has to unpark it.
-    Handed(ThreadRef),
+    Handed(Parker),
     /// The buffer has to be grown beyond this length first.
     BufferTooSmall(usize),
     Refused(NotSent),
@@ -293,8 +378,10 @@ impl<T> State<T> {
         if self.receiver_count == 0 {
             return Send::Refused(NotSent::Disconnected);
         }
-        if let Some(given) = self.receivers.front() {
-            *given = slot.take();
+        if claim_first(&mut self.receivers)
+            && let Some(given) = self.receivers.front()
+        {
+            given.value = slot.take();
             return self.receivers.pop_front(Answer::Granted).map_or(Send::Done, Send::Handed);
         }
         if self.buffer.len() >= capacity {
@@ -309,10 +396,21 @@ impl<T> State<T> {
         Send::Done
     }
 
+    fn is_due(&self) -> bool {
+        self.timer.as_ref().is_some_and(Timer::is_due)
+    }
+
     /// Takes a value; also returns the sender to be unparked, whose value was moved to the buffer.
-    fn receive(&mut self) -> (Result<T, NotReceived>, Option<ThreadRef>) {
-        let waiting = self.senders.front().and_then(Option::take);
-        let freed = if waiting.is_some() { self.senders.pop_front(Answer::Granted) } else { None };
+    fn receive(&mut self) -> (Result<T, NotReceived>, Option<Parker>) {
+        if let Some((value, is_last)) = self.timer.as_mut().and_then(Timer::take) {
+            if is_last {
+                self.timer = None;
+            }
+            return (Ok(value), None);
+        }
+        let is_claimed = claim_first(&mut self.senders);
+        let waiting = if is_claimed { self.senders.front().and_then(|slot| slot.value.take()) } else { None };
+        let freed = if is_claimed { self.senders.pop_front(Answer::Granted) } else { None };
         let value = match self.buffer.pop_front() {
             Some(value) => {
                 // Needs no allocation: a value was just removed.

@@ -4,6 +4,9 @@
 //! until a receiver takes its value. After all senders were dropped, receivers get the remaining values, and then an
 //! error; after all receivers were dropped, sending fails and the values in the channel are dropped.
 //!
+//! [`select!`](crate::select) waits for the first of several operations; [`after`], [`tick`] and [`never()`] are channels
+//! for it.
+//!
 //! ```
 //! # let runtime = fut::Runtime::builder().lwps(2).build()?;
 //! # runtime.run(|| {
@@ -23,10 +26,15 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+#[doc(hidden)]
+#[path = "select.rs"]
+pub mod __select;
 mod core;
 mod error;
 mod receiver;
+mod selection;
 mod sender;
+mod time;
 
 use std::sync::Arc;
 
@@ -35,6 +43,7 @@ pub use self::{
     error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError},
     receiver::{IntoIter, Iter, Receiver, TryIter},
     sender::Sender,
+    time::{after, at, never, tick},
 };
 
 /// A channel with room for `capacity` values; with 0, each value is passed directly from a sender to a receiver.

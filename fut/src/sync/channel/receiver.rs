@@ -36,15 +36,16 @@ impl<T> Receiver<T> {
         Receiver { core }
     }
 
+    pub(super) fn core(&self) -> &Core<T> {
+        &self.core
+    }
+
     /// Waits for a value.
     ///
     /// # Errors
     /// When there is none and all senders were dropped.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn recv(&self) -> Result<T, RecvError> {
-        self.core.recv(None, "fut::sync::channel::Receiver::recv").map_err(|_| RecvError)
+        self.core.recv(None).map_err(|_| RecvError)
     }
 
     /// Receives a value if one is available.
@@ -62,22 +63,16 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// When none arrived in time, or there is none and all senders were dropped.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        self.recv_before(deadline_after(timeout), "fut::sync::channel::Receiver::recv_timeout")
+        self.recv_before(deadline_after(timeout))
     }
 
     /// Waits for a value until `deadline`.
     ///
     /// # Errors
     /// When none arrived in time, or there is none and all senders were dropped.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
-        self.recv_before(Some(deadline), "fut::sync::channel::Receiver::recv_deadline")
+        self.recv_before(Some(deadline))
     }
 
     /// Iterates over received values, waiting for each, until all senders were dropped.
@@ -115,8 +110,8 @@ impl<T> Receiver<T> {
         Arc::ptr_eq(&self.core, &other.core)
     }
 
-    fn recv_before(&self, deadline: Option<Instant>, call: &'static str) -> Result<T, RecvTimeoutError> {
-        self.core.recv(deadline, call).map_err(|why| match why {
+    fn recv_before(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        self.core.recv(deadline).map_err(|why| match why {
             NotReceived::Empty => RecvTimeoutError::Timeout,
             NotReceived::Disconnected => RecvTimeoutError::Disconnected,
         })

@@ -23,15 +23,16 @@ impl<T> Sender<T> {
         Sender { core }
     }
 
+    pub(super) fn core(&self) -> &Core<T> {
+        &self.core
+    }
+
     /// Sends a value; waits for room.
     ///
     /// # Errors
     /// Returns the value if all receivers were dropped.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        self.core.send(value, None, "fut::sync::channel::Sender::send").map_err(|(_, value)| SendError(value))
+        self.core.send(value, None).map_err(|(_, value)| SendError(value))
     }
 
     /// Sends a value, if there is room.
@@ -49,22 +50,16 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     /// Returns the value if there was no room in time, or all receivers were dropped.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
-        self.send_before(value, deadline_after(timeout), "fut::sync::channel::Sender::send_timeout")
+        self.send_before(value, deadline_after(timeout))
     }
 
     /// Sends a value; waits for room until `deadline`.
     ///
     /// # Errors
     /// Returns the value if there was no room in time, or all receivers were dropped.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn send_deadline(&self, value: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
-        self.send_before(value, Some(deadline), "fut::sync::channel::Sender::send_deadline")
+        self.send_before(value, Some(deadline))
     }
 
     /// Number of values in the channel.
@@ -92,13 +87,8 @@ impl<T> Sender<T> {
         Arc::ptr_eq(&self.core, &other.core)
     }
 
-    fn send_before(
-        &self,
-        value: T,
-        deadline: Option<Instant>,
-        call: &'static str,
-    ) -> Result<(), SendTimeoutError<T>> {
-        self.core.send(value, deadline, call).map_err(|(why, value)| match why {
+    fn send_before(&self, value: T, deadline: Option<Instant>) -> Result<(), SendTimeoutError<T>> {
+        self.core.send(value, deadline).map_err(|(why, value)| match why {
             NotSent::Full => SendTimeoutError::Timeout(value),
             NotSent::Disconnected => SendTimeoutError::Disconnected(value),
         })

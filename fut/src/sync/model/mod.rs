@@ -19,11 +19,18 @@
 //! | a reader unlocks with Relaxed, or wakes no waiter although it is the last | `rwlock_excludes_writers_…` |
 //! | a notified waiter returns that it timed out | `condvar_does_not_spend_…` |
 //! | a waiter that times out keeps the permits that it got so far | `semaphore_that_times_out_…` |
+//! | a waiter of a selection enters although one of another selection waits | `select_meets_select` |
+//! | a waiter is claimed although its selection is not open | `select_neither_loses_…` |
+//! | the flag of a future is set after the unpark | `block_on_loses_no_wake` |
 //! | permits are released with Relaxed | `semaphore_gives_each_permit_once` |
 
 #[cfg(test)]
 mod locks;
+#[cfg(test)]
+mod messages;
 pub(super) mod runtime;
+#[cfg(test)]
+mod select;
 #[cfg(test)]
 mod waits;
 

@@ -14,7 +14,7 @@ use sigmund_model::Thread;
 
 /// An index into [`THREADS`].
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ThreadRef(usize);
+pub(crate) struct Parker(usize);
 
 /// The token of a parked thread.
 #[derive(Default)]
@@ -24,7 +24,7 @@ struct Token {
 }
 
 std::thread_local! {
-    /// The threads that have called [`here`] in this execution. loom runs all threads of a model on one kernel thread.
+    /// The threads that have called [`Parker::here`] in this execution. loom runs all threads of a model on one kernel thread.
     static THREADS: RefCell<Vec<(ThreadId, Arc<Token>)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -34,7 +34,31 @@ pub(super) fn forget_all() {
     THREADS.with_borrow_mut(Vec::clear);
 }
 
-impl ThreadRef {
+impl Parker {
+    pub(crate) fn here() -> Parker {
+        try_here().unwrap_or_else(|| {
+            let token = Arc::new(Token::default());
+            THREADS.with_borrow_mut(|threads| {
+                threads.push((thread::current().id(), token));
+                Parker(threads.len() - 1)
+            })
+        })
+    }
+
+    pub(crate) fn park(self, _on: &WaitsFor<'_>) {
+        let token = self.token();
+        let mut unparked = token.unparked.lock().unwrap();
+        while !*unparked {
+            unparked = token.changed.wait(unparked).unwrap();
+        }
+        *unparked = false;
+    }
+
+    /// Deadlines in models have passed (`super::passed`), so no thread waits for one.
+    pub(crate) fn park_until(self, _on: &WaitsFor<'_>, _deadline: Instant) {
+        thread::yield_now();
+    }
+
     pub(crate) fn id(self) -> Thread {
         Thread(self.0 as u64 + 1)
     }
@@ -50,19 +74,9 @@ impl ThreadRef {
     }
 }
 
-pub(crate) fn here(_call: &'static str) -> ThreadRef {
-    try_here().unwrap_or_else(|| {
-        let token = Arc::new(Token::default());
-        THREADS.with_borrow_mut(|threads| {
-            threads.push((thread::current().id(), token));
-            ThreadRef(threads.len() - 1)
-        })
-    })
-}
-
-pub(crate) fn try_here() -> Option<ThreadRef> {
+pub(crate) fn try_here() -> Option<Parker> {
     let id = thread::current().id();
-    THREADS.with_borrow(|threads| threads.iter().position(|thread| thread.0 == id)).map(ThreadRef)
+    THREADS.with_borrow(|threads| threads.iter().position(|thread| thread.0 == id)).map(Parker)
 }
 
 /// Not read in models.
@@ -83,20 +97,9 @@ pub(crate) enum WaitKind {
     Channel,
     ChannelSpace,
     OnceCell,
-}
-
-pub(crate) fn park(_on: &WaitsFor<'_>) {
-    let token = here("park").token();
-    let mut unparked = token.unparked.lock().unwrap();
-    while !*unparked {
-        unparked = token.changed.wait(unparked).unwrap();
-    }
-    *unparked = false;
-}
-
-/// Deadlines in models have passed (`super::passed`), so no thread waits for one.
-pub(crate) fn park_until(_on: &WaitsFor<'_>, _deadline: Instant) {
-    thread::yield_now();
+    Future,
+    Notify,
+    Select,
 }
 
 pub(crate) fn checkpoint() {}

@@ -1,9 +1,20 @@
-//! Models of waiting: condition variable, semaphore, channel, barrier, once cell.
+//! Models of waiting: condition variable, semaphore, channel, barrier, once cell, future.
 
-use loom::{sync::Arc, thread};
+use std::{
+    future::poll_fn,
+    task::{Poll, Waker},
+};
+
+use loom::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
 
 use super::{check, passed};
-use crate::sync::{Barrier, Condvar, Mutex, OnceCell, Semaphore, channel};
+use crate::sync::{Barrier, Condvar, Mutex, OnceCell, Semaphore, block_on, channel};
 
 #[test]
 fn loom_condvar_loses_no_notification() {
@@ -165,5 +176,24 @@ fn loom_barrier_opens_for_all_and_one_leads() {
         let other = Arc::clone(&barrier);
         let thread = thread::spawn(move || other.wait().is_leader());
         assert_ne!(barrier.wait().is_leader(), thread.join().unwrap());
+    });
+}
+
+/// The waker may be used before, while and after the future is polled.
+#[test]
+fn loom_block_on_loses_no_wake() {
+    check(Some(4), || {
+        let shared = Arc::new((AtomicBool::new(false), loom::sync::Mutex::new(None::<Waker>)));
+        let other = Arc::clone(&shared);
+        let wakes = thread::spawn(move || {
+            other.0.store(true, Ordering::Release);
+            let waker = other.1.lock().unwrap().take();
+            waker.into_iter().for_each(Waker::wake);
+        });
+        block_on(poll_fn(|context| {
+            *shared.1.lock().unwrap() = Some(context.waker().clone());
+            if shared.0.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
+        }));
+        wakes.join().unwrap();
     });
 }

@@ -1,6 +1,7 @@
 //! A read-write lock for user threads.
 
 mod guard;
+mod owned;
 mod raw;
 
 use std::{
@@ -9,6 +10,7 @@ use std::{
 };
 
 pub use guard::{RwLockReadGuard, RwLockWriteGuard};
+pub use owned::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 use raw::{Access, RawRwLock};
 
 use super::{deadline_after, rt::checkpoint};
@@ -58,25 +60,19 @@ impl<T> RwLock<T> {
 
 impl<T: ?Sized> RwLock<T> {
     /// Locks it for reading, waiting until no writer holds it or waits before this thread.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         checkpoint();
         // Without a deadline it always returns `true`.
-        let _locked = self.raw.lock(Access::Read, None, "fut::sync::RwLock::read");
+        let _locked = self.raw.lock(Access::Read, None);
         RwLockReadGuard::new(self)
     }
 
     /// Locks it for writing, waiting until it can.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         checkpoint();
-        let _locked = self.raw.lock(Access::Write, None, "fut::sync::RwLock::write");
+        let _locked = self.raw.lock(Access::Write, None);
         RwLockWriteGuard::new(self)
     }
 
@@ -93,35 +89,23 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// As [`read`](RwLock::read), waiting at most for `timeout`.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn try_read_for(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
-        self.read_before(deadline_after(timeout), "fut::sync::RwLock::try_read_for")
+        self.read_before(deadline_after(timeout))
     }
 
     /// As [`read`](RwLock::read), waiting until `deadline`.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn try_read_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
-        self.read_before(Some(deadline), "fut::sync::RwLock::try_read_until")
+        self.read_before(Some(deadline))
     }
 
     /// As [`write`](RwLock::write), waiting at most for `timeout`.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn try_write_for(&self, timeout: Duration) -> Option<RwLockWriteGuard<'_, T>> {
-        self.write_before(deadline_after(timeout), "fut::sync::RwLock::try_write_for")
+        self.write_before(deadline_after(timeout))
     }
 
     /// As [`write`](RwLock::write), waiting until `deadline`.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn try_write_until(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {
-        self.write_before(Some(deadline), "fut::sync::RwLock::try_write_until")
+        self.write_before(Some(deadline))
     }
 
     /// The value; exclusive access proves that it is not held.
@@ -130,14 +114,14 @@ impl<T: ?Sized> RwLock<T> {
         self.value.with_mut(|value| unsafe { &mut *value })
     }
 
-    fn read_before(&self, deadline: Option<Instant>, call: &'static str) -> Option<RwLockReadGuard<'_, T>> {
+    fn read_before(&self, deadline: Option<Instant>) -> Option<RwLockReadGuard<'_, T>> {
         checkpoint();
-        self.raw.lock(Access::Read, deadline, call).then(|| RwLockReadGuard::new(self))
+        self.raw.lock(Access::Read, deadline).then(|| RwLockReadGuard::new(self))
     }
 
-    fn write_before(&self, deadline: Option<Instant>, call: &'static str) -> Option<RwLockWriteGuard<'_, T>> {
+    fn write_before(&self, deadline: Option<Instant>) -> Option<RwLockWriteGuard<'_, T>> {
         checkpoint();
-        self.raw.lock(Access::Write, deadline, call).then(|| RwLockWriteGuard::new(self))
+        self.raw.lock(Access::Write, deadline).then(|| RwLockWriteGuard::new(self))
     }
 }
 

@@ -16,7 +16,7 @@ use std::{sync::atomic::AtomicU64, time::Instant};
 
 use super::super::{
     lock_events,
-    rt::{WaitKind, WaitsFor, here, try_here},
+    rt::{Parker, WaitKind, WaitsFor, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, Wakeups},
 };
@@ -98,13 +98,13 @@ impl RawRwLock {
 
     /// `false` at the deadline.
     #[inline]
-    pub(super) fn lock(&self, access: Access, deadline: Option<Instant>, call: &'static str) -> bool {
-        self.try_lock(access) || self.lock_contended(access, deadline, call)
+    pub(super) fn lock(&self, access: Access, deadline: Option<Instant>) -> bool {
+        self.try_lock(access) || self.lock_contended(access, deadline)
     }
 
     #[cold]
-    fn lock_contended(&self, access: Access, deadline: Option<Instant>, call: &'static str) -> bool {
-        let waiter = Waiter::new(here(call), access);
+    fn lock_contended(&self, access: Access, deadline: Option<Instant>) -> bool {
+        let waiter = Waiter::new(Parker::here(), access);
         if self.take_or_queue(access, &waiter) {
             return true;
         }

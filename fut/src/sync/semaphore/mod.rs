@@ -68,22 +68,16 @@ impl Semaphore {
     ///
     /// # Errors
     /// When the semaphore was closed, before or during the wait.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
-        self.acquire_before(1, None, "fut::sync::Semaphore::acquire").map_err(AcquireError::closed)
+        self.acquire_before(1, None).map_err(AcquireError::closed)
     }
 
     /// Waits for `n` permits at once.
     ///
     /// # Errors
     /// When the semaphore was closed, before or during the wait.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
-        self.acquire_before(n, None, "fut::sync::Semaphore::acquire_many").map_err(AcquireError::closed)
+        self.acquire_before(n, None).map_err(AcquireError::closed)
     }
 
     /// Takes a permit if one is free.
@@ -107,46 +101,34 @@ impl Semaphore {
     ///
     /// # Errors
     /// `NoPermits` at the time limit; `Closed` when the semaphore was closed, before or during the wait.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn try_acquire_for(&self, timeout: Duration) -> Result<SemaphorePermit<'_>, TryAcquireError> {
-        self.acquire_before(1, deadline_after(timeout), "fut::sync::Semaphore::try_acquire_for")
+        self.acquire_before(1, deadline_after(timeout))
     }
 
     /// Waits for a permit until `deadline`.
     ///
     /// # Errors
     /// As [`try_acquire_for`](Semaphore::try_acquire_for).
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn try_acquire_until(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, TryAcquireError> {
-        self.acquire_before(1, Some(deadline), "fut::sync::Semaphore::try_acquire_until")
+        self.acquire_before(1, Some(deadline))
     }
 
     /// Waits for `n` permits at once, at most for `timeout`.
     ///
     /// # Errors
     /// As [`try_acquire_for`](Semaphore::try_acquire_for).
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn try_acquire_many_for(
         &self,
         n: u32,
         timeout: Duration,
     ) -> Result<SemaphorePermit<'_>, TryAcquireError> {
-        self.acquire_before(n, deadline_after(timeout), "fut::sync::Semaphore::try_acquire_many_for")
+        self.acquire_before(n, deadline_after(timeout))
     }
 
     /// As [`acquire`](Semaphore::acquire); the permit shares ownership of the semaphore, so it has no lifetime.
     ///
     /// # Errors
     /// When the semaphore was closed, before or during the wait.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.acquire_many_owned(1)
     }
@@ -155,13 +137,8 @@ impl Semaphore {
     ///
     /// # Errors
     /// When the semaphore was closed, before or during the wait.
-    ///
-    /// # Panics
-    /// If it would have to wait outside a runtime.
     pub fn acquire_many_owned(self: Arc<Self>, n: u32) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.acquire_before(n, None, "fut::sync::Semaphore::acquire_many_owned")
-            .map_err(AcquireError::closed)?
-            .forget();
+        self.acquire_before(n, None).map_err(AcquireError::closed)?.forget();
         Ok(OwnedSemaphorePermit::new(self, n))
     }
 
@@ -211,10 +188,9 @@ impl Semaphore {
         &self,
         n: u32,
         deadline: Option<Instant>,
-        call: &'static str,
     ) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         checkpoint();
-        self.raw.acquire(n as usize, deadline, call)?;
+        self.raw.acquire(n as usize, deadline)?;
         Ok(SemaphorePermit::new(self, n))
     }
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use super::{
     super::{
-        rt::{WaitKind, WaitsFor, here},
+        rt::{Parker, WaitKind, WaitsFor},
         spin_lock::SpinLock,
         wait_list::{Answer, WaitList, Waiter, Wakeups},
     },
@@ -59,14 +59,9 @@ impl RawSemaphore {
     }
 
     /// `NoPermits` means that the deadline passed.
-    pub(super) fn acquire(
-        &self,
-        n: usize,
-        deadline: Option<Instant>,
-        call: &'static str,
-    ) -> Result<(), TryAcquireError> {
+    pub(super) fn acquire(&self, n: usize, deadline: Option<Instant>) -> Result<(), TryAcquireError> {
         match self.take(n) {
-            Err(TryAcquireError::NoPermits) => self.wait_for(n, deadline, call),
+            Err(TryAcquireError::NoPermits) => self.wait_for(n, deadline),
             taken => taken,
         }
     }
@@ -127,13 +122,8 @@ impl RawSemaphore {
     }
 
     #[cold]
-    fn wait_for(
-        &self,
-        n: usize,
-        deadline: Option<Instant>,
-        call: &'static str,
-    ) -> Result<(), TryAcquireError> {
-        let waiter = Waiter::new(here(call), Request { asked: n, missing: n });
+    fn wait_for(&self, n: usize, deadline: Option<Instant>) -> Result<(), TryAcquireError> {
+        let waiter = Waiter::new(Parker::here(), Request { asked: n, missing: n });
         if self.take_or_queue(n, &waiter)? {
             return Ok(());
         }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// By their numbers.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 17] = [
     "mutex",
     "rwlock-read",
     "rwlock-write",
@@ -31,6 +31,10 @@ const KINDS: [&str; 13] = [
     "sleep",
     "io",
     "scope",
+    "park",
+    "future",
+    "notify",
+    "select",
 ];
 
 /// As a row says it: the object and its kind. A thread that is waited for is named as everywhere.

@@ -17,6 +17,9 @@
 //!    again, or gives up). A waiter that gives up after it was woken consumes no wakeup that others need: it takes the
 //!    mutex if it is free; if not, the holder will wake the next.
 
+mod mapped;
+mod owned;
+
 use std::{
     fmt,
     ops::{Deref, DerefMut},
@@ -26,11 +29,14 @@ use std::{
 
 use super::{
     deadline_after, lock_events,
-    rt::{WaitKind, WaitsFor, checkpoint, here, try_here},
+    rt::{Parker, WaitKind, WaitsFor, checkpoint, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter},
 };
 use crate::model_check::{UnsafeCell, atomic::Ordering, const_unless_loom};
+
+pub use mapped::MappedMutexGuard;
+pub use owned::OwnedMutexGuard;
 
 const LOCKED: u32 = 1;
 const QUEUED: u32 = 1 << 1;
@@ -42,7 +48,7 @@ const WAKING: u32 = 1 << 2;
 /// is nearly first come, first served: each waiter can be overtaken once by a thread that tries at the moment of the
 /// unlock.
 ///
-/// A plain thread may use it as well, as long as it does not have to wait.
+/// A plain thread may use it as well; while it waits, the kernel thread is blocked.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -113,13 +119,10 @@ impl<T> Mutex<T> {
 
 impl<T: ?Sized> Mutex<T> {
     /// Locks it, waiting until it can. A thread that locks a mutex that it already holds waits for itself.
-    ///
-    /// # Panics
-    /// If it is held, outside a runtime.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         checkpoint();
-        self.lock_for("fut::sync::Mutex::lock")
+        self.lock_for()
     }
 
     /// Locks it if it is not held.
@@ -129,21 +132,15 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// As [`lock`](Mutex::lock), waiting at most for `timeout`.
-    ///
-    /// # Panics
-    /// If it is held, outside a runtime.
     pub fn try_lock_for(&self, timeout: Duration) -> Option<MutexGuard<'_, T>> {
         checkpoint();
-        self.lock_before(deadline_after(timeout), "fut::sync::Mutex::try_lock_for")
+        self.lock_before(deadline_after(timeout))
     }
 
     /// As [`lock`](Mutex::lock), waiting until `deadline`.
-    ///
-    /// # Panics
-    /// If it is held, outside a runtime.
     pub fn try_lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T>> {
         checkpoint();
-        self.lock_before(Some(deadline), "fut::sync::Mutex::try_lock_until")
+        self.lock_before(Some(deadline))
     }
 
     /// The value; exclusive access proves that it is not held.
@@ -154,16 +151,16 @@ impl<T: ?Sized> Mutex<T> {
 
     /// `lock`, on behalf of another call.
     #[inline]
-    pub(super) fn lock_for(&self, call: &'static str) -> MutexGuard<'_, T> {
+    pub(super) fn lock_for(&self) -> MutexGuard<'_, T> {
         if !self.take_if_untouched() {
             // Without a deadline it always returns `true`.
-            let _locked = self.lock_contended(None, call);
+            let _locked = self.lock_contended(None);
         }
         self.guard()
     }
 
-    fn lock_before(&self, deadline: Option<Instant>, call: &'static str) -> Option<MutexGuard<'_, T>> {
-        (self.take_if_untouched() || self.lock_contended(deadline, call)).then(|| self.guard())
+    fn lock_before(&self, deadline: Option<Instant>) -> Option<MutexGuard<'_, T>> {
+        (self.take_if_untouched() || self.lock_contended(deadline)).then(|| self.guard())
     }
 
     /// The guard for a thread that has just set LOCKED, or was handed the mutex.
@@ -212,8 +209,8 @@ impl<T: ?Sized> Mutex<T> {
 
     /// `false` at the deadline.
     #[cold]
-    fn lock_contended(&self, deadline: Option<Instant>, call: &'static str) -> bool {
-        let waiter = Waiter::new(here(call), WaiterState::First);
+    fn lock_contended(&self, deadline: Option<Instant>) -> bool {
+        let waiter = Waiter::new(Parker::here(), WaiterState::First);
         if self.take_or_queue(&waiter) {
             return true;
         }

@@ -1,0 +1,153 @@
+//! A set of user threads, joined in the order in which they end.
+
+use std::{collections::HashMap, fmt, panic::resume_unwind, thread, time::Duration};
+
+use sigmund_model::Thread;
+
+use super::{Builder, JoinHandle, current};
+use crate::sync::channel::{self, Receiver, Sender};
+
+/// User threads that return a `T`, joined in the order in which they end, as tokio's `JoinSet`. Dropping the set detaches
+/// those that were not joined; they continue, as those of a [`JoinHandle`].
+///
+/// ```
+/// let runtime = fut::Runtime::builder().lwps(2).build()?;
+/// let sum = runtime.run(|| {
+///     let mut set = fut::JoinSet::new();
+///     for n in 0..10 {
+///         set.spawn(move || n);
+///     }
+///     let mut sum = 0;
+///     while let Some(result) = set.join_next() {
+///         sum += result.unwrap();
+///     }
+///     sum
+/// });
+/// assert_eq!(sum, 45);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// If its threads' runtime was dropped before they ended, a plain thread that joins them waits for ever.
+pub struct JoinSet<T> {
+    handles: HashMap<Thread, JoinHandle<T>>,
+    /// The numbers of those whose bodies have returned or panicked.
+    ended: Receiver<Thread>,
+    ends: Sender<Thread>,
+}
+
+/// Reports the end of a thread's body, also by a panic.
+struct Ends {
+    thread: Thread,
+    to: Sender<Thread>,
+}
+
+impl<T: Send + 'static> JoinSet<T> {
+    /// An empty set.
+    pub fn new() -> JoinSet<T> {
+        let (ends, ended) = channel::unbounded();
+        JoinSet { handles: HashMap::new(), ended, ends }
+    }
+
+    /// Creates a user thread in the runtime of the calling one; returns its number.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn spawn(&mut self, body: impl FnOnce() -> T + Send + 'static) -> Thread {
+        self.spawn_with(Builder::new(), body)
+    }
+
+    /// As [`spawn`](JoinSet::spawn), with these options.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn spawn_with(&mut self, builder: Builder, body: impl FnOnce() -> T + Send + 'static) -> Thread {
+        let to = self.ends.clone();
+        let handle = builder.spawn(move || {
+            let _ends = current().map(|thread| Ends { thread, to });
+            body()
+        });
+        let thread = handle.id();
+        self.handles.insert(thread, handle);
+        thread
+    }
+
+    /// Waits until one of the threads has ended; `None` if the set is empty. The thread leaves the set.
+    pub fn join_next(&mut self) -> Option<thread::Result<T>> {
+        if self.is_empty() {
+            return None;
+        }
+        let thread = self.ended.recv().ok()?;
+        self.join(thread)
+    }
+
+    /// As [`join_next`](JoinSet::join_next), waiting at most for `timeout`: also `None` if none has ended in time.
+    pub fn join_next_timeout(&mut self, timeout: Duration) -> Option<thread::Result<T>> {
+        if self.is_empty() {
+            return None;
+        }
+        let thread = self.ended.recv_timeout(timeout).ok()?;
+        self.join(thread)
+    }
+
+    /// Joins one that has ended; `None` if there is none.
+    pub fn try_join_next(&mut self) -> Option<thread::Result<T>> {
+        let thread = self.ended.try_recv().ok()?;
+        self.join(thread)
+    }
+
+    /// Waits for all; returns their results in the order in which they ended.
+    ///
+    /// # Panics
+    /// If one of them has panicked, with its panic; the others are detached.
+    pub fn join_all(mut self) -> Vec<T> {
+        let mut results = Vec::with_capacity(self.len());
+        while let Some(result) = self.join_next() {
+            results.push(result.unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        results
+    }
+
+    fn join(&mut self, thread: Thread) -> Option<thread::Result<T>> {
+        self.handles.remove(&thread).map(JoinHandle::join)
+    }
+}
+
+impl<T> JoinSet<T> {
+    /// Number of threads that were not joined.
+    pub fn len(&self) -> usize {
+        self.handles.len()
+    }
+
+    /// Whether all were joined.
+    pub fn is_empty(&self) -> bool {
+        self.handles.is_empty()
+    }
+
+    /// Removes all threads from the set; they continue.
+    pub fn detach_all(&mut self) {
+        // Ends of these threads are reported to the old channel.
+        (self.ends, self.ended) = channel::unbounded();
+        self.handles.clear();
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        // Without receiver, the set was dropped.
+        let _ = self.to.send(self.thread);
+    }
+}
+
+impl<T: Send + 'static> Default for JoinSet<T> {
+    fn default() -> JoinSet<T> {
+        JoinSet::new()
+    }
+}
+
+impl<T> fmt::Debug for JoinSet<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinSet").field("len", &self.len()).finish()
+    }
+}

@@ -1,0 +1,120 @@
+//! Parking for programs: `std::thread::park` for user threads and plain ones.
+//!
+//! 1. The permit is a token of its own: waits for other things neither consume it nor set it.
+//! 2. `unpark` sets the permit, and then unparks the thread. Parking takes the permit, or parks and looks again. The
+//!    unpark orders the two, as it does an answer (rule 6 of `sync/mod.rs`).
+
+use std::{
+    fmt,
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use sigmund_model::Thread;
+
+use super::{
+    park::{checkpoint, yield_now},
+    parker::Parker,
+    thread::ThreadRef,
+    waits::{WaitKind, WaitsFor},
+};
+
+/// Ends the [`park`](crate::park) of one thread. Copies are for the same thread.
+///
+/// It may outlive the thread. Then it has no effect, or wakes a later one spuriously.
+#[derive(Clone, Copy)]
+pub struct Unparker {
+    parker: Parker,
+    /// `None` for a plain thread.
+    id: Option<Thread>,
+}
+
+/// The [`Unparker`] of the calling thread.
+pub fn unparker() -> Unparker {
+    match Parker::here() {
+        Parker::User(thread) => Unparker::of(thread),
+        parker => Unparker { parker, id: None },
+    }
+}
+
+/// Blocks the calling thread until its [`Unparker`] is used, as `std::thread::park`. If it was used before, since the
+/// last call of this, returns at once. The caller has to check its condition again: it may be woken spuriously.
+///
+/// A user thread leaves its LWP to others; a plain thread is blocked. Waiting for something else, for a lock say, does
+/// not consume the token.
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// static DONE: AtomicBool = AtomicBool::new(false);
+///
+/// let runtime = fut::Runtime::builder().lwps(2).build()?;
+/// runtime.run(|| {
+///     let main = fut::unparker();
+///     let worker = fut::spawn(move || {
+///         DONE.store(true, Ordering::Release);
+///         main.unpark();
+///     });
+///     while !DONE.load(Ordering::Acquire) {
+///         fut::park();
+///     }
+///     worker.join().unwrap();
+/// });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn park_current() {
+    wait_for_permit(None);
+}
+
+/// As [`park`](crate::park), at most for `timeout`.
+pub fn park_timeout(timeout: Duration) {
+    // A deadline beyond the range of the clock means none.
+    wait_for_permit(Instant::now().checked_add(timeout));
+}
+
+fn wait_for_permit(deadline: Option<Instant>) {
+    checkpoint();
+    let here = Parker::here();
+    let on = WaitsFor { kind: WaitKind::Park, address: 0, holder: None };
+    let mut has_left = false;
+    // Acquire: pairs with the Release in `unpark`; the unparking thread's earlier writes are visible.
+    while !here.permit().swap(false, Ordering::Acquire) {
+        match deadline {
+            None => here.park(&on),
+            Some(deadline) if Instant::now() < deadline => here.park_until(&on, deadline),
+            Some(_) if has_left => return,
+            // As for the waits of `sync`: a limit of 0 still lets others run.
+            Some(_) => yield_now(),
+        }
+        has_left = true;
+    }
+}
+
+impl Unparker {
+    pub(super) fn of(thread: ThreadRef) -> Unparker {
+        Unparker { parker: Parker::User(thread), id: Some(thread.id()) }
+    }
+
+    /// Makes the thread's [`park`](crate::park) return, or the next one if it is not parked. Any thread may call this.
+    pub fn unpark(&self) {
+        if let (Parker::User(thread), Some(id)) = (self.parker, self.id)
+            && thread.id() != id
+        {
+            return;
+        }
+        // Release: pairs with the Acquire in `wait_for_permit`.
+        self.parker.permit().store(true, Ordering::Release);
+        self.parker.unpark();
+    }
+
+    /// The number of the user thread; `None` for a plain thread.
+    pub fn id(&self) -> Option<Thread> {
+        self.id
+    }
+}
+
+impl fmt::Debug for Unparker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unparker").field("id", &self.id).finish_non_exhaustive()
+    }
+}

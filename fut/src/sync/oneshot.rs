@@ -1,0 +1,219 @@
+//! A channel for one value, as tokio's.
+//!
+//! The value and both ends' states are under one lock. Each end has one owner, so each queue has at most one waiter.
+//!
+//! ```
+//! # let runtime = fut::Runtime::builder().lwps(2).build()?;
+//! # runtime.run(|| {
+//! use fut::sync::oneshot;
+//!
+//! let (answer, asked) = oneshot::channel();
+//! fut::spawn(move || answer.send(42));
+//! assert_eq!(asked.recv(), Ok(42));
+//! # });
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+pub use super::channel::{RecvError, RecvTimeoutError, TryRecvError};
+use super::{
+    deadline_after,
+    rt::{Parker, WaitKind, WaitsFor, checkpoint},
+    spin_lock::SpinLock,
+    wait_list::{Answer, WaitList, Waiter, wait_or_leave},
+};
+
+/// Sends the value. Dropping it without that disconnects the receiver.
+pub struct Sender<T> {
+    state: Arc<SpinLock<State<T>>>,
+}
+
+/// Receives the value.
+pub struct Receiver<T> {
+    state: Arc<SpinLock<State<T>>>,
+}
+
+struct State<T> {
+    value: Option<T>,
+    /// It has sent, or was dropped.
+    sender_is_done: bool,
+    /// It was closed or dropped.
+    is_closed: bool,
+    /// Waits for the value.
+    receiver: WaitList<()>,
+    /// Waits until the receiver is closed.
+    sender: WaitList<()>,
+}
+
+/// A channel for one value.
+pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
+    let state = State {
+        value: None,
+        sender_is_done: false,
+        is_closed: false,
+        receiver: WaitList::new(),
+        sender: WaitList::new(),
+    };
+    let state = Arc::new(SpinLock::new(state));
+    (Sender { state: Arc::clone(&state) }, Receiver { state })
+}
+
+impl<T> Sender<T> {
+    /// Sends the value; never waits.
+    ///
+    /// # Errors
+    /// Returns the value if the receiver was closed or dropped.
+    pub fn send(self, value: T) -> Result<(), T> {
+        let mut state = self.state.lock();
+        if state.is_closed {
+            return Err(value);
+        }
+        // Dropping the sender, at the end of this function, wakes the receiver.
+        state.value = Some(value);
+        Ok(())
+    }
+
+    /// Whether the receiver was closed or dropped: then nobody waits for the value.
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().is_closed
+    }
+
+    /// Waits until the receiver is closed or dropped.
+    pub fn closed(&mut self) {
+        let _closed = self.closed_before(None);
+    }
+
+    /// As [`closed`](Sender::closed), waiting at most for `timeout`. Returns whether it is closed.
+    pub fn closed_timeout(&mut self, timeout: Duration) -> bool {
+        self.closed_before(deadline_after(timeout))
+    }
+
+    fn closed_before(&self, deadline: Option<Instant>) -> bool {
+        checkpoint();
+        let waiter = Waiter::new(Parker::here(), ());
+        let mut state = self.state.lock();
+        if state.is_closed {
+            return true;
+        }
+        // SAFETY: the waiter is not moved; this function returns after it was answered or has left the list.
+        unsafe { state.sender.push_back(&waiter) };
+        drop(state);
+        let on = WaitsFor { kind: WaitKind::Channel, address: address(&self.state), holder: None };
+        wait_or_leave(&self.state, |state| &mut state.sender, &waiter, &on, deadline).is_some()
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Waits for the value.
+    ///
+    /// # Errors
+    /// If the sender was dropped without sending, or the value was already received.
+    pub fn recv(self) -> Result<T, RecvError> {
+        self.recv_before(None).map_err(|_| RecvError)
+    }
+
+    /// Waits for the value, at most for `timeout`. It may be called again.
+    ///
+    /// # Errors
+    /// If it did not arrive in time; as [`recv`](Receiver::recv).
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        self.recv_before(deadline_after(timeout))
+    }
+
+    /// Waits for the value until `deadline`. It may be called again.
+    ///
+    /// # Errors
+    /// If it did not arrive in time; as [`recv`](Receiver::recv).
+    pub fn recv_deadline(&mut self, deadline: Instant) -> Result<T, RecvTimeoutError> {
+        self.recv_before(Some(deadline))
+    }
+
+    /// Receives the value if it was sent.
+    ///
+    /// # Errors
+    /// If it was not sent yet, or never will be.
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        self.state.lock().take()
+    }
+
+    /// Lets the sender fail from now on. A value that was sent before can still be received.
+    pub fn close(&mut self) {
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        let sender = state.sender.pop_front(Answer::Closed);
+        drop(state);
+        if let Some(sender) = sender {
+            sender.unpark();
+        }
+    }
+
+    fn recv_before(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        checkpoint();
+        let waiter = Waiter::new(Parker::here(), ());
+        let mut state = self.state.lock();
+        match state.take() {
+            Ok(value) => return Ok(value),
+            Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+            Err(TryRecvError::Empty) => {}
+        }
+        // SAFETY: the waiter is not moved; below, it was answered or has left the list before this function returns.
+        unsafe { state.receiver.push_back(&waiter) };
+        drop(state);
+        let on = WaitsFor { kind: WaitKind::Channel, address: address(&self.state), holder: None };
+        match wait_or_leave(&self.state, |state| &mut state.receiver, &waiter, &on, deadline) {
+            Some(_done) => self.state.lock().take().map_err(|_| RecvTimeoutError::Disconnected),
+            None => Err(RecvTimeoutError::Timeout),
+        }
+    }
+}
+
+impl<T> State<T> {
+    fn take(&mut self) -> Result<T, TryRecvError> {
+        let is_over = self.sender_is_done || self.is_closed;
+        let why = if is_over { TryRecvError::Disconnected } else { TryRecvError::Empty };
+        self.value.take().ok_or(why)
+    }
+}
+
+/// The address that identifies the channel in a trace.
+fn address<T>(state: &Arc<SpinLock<State<T>>>) -> usize {
+    Arc::as_ptr(state).addr()
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        let mut state = self.state.lock();
+        state.sender_is_done = true;
+        let receiver = state.receiver.pop_front(Answer::Granted);
+        drop(state);
+        if let Some(receiver) = receiver {
+            receiver.unpark();
+        }
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        self.close();
+        // Its destructor is code of the program, so it does not run under the lock.
+        let unreceived = self.state.lock().value.take();
+        drop(unreceived);
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sender { .. }")
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Receiver { .. }")
+    }
+}
