@@ -11,6 +11,7 @@ use std::{
 use arrow::{array::RecordBatch, ipc::reader::FileReader};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
+use sigmund_model::WaitKind;
 
 use crate::{
     kernel,
@@ -90,7 +91,7 @@ fn pj_dump_finds_the_time_that_each_user_thread_spent_in_each_state_and_blocked_
             .collect();
         assert_eq!(found, truth, "{trace}");
         let reasons: BTreeSet<_> = truth.keys().filter(|(_, doing)| doing.starts_with("blocked (")).collect();
-        assert!(trace == "paper" || reasons.len() == 13, "{reasons:?}");
+        assert!(trace == "paper" || reasons.len() == WaitKind::ALL.len(), "{reasons:?}");
     }
 }
 

@@ -2,16 +2,19 @@
 
 use std::fmt::Write;
 
+use sigmund_model::WaitKind;
+
 /// Number of rounds. In each, a thread takes two locks, releases them in the same order, and blocks.
 pub(crate) const ROUNDS: u64 = 200;
 
 /// Two LWPs on two CPUs, each with four threads that take turns. A thread that waits for another's end records its
-/// number, which is 3. Kinds 14 and 15 are not yet assigned.
+/// number, which is 3. The number after the last kind has no meaning yet.
 pub(crate) fn listing() -> String {
     let mut text = String::from("type\tdate_tick\tpid\tcpu\tname\tparams\n");
     text += "KERN\t1000\t0\t0\tKERN_CONTEXT_SWITCH\t70\nKERN\t1000\t0\t1\tKERN_CONTEXT_SWITCH\t71\n";
     let mut tick = 1000;
     let mut mounted = [0, 0];
+    let numbers = WaitKind::ALL.len() as u64 + 2;
     for round in 0..ROUNDS {
         let cpu = round as usize % 2;
         let mut user = |name: &str, params: &str| {
@@ -22,7 +25,7 @@ pub(crate) fn listing() -> String {
         if round >= 10 {
             user("USER_THREAD_READY", &format!("{next}"));
         }
-        let (reason, kind) = (if mounted[cpu] == 0 { 0 } else { 3 }, round % 16);
+        let (reason, kind) = (if mounted[cpu] == 0 { 0 } else { 3 }, round % numbers);
         let on = if kind == 10 { 3 } else { 0x1000 + round % 3 };
         user("USER_CONTEXT_SWITCH", &format!("next={next} reason={reason} on={on} blocked_for={kind}"));
         mounted[cpu] = next;
