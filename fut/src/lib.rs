@@ -37,12 +37,15 @@
 //! | `probes` | [`events!`], [`span!`], [`keys`], [`switch_events`], [`init`], [`scheduler`], [`control`] |
 //! | `macros` | [`trace`](macro@trace) on functions |
 //! | `runtime` | [`Runtime`], [`spawn`], [`block_on`], [`select!`], [`sync`], [`net`] |
+//! | `futures-io`, `tokio`, `hyper` | `compat`: the traits of these crates for this one's sockets; off by default |
 //! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 #[cfg(feature = "shm")]
 pub mod clock;
+#[cfg(feature = "compat")]
+pub mod compat;
 #[cfg(feature = "probes")]
 pub mod control;
 #[cfg(feature = "drain")]

@@ -7,11 +7,14 @@ use std::{
     time::Duration,
 };
 
+#[cfg(feature = "compat")]
+use std::task::{Context, Poll};
+
 use crate::runtime::{Direction, Limit, RegisteredFd};
 
 /// A registered socket with a time limit for each direction.
 #[derive(Debug)]
-pub(super) struct Socket<S: AsFd> {
+pub(crate) struct Socket<S: AsFd> {
     source: RegisteredFd<S>,
     /// The time limit of each direction, in ns, or `NO_LIMIT`.
     limits: [AtomicU64; 2],
@@ -35,7 +38,7 @@ impl<S: AsFd> Socket<S> {
         Ok(socket)
     }
 
-    pub(super) fn std(&self) -> &S {
+    pub(crate) fn std(&self) -> &S {
         self.source.io()
     }
 
@@ -65,6 +68,28 @@ impl<S: AsFd> Socket<S> {
         call: impl FnMut(&S) -> io::Result<R>,
     ) -> io::Result<R> {
         self.source.retry(Direction::Write, self.limit(Direction::Write), name, call)
+    }
+
+    /// As [`Socket::read_stream`], for a future, without a time limit. `drains` decides whether the result of a call means
+    /// that nothing is left.
+    #[cfg(feature = "compat")]
+    pub(crate) fn poll_read<R>(
+        &self,
+        context: &Context<'_>,
+        drains: impl Fn(&R) -> bool,
+        call: impl FnMut(&S) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        self.source.poll_unless_drained(context, Direction::Read, drains, call)
+    }
+
+    /// As [`Socket::write`], for a future, without a time limit.
+    #[cfg(feature = "compat")]
+    pub(crate) fn poll_write<R>(
+        &self,
+        context: &Context<'_>,
+        call: impl FnMut(&S) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        self.source.poll_unless_drained(context, Direction::Write, |_| false, call)
     }
 
     /// As [`Socket::write`], within another limit.
@@ -104,7 +129,7 @@ impl<S: AsFd> Socket<S> {
 macro_rules! socket {
     ($(#[$meta:meta])* $name:ident($std:ty), $path:literal) => {
         $(#[$meta])*
-        pub struct $name(pub(super) crate::net::socket::Socket<$std>);
+        pub struct $name(pub(crate) crate::net::socket::Socket<$std>);
 
         impl $name {
             /// Takes over a socket of the standard library, and switches it to non-blocking mode.

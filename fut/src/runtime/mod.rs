@@ -47,6 +47,8 @@ pub(crate) use park::{here, park, park_until, try_here};
 #[cfg(not(loom))]
 pub(crate) use parker::Parker;
 pub use pool::{Policy, Priority, Runtime, RuntimeBuilder};
+#[cfg(feature = "compat")]
+pub(crate) use reactor::TaskTimer;
 pub(crate) use reactor::{Direction, Limit, RegisteredFd};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use spawn::{Builder, spawn};

@@ -44,7 +44,10 @@ mod poll_set;
 mod quanta;
 mod realtime;
 mod registered_fds;
+#[cfg(feature = "compat")]
+mod task_timer;
 mod timers;
+mod waiter;
 
 use std::{
     io,
@@ -68,6 +71,9 @@ pub(super) use poll_set::PollSet;
 use quanta::Quanta;
 use registered_fds::RegisteredFds;
 pub(crate) use registered_fds::{Direction, Limit, RegisteredFd};
+#[cfg(feature = "compat")]
+pub(crate) use task_timer::TaskTimer;
+pub(super) use waiter::{Waiter, wake};
 
 /// Maximum number of urgent threads that it runs in one round.
 const MOST_AT_ONCE: usize = 16;
@@ -235,7 +241,7 @@ impl Reactor {
             let at_once = is_urgent.then_some(now);
             let due = [tick, attends, at_once].into_iter().flatten().min();
             let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
-            own.poll(epoll, timeout, || {}, ThreadRef::unpark);
+            own.poll(epoll, timeout, || {}, Waiter::wake);
         }
     }
 
@@ -256,7 +262,7 @@ impl Reactor {
                 && !set.has_poller()
                 && let Some(epoll) = set.epoll()
             {
-                set.poll(&epoll, Some(Duration::ZERO), || {}, ThreadRef::unpark);
+                set.poll(&epoll, Some(Duration::ZERO), || {}, Waiter::wake);
             }
             *seen = set.polls();
         }
@@ -294,7 +300,15 @@ impl Reactor {
     pub(super) fn add_timer(&self, deadline: Instant, thread: ThreadRef) -> Timer {
         let set = lwp::poll_set_of(thread.shared(), thread);
         self.use_set(set);
-        Timer { set, timer: self.sets[set].add_timer(deadline, thread) }
+        Timer { set, timer: self.sets[set].add_timer(deadline, Waiter::Thread(thread)) }
+    }
+
+    /// Adds a timer for a future that is polled by the calling thread.
+    #[cfg(feature = "compat")]
+    fn add_task_timer(&self, shared: &Shared, deadline: Instant, waker: std::task::Waker) -> Timer {
+        let set = lwp::poll_set(shared);
+        self.use_set(set);
+        Timer { set, timer: self.sets[set].add_timer(deadline, Waiter::Task(waker)) }
     }
 
     pub(super) fn remove_timer(&self, timer: Timer) {
