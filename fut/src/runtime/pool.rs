@@ -308,7 +308,8 @@ impl RuntimeBuilder {
     ///
     /// All kernel resources for waiting for timers and I/O are allocated here: a thread, and two descriptors for it and
     /// for each LWP (in a [migrating](RuntimeBuilder::migrating) runtime, for all LWPs together), which are closed when
-    /// the runtime is dropped.
+    /// the runtime is dropped. Where that were more than a quarter of RLIMIT_NOFILE, or more than there are, two or four
+    /// suffice: the LWPs share them, and waiting for I/O and timers costs more.
     ///
     /// # Errors
     /// When no more threads, descriptors or memory for stacks are available.
