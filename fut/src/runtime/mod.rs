@@ -18,6 +18,7 @@ mod blocking;
 mod carried;
 mod deadlock;
 mod discard;
+mod graceful;
 mod join;
 mod join_set;
 mod live;
@@ -38,6 +39,7 @@ mod waits;
 
 pub use blocking::blocking;
 pub use deadlock::{BlockedThread, Deadlock};
+pub use graceful::ShutdownTimeout;
 pub use join::{JoinHandle, RuntimeDropped};
 pub use join_set::JoinSet;
 pub use live::{LiveState, LiveThread, live_threads};
