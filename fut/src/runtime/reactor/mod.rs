@@ -44,6 +44,7 @@ mod attention;
 mod epoll;
 mod event_count;
 mod poll_set;
+mod process;
 mod quanta;
 mod realtime;
 mod registered_fds;

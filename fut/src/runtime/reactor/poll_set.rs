@@ -18,6 +18,7 @@ use std::{
 
 use super::{
     epoll::Epoll,
+    process::Process,
     registered_fds,
     timers::{Timer, Timers},
     waiter::Waiter,
@@ -32,7 +33,7 @@ pub(in crate::runtime) struct PollSet {
     /// `None` when the runtime has ended: its descriptors are closed then.
     epoll: Mutex<Option<Arc<Epoll>>>,
     /// The process that made it.
-    owner: u32,
+    owner: Process,
     timers: Timers,
     /// Whether a thread waits in the kernel for this set, or is about to.
     has_poller: AtomicBool,
@@ -46,7 +47,7 @@ impl PollSet {
     pub(super) fn new() -> io::Result<PollSet> {
         Ok(PollSet {
             epoll: Mutex::new(Some(Arc::new(Epoll::new()?))),
-            owner: std::process::id(),
+            owner: Process::this(),
             timers: Timers::default(),
             has_poller: AtomicBool::new(false),
             polls: AtomicU64::new(0),
@@ -65,7 +66,7 @@ impl PollSet {
 
     /// Whether the caller is in another process than that which made this set.
     fn is_inherited(&self) -> bool {
-        std::process::id() != self.owner
+        Process::this() != self.owner
     }
 
     pub(super) fn add(&self, fd: BorrowedFd<'_>, word: u64) -> io::Result<()> {

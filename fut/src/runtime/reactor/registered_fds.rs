@@ -25,7 +25,8 @@
 //!    added to a set, and what the old set has reported is counted as well.
 //!    A future that is polled is a waiter of another kind: at most one for each direction, the one polled last, as with
 //!    tokio's sockets. It does not decide where a descriptor is.
-//! 7. A read of a stream that returns fewer bytes than there is room for has emptied it (epoll(7)). The next read of
+//! 7. A read of a stream that returns fewer bytes than there is room for has emptied it (epoll(7)), as has one for which
+//!    the kernel reports that none is left (TCP_INQ). The next read of
 //!    that count waits without a call first. Not once the kernel has reported the end of the stream, an error or
 //!    urgent data: those are reported only once, or make reads short. If one is reported later, the count changes.
 
