@@ -36,13 +36,16 @@
 //! | (none) | [`trace`](mod@trace): the format of user traces, and its reader |
 //! | `probes` | [`events!`], [`span!`], [`keys`], [`switch_events`], [`init`], [`scheduler`], [`control`] |
 //! | `macros` | [`trace`](macro@trace) on functions |
-//! | `runtime` | [`Runtime`], [`spawn`], [`block_on`], [`select!`], [`sync`], [`net`] |
+//! | `runtime` | [`Runtime`], [`spawn`], [`block_on`], [`select!`], [`sync`], [`net`], [`fs`], [`process`], [`signal`] |
+//! | `futures-io`, `tokio`, `hyper` | `compat`: the traits of these crates for this one's sockets; off by default |
 //! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 #[cfg(feature = "shm")]
 pub mod clock;
+#[cfg(feature = "compat")]
+pub mod compat;
 #[cfg(feature = "probes")]
 pub mod control;
 #[cfg(feature = "drain")]
@@ -50,6 +53,8 @@ pub mod drain;
 #[cfg(feature = "probes")]
 #[doc(hidden)]
 pub mod environment;
+#[cfg(feature = "runtime")]
+pub mod fs;
 #[cfg(any(feature = "probes", feature = "drain"))]
 mod handover;
 #[cfg(feature = "runtime")]
@@ -59,6 +64,8 @@ pub mod net;
 #[cfg(feature = "probes")]
 mod probe;
 #[cfg(feature = "runtime")]
+pub mod process;
+#[cfg(feature = "runtime")]
 mod runtime;
 #[cfg(feature = "probes")]
 pub mod scheduler;
@@ -66,6 +73,8 @@ pub mod scheduler;
 mod session;
 #[cfg(feature = "shm")]
 pub mod shm;
+#[cfg(feature = "runtime")]
+pub mod signal;
 #[cfg(feature = "probes")]
 mod span;
 #[cfg(feature = "runtime")]
@@ -95,9 +104,9 @@ pub use probe::{
 #[cfg(feature = "runtime")]
 pub use runtime::{
     AccessError, BlockedThread, Builder, Deadlock, JoinHandle, JoinSet, LiveState, LiveThread, Policy,
-    Priority, Runtime, RuntimeBuilder, RuntimeDropped, Scope, ScopedJoinHandle, Unparker, UserLocal,
-    WaitKind, blocking, checkpoint, current, live_threads, park_current as park, park_timeout, scope, sleep,
-    spawn, unparker, yield_now,
+    Priority, Runtime, RuntimeBuilder, RuntimeDropped, Scope, ScopedJoinHandle, ShutdownTimeout, Unparker,
+    UserLocal, WaitKind, blocking, checkpoint, current, live_threads, park_current as park, park_timeout,
+    scope, sleep, spawn, unparker, yield_now,
 };
 #[cfg(feature = "probes")]
 pub use session::{

@@ -12,7 +12,7 @@ use std::{
 };
 
 use fut::{
-    Builder, Priority, Runtime, blocking, net, sleep, spawn,
+    Builder, Policy, Priority, Runtime, blocking, net, sleep, spawn,
     sync::{Condvar, Mutex, OnceCell, RwLock, Semaphore, channel},
 };
 
@@ -102,6 +102,79 @@ fn without_more_threads_a_runtime_is_not_built_and_one_that_was_goes_on() {
             timed_waits();
         });
         assert!(begun.elapsed() < Duration::from_secs(20));
+    });
+}
+
+/// A message goes around between threads of both LWPs, by sockets.
+fn messages_between_lwps(threads: usize) {
+    let pairs: Vec<_> = (0..threads).map(|_| net::UnixStream::pair().unwrap()).collect();
+    let (mut readers, mut writers): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+    writers.rotate_left(1);
+    writers[threads - 1].write_all(&[0]).unwrap();
+    let ring = readers.drain(..).zip(writers).map(|(mut reader, mut writer)| {
+        spawn(move || {
+            let mut byte = [0];
+            for _ in 0..100 {
+                reader.read_exact(&mut byte).unwrap();
+                byte[0] = byte[0].wrapping_add(1);
+                // The last message stays: its reader has gone.
+                let _ = writer.write_all(&byte);
+            }
+        })
+    });
+    ring.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Two for each LWP and two more, four, or two: whatever is left suffices.
+#[test]
+fn where_descriptors_are_few_the_lwps_of_a_runtime_share_them() {
+    passes("where_descriptors_are_few_the_lwps_of_a_runtime_share_them", || {
+        [2, 3, 4, 5, 6].into_iter().for_each(shares_descriptors);
+    });
+}
+
+fn shares_descriptors(left: usize) {
+    limit(libc::RLIMIT_NOFILE, 64);
+    let mut files = Vec::new();
+    while let Ok(file) = File::open("/dev/null") {
+        files.push(file);
+    }
+    files.truncate(files.len() - left);
+    let runtime = Runtime::builder().lwps(2).policy(Policy::Affinity).build().unwrap();
+    drop(files);
+    // On the first LWP.
+    runtime.run(|| {
+        timed_waits();
+        let urgent = Builder::new().priority(Priority::Urgent);
+        urgent.spawn(timed_waits).join().unwrap();
+        assert_eq!(blocking(|| 42), 42);
+        messages_between_lwps(8);
+        // A thread that never leaves its LWP keeps nobody else's events.
+        let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let busy = Builder::new().lwp(1).spawn({
+            let stop = Arc::clone(&stop);
+            move || while !stop.load(std::sync::atomic::Ordering::Relaxed) {}
+        });
+        let (mut one, mut other) = net::UnixStream::pair().unwrap();
+        let reader = Builder::new().lwp(0).spawn(move || one.read_exact(&mut [0]).unwrap());
+        sleep(Duration::from_millis(2));
+        other.write_all(&[1]).unwrap();
+        reader.join().unwrap();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        busy.join().unwrap();
+    });
+}
+
+#[test]
+fn a_process_with_room_for_8_descriptors_has_a_runtime_of_two_lwps() {
+    passes("a_process_with_room_for_8_descriptors_has_a_runtime_of_two_lwps", || {
+        let open = descriptors() - 1;
+        limit(libc::RLIMIT_NOFILE, 8);
+        let runtime = Runtime::builder().lwps(2).build().unwrap();
+        runtime.run(|| timed_waits());
+        // Reading the folder takes one.
+        let taken = descriptors() - 1 - open;
+        assert!(taken <= 4, "{taken} descriptors beside {open}");
     });
 }
 

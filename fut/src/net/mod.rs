@@ -43,6 +43,7 @@ mod connect;
 mod readiness;
 mod socket;
 mod tcp;
+mod tcp_receive;
 mod udp;
 mod unix;
 

@@ -7,14 +7,20 @@ use std::{
     time::Duration,
 };
 
+#[cfg(feature = "compat")]
+use std::task::{Context, Poll};
+
+use super::tcp_receive::AsksWhatIsLeft;
 use crate::runtime::{Direction, Limit, RegisteredFd};
 
 /// A registered socket with a time limit for each direction.
 #[derive(Debug)]
-pub(super) struct Socket<S: AsFd> {
+pub(crate) struct Socket<S: AsFd> {
     source: RegisteredFd<S>,
     /// The time limit of each direction, in ns, or `NO_LIMIT`.
     limits: [AtomicU64; 2],
+    /// Of a TCP stream.
+    asks_what_is_left: AsksWhatIsLeft,
 }
 
 const NO_LIMIT: u64 = u64::MAX;
@@ -25,7 +31,8 @@ impl<S: AsFd> Socket<S> {
     pub(super) fn new(socket: S, call: &'static str) -> io::Result<Socket<S>> {
         let source = RegisteredFd::new(socket, call)?;
         rustix::io::ioctl_fionbio(source.io(), true)?;
-        Ok(Socket { source, limits: [AtomicU64::new(NO_LIMIT), AtomicU64::new(NO_LIMIT)] })
+        let limits = [AtomicU64::new(NO_LIMIT), AtomicU64::new(NO_LIMIT)];
+        Ok(Socket { source, limits, asks_what_is_left: AsksWhatIsLeft::default() })
     }
 
     /// Deregisters the socket and switches it to blocking mode.
@@ -35,8 +42,12 @@ impl<S: AsFd> Socket<S> {
         Ok(socket)
     }
 
-    pub(super) fn std(&self) -> &S {
+    pub(crate) fn std(&self) -> &S {
         self.source.io()
+    }
+
+    pub(super) fn asks_what_is_left(&self) -> &AsksWhatIsLeft {
+        &self.asks_what_is_left
     }
 
     /// Makes `call`; blocks the calling user thread while there is nothing to read, within the read limit.
@@ -45,15 +56,14 @@ impl<S: AsFd> Socket<S> {
         self.source.retry(Direction::Read, self.limit(Direction::Read), name, call)
     }
 
-    /// As [`Socket::read`], of a stream, into a buffer of `room` bytes.
+    /// As [`Socket::read`], of a stream; `drains` decides whether the result of a call means that nothing is left.
     #[track_caller]
-    pub(super) fn read_stream(
+    pub(super) fn read_stream<R>(
         &self,
         name: &'static str,
-        room: usize,
-        call: impl FnMut(&S) -> io::Result<usize>,
-    ) -> io::Result<usize> {
-        let drains = |read: &usize| *read > 0 && *read < room;
+        drains: impl Fn(&R) -> bool,
+        call: impl FnMut(&S) -> io::Result<R>,
+    ) -> io::Result<R> {
         self.source.retry_unless_drained(Direction::Read, self.limit(Direction::Read), name, drains, call)
     }
 
@@ -65,6 +75,28 @@ impl<S: AsFd> Socket<S> {
         call: impl FnMut(&S) -> io::Result<R>,
     ) -> io::Result<R> {
         self.source.retry(Direction::Write, self.limit(Direction::Write), name, call)
+    }
+
+    /// As [`Socket::read_stream`], for a future, without a time limit. `drains` decides whether the result of a call means
+    /// that nothing is left.
+    #[cfg(feature = "compat")]
+    pub(crate) fn poll_read<R>(
+        &self,
+        context: &Context<'_>,
+        drains: impl Fn(&R) -> bool,
+        call: impl FnMut(&S) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        self.source.poll_unless_drained(context, Direction::Read, drains, call)
+    }
+
+    /// As [`Socket::write`], for a future, without a time limit.
+    #[cfg(feature = "compat")]
+    pub(crate) fn poll_write<R>(
+        &self,
+        context: &Context<'_>,
+        call: impl FnMut(&S) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        self.source.poll_unless_drained(context, Direction::Write, |_| false, call)
     }
 
     /// As [`Socket::write`], within another limit.
@@ -104,7 +136,7 @@ impl<S: AsFd> Socket<S> {
 macro_rules! socket {
     ($(#[$meta:meta])* $name:ident($std:ty), $path:literal) => {
         $(#[$meta])*
-        pub struct $name(pub(super) crate::net::socket::Socket<$std>);
+        pub struct $name(pub(crate) crate::net::socket::Socket<$std>);
 
         impl $name {
             /// Takes over a socket of the standard library, and switches it to non-blocking mode.
@@ -213,14 +245,12 @@ macro_rules! time_limits {
     };
 }
 
-/// Implements `Read` and `Write` for a stream and for a shared reference to it. `$room` is the number of bytes below
-/// which a read into a buffer shows that nothing is left: 0 if no number does.
+/// Implements `Read` and `Write` for a stream and for a shared reference to it. `$read` is a method that reads.
 macro_rules! stream {
-    ($name:ident, $path:literal, $room:expr) => {
+    ($name:ident, $path:literal, $read:ident) => {
         impl std::io::Read for &$name {
             fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
-                let room: usize = $room(&*buf);
-                self.0.read_stream(concat!($path, "::read"), room, |mut std| std.read(buf))
+                self.$read(concat!($path, "::read"), buf)
             }
 
             fn read_vectored(&mut self, bufs: &mut [std::io::IoSliceMut<'_>]) -> std::io::Result<usize> {

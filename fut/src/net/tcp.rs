@@ -11,6 +11,7 @@ use super::{
     address::{ToSocketAddrs, first_of},
     connect,
     socket::{Socket, socket, stream, time_limits},
+    tcp_receive::Received,
 };
 use crate::runtime::{Limit, here};
 
@@ -27,7 +28,7 @@ socket! {
 }
 
 time_limits!(TcpStream);
-stream!(TcpStream, "fut::net::TcpStream", <[u8]>::len);
+stream!(TcpStream, "fut::net::TcpStream", read_or_wait);
 
 impl TcpListener {
     /// Listens at the first of the addresses to which it can bind.
@@ -172,6 +173,15 @@ impl TcpStream {
     #[track_caller]
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.read("fut::net::TcpStream::peek", |std| std.peek(buf))
+    }
+}
+
+impl TcpStream {
+    #[track_caller]
+    fn read_or_wait(&self, name: &'static str, buf: &mut [u8]) -> io::Result<usize> {
+        let asks = self.0.asks_what_is_left();
+        let read = self.0.read_stream(name, |read: &Received| read.is_drained, |std| asks.read(std, buf));
+        read.map(|read| read.len)
     }
 }
 

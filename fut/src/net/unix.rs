@@ -34,8 +34,16 @@ socket! {
 
 time_limits!(UnixStream);
 time_limits!(UnixDatagram);
-// A read ends before a message of another sender, and after one with descriptors (unix(7)).
-stream!(UnixStream, "fut::net::UnixStream", |_: &[u8]| 0);
+stream!(UnixStream, "fut::net::UnixStream", read_or_wait);
+
+impl UnixStream {
+    #[track_caller]
+    fn read_or_wait(&self, name: &'static str, buf: &mut [u8]) -> io::Result<usize> {
+        // A short read has not emptied it: a read ends before a message of another sender, and after one with
+        // descriptors (unix(7)).
+        self.0.read(name, |mut std| io::Read::read(&mut std, buf))
+    }
+}
 
 impl UnixListener {
     /// Listens at `path`, which it creates.

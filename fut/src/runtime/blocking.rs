@@ -60,8 +60,14 @@ struct State {
 pub fn blocking<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     let Some(caller) = try_here().filter(|_| !lwp::may_block()) else { return body() };
     let shared = caller.shared();
-    let birth =
-        |id| Birth { id, name: Some("fut::blocking".into()), priority: Priority::Normal, home: None, shared };
+    let birth = |id| Birth {
+        id,
+        name: Some("fut::blocking".into()),
+        priority: Priority::Normal,
+        home: None,
+        shared,
+        stack: None,
+    };
     let thread = lwp::begin(shared, birth, body);
     // From here on `body` may run, so this function must not return or unwind before it has ended.
     let mut call = Call(Some(JoinHandle::new(thread)));

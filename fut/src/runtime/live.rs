@@ -1,8 +1,11 @@
 //! The current user threads of this process, read from their blocks without stopping them.
 
+use std::ptr;
+
 use sigmund_model::Thread;
 
 use super::{
+    pool::Shared,
     thread::{Doing, ThreadRef, slab},
     waits::WaitKind,
 };
@@ -45,6 +48,16 @@ pub enum LiveState {
 /// meanwhile: each was in the returned state at some moment during the call, but not all at the same moment.
 pub fn live_threads() -> Vec<LiveThread> {
     let mut live: Vec<LiveThread> = slab::all().into_iter().filter_map(look_at).collect();
+    live.sort_by_key(|live| live.thread);
+    live
+}
+
+/// As [`live_threads`], of one runtime.
+pub(super) fn of_runtime(shared: &'static Shared) -> Vec<LiveThread> {
+    let ours = |thread: &ThreadRef| {
+        thread.doing() != Doing::Nothing && ptr::eq(thread.shared(), shared) && !thread.is_ended()
+    };
+    let mut live: Vec<LiveThread> = slab::all().into_iter().filter(ours).filter_map(look_at).collect();
     live.sort_by_key(|live| live.thread);
     live
 }

@@ -18,6 +18,7 @@ mod blocking;
 mod carried;
 mod deadlock;
 mod discard;
+mod graceful;
 mod join;
 mod join_set;
 mod live;
@@ -38,6 +39,7 @@ mod waits;
 
 pub use blocking::blocking;
 pub use deadlock::{BlockedThread, Deadlock};
+pub use graceful::ShutdownTimeout;
 pub use join::{JoinHandle, RuntimeDropped};
 pub use join_set::JoinSet;
 pub use live::{LiveState, LiveThread, live_threads};
@@ -47,6 +49,8 @@ pub(crate) use park::{here, park, park_until, try_here};
 #[cfg(not(loom))]
 pub(crate) use parker::Parker;
 pub use pool::{Policy, Priority, Runtime, RuntimeBuilder};
+#[cfg(feature = "compat")]
+pub(crate) use reactor::TaskTimer;
 pub(crate) use reactor::{Direction, Limit, RegisteredFd};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use spawn::{Builder, spawn};

@@ -17,6 +17,7 @@ use super::{
     carried::{Carried, Carries},
     deadlock::{self, Deadlock},
     discard::discard,
+    graceful::{CountsOfLwp, ThreadCounts},
     lwp::{self, Choice, LwpThread, Stealable},
     reactor::Reactor,
     ready::{Fences, Home, Idle, SharedQueue, Wakeup},
@@ -69,6 +70,8 @@ pub(super) struct Shared {
     /// The home of each worker.
     pub(super) homes: Box<[Home]>,
     pub(super) worker_status: Box<[lwp::WorkerStatus]>,
+    /// Of each worker, and last of all other threads.
+    pub(super) thread_counts: Box<[ThreadCounts]>,
     pub(super) any: SharedQueue,
     pub(super) urgent: SharedQueue,
     pub(super) background: SharedQueue,
@@ -117,6 +120,14 @@ impl Shared {
         Some(&self.homes[number % self.homes.len()])
     }
 
+    /// The counts of threads to which a worker adds, or any other thread.
+    pub(super) fn counts_of(&'static self, worker: Option<usize>) -> CountsOfLwp {
+        match worker {
+            Some(number) => CountsOfLwp::of_worker(&self.thread_counts[number]),
+            None => CountsOfLwp::of_others(&self.thread_counts[self.thread_counts.len() - 1]),
+        }
+    }
+
     /// How long the last worker to go to sleep waits before it checks for a deadlock; `None` if one was already
     /// reported.
     pub(super) fn patience(&self) -> Option<Duration> {
@@ -140,6 +151,8 @@ impl Shared {
 }
 
 /// User threads on a number of LWPs.
+///
+/// [`shutdown`](Runtime::shutdown) waits for its user threads.
 ///
 /// When it is dropped, its LWPs stop at their next switch. User threads that have not ended by then never run again,
 /// and the values that they own are leaked, as at the end of a process. An LWP with such threads is leaked, too (it
@@ -199,6 +212,10 @@ impl Runtime {
     /// Creates a user thread; may be called from any thread.
     pub fn spawn<T: Send + 'static>(&self, body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
         Builder::new().spawn_on(self.shared, body)
+    }
+
+    pub(super) fn shared(&self) -> &'static Shared {
+        self.shared
     }
 
     /// Whether the reactor's LWP is in the real-time class: `false` if this was not requested.
@@ -308,7 +325,8 @@ impl RuntimeBuilder {
     ///
     /// All kernel resources for waiting for timers and I/O are allocated here: a thread, and two descriptors for it and
     /// for each LWP (in a [migrating](RuntimeBuilder::migrating) runtime, for all LWPs together), which are closed when
-    /// the runtime is dropped.
+    /// the runtime is dropped. Where that were more than a quarter of RLIMIT_NOFILE, or more than there are, two or four
+    /// suffice: the LWPs share them, and waiting for I/O and timers costs more.
     ///
     /// # Errors
     /// When no more threads, descriptors or memory for stacks are available.
@@ -326,6 +344,7 @@ impl RuntimeBuilder {
             stealable,
             homes: (0..lwps).map(|number| Home::new(Wakeup::Worker(number))).collect(),
             worker_status: (0..lwps).map(|_| lwp::WorkerStatus::default()).collect(),
+            thread_counts: (0..=lwps).map(|_| ThreadCounts::default()).collect(),
             any: SharedQueue::default(),
             urgent: SharedQueue::default(),
             background: SharedQueue::default(),

@@ -146,6 +146,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
 impl Builder {
     /// Creates a user thread in a scope.
+    ///
+    /// # Panics
+    /// If there is no memory for a stack of the size that was set.
+    #[track_caller]
     pub fn spawn_scoped<'scope, 'env, F, T>(
         self,
         scope: &'scope Scope<'scope, 'env>,
@@ -156,12 +160,14 @@ impl Builder {
         T: Send + 'scope,
     {
         let count = Arc::clone(&scope.count);
+        // Before the thread is counted: this may panic.
+        let stack = self.reserve(count.owner.shared());
         // Relaxed: the caller is the owner or a counted thread, so the count cannot reach 0 meanwhile.
         count.running.fetch_add(1, Ordering::Relaxed);
         let (shared, team) = (count.owner.shared(), count.team);
         let packet = Arc::new(Packet { result: UnsafeCell::new(None), _scope: PhantomData });
         let (theirs, their_count) = (Arc::clone(&packet), Arc::clone(&count));
-        let thread = self.begin(shared, move || {
+        let thread = self.begin(shared, stack, move || {
             let result = catch_unwind(AssertUnwindSafe(body));
             if result.is_err() {
                 their_count.unjoined_panics.fetch_add(1, Ordering::Relaxed);

@@ -1,12 +1,13 @@
 //! Creating user threads.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, io};
 
 use super::{
     join::JoinHandle,
     lwp,
     park::here,
     pool::{Priority, Shared},
+    stack::Stack,
     thread::{Birth, ThreadRef},
 };
 
@@ -16,6 +17,7 @@ pub struct Builder {
     name: Option<Cow<'static, str>>,
     priority: Priority,
     lwp: Option<usize>,
+    stack_size: Option<usize>,
 }
 
 /// Creates a user thread in the runtime of the calling one.
@@ -64,36 +66,92 @@ impl Builder {
         self
     }
 
-    /// Creates the user thread in the runtime of the calling one.
+    /// Sets the size of its stack in bytes, at least 16 KiB; it is rounded up to a power of two. By default it has that of
+    /// the [runtime](crate::RuntimeBuilder::stack_size). The stack is taken when the thread is created.
+    #[must_use]
+    pub fn stack_size(mut self, bytes: usize) -> Builder {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Creates the user thread in the runtime of the calling one. [`try_spawn`](Builder::try_spawn) does not panic.
     ///
     /// # Panics
-    /// Outside a runtime.
+    /// Outside a runtime; if there is no memory for a stack of the size that was set.
     #[inline]
     #[track_caller]
     pub fn spawn<T: Send + 'static>(self, body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
         self.spawn_on(here("fut::Builder::spawn").shared(), body)
     }
 
+    /// As [`spawn`](Builder::spawn), as `std::thread::Builder::spawn` does: takes the stack now, and fails if there is none.
+    /// A thread of [`spawn`](Builder::spawn) takes a stack of the usual size at its first dispatch, and the process ends
+    /// if there is none.
+    ///
+    /// ```
+    /// # let runtime = fut::Runtime::builder().lwps(1).build()?;
+    /// # runtime.run(|| {
+    /// let refused = fut::Builder::new().stack_size(1 << 60).try_spawn(|| ()).unwrap_err();
+    /// assert_eq!(refused.kind(), std::io::ErrorKind::OutOfMemory);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no memory, address space or guard page for its stack.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn try_spawn<T: Send + 'static>(
+        self,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<JoinHandle<T>> {
+        let shared = here("fut::Builder::try_spawn").shared();
+        let stack = shared.stacks.reserve(self.stack_size)?;
+        let thread = self.begin(shared, Some(stack), body);
+        let handle = JoinHandle::new(thread);
+        lwp::queue_new(shared, thread);
+        Ok(handle)
+    }
+
     #[inline]
+    #[track_caller]
     pub(super) fn spawn_on<T: Send + 'static>(
         self,
         shared: &'static Shared,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
-        let thread = self.begin(shared, body);
+        let stack = self.reserve(shared);
+        let thread = self.begin(shared, stack, body);
         let handle = JoinHandle::new(thread);
         lwp::queue_new(shared, thread);
         handle
     }
 
+    /// The stack of the thread, if its size was set.
+    ///
+    /// # Panics
+    /// If there is no memory for it.
+    #[inline]
+    #[track_caller]
+    pub(super) fn reserve(&self, shared: &'static Shared) -> Option<Stack> {
+        self.stack_size.map(|size| match shared.stacks.reserve(Some(size)) {
+            Ok(stack) => stack,
+            Err(error) => panic!("a user thread was not created: {error}"),
+        })
+    }
+
     /// Creates the thread without queueing it.
+    #[inline]
     pub(super) fn begin<T: Send>(
         self,
         shared: &'static Shared,
+        stack: Option<Stack>,
         body: impl FnOnce() -> T + Send,
     ) -> ThreadRef {
-        let Builder { name, priority, lwp } = self;
+        let Builder { name, priority, lwp, stack_size: _ } = self;
         let home = shared.home_from_birth(priority, lwp);
-        lwp::begin(shared, |id| Birth { id, name, priority, home, shared }, body)
+        lwp::begin(shared, |id| Birth { id, name, priority, home, shared, stack }, body)
     }
 }

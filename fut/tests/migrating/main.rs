@@ -2,6 +2,9 @@
 //! of migration.
 #![allow(clippy::duplicate_mod, reason = "each of the files below says for itself which kind it tests")]
 
+#[cfg(all(feature = "futures-io", feature = "hyper", feature = "tokio"))]
+#[path = "../compat/main.rs"]
+mod compat;
 #[path = "../net.rs"]
 mod net;
 #[path = "../reactor.rs"]

@@ -148,8 +148,7 @@ fn little_address_space() {
 }
 
 fn few_descriptors() {
-    // A runtime of two LWPs takes six.
-    limit(libc::RLIMIT_NOFILE, 12);
+    limit(libc::RLIMIT_NOFILE, 8);
 }
 
 fn limit(resource: libc::__rlimit_resource_t, to: u64) {

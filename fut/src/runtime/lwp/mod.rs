@@ -18,6 +18,7 @@ use corosensei::CoroutineResult;
 use sigmund_model::{LeaveReason, WaitKind};
 
 use super::{
+    graceful::CountsOfLwp,
     pool::{Priority, Shared},
     ready::{Home, Woke},
     stack::{Stack, StackCache},
@@ -59,6 +60,7 @@ pub(super) struct Lwp {
     handed_over: Cell<Option<ThreadRef>>,
     /// Threads that began here and have not ended. Meaningful only if they cannot end on another LWP.
     begun: Cell<usize>,
+    counts: CountsOfLwp,
     blocks: BlockCache,
     stacks: StackCache,
     ids: Ids,
@@ -119,6 +121,7 @@ impl Lwp {
         session::attach_now();
         // SAFETY: takes no arguments and cannot fail.
         let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+        let worker = choice.as_ref().map(Choice::number);
         let polling = choice.as_ref().map(|choice| {
             let reactor = &shared.reactor;
             Polling::new(reactor.set(reactor.worker_set(choice.number())))
@@ -133,6 +136,7 @@ impl Lwp {
             mounted: Cell::new(None),
             handed_over: Cell::new(None),
             begun: Cell::new(0),
+            counts: shared.counts_of(worker),
             blocks: BlockCache::default(),
             stacks: StackCache::new(&shared.stacks),
             ids: Ids::default(),
@@ -195,7 +199,7 @@ impl Lwp {
     fn carry(&self, mut thread: ThreadRef) {
         loop {
             // SAFETY: it was taken out of a ready queue, here or by the caller.
-            let body = unsafe { thread.body(|| self.begin(thread)) };
+            let body = unsafe { thread.body(|stack| self.begin(thread, stack)) };
             // SAFETY: the body is at the top of the thread's stack, which this LWP owns as long as it runs the thread.
             let left = self.resume(thread, unsafe { &mut *body });
             let next = match left {
@@ -205,6 +209,7 @@ impl Lwp {
                     let stack = unsafe { (*body).stack };
                     self.stacks.give_back(stack);
                     self.begun.set(self.begun.get().wrapping_sub(1));
+                    self.counts.ended();
                     let next = self.handed_over.take().or_else(|| self.take_next());
                     self.switch(next, Left::because(LeaveReason::Exit));
                     if matches!(exit, Exit::Detached) {
@@ -237,12 +242,12 @@ impl Lwp {
 
     /// The first dispatch of a thread: it gets a stack, and a home if it is pinned to this LWP.
     #[inline]
-    fn begin(&self, thread: ThreadRef) -> Stack {
+    fn begin(&self, thread: ThreadRef, reserved: Option<Stack>) -> Stack {
         self.begun.set(self.begun.get().wrapping_add(1));
         if self.shared.is_pinned || self.role == Role::Blocking {
             thread.set_home(Some(self.home));
         }
-        self.stacks.take()
+        reserved.unwrap_or_else(|| self.stacks.take())
     }
 
     #[inline]
@@ -431,6 +436,8 @@ pub(super) fn begin<T: Send, F: FnOnce() -> T + Send>(
     birth: impl FnOnce(sigmund_model::Thread) -> Birth,
     body: F,
 ) -> ThreadRef {
+    let counts = current::with(|lwp| std::ptr::eq(lwp.shared, shared).then_some(lwp.counts)).flatten();
+    counts.unwrap_or_else(|| shared.counts_of(None)).created();
     let (block, id) = current::with(|lwp| (lwp.blocks.take(), lwp.ids.next()))
         .unwrap_or_else(|| (slab::take(), Ids::next_outside()));
     let birth = birth(id);

@@ -7,7 +7,7 @@ use super::Lwp;
 use crate::{
     clock,
     runtime::{
-        reactor::{Epoll, PollSet},
+        reactor::{Epoll, PollSet, Waiter, wake},
         ready,
         thread::ThreadRef,
     },
@@ -48,11 +48,16 @@ impl Lwp {
             return 0;
         };
         let mut count = 0;
-        set.poll(epoll, limit, before, |thread| {
-            thread.unpark_into(|thread| {
+        set.poll(epoll, limit, before, |waiter| match waiter {
+            Waiter::Thread(thread) => thread.unpark_into(|thread| {
                 count += 1;
                 self.queue_polled(thread);
-            });
+            }),
+            Waiter::Task(waker) => {
+                // It makes a thread ready, most likely.
+                count += 1;
+                wake(waker);
+            }
         });
         polled_at.set(clock::ticks());
         batch.set(count);

@@ -2,11 +2,12 @@
 
 #[cfg(not(loom))]
 use std::sync::{Mutex, MutexGuard};
-use std::{mem, sync::PoisonError};
+use std::{mem, sync::PoisonError, task::Waker};
 
 #[cfg(loom)]
 use loom::sync::{Mutex, MutexGuard};
 
+use super::waiter::Waiter;
 use crate::model_check::atomic::{AtomicU64, Ordering};
 
 /// Number of events, and the waiters for the next one.
@@ -22,6 +23,8 @@ pub(super) struct EventCount<W> {
 struct Waiting<W> {
     first: Option<W>,
     more: Vec<W>,
+    /// Of the future that was polled last.
+    task: Option<Waker>,
 }
 
 /// The result of [`EventCount::enter`].
@@ -38,7 +41,7 @@ impl<W> Default for EventCount<W> {
     fn default() -> EventCount<W> {
         EventCount {
             events: AtomicU64::new(0),
-            waiters: Mutex::new(Waiting { first: None, more: Vec::new() }),
+            waiters: Mutex::new(Waiting { first: None, more: Vec::new(), task: None }),
         }
     }
 }
@@ -64,6 +67,28 @@ impl<W: PartialEq> EventCount<W> {
         Enter::Entered
     }
 
+    /// Enters the waker of a future, in place of that of the future polled before; otherwise as
+    /// [`enter`](EventCount::enter).
+    #[cfg(any(feature = "compat", loom))]
+    pub(super) fn enter_task(&self, waker: &Waker, seen: u64) -> Enter {
+        // Wakers are code of the program: they are cloned and dropped without the lock.
+        let waker = waker.clone();
+        let mut waiters = self.waiters();
+        if self.events.load(Ordering::Relaxed) != seen {
+            return Enter::Missed;
+        }
+        let before = waiters.task.replace(waker);
+        drop(waiters);
+        drop(before);
+        Enter::Entered
+    }
+
+    /// Forgets the waker of a future.
+    pub(super) fn leave_task(&self) {
+        let task = self.waiters().task.take();
+        drop(task);
+    }
+
     /// Removes `waiter`, which entered when the count was `seen`: it is still there if there was no event since.
     pub(super) fn leave(&self, waiter: &W, seen: u64) {
         if self.events.load(Ordering::Relaxed) != seen {
@@ -77,19 +102,23 @@ impl<W: PartialEq> EventCount<W> {
         waiters.more.retain(|other| other != waiter);
     }
 
+    /// Whether a thread waits.
     pub(super) fn has_waiters(&self) -> bool {
         let waiters = self.waiters();
         waiters.first.is_some() || !waiters.more.is_empty()
     }
 
-    /// Counts an event, and calls `unpark` with each waiter.
-    pub(super) fn count(&self, mut unpark: impl FnMut(W)) {
+    /// Counts an event, and calls `unpark` with each waiter, which may be the waker of a future.
+    pub(super) fn count(&self, mut unpark: impl FnMut(Waiter<W>)) {
         let mut waiters = self.waiters();
         // Release: pairs with the Acquire in `events`.
         self.events.store(self.events.load(Ordering::Relaxed) + 1, Ordering::Release);
-        let (first, more) = (waiters.first.take(), mem::take(&mut waiters.more));
+        let (first, more, task) = (waiters.first.take(), mem::take(&mut waiters.more), waiters.task.take());
         drop(waiters);
-        first.into_iter().chain(more).for_each(&mut unpark);
+        first.into_iter().chain(more).map(Waiter::Thread).for_each(&mut unpark);
+        if let Some(waker) = task {
+            unpark(Waiter::Task(waker));
+        }
     }
 
     fn waiters(&self) -> MutexGuard<'_, Waiting<W>> {
@@ -108,10 +137,10 @@ mod model {
     use super::*;
 
     /// A waiter, as for `unpark`.
-    struct Waiter(Thread);
+    struct Caller(Thread);
 
-    impl PartialEq for Waiter {
-        fn eq(&self, other: &Waiter) -> bool {
+    impl PartialEq for Caller {
+        fn eq(&self, other: &Caller) -> bool {
             self.0.id() == other.0.id()
         }
     }
@@ -121,7 +150,7 @@ mod model {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
         builder.check(move || {
-            let count = Arc::new(EventCount::<Waiter>::default());
+            let count = Arc::new(EventCount::<Caller>::default());
             let messages = Arc::new(AtomicUsize::new(0));
             let callers: Vec<_> = (0..2)
                 .map(|_| {
@@ -134,9 +163,9 @@ mod model {
                             if call.is_ok() {
                                 return;
                             }
-                            if count.enter(Waiter(thread::current()), seen) == Enter::Entered {
+                            if count.enter(Caller(thread::current()), seen) == Enter::Entered {
                                 thread::park();
-                                count.leave(&Waiter(thread::current()), seen);
+                                count.leave(&Caller(thread::current()), seen);
                             }
                         }
                     })
@@ -144,9 +173,74 @@ mod model {
                 .collect();
             for new in events {
                 messages.fetch_add(*new, Ordering::Relaxed);
-                count.count(|waiter| waiter.0.unpark());
+                count.count(|waiter| match waiter {
+                    Waiter::Thread(waiter) => waiter.0.unpark(),
+                    Waiter::Task(_) => unreachable!("no future waits"),
+                });
             }
             callers.into_iter().for_each(|caller| caller.join().unwrap());
+        });
+    }
+
+    /// Wakes a thread of the model that polls a future.
+    struct Signal(Thread);
+
+    impl std::task::Wake for Signal {
+        fn wake(self: std::sync::Arc<Signal>) {
+            self.0.unpark();
+        }
+    }
+
+    /// A thread and a future wait for one message each, on one descriptor; the future changes its waker at each poll.
+    #[test]
+    fn a_thread_and_a_future_get_a_message_each() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let count = Arc::new(EventCount::<Caller>::default());
+            let messages = Arc::new(AtomicUsize::new(0));
+            let take = |messages: &AtomicUsize| {
+                messages.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok()
+            };
+            let task = thread::spawn({
+                let (count, messages) = (count.clone(), messages.clone());
+                move || {
+                    loop {
+                        let seen = count.events();
+                        if take(&messages) {
+                            return;
+                        }
+                        let waker = Waker::from(std::sync::Arc::new(Signal(thread::current())));
+                        if count.enter_task(&waker, seen) == Enter::Entered {
+                            thread::park();
+                        }
+                    }
+                }
+            });
+            let caller = thread::spawn({
+                let (count, messages) = (count.clone(), messages.clone());
+                move || {
+                    loop {
+                        let seen = count.events();
+                        if take(&messages) {
+                            return;
+                        }
+                        if count.enter(Caller(thread::current()), seen) == Enter::Entered {
+                            thread::park();
+                            count.leave(&Caller(thread::current()), seen);
+                        }
+                    }
+                }
+            });
+            for _ in 0..2 {
+                messages.fetch_add(1, Ordering::Relaxed);
+                count.count(|waiter| match waiter {
+                    Waiter::Thread(thread) => thread.0.unpark(),
+                    Waiter::Task(waker) => waker.wake(),
+                });
+            }
+            task.join().unwrap();
+            caller.join().unwrap();
         });
     }
 

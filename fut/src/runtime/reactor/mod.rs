@@ -36,15 +36,22 @@
 //!    in a migrating one, any worker may run those that it does not run at once.
 //! 8. Unparking is always safe, but may be spurious: a timer or an event may be late, and by then its thread waits for
 //!    something else, or its block belongs to another thread. So a thread that parks checks its condition again.
+//! 9. Where descriptors are few ([`SHARE`]), the workers of a pinned runtime share a set, too: what is ready for another
+//!    worker goes to its inbox. Where there are no more, the reactor's LWP has the only set, and unparks all threads; it
+//!    is the poller of that set for ever, so workers sleep on their conditions.
 
 mod attention;
 mod epoll;
 mod event_count;
 mod poll_set;
+mod process;
 mod quanta;
 mod realtime;
 mod registered_fds;
+#[cfg(feature = "compat")]
+mod task_timer;
 mod timers;
+mod waiter;
 
 use std::{
     io,
@@ -68,6 +75,9 @@ pub(super) use poll_set::PollSet;
 use quanta::Quanta;
 use registered_fds::RegisteredFds;
 pub(crate) use registered_fds::{Direction, Limit, RegisteredFd};
+#[cfg(feature = "compat")]
+pub(crate) use task_timer::TaskTimer;
+pub(super) use waiter::{Waiter, wake};
 
 /// Maximum number of urgent threads that it runs in one round.
 const MOST_AT_ONCE: usize = 16;
@@ -77,6 +87,27 @@ const SLICE: Duration = Duration::from_millis(1);
 const TICK: Duration = Duration::from_millis(10);
 /// The same, if idle workers could run what is ready (rules 5 and 6).
 const TICK_SHARED: Duration = Duration::from_millis(2);
+
+/// A runtime takes at most this part of the descriptors that a process may have, if it can do with fewer.
+const SHARE: u64 = 4;
+/// Descriptors of a set.
+const OF_A_SET: u64 = 2;
+
+/// The sets of `workers` workers and of the reactor's LWP; fewer, if descriptors are few.
+fn sets(workers: usize) -> io::Result<Box<[Arc<PollSet>]>> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let is_much = limit.is_some_and(|limit| OF_A_SET * (workers as u64 + 1) > limit / SHARE);
+    let first = if is_much { 1 } else { workers };
+    let mut made = Err(io::ErrorKind::Other.into());
+    for workers in [first, 1, 0] {
+        made = (0..=workers).map(|_| PollSet::new().map(Arc::new)).collect();
+        let is_short = |error: &io::Error| matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+        if !made.as_ref().is_err_and(is_short) {
+            break;
+        }
+    }
+    made
+}
 
 /// A timer that was added, and the number of its set.
 #[derive(Clone, Copy, Debug)]
@@ -108,8 +139,7 @@ impl Reactor {
     /// # Errors
     /// When no descriptors are available.
     pub(super) fn new(quantum: Option<Duration>, realtime: bool, worker_sets: usize) -> io::Result<Reactor> {
-        let sets: io::Result<_> = (0..=worker_sets).map(|_| PollSet::new().map(Arc::new)).collect();
-        let sets = sets.map_err(|error| {
+        let sets = sets(worker_sets).map_err(|error| {
             let text = format!("no descriptors for the reactor of a runtime (epoll, eventfd): {error}");
             io::Error::new(error.kind(), text)
         })?;
@@ -161,9 +191,9 @@ impl Reactor {
         self.sets.len() - 1
     }
 
-    /// The set of a worker.
+    /// The set of a worker: that of the reactor's LWP if there is no other (rule 9).
     pub(super) fn worker_set(&self, worker: usize) -> usize {
-        worker % self.own_set()
+        worker.checked_rem(self.own_set()).unwrap_or_else(|| self.own_set())
     }
 
     pub(super) fn set(&self, number: usize) -> &PollSet {
@@ -235,7 +265,7 @@ impl Reactor {
             let at_once = is_urgent.then_some(now);
             let due = [tick, attends, at_once].into_iter().flatten().min();
             let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
-            own.poll(epoll, timeout, || {}, ThreadRef::unpark);
+            own.poll(epoll, timeout, || {}, Waiter::wake);
         }
     }
 
@@ -256,7 +286,7 @@ impl Reactor {
                 && !set.has_poller()
                 && let Some(epoll) = set.epoll()
             {
-                set.poll(&epoll, Some(Duration::ZERO), || {}, ThreadRef::unpark);
+                set.poll(&epoll, Some(Duration::ZERO), || {}, Waiter::wake);
             }
             *seen = set.polls();
         }
@@ -294,7 +324,15 @@ impl Reactor {
     pub(super) fn add_timer(&self, deadline: Instant, thread: ThreadRef) -> Timer {
         let set = lwp::poll_set_of(thread.shared(), thread);
         self.use_set(set);
-        Timer { set, timer: self.sets[set].add_timer(deadline, thread) }
+        Timer { set, timer: self.sets[set].add_timer(deadline, Waiter::Thread(thread)) }
+    }
+
+    /// Adds a timer for a future that is polled by the calling thread.
+    #[cfg(feature = "compat")]
+    fn add_task_timer(&self, shared: &Shared, deadline: Instant, waker: std::task::Waker) -> Timer {
+        let set = lwp::poll_set(shared);
+        self.use_set(set);
+        Timer { set, timer: self.sets[set].add_timer(deadline, Waiter::Task(waker)) }
     }
 
     pub(super) fn remove_timer(&self, timer: Timer) {

@@ -18,10 +18,12 @@ use std::{
 
 use super::{
     epoll::Epoll,
+    process::Process,
     registered_fds,
     timers::{Timer, Timers},
+    waiter::Waiter,
 };
-use crate::runtime::{ready::Bell, thread::ThreadRef};
+use crate::runtime::ready::Bell;
 
 /// Longest wait in a child process, where no bell is heard.
 const INHERITED: Duration = Duration::from_secs(1);
@@ -31,7 +33,7 @@ pub(in crate::runtime) struct PollSet {
     /// `None` when the runtime has ended: its descriptors are closed then.
     epoll: Mutex<Option<Arc<Epoll>>>,
     /// The process that made it.
-    owner: u32,
+    owner: Process,
     timers: Timers,
     /// Whether a thread waits in the kernel for this set, or is about to.
     has_poller: AtomicBool,
@@ -45,7 +47,7 @@ impl PollSet {
     pub(super) fn new() -> io::Result<PollSet> {
         Ok(PollSet {
             epoll: Mutex::new(Some(Arc::new(Epoll::new()?))),
-            owner: std::process::id(),
+            owner: Process::this(),
             timers: Timers::default(),
             has_poller: AtomicBool::new(false),
             polls: AtomicU64::new(0),
@@ -64,7 +66,7 @@ impl PollSet {
 
     /// Whether the caller is in another process than that which made this set.
     fn is_inherited(&self) -> bool {
-        std::process::id() != self.owner
+        Process::this() != self.owner
     }
 
     pub(super) fn add(&self, fd: BorrowedFd<'_>, word: u64) -> io::Result<()> {
@@ -102,13 +104,13 @@ impl PollSet {
     }
 
     /// Waits until something is ready, a timer is due, somebody rings, or `limit` is over. Calls `before` when the wait
-    /// has ended with something to do, and then `ready` with each thread that is to be unparked.
+    /// has ended with something to do, and then `ready` with each waiter that is to be unparked or woken.
     pub(in crate::runtime) fn poll(
         &self,
         epoll: &Epoll,
         limit: Option<Duration>,
         mut before: impl FnMut(),
-        mut ready: impl FnMut(ThreadRef),
+        mut ready: impl FnMut(Waiter),
     ) {
         self.polls.fetch_add(1, Ordering::Relaxed);
         let timeout = match (limit, self.timers.next()) {
@@ -141,15 +143,15 @@ impl PollSet {
             return;
         }
         let now = Instant::now();
-        while let Some(thread) = self.timers.take_due(now) {
+        while let Some(waiter) = self.timers.take_due(now) {
             begin();
-            ready(thread);
+            ready(waiter);
         }
     }
 
     /// Adds a timer; a thread that waits for a later one is rung.
-    pub(super) fn add_timer(&self, deadline: Instant, thread: ThreadRef) -> Timer {
-        let (timer, is_first) = self.timers.add(deadline, thread);
+    pub(super) fn add_timer(&self, deadline: Instant, waiter: Waiter) -> Timer {
+        let (timer, is_first) = self.timers.add(deadline, waiter);
         // The poller has become one before it took the lock of the timers to look for the next: either it has seen
         // this one, or it is seen here (rule 3).
         if is_first && self.has_poller() {

@@ -23,7 +23,10 @@
 //!    caller is not on a worker, or is urgent, it moves to the set of the reactor's LWP, and stays there; so does one
 //!    that has moved [`MOST_MOVES`] times. Moving loses no event: the kernel reports what is ready when a descriptor is
 //!    added to a set, and what the old set has reported is counted as well.
-//! 7. A read of a stream that returns fewer bytes than there is room for has emptied it (epoll(7)). The next read of
+//!    A future that is polled is a waiter of another kind: at most one for each direction, the one polled last, as with
+//!    tokio's sockets. It does not decide where a descriptor is.
+//! 7. A read of a stream that returns fewer bytes than there is room for has emptied it (epoll(7)), as has one for which
+//!    the kernel reports that none is left (TCP_INQ). The next read of
 //!    that count waits without a call first. Not once the kernel has reported the end of the stream, an error or
 //!    urgent data: those are reported only once, or make reads short. If one is reported later, the count changes.
 
@@ -42,6 +45,7 @@ use std::{
 use super::{
     epoll::Event,
     event_count::{Enter, EventCount},
+    waiter::Waiter,
 };
 use crate::runtime::{
     WaitKind, WaitsFor, checkpoint, here, lwp, park, park_until, pool::Shared, thread::ThreadRef,
@@ -178,13 +182,13 @@ impl RegisteredFds {
         for waiters in entries {
             // Published by the locks in `count` and `enter`.
             waiters.ended.store(true, Ordering::Relaxed);
-            waiters.sides.iter().for_each(|side| side.count(ThreadRef::unpark));
+            waiters.sides.iter().for_each(|side| side.count(Waiter::wake));
         }
     }
 }
 
 /// Rule 1: counts an event, and calls `unpark` with each waiter.
-pub(super) fn count(event: Event, mut unpark: impl FnMut(ThreadRef)) {
+pub(super) fn count(event: Event, mut unpark: impl FnMut(Waiter)) {
     const FAILED: i32 = libc::EPOLLERR | libc::EPOLLHUP;
     const READABLE: i32 = libc::EPOLLIN | libc::EPOLLPRI | libc::EPOLLRDHUP | FAILED;
     const WRITABLE: i32 = libc::EPOLLOUT | FAILED;
@@ -351,6 +355,47 @@ impl<T: AsFd> RegisteredFd<T> {
         }
     }
 
+    /// As [`retry_unless_drained`](RegisteredFd::retry_unless_drained), for a future: instead of blocking, returns
+    /// `Pending`, and the waker is woken at the next event. Of several futures that wait for one direction, only the one
+    /// that was polled last is woken. No safe point.
+    #[cfg(feature = "compat")]
+    pub(crate) fn poll_unless_drained<R>(
+        &self,
+        context: &std::task::Context<'_>,
+        direction: Direction,
+        drains: impl Fn(&R) -> bool,
+        mut call: impl FnMut(&T) -> io::Result<R>,
+    ) -> std::task::Poll<io::Result<R>> {
+        use std::task::Poll;
+
+        let waiters = self.registration.waiters;
+        let side = waiters.side(direction);
+        loop {
+            let seen = side.events();
+            if direction == Direction::Write || !waiters.is_drained(seen) {
+                match call(self.io()) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    result => {
+                        if result.as_ref().is_ok_and(&drains) {
+                            waiters.drained.store(seen, Ordering::Relaxed);
+                        }
+                        return Poll::Ready(result);
+                    }
+                }
+            }
+            self.registration.place();
+            if side.enter_task(context.waker(), seen) == Enter::Missed {
+                continue;
+            }
+            // If it entered before the last count, it is woken; otherwise, it sees this flag.
+            return match waiters.check() {
+                Ok(()) => Poll::Pending,
+                Err(error) => Poll::Ready(Err(error)),
+            };
+        }
+    }
+
     /// Rule 2. Returns when the call should be retried, or at the deadline.
     #[track_caller]
     fn wait(
@@ -432,6 +477,7 @@ impl Registration {
     }
 
     fn forget(&self) {
+        self.waiters.sides.iter().for_each(EventCount::leave_task);
         // Closing the descriptor would also remove it, unless it was duplicated.
         self.shared.reactor.set(self.waiters.set.load(Ordering::Relaxed)).remove(self.fd());
         self.shared.reactor.sources.remove(self.fd, self.waiters);

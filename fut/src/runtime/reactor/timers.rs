@@ -1,4 +1,4 @@
-//! Timers, which unpark user threads.
+//! Timers, which unpark user threads and wake futures.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use crate::runtime::thread::ThreadRef;
+use super::waiter::Waiter;
 
 #[derive(Debug, Default)]
 pub(super) struct Timers {
@@ -21,7 +21,7 @@ pub(super) struct Timers {
 #[derive(Debug, Default)]
 struct State {
     /// Ordered by time, and by number for equal times.
-    due: BTreeMap<Timer, ThreadRef>,
+    due: BTreeMap<Timer, Waiter>,
     next_number: u64,
 }
 
@@ -39,11 +39,11 @@ impl Timers {
     }
 
     /// Adds a timer; returns it, and whether it is due before all others.
-    pub(super) fn add(&self, at: Instant, thread: ThreadRef) -> (Timer, bool) {
+    pub(super) fn add(&self, at: Instant, waiter: Waiter) -> (Timer, bool) {
         let mut state = self.state();
         let timer = Timer { at, number: state.next_number };
         state.next_number += 1;
-        state.due.insert(timer, thread);
+        state.due.insert(timer, waiter);
         self.len.store(state.due.len(), Ordering::Relaxed);
         let is_first = state.due.first_key_value().is_some_and(|(first, _)| *first == timer);
         (timer, is_first)
@@ -51,8 +51,11 @@ impl Timers {
 
     pub(super) fn remove(&self, timer: Timer) {
         let mut state = self.state();
-        state.due.remove(&timer);
+        let removed = state.due.remove(&timer);
         self.len.store(state.due.len(), Ordering::Relaxed);
+        drop(state);
+        // Wakers are code of the program.
+        drop(removed);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -64,11 +67,11 @@ impl Timers {
         self.state().due.first_key_value().map(|(timer, _)| timer.at)
     }
 
-    /// Removes the next timer that is due; the caller unparks its thread.
-    pub(super) fn take_due(&self, now: Instant) -> Option<ThreadRef> {
+    /// Removes the next timer that is due; the caller wakes what waits for it.
+    pub(super) fn take_due(&self, now: Instant) -> Option<Waiter> {
         let mut state = self.state();
-        let thread = state.due.first_entry().filter(|entry| entry.key().at <= now)?.remove();
+        let waiter = state.due.first_entry().filter(|entry| entry.key().at <= now)?.remove();
         self.len.store(state.due.len(), Ordering::Relaxed);
-        Some(thread)
+        Some(waiter)
     }
 }

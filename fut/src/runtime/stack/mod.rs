@@ -10,6 +10,7 @@
 //! each other. (1000 threads that yield in turn: see `benches`.)
 
 mod guard;
+mod other_sizes;
 pub(super) mod overflow;
 
 use std::{
@@ -22,6 +23,7 @@ use std::{
 use corosensei::stack::StackPointer;
 pub(super) use guard::GUARD_LEN;
 use guard::install;
+use other_sizes::OtherSizes;
 
 /// Number of different offsets of the top within its page, and the bytes between them.
 const COLOURS: usize = 16;
@@ -53,6 +55,12 @@ impl Stack {
     pub(super) fn limit_address(&self) -> usize {
         self.limit.get()
     }
+
+    /// Distance to the next stack of its pool: less than a page is left out above the body, for the colour.
+    #[inline]
+    fn stride(&self) -> usize {
+        (self.top.get() + BODY_LEN - self.limit.get()).next_multiple_of(GUARD_LEN)
+    }
 }
 
 // SAFETY: `top` is aligned to 16 bytes, `limit` to a page; at least `MIN_STACK` bytes are between them. The lowest page
@@ -71,7 +79,10 @@ unsafe impl corosensei::stack::Stack for Stack {
 pub(super) struct StackPool {
     /// Distance between stacks in bytes: a stack and its guard page.
     stride: usize,
+    /// Number of stacks in its first region.
+    first_region: usize,
     free: Mutex<Free>,
+    others: OtherSizes,
 }
 
 #[derive(Default)]
@@ -89,7 +100,9 @@ impl StackPool {
     pub(super) fn new(size: usize) -> io::Result<StackPool> {
         let too_large = || io::Error::new(io::ErrorKind::InvalidInput, format!("stacks of {size} bytes"));
         let stride = size.checked_next_multiple_of(GUARD_LEN).and_then(|size| size.checked_add(GUARD_LEN));
-        let pool = StackPool { stride: stride.ok_or_else(too_large)?, free: Mutex::default() };
+        let stride = stride.ok_or_else(too_large)?;
+        let (first_region, others) = (FIRST_REGION, OtherSizes::default());
+        let pool = StackPool { stride, first_region, free: Mutex::default(), others };
         pool.map_region(&mut pool.free()).map_err(|error| {
             io::Error::new(error.kind(), format!("no memory for stacks of {size} bytes: {error}"))
         })?;
@@ -114,7 +127,7 @@ impl StackPool {
 
     /// Adds stacks, at least one.
     fn map_region(&self, free: &mut Free) -> io::Result<()> {
-        let mut count = free.next_region.clamp(FIRST_REGION, MAX_REGION);
+        let mut count = free.next_region.clamp(self.first_region, MAX_REGION);
         let start = loop {
             match self.map(count) {
                 // A smaller region may fit.
@@ -199,6 +212,9 @@ impl StackCache {
     /// Takes back a stack whose thread has ended.
     #[inline]
     pub(super) fn give_back(&self, stack: Stack) {
+        if stack.stride() != self.pool.stride {
+            return self.pool.give_back_other(stack);
+        }
         let mut free = self.free.borrow_mut();
         free.push(stack);
         if free.len() > 4 * BATCH {

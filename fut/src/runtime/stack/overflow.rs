@@ -56,7 +56,10 @@ extern "C" fn on_fault(_signal: i32, info: *mut libc::siginfo_t, _context: *mut 
         if let Some(name) = unsafe { thread.name() } {
             let _ = write!(text, " \"{}\"", Printable(name));
         }
-        let _ = writeln!(text, " has overflowed its stack; RuntimeBuilder::stack_size sets a larger size");
+        let _ = writeln!(
+            text,
+            " has overflowed its stack; RuntimeBuilder::stack_size and Builder::stack_size set a larger size"
+        );
         die(text.as_str());
     }
     // The previous handler gets the fault when the instruction is retried.

@@ -146,8 +146,8 @@ pub(super) struct UserThread {
     /// Null before the block's first use.
     shared: AtomicPtr<Shared>,
     run: Cell<Option<Run>>,
-    /// Lowest address of its stack; 0 before the first dispatch.
-    stack_limit: Cell<usize>,
+    /// Its stack; before the first dispatch, only if it was given one when it was created.
+    stack: Cell<Option<Stack>>,
     pub(super) waits: WaitSlot,
     locals: UnsafeCell<Option<Box<Locals>>>,
     name: UnsafeCell<Option<Cow<'static, str>>>,
@@ -195,6 +195,8 @@ pub(super) struct Birth {
     pub(super) priority: Priority,
     pub(super) home: Option<&'static Home>,
     pub(super) shared: &'static Shared,
+    /// `None`: any of the usual size, at its first dispatch.
+    pub(super) stack: Option<Stack>,
 }
 
 impl UserThread {
@@ -212,7 +214,7 @@ impl UserThread {
             yielder: Cell::new(ptr::null()),
             shared: AtomicPtr::new(ptr::null_mut()),
             run: Cell::new(None),
-            stack_limit: Cell::new(0),
+            stack: Cell::new(None),
             waits: WaitSlot::new(),
             locals: UnsafeCell::new(None),
             name: UnsafeCell::new(None),
@@ -243,6 +245,7 @@ impl ThreadRef {
         self.0.shared.store(ptr::from_ref(birth.shared).cast_mut(), Ordering::Relaxed);
         self.0.run.set(Some(run::<T, F>));
         self.0.body.store(ptr::null_mut(), Ordering::Relaxed);
+        self.0.stack.set(birth.stack);
         self.0.tag.set(birth.name.as_deref().unwrap_or(""));
         if birth.name.is_some() {
             // SAFETY: the caller owns the block, which is not a thread yet.
@@ -253,19 +256,19 @@ impl ThreadRef {
         self.set_doing(Doing::New);
     }
 
-    /// Its stack and suspended execution; a new thread gets `stack`.
+    /// Its stack and suspended execution; of a new thread, `stack` gets the one that it was given, if any.
     ///
     /// # Safety
     /// The caller took the thread out of a ready queue, so it is the only owner.
     #[inline]
-    pub(super) unsafe fn body(self, stack: impl FnOnce() -> Stack) -> *mut Body {
+    pub(super) unsafe fn body(self, stack: impl FnOnce(Option<Stack>) -> Stack) -> *mut Body {
         let body = self.0.body.load(Ordering::Relaxed);
         if !body.is_null() {
             return body;
         }
-        let stack = stack();
+        let stack = stack(self.0.stack.get());
         let place = stack.place_of_body().cast::<Body>();
-        self.0.stack_limit.set(stack.limit_address());
+        self.0.stack.set(Some(stack));
         self.0.body.store(place, Ordering::Relaxed);
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), LeaveWord>, ()| {
             self.0.yielder.set(yielder);
@@ -371,7 +374,7 @@ impl ThreadRef {
 
     /// Lowest address of its stack.
     pub(super) fn stack_limit(self) -> usize {
-        self.0.stack_limit.get()
+        self.0.stack.get().map_or(0, |stack| stack.limit_address())
     }
 
     pub(super) fn take_token(self) -> bool {

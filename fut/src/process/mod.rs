@@ -1,0 +1,254 @@
+//! Child processes, with the names of `std::process`: waiting for one blocks the user thread, and not the LWP.
+//!
+//! ```
+//! use fut::process::Command;
+//!
+//! let runtime = fut::Runtime::builder().lwps(1).build()?;
+//! let output = runtime.run(|| Command::new("echo").arg("hello").output())?;
+//! assert_eq!(output.stdout, b"hello\n");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! The end of a child is an event of its pidfd (Linux 5.3), so SIGCHLD is left to the program. As in the standard
+//! library, a child goes on when its [`Child`] is dropped.
+
+mod pipe;
+
+use std::{
+    ffi::OsStr,
+    io::{self, Read},
+    os::fd::OwnedFd,
+    path::Path,
+    process,
+    process::{ExitStatus, Output, Stdio},
+    time::Instant,
+};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::{net::Readiness, runtime::here, scope};
+pub use pipe::{ChildStderr, ChildStdin, ChildStdout};
+
+/// A command to run, as [`std::process::Command`].
+#[derive(Debug)]
+pub struct Command(process::Command);
+
+impl From<process::Command> for Command {
+    fn from(command: process::Command) -> Command {
+        Command(command)
+    }
+}
+
+impl Command {
+    /// A program, and no arguments.
+    pub fn new(program: impl AsRef<OsStr>) -> Command {
+        Command(process::Command::new(program))
+    }
+
+    /// Adds an argument.
+    pub fn arg(&mut self, arg: impl AsRef<OsStr>) -> &mut Command {
+        self.0.arg(arg);
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<A: AsRef<OsStr>>(&mut self, args: impl IntoIterator<Item = A>) -> &mut Command {
+        self.0.args(args);
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub fn env(&mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Command {
+        self.0.env(key, value);
+        self
+    }
+
+    /// Sets its working directory.
+    pub fn current_dir(&mut self, dir: impl AsRef<Path>) -> &mut Command {
+        self.0.current_dir(dir);
+        self
+    }
+
+    /// Sets its standard input.
+    pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Command {
+        self.0.stdin(stdin);
+        self
+    }
+
+    /// Sets its standard output.
+    pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Command {
+        self.0.stdout(stdout);
+        self
+    }
+
+    /// Sets its standard error.
+    pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Command {
+        self.0.stderr(stderr);
+        self
+    }
+
+    /// The command of the standard library, for all other options.
+    pub fn as_std_mut(&mut self) -> &mut process::Command {
+        &mut self.0
+    }
+
+    /// Starts the process. The call itself takes as long as `fork` and `exec` do.
+    ///
+    /// # Errors
+    /// Those of the standard library; when the kernel gives no pidfd: the process was started then, and is killed.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn spawn(&mut self) -> io::Result<Child> {
+        here("fut::process::Command::spawn");
+        Child::new(self.0.spawn()?)
+    }
+
+    /// Runs it to its end, with the standard streams of this process unless they were set.
+    ///
+    /// # Errors
+    /// As [`spawn`](Command::spawn).
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn status(&mut self) -> io::Result<ExitStatus> {
+        self.spawn()?.wait()
+    }
+
+    /// Runs it to its end, and returns what it has written. Its standard input is empty. Streams that were set stay so in
+    /// the standard library only; here all three are set.
+    ///
+    /// # Errors
+    /// As [`spawn`](Command::spawn); those of reading.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn output(&mut self) -> io::Result<Output> {
+        self.0.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.spawn()?.wait_with_output()
+    }
+}
+
+/// A child process, as [`std::process::Child`].
+#[derive(Debug)]
+pub struct Child {
+    child: process::Child,
+    /// Readable when it has ended.
+    end: Readiness<OwnedFd>,
+    /// Its standard input, if it is a pipe.
+    pub stdin: Option<ChildStdin>,
+    /// Its standard output, if it is a pipe.
+    pub stdout: Option<ChildStdout>,
+    /// Its standard error, if it is a pipe.
+    pub stderr: Option<ChildStderr>,
+}
+
+impl Child {
+    fn new(mut child: process::Child) -> io::Result<Child> {
+        let parts = (|| {
+            let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::InvalidData)?;
+            let end = Readiness::new(pidfd_open(pid, PidfdFlags::empty())?)?;
+            let stdin = child.stdin.take().map(ChildStdin::new).transpose()?;
+            let stdout = child.stdout.take().map(ChildStdout::new).transpose()?;
+            let stderr = child.stderr.take().map(ChildStderr::new).transpose()?;
+            Ok((end, stdin, stdout, stderr))
+        })();
+        match parts {
+            Ok((end, stdin, stdout, stderr)) => Ok(Child { child, end, stdin, stdout, stderr }),
+            Err(error) => {
+                // Nobody could wait for it.
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    /// Its process number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it SIGKILL. Does nothing if it has ended and was waited for.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn kill(&mut self) -> io::Result<()> {
+        self.child.kill()
+    }
+
+    /// Closes its standard input, and blocks the user thread until it has ended.
+    ///
+    /// # Errors
+    /// Those of the kernel; when the runtime has ended.
+    ///
+    /// # Panics
+    /// If it would block outside a runtime.
+    #[track_caller]
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        drop(self.stdin.take());
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            self.end.wait_readable()?;
+        }
+    }
+
+    /// As [`wait`](Child::wait), until the deadline. Its standard input stays open.
+    ///
+    /// # Errors
+    /// `TimedOut`; as [`wait`](Child::wait).
+    ///
+    /// # Panics
+    /// If it would block outside a runtime.
+    #[track_caller]
+    pub fn wait_until(&mut self, deadline: Instant) -> io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            self.end.wait_readable_until(deadline)?;
+        }
+    }
+
+    /// How it has ended; `None` while it has not.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    /// Closes its standard input, reads what it writes, and waits for its end.
+    ///
+    /// # Errors
+    /// Those of the kernel, and of reading.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn wait_with_output(mut self) -> io::Result<Output> {
+        drop(self.stdin.take());
+        let (out, err) = (self.stdout.take(), self.stderr.take());
+        // Both at a time: a full pipe would block the child.
+        let (stdout, stderr) = scope(|scope| {
+            let errors = scope.spawn(|| read_all(err));
+            let stdout = read_all(out);
+            (stdout, errors.join())
+        });
+        let stderr = stderr.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok(Output { status: self.wait()?, stdout: stdout?, stderr: stderr? })
+    }
+}
+
+fn read_all(from: Option<impl Read>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        from.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,132 @@
+//! The end of a runtime that lets its user threads end first.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{live, park::try_here, pool::Runtime};
+
+/// Shortest and longest pause between two looks.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(5));
+
+/// Numbers of user threads that were created and that have ended, as far as one LWP, or all that are no workers, did it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct ThreadCounts {
+    created: AtomicU64,
+    ended: AtomicU64,
+}
+
+/// The counts to which an LWP adds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CountsOfLwp {
+    counts: &'static ThreadCounts,
+    is_only_writer: bool,
+}
+
+impl CountsOfLwp {
+    /// Those of a worker, which nobody else changes.
+    pub(super) fn of_worker(counts: &'static ThreadCounts) -> CountsOfLwp {
+        CountsOfLwp { counts, is_only_writer: true }
+    }
+
+    pub(super) fn of_others(counts: &'static ThreadCounts) -> CountsOfLwp {
+        CountsOfLwp { counts, is_only_writer: false }
+    }
+
+    #[inline]
+    pub(super) fn created(self) {
+        self.add(&self.counts.created);
+    }
+
+    #[inline]
+    pub(super) fn ended(self) {
+        self.add(&self.counts.ended);
+    }
+
+    #[inline]
+    fn add(self, count: &AtomicU64) {
+        // Release: pairs with the Acquire in `all_have_ended`, which sees what its thread has created, too.
+        if self.is_only_writer {
+            count.store(count.load(Ordering::Relaxed) + 1, Ordering::Release);
+        } else {
+            count.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+/// Whether no user thread existed at some moment during this call.
+///
+/// The ends are read first. All counts grow, so between the two sums there were at least as many ends as the first sum, and
+/// at most as many creations as the second.
+fn all_have_ended(counts: &[ThreadCounts]) -> bool {
+    // Acquire: pairs with the Release in `add`.
+    let ended: u64 = counts.iter().map(|counts| counts.ended.load(Ordering::Acquire)).sum();
+    let created: u64 = counts.iter().map(|counts| counts.created.load(Ordering::Acquire)).sum();
+    ended == created
+}
+
+/// User threads of a runtime had not ended at the limit of [`Runtime::shutdown`], and never run again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShutdownTimeout {
+    /// Their names, or numbers (`#7`) if they have none, in the order of their creation; at most 16.
+    pub threads: Vec<String>,
+    /// How many there were.
+    pub count: usize,
+}
+
+impl fmt::Display for ShutdownTimeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} user threads had not ended at the limit: {}", self.count, self.threads.join(", "))?;
+        if self.count > self.threads.len() { f.write_str(", …") } else { Ok(()) }
+    }
+}
+
+impl std::error::Error for ShutdownTimeout {}
+
+impl Runtime {
+    /// Waits until all user threads of this runtime have ended, at most for `timeout`, and then drops it. How they learn
+    /// that they shall end is up to the program: by a [`CancellationToken`](crate::sync::CancellationToken), a channel
+    /// that is closed, a listener that no longer accepts.
+    ///
+    /// # Errors
+    /// Those that had not ended at the limit; what dropping does to them: [`Runtime`].
+    ///
+    /// # Panics
+    /// If a user thread calls this: it would wait for itself.
+    pub fn shutdown(self, timeout: Duration) -> Result<(), ShutdownTimeout> {
+        assert!(
+            try_here().is_none(),
+            "fut::Runtime::shutdown was called by a user thread: it would wait for itself"
+        );
+        // A deadline beyond the range of the clock means none.
+        let deadline = Instant::now().checked_add(timeout);
+        let mut pause = PAUSES.0;
+        loop {
+            if all_have_ended(&self.shared().thread_counts) {
+                return Ok(());
+            }
+            let now = Instant::now();
+            if deadline.is_some_and(|deadline| now >= deadline) {
+                return Err(ShutdownTimeout::of(&live::of_runtime(self.shared())));
+            }
+            let until = deadline.map_or(pause, |deadline| pause.min(deadline - now));
+            thread::sleep(until);
+            pause = (2 * pause).min(PAUSES.1);
+        }
+    }
+}
+
+impl ShutdownTimeout {
+    fn of(left: &[live::LiveThread]) -> ShutdownTimeout {
+        let name = |live: &live::LiveThread| match live.name.as_str() {
+            "" => format!("#{}", live.thread.0),
+            name => name.to_string(),
+        };
+        ShutdownTimeout { threads: left.iter().take(16).map(name).collect(), count: left.len() }
+    }
+}

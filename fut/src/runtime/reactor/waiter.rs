@@ -1,0 +1,29 @@
+//! What waits for an event or a timer: a user thread, or a future that somebody polls.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    task::Waker,
+};
+
+use crate::runtime::{discard::discard, thread::ThreadRef};
+
+/// One that is to be unparked or woken.
+#[derive(Debug)]
+pub(in crate::runtime) enum Waiter<W = ThreadRef> {
+    Thread(W),
+    Task(Waker),
+}
+
+impl Waiter {
+    pub(in crate::runtime) fn wake(self) {
+        match self {
+            Waiter::Thread(thread) => thread.unpark(),
+            Waiter::Task(waker) => wake(waker),
+        }
+    }
+}
+
+/// Calls a waker. It is code of the program, whose panic must not unwind into an LWP.
+pub(in crate::runtime) fn wake(waker: Waker) {
+    discard(catch_unwind(AssertUnwindSafe(|| waker.wake())));
+}
