@@ -42,7 +42,7 @@ export class Page {
     this.panes.show(this.panes.shown);
     restore(this, kept);
     keys.listen(this);
-    onColours(() => { this.timelines.forEach((timeline) => timeline.recolour()); this.minimaps.forEach((minimap) => minimap.forget()); this.redraw(); });
+    onColours(() => { this.timelines.forEach((timeline) => timeline.recolour()); this.minimaps.forEach((minimap) => minimap.forget()); this.redraw(); this.refreshPanel(); });
     // The address was edited.
     addEventListener("hashchange", () => { const kept = fromFragment(location.hash); restore(this, kept); this.visit(kept); this.redraw(); });
     for (const minimap of this.minimaps) minimap.load().then(() => this.redraw(), this.fail);

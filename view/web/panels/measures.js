@@ -25,7 +25,8 @@ export async function measures(panel, timeline, signal) {
     panel.replaceChildren(tools, note(measure?.about ?? ""), note(/** @type {Error} */ (error).message));
     return;
   }
-  timeline.chain(asked.name === "critical-path" ? links(answer) : []);
+  // A braid of explain that was clicked keeps its path.
+  if (asked.name !== "explain") timeline.chain(asked.name === "critical-path" ? links(answer) : []);
   const drawn = element("div");
   panel.replaceChildren(tools,
     note(measure ? `${measure.about} ${timeline.focus.row ? `Of ${timeline.focus.row.key}.` : "Of all."}` : ""),
