@@ -46,6 +46,7 @@ pub use compare::{Side, compare};
 pub use critical_path::critical_path_chains;
 pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
 pub use distribution::Distribution;
+pub use explain::explain_braids;
 pub use functions::folded;
 pub use histogram::Histogram;
 pub use history::{

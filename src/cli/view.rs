@@ -13,6 +13,7 @@ it. The URL has a token after its #: who has the URL can read the super-trace.
 
 Examples:
   sigmund view demo.supertrace
+  sigmund view before.supertrace after.supertrace
   sigmund view --pid $(pidof myserver)
   sigmund view demo.supertrace --listen unix:/tmp/view.sock    # then, elsewhere: ssh -L 8080:/tmp/view.sock HOST
 
@@ -23,9 +24,12 @@ pub(crate) struct ViewArgs {
     /// The super-trace.
     #[arg(value_name = "T", required_unless_present = "pid", value_hint = ValueHint::DirPath)]
     pub(crate) trace: Option<PathBuf>,
+    /// Another super-trace, to compare: both timelines on one page, from their begins, and the figures of --compare T B.
+    #[arg(value_name = "B", value_hint = ValueHint::DirPath)]
+    pub(crate) other: Option<PathBuf>,
     /// A running program that is being recorded: its threads, who waits for whom, and its buffers. If it is a flight recorder,
     /// "Freeze" shows its last events as a timeline.
-    #[arg(long, value_name = "PID", conflicts_with_all = ["trace", "cache", "keep_going"])]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["trace", "other", "cache", "keep_going"])]
     pub(crate) pid: Option<u32>,
     /// Where to listen: ADDRESS:PORT, port 0 is any that is free; or unix:PATH, for a tunnel.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]

@@ -34,10 +34,13 @@ const SHOW: Duration = Duration::from_millis(500);
 pub(crate) async fn run(args: ViewArgs) -> Result<Found> {
     let (stop, _) = signals::stop_at_signals()?;
     let limits = Limits { time: args.time, queries: args.queries as usize, memory: args.memory };
-    let shown = match (&args.trace, args.pid) {
-        (Some(trace), _) => Shown::Trace(Arc::new(open(trace, &args).await?)),
-        (None, Some(pid)) => Shown::Program(Arc::new(Program::find(pid, Arc::clone(&stop))?)),
-        (None, None) => bail!("expected a super-trace, or --pid"),
+    let shown = match (&args.trace, &args.other, args.pid) {
+        (Some(a), Some(b), _) => {
+            Shown::Pair(Arc::new(open(a, &args).await?), Arc::new(open(b, &args).await?))
+        }
+        (Some(trace), None, _) => Shown::Trace(Arc::new(open(trace, &args).await?)),
+        (None, _, Some(pid)) => Shown::Program(Arc::new(Program::find(pid, Arc::clone(&stop))?)),
+        (None, _, None) => bail!("expected a super-trace, or --pid"),
     };
     let token = Token::random().context("a new token")?;
     let (listener, socket) = listen(&args.listen)?;

@@ -595,3 +595,90 @@ fn events_whose_witnesses_disagree_are_those_of_the_table() {
         assert_eq!(found["disagreements"].as_array().unwrap().len() as u64, counted as u64, "{found}");
     }
 }
+
+#[test]
+fn of_two_super_traces_each_is_asked_by_its_own_name_and_with_the_token() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    // The same without its last event.
+    let all = listing();
+    let shorter: Vec<&str> = all.lines().collect();
+    sigmund.write("other.tsv", shorter[..shorter.len() - 1].join("\n").as_bytes());
+    sigmund.run(["merge", "other.tsv", "-o", "other.supertrace"]).found();
+    let server = Server::of(&sigmund, &[TRACE, "other.supertrace", "--cache", "cache"]);
+    let (a, b) = (server.json("trace"), server.json("b/trace"));
+    assert_eq!((&a["is_compared"], &b["is_compared"]), (&json!(true), &json!(false)));
+    assert_eq!((&a["name"], &b["name"]), (&json!("t.supertrace"), &json!("other.supertrace")));
+    assert_eq!((&a["ticks"], &b["ticks"]), (&json!(130), &json!(120)));
+    for question in ["selection?keys=thread:5", "events?limit=3", "rows?kind=lwp"] {
+        let alone = Server::start(&sigmund, "other.supertrace", &[]).json(question);
+        let mut both = server.json(&format!("b/{question}"));
+        assert_eq!(both.as_object_mut().unwrap(), alone.as_object().unwrap(), "{question}");
+    }
+    // Who may ask is the same for both.
+    for path in ["/api/b/trace", "/api/b/sql", "/api/compare?name=states"] {
+        let own = server.address.as_str();
+        assert_eq!(server.request("GET", path, &[("Host", own)], "").status, 403, "{path}");
+        let bearer = format!("Bearer {}", server.token);
+        let rebound = [("Host", "evil.example"), ("Authorization", bearer.as_str())];
+        assert_eq!(server.request("GET", path, &rebound, "").status, 403, "{path}");
+        let foreign = [("Host", own), ("Authorization", &bearer), ("Origin", "http://evil.example")];
+        assert_eq!(server.request("GET", path, &foreign, "").status, 403, "{path}");
+    }
+    let refused = server.post("b/sql", &json!({ "query": "DROP TABLE events" }));
+    assert_eq!(refused.status, 403, "{refused:?}");
+    for (question, status) in [
+        ("b/nothing", 404),
+        ("b/b/trace", 404),
+        ("b/compare", 404),
+        ("b/live", 404),
+        ("compare?name=nothing", 404),
+        ("compare?name=explain", 400),
+        ("compare?name=states&from=5&to=5", 400),
+        ("compare?name=states&by=color", 400),
+        ("braids", 400),
+        ("braids?subject=nothing", 400),
+    ] {
+        let reply = server.get(question);
+        assert_eq!(reply.status, status, "{question}: {}", String::from_utf8_lossy(&reply.body));
+    }
+    let alone = Server::start(&sigmund, TRACE, &[]);
+    assert_eq!((alone.get("b/trace").status, alone.get("compare").status), (404, 404));
+    // A window before the begin of a trace is one without anything in it.
+    let before = alone.json("selection?from=-50&to=-10&keys=thread:5");
+    assert_eq!(before["states"], json!([]), "{before}");
+    assert_eq!(alone.get("measure?name=states&from=-300&to=-200").status, 200);
+    sigmund.run(["view", TRACE, "missing.supertrace", "--no-open"]).complained(&["missing.supertrace"]);
+}
+
+#[test]
+fn the_braids_are_the_longest_instances_of_the_first_band_and_of_all() {
+    let Some(_alone) = kernel::as_root() else { return };
+    let sigmund = Sigmund::new();
+    crate::docs::my_server_in(&sigmund.path(""));
+    sigmund.run(["record", "-o", "RUN", "--", "./myserver"]).found();
+    let server = Server::start(&sigmund, "RUN.supertrace", &[]);
+    let query = "SELECT dur_tick FROM spans WHERE name = 'request' AND end_reason IN ('returned', 'exit') ORDER BY dur_tick";
+    let lengths: Vec<i64> =
+        sigmund.sql("RUN.supertrace", query).iter().map(|row| row[0].parse().unwrap()).collect();
+    assert!(lengths.len() > 100);
+    let braids = server.json("braids?subject=request");
+    let rows = braids["rows"].as_array().unwrap();
+    let of = |name: &str| {
+        let pieces: Vec<(i64, i64)> = rows
+            .iter()
+            .filter(|row| row[0] == json!(name))
+            .map(|row| (row[1].as_i64().unwrap(), row[2].as_i64().unwrap()))
+            .collect();
+        assert!(pieces.windows(2).all(|two| two[0].0 + two[0].1 == two[1].0), "{name}: one after the other");
+        pieces.iter().map(|(_, length)| length).sum::<i64>()
+    };
+    // Those that touch a gap are in no band.
+    let bands = server.json("measure?name=explain&subject=request");
+    let apart = bands["rows"].as_array().unwrap().iter();
+    let apart = apart.filter(|row| ["touches a gap", "cut off"].contains(&row[0].as_str().unwrap()));
+    if apart.filter_map(|row| row[4].as_i64()).sum::<i64>() == 0 {
+        assert_eq!(of("median"), lengths[lengths.len().div_ceil(2) - 1]);
+        assert_eq!(of("slowest"), lengths[lengths.len() - 1]);
+    }
+    assert!(of("median") > 0 && of("median") <= of("slowest"));
+}

@@ -1,4 +1,4 @@
-//! What is shown: a super-trace, or a running program, of which a super-trace is made on request (freeze).
+//! What is shown: a super-trace, two to compare, or a running program, of which a super-trace is made on request (freeze).
 
 use std::{
     path::PathBuf,
@@ -32,6 +32,8 @@ pub trait Live: Send + Sync + 'static {
 pub enum Shown {
     /// A super-trace.
     Trace(Arc<View>),
+    /// Two super-traces, to compare: A, and B.
+    Pair(Arc<View>, Arc<View>),
     /// A running program.
     Program(Arc<dyn Live>),
 }
@@ -39,6 +41,8 @@ pub enum Shown {
 /// What a server shows by now.
 pub(crate) struct Stage {
     view: RwLock<Option<Arc<View>>>,
+    /// B of a comparison.
+    other: Option<Arc<View>>,
     program: Option<Arc<dyn Live>>,
     /// For queries of what is frozen.
     memory: usize,
@@ -46,20 +50,33 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(shown: Shown, memory: usize) -> Stage {
-        let (view, program) = match shown {
-            Shown::Trace(view) => (Some(view), None),
-            Shown::Program(program) => (None, Some(program)),
+        let (view, other, program) = match shown {
+            Shown::Trace(view) => (Some(view), None, None),
+            Shown::Pair(a, b) => (Some(a), Some(b), None),
+            Shown::Program(program) => (None, None, Some(program)),
         };
-        Stage { view: RwLock::new(view), program, memory }
+        Stage { view: RwLock::new(view), other, program, memory }
     }
 
-    /// Answers a question. `live` and `freeze` are about the program, all others about the super-trace.
+    /// Answers a question. `live` and `freeze` are about the program, `compare` about both super-traces, those that begin with
+    /// `b/` about the second one, all others about the first.
     pub(crate) async fn answer(&self, question: &str, query: &Query) -> Result<Answer, Refusal> {
         match question {
             "live" => self.look().await,
             "freeze" if query.body.is_object() => self.freeze().await,
             "freeze" => Err(Refusal::wrong("expected a POST with {}")),
+            "compare" => match (self.view(), &self.other) {
+                (Some(a), Some(b)) => api::compare(&a, b, query).await.map(Answer::Json),
+                _ => Err(Refusal::missing("there is no second super-trace to compare with")),
+            },
+            _ if question.starts_with("b/") => match &self.other {
+                Some(view) => api::answer(view, &question[2..], query).await,
+                None => Err(Refusal::missing("there is no second super-trace")),
+            },
             _ => match self.view() {
+                Some(view) if question == "trace" => {
+                    Ok(Answer::Json(api::trace(&view, self.other.is_some())))
+                }
                 Some(view) => api::answer(&view, question, query).await,
                 None if question == "trace" => Ok(Answer::Json(json!({ "live": true }))),
                 None => Err(Refusal::missing("nothing of the program is frozen yet")),

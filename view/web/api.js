@@ -34,25 +34,38 @@ export async function ask(question, parameters = {}, signal) {
   return (await request(`${question}?${query(parameters)}`, { signal })).json();
 }
 
-/** @param {string} question @param {Record<string, string | number | undefined>} parameters @param {AbortSignal} [signal] */
-export async function floats(question, parameters, signal) {
-  const bytes = await (await request(`${question}?${query(parameters)}`, { signal })).arrayBuffer();
-  return new Float32Array(bytes);
-}
-
-/** @param {string} text @param {AbortSignal} [signal] @returns {Promise<any>} */
-export async function sql(text, signal) {
-  return (await request("sql", { method: "POST", body: JSON.stringify({ query: text }), signal })).json();
-}
-
 /** Freezes the program that is looked at: from here on there is a trace. */
 export async function freeze() {
   await request("freeze", { method: "POST", body: "{}" });
 }
 
-/** @param {object} body @param {AbortSignal} signal */
-export async function tiles(body, signal) {
-  return (await request("tiles", { method: "POST", body: JSON.stringify(body), signal })).arrayBuffer();
+/** A super-trace that is asked: the first one, or with the prefix `b/` the one that it is compared with. */
+export class Source {
+  /** @param {string} [prefix] */
+  constructor(prefix = "") {
+    this.prefix = prefix;
+  }
+
+  /** @param {string} question @param {Record<string, string | number | undefined | null>} [parameters] @param {AbortSignal} [signal] @returns {Promise<any>} */
+  ask(question, parameters, signal) {
+    return ask(`${this.prefix}${question}`, parameters, signal);
+  }
+
+  /** @param {string} question @param {Record<string, string | number | undefined>} parameters @param {AbortSignal} [signal] */
+  async floats(question, parameters, signal) {
+    const bytes = await (await request(`${this.prefix}${question}?${query(parameters)}`, { signal })).arrayBuffer();
+    return new Float32Array(bytes);
+  }
+
+  /** @param {string} text @param {AbortSignal} [signal] @returns {Promise<any>} */
+  async sql(text, signal) {
+    return (await request(`${this.prefix}sql`, { method: "POST", body: JSON.stringify({ query: text }), signal })).json();
+  }
+
+  /** @param {object} body @param {AbortSignal} [signal] */
+  async tiles(body, signal) {
+    return (await request(`${this.prefix}tiles`, { method: "POST", body: JSON.stringify(body), signal })).arrayBuffer();
+  }
 }
 
 /** Whether an error is that of a question that nobody waits for any more. @param {unknown} error */

@@ -1,7 +1,6 @@
 // @ts-check
 // The head of the page: the trace, filters of rows, search, and the keys.
 
-import * as api from "./api.js";
 import { byId } from "./document.js";
 import { length, printable } from "./format.js";
 import * as keys from "./keys.js";
@@ -17,26 +16,29 @@ export class Head {
   }
 
   fill() {
-    const { trace } = this.page;
-    byId("title").textContent = printable(trace.name);
-    byId("title").title = printable(trace.path);
-    document.title = `${printable(trace.name)} · Sigmund`;
+    const { trace } = this.page.timelines[0];
+    const title = this.page.timelines.map(({ title }) => title).join(" · ");
+    byId("title").textContent = title;
+    byId("title").title = this.page.timelines.map(({ trace }) => printable(trace.path)).join("\n");
+    document.title = `${title} · Sigmund`;
     const state = /** @type {HTMLSelectElement} */ (byId("filter-state")), sort = /** @type {HTMLSelectElement} */ (byId("filter-sort"));
     const names = [...new Set([...(trace.counts.threads ? trace.thread_states : []), ...trace.lwp_states])].filter((name) => name !== "exited");
     state.append(...names.map((name) => element("option", { value: name }, name)));
     sort.append(...names.map((name) => element("option", { value: name }, `time ${name}`)));
     const name = /** @type {HTMLInputElement} */ (byId("filter-name")), related = /** @type {HTMLInputElement} */ (byId("filter-with"));
-    [name.value, state.value, sort.value] = [this.page.rows.filter.name, this.page.rows.filter.state, this.page.rows.filter.sort];
+    [name.value, state.value, sort.value] = [this.page.active.rows.filter.name, this.page.active.rows.filter.state, this.page.active.rows.filter.sort];
     const apply = () => {
-      this.page.rows.setFilter({ name: name.value, state: state.value, sort: sort.value, with: related.checked ? this.page.focus.key : "" });
-      byId("scroll").scrollTop = 0;
+      for (const timeline of this.page.timelines) {
+        timeline.rows.setFilter({ name: name.value, state: state.value, sort: sort.value, with: related.checked ? timeline.focus.key : "" });
+        timeline.scrollBar.scrollTop = 0;
+      }
       this.page.moved();
     };
     for (const input of [name, state, sort, related]) input.addEventListener("change", apply);
     byId("filters").addEventListener("submit", (event) => { event.preventDefault(); apply(); });
     byId("undo").addEventListener("click", () => this.page.navigation.undo());
     byId("redo").addEventListener("click", () => this.page.navigation.redo());
-    byId("whole").addEventListener("click", () => this.page.navigation.go({ from: 0, to: trace.ticks }));
+    byId("whole").addEventListener("click", () => this.page.navigation.go(this.page.navigation.extent));
     byId("help-button").addEventListener("click", () => this.openHelp());
     byId("message-close").addEventListener("click", () => { byId("message").hidden = true; });
     keys.describe(byId("help-table"));
@@ -60,31 +62,32 @@ export class Head {
   async find(text) {
     const dialog = /** @type {HTMLDialogElement} */ (byId("search"));
     if (text === "") { byId("search-results").replaceChildren(); return; }
-    const answer = await api.ask("search", { text, limit: 20 });
+    const timeline = this.page.active;
+    const answer = await timeline.source.ask("search", { text, limit: 20 });
     const entry = (/** @type {string} */ label, /** @type {() => void} */ go) => {
       const made = element("button", { type: "button", role: "option" }, printable(label));
       made.addEventListener("click", () => { dialog.close(); go(); });
       return made;
     };
-    const hz = this.page.trace.tick_hz;
+    const hz = timeline.trace.tick_hz;
     const found = [
-      ...answer.rows.map((/** @type {any} */ row) => entry(`${row.kind} ${row.label}`, () => this.page.focusKey(row.key))),
+      ...answer.rows.map((/** @type {any} */ row) => entry(`${row.kind} ${row.label}`, () => timeline.focusKey(row.key))),
       ...answer.spans.map((/** @type {any} */ span) => entry(`span ${span.name} of ${span.key}, ${length(span.to - span.from, hz)}`, () => {
-        this.page.focus.tick = span.from;
-        this.page.focusKey(span.key);
-        this.page.navigation.show(span.from, span.to);
+        timeline.focus.tick = span.from;
+        timeline.focusKey(span.key);
+        timeline.navigation.show(span.from, span.to);
       })),
-      ...answer.events.map((/** @type {string} */ name) => entry(`event ${name}`, () => this.showEvents(name))),
+      ...answer.events.map((/** @type {string} */ name) => entry(`event ${name}`, () => this.showEvents(timeline, name))),
     ];
     byId("search-results").replaceChildren(...(found.length ? found : [note("Nothing has this in its name.")]));
   }
 
-  /** Marks the events of a name. @param {string} name */
-  async showEvents(name) {
-    const answer = await api.sql(`SELECT ts_tick FROM events WHERE name = '${name.replaceAll("'", "''")}' ORDER BY ts_tick LIMIT 10000`).catch(this.page.fail);
+  /** Marks the events of a name. @param {import("./timeline.js").Timeline} timeline @param {string} name */
+  async showEvents(timeline, name) {
+    const answer = await timeline.source.sql(`SELECT ts_tick FROM events WHERE name = '${name.replaceAll("'", "''")}' ORDER BY ts_tick LIMIT 10000`).catch(this.page.fail);
     if (!answer) return;
     const first = BigInt(answer.first_tick);
-    this.page.mark(answer.rows.map((/** @type {any[]} */ row) => Number(BigInt(row[0]) - first)));
-    if (this.page.focus.ticks.length > 0) this.page.jump(this.page.focus.ticks[0]);
+    timeline.mark(answer.rows.map((/** @type {any[]} */ row) => Number(BigInt(row[0]) - first)));
+    if (timeline.focus.ticks.length > 0) timeline.jump(timeline.focus.ticks[0]);
   }
 }

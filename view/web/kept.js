@@ -1,7 +1,6 @@
 // @ts-check
 // What the URL holds of the page, and the way back.
 
-import * as api from "./api.js";
 import { byId } from "./document.js";
 import * as heights from "./heights.js";
 
@@ -14,12 +13,15 @@ const pixels = (name) => (style().getPropertyValue(name) === "" ? undefined : pa
 
 /** @param {import("./main.js").Page} page @returns {Kept} */
 export function keptOf(page) {
-  const { focus, rows, navigation } = page;
-  const { name, state, sort } = rows.filter;
+  const { navigation, active, comparison } = page;
+  const { focus } = active;
+  const { name, state, sort } = active.rows.filter;
+  const [a, b] = page.timelines.map((timeline) => ({ pins: timeline.rows.pinned.map((row) => row.key).join(","),
+    toggled: timeline.rows.groups.filter((group) => group.open !== group.first).map((group) => group.id).join(","), scroll: Math.round(timeline.scroll) || undefined }));
   return {
-    ...navigation.window, focus: focus.key || undefined, tick: focus.tick ?? undefined, name, state, sort: sort === "number" ? undefined : sort, panel: page.panelName,
-    pins: rows.pinned.map((row) => row.key).join(","), toggled: rows.groups.filter((group) => group.open !== group.first).map((group) => group.id).join(","),
-    heights: heights.toText(), scroll: Math.round(page.scroll) || undefined, gutter: pixels("--gutter"), panels: pixels("--panels"),
+    ...navigation.window, of: active.letter === "B" ? "B" : undefined, shift: comparison?.navigation.shift || undefined, focus: focus.key || undefined, tick: focus.tick ?? undefined, name, state, sort: sort === "number" ? undefined : sort, panel: page.panelName,
+    ...a, pinsB: b?.pins, toggledB: b?.toggled, scrollB: b?.scroll,
+    heights: heights.toText(), gutter: pixels("--gutter"), panels: pixels("--panels"),
   };
 }
 
@@ -28,23 +30,30 @@ export function restore(page, kept) {
   heights.fromText(kept.heights ?? "");
   resizeGutter(kept.gutter);
   if (kept.panels !== undefined) page.panes.resize(kept.panels);
-  const toggled = (kept.toggled ?? "").split(",");
-  for (const group of page.rows.groups) page.rows.open(group, toggled.includes(group.id) ? !group.first : group.first);
-  page.scrollWanted = kept.scroll;
-  pin(page, (kept.pins ?? "").split(",").filter((key) => key !== "").slice(0, MOST_PINS)).catch(page.fail);
+  const words = (/** @type {string | undefined} */ text) => (text ?? "").split(",").filter((word) => word !== "");
+  const [a, b] = page.timelines;
+  /** @param {import("./timeline.js").Timeline} timeline @param {string[]} toggled @param {string[]} pins @param {number | undefined} scroll */
+  const of = (timeline, toggled, pins, scroll) => {
+    for (const group of timeline.rows.groups) timeline.rows.open(group, toggled.includes(group.id) ? !group.first : group.first);
+    timeline.scrollWanted = scroll;
+    pin(timeline, pins.slice(0, MOST_PINS)).catch(page.fail);
+  };
+  of(a, words(kept.toggled), words(kept.pins), kept.scroll);
+  if (b) of(b, words(kept.toggledB), words(kept.pinsB), kept.scrollB);
+  page.comparison?.setShift(kept.shift ?? 0);
 }
 
-/** @param {import("./main.js").Page} page @param {string[]} keys */
-async function pin(page, keys) {
-  const rows = await Promise.all(keys.map((key) => find(key)));
-  page.rows.pinned = rows.flatMap((row) => (row ? [row] : []));
-  page.redraw();
+/** @param {import("./timeline.js").Timeline} timeline @param {string[]} keys */
+async function pin(timeline, keys) {
+  const rows = await Promise.all(keys.map((key) => find(timeline.source, key)));
+  timeline.rows.pinned = rows.flatMap((row) => (row ? [row] : []));
+  timeline.redraw();
 }
 
-/** A row by its key. @param {string} key @returns {Promise<import("./rows.js").Row | undefined>} */
-export async function find(key) {
+/** A row by its key. @param {import("./api.js").Source} source @param {string} key @returns {Promise<import("./rows.js").Row | undefined>} */
+export async function find(source, key) {
   const [kind, number] = key.split(":");
-  const answer = await api.ask("rows", { kind, name: number, limit: 200 });
+  const answer = await source.ask("rows", { kind, name: number, limit: 200 });
   return answer.rows.find((/** @type {any} */ row) => row.key === key);
 }
 

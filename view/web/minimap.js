@@ -1,7 +1,6 @@
 // @ts-check
 // The whole trace at a glance: events, states, losses, and where the window is. And the axis of the window.
 
-import * as api from "./api.js";
 import { axisStep, instant } from "./format.js";
 import { gaps, hatch } from "./losses.js";
 import { ink } from "./palette.js";
@@ -10,10 +9,12 @@ import { stack } from "./population.js";
 const PIXELS = 1024;
 
 export class Minimap {
-  /** @param {HTMLCanvasElement} canvas @param {any} trace @param {import("./navigation.js").Navigation} navigation */
-  constructor(canvas, trace, navigation) {
+  /** @param {HTMLCanvasElement} canvas @param {any} trace @param {import("./api.js").Source} source
+   * @param {import("./navigation.js").Navigation | import("./navigation.js").Shifted} navigation */
+  constructor(canvas, trace, source, navigation) {
     this.canvas = canvas;
     this.trace = trace;
+    this.source = source;
     this.navigation = navigation;
     /** @type {Float32Array | null} */
     this.events = null;
@@ -25,12 +26,12 @@ export class Minimap {
     let start = 0;
     /** @type {number | null} */
     let held = null;
-    const tick = (/** @type {PointerEvent} */ event) => (event.offsetX / this.canvas.clientWidth) * trace.ticks;
+    const tick = (/** @type {PointerEvent} */ event) => navigation.extent.from + (event.offsetX / this.canvas.clientWidth) * this.length;
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
       const { from, to } = navigation.window;
       start = tick(event);
-      held = start >= from && start <= to && to - from < trace.ticks * 0.98 ? start - from : null;
+      held = start >= from && start <= to && to - from < this.length * 0.98 ? start - from : null;
     });
     canvas.addEventListener("pointermove", (event) => {
       if (!canvas.hasPointerCapture(event.pointerId) || held === null) return;
@@ -41,14 +42,25 @@ export class Minimap {
       if (held !== null) return;
       const end = tick(event);
       const { from, to } = navigation.window;
-      if (Math.abs(end - start) > trace.ticks / 500) navigation.go({ from: Math.min(start, end), to: Math.max(start, end) });
+      if (Math.abs(end - start) > this.length / 500) navigation.go({ from: Math.min(start, end), to: Math.max(start, end) });
       else navigation.go({ from: end - (to - from) / 2, to: end + (to - from) / 2 });
     });
   }
 
+  /** Of all that can be shown, in ticks. */
+  get length() {
+    const { from, to } = this.navigation.extent;
+    return Math.max(to - from, 1);
+  }
+
+  /** @param {number} tick @param {number} width */
+  x(tick, width) {
+    return ((tick - this.navigation.extent.from) / this.length) * width;
+  }
+
   async load() {
     const window = { from: 0, to: this.trace.ticks + 1, pixels: PIXELS };
-    [this.events, this.population] = await Promise.all([api.floats("density", window), api.floats("population", window)]);
+    [this.events, this.population] = await Promise.all([this.source.floats("density", window), this.source.floats("population", window)]);
     this.forget();
   }
 
@@ -69,7 +81,7 @@ export class Minimap {
     }
     const colours = ink();
     context.drawImage(this.still, 0, 0, width, height);
-    const x = (/** @type {number} */ tick) => (tick / Math.max(this.trace.ticks, 1)) * width;
+    const x = (/** @type {number} */ tick) => this.x(tick, width);
     const { from, to } = this.navigation.window;
     context.fillStyle = colours.back;
     context.globalAlpha = 0.6;
@@ -86,23 +98,24 @@ export class Minimap {
     context.fillStyle = colours.back;
     context.fillRect(0, 0, width, height);
     const half = Math.floor(height / 2);
+    // Beside a trace that lasts longer it is not as wide.
+    const left = this.x(0, width), wide = Math.max(this.x(this.trace.ticks, width) - left, 1);
     if (this.events) {
       const most = this.events.reduce((most, events) => Math.max(most, events), 0) || 1;
       context.fillStyle = colours.dim;
       for (let pixel = 0; pixel < PIXELS; pixel++) {
         const tall = (this.events[pixel] / most) * (half - 2);
-        context.fillRect((pixel * width) / PIXELS, half - tall, width / PIXELS + 0.5, tall);
+        context.fillRect(left + (pixel * wide) / PIXELS, half - tall, wide / PIXELS + 0.5, tall);
       }
     }
     if (this.population) {
       const curve = { data: this.population, pixels: PIXELS, states: this.states };
-      stack(context, curve, { x: 0, y: half + 1, width, height: height - half - 1 });
+      stack(context, curve, { x: left, y: half + 1, width: wide, height: height - half - 1 });
     }
     context.fillStyle = hatch(colours.text);
     for (const { from, to } of gaps(this.trace.losses)) {
-      const x = (/** @type {number} */ tick) => (tick / Math.max(this.trace.ticks, 1)) * width;
-      const begin = Math.min(x(from), width - 3);
-      context.fillRect(begin, 0, Math.max(x(to) - begin, 3), height);
+      const begin = Math.min(this.x(from, width), width - 3);
+      context.fillRect(begin, 0, Math.max(this.x(to, width) - begin, 3), height);
     }
   }
 }

@@ -7,11 +7,12 @@
 const SHORTEST = 16;
 const KEPT = 200;
 
-/** A window inside of a trace of so many ticks. @param {Window} window @param {number} ticks @returns {Window} */
-export function inside({ from, to }, ticks) {
+/** A window inside of a trace of so many ticks, the first of which is `begin`. @param {Window} window @param {number} ticks @param {number} [begin] @returns {Window} */
+export function inside({ from, to }, ticks, begin = 0) {
   const length = Math.min(Math.max(to - from, SHORTEST), Math.max(ticks, SHORTEST));
-  const first = Math.min(Math.max(from, 0), Math.max(ticks, SHORTEST) - length);
-  return { from: Math.floor(first), to: Math.ceil(first + length) };
+  const first = Math.min(Math.max(from, begin), begin + Math.max(ticks, SHORTEST) - length);
+  // Whole ticks, of the same length wherever it is.
+  return { from: Math.floor(first), to: Math.floor(first) + Math.ceil(length) };
 }
 
 /** Zoomed around a tick. @param {Window} window @param {number} factor @param {number} at @returns {Window} */
@@ -22,8 +23,9 @@ export function zoomed({ from, to }, factor, at) {
 export class Navigation {
   /** @param {number} ticks @param {() => void} changed */
   constructor(ticks, changed) {
-    this.ticks = ticks;
     this.changed = changed;
+    /** What can be shown: the trace, and what it is compared with. @type {Window} */
+    this.extent = { from: 0, to: ticks };
     /** @type {Window} */
     this.window = inside({ from: 0, to: ticks }, ticks);
     /** @type {Window[]} */
@@ -35,7 +37,8 @@ export class Navigation {
 
   /** Shows another window. Moves that follow each other at once are undone as one. @param {Window} window */
   go(window) {
-    const next = inside(window, this.ticks);
+    const { from, to } = this.extent;
+    const next = inside(window, to - from, from);
     if (next.from === this.window.from && next.to === this.window.to) return;
     const now = Date.now();
     if (now - this.lastMove > 500) {
@@ -70,7 +73,7 @@ export class Navigation {
   pan(share) {
     const step = (this.window.to - this.window.from) * share;
     // Without a change of length at the ends.
-    const move = Math.min(Math.max(step, -this.window.from), this.ticks - this.window.to);
+    const move = Math.min(Math.max(step, this.extent.from - this.window.from), this.extent.to - this.window.to);
     this.go({ from: this.window.from + move, to: this.window.to + move });
   }
 
@@ -86,10 +89,75 @@ export class Navigation {
   }
 }
 
+/** The window of a navigation, in the ticks of another trace that is compared: shifted, and with a clock of its own. */
+export class Shifted {
+  /** @param {Navigation} base @param {number} ratio ticks of the base for one of this trace @param {number} ticks that this trace has */
+  constructor(base, ratio, ticks) {
+    this.base = base;
+    this.ratio = ratio;
+    this.first = base.extent;
+    this.ticks = ticks;
+    this.by = 0;
+  }
+
+  /** Where this trace begins, in ticks of the base. */
+  get shift() {
+    return this.by;
+  }
+
+  set shift(shift) {
+    this.by = shift;
+    this.base.extent = { from: Math.min(this.first.from, shift), to: Math.ceil(Math.max(this.first.to, shift + this.ticks * this.ratio)) };
+  }
+
+  /** @param {number} tick of the base */
+  own(tick) {
+    return (tick - this.by) / this.ratio;
+  }
+
+  /** @param {number} tick of this trace */
+  common(tick) {
+    return tick * this.ratio + this.by;
+  }
+
+  /** Whole ticks. @returns {Window} */
+  get window() {
+    return { from: Math.floor(this.own(this.base.window.from)), to: Math.ceil(this.own(this.base.window.to)) };
+  }
+
+  /** @returns {Window} */
+  get extent() {
+    return { from: this.own(this.base.extent.from), to: this.own(this.base.extent.to) };
+  }
+
+  /** @param {Window} window */
+  go({ from, to }) {
+    this.base.go({ from: this.common(from), to: this.common(to) });
+  }
+
+  /** @param {number} from @param {number} to */
+  show(from, to) {
+    this.base.show(this.common(from), this.common(to));
+  }
+
+  /** @param {number} factor @param {number} at */
+  zoom(factor, at) {
+    this.base.zoom(factor, this.common(at));
+  }
+
+  /** @param {number} share */
+  pan(share) {
+    this.base.pan(share);
+  }
+}
+
 /** What the URL's fragment holds, apart from the token. Lists have commas: keys of pinned rows, groups that are not as at first,
  * heights of kinds of rows.
  * @typedef {{from?: number, to?: number, focus?: string, tick?: number, name?: string, state?: string, sort?: string, panel?: string,
- *   pins?: string, toggled?: string, heights?: string, scroll?: number, gutter?: number, panels?: number}} Kept */
+ *   pins?: string, toggled?: string, heights?: string, scroll?: number, gutter?: number, panels?: number,
+ *   of?: string, shift?: number, pinsB?: string, toggledB?: string, scrollB?: number}} Kept */
+
+const NUMBERS = ["from", "to", "tick", "scroll", "gutter", "panels", "shift", "scrollB"];
 
 /** @param {Kept} kept */
 export function toFragment(kept) {
@@ -99,8 +167,11 @@ export function toFragment(kept) {
 
 /** @param {string} fragment @returns {Kept & {token?: string}} */
 export function fromFragment(fragment) {
+  /** @type {Record<string, any>} */
   const found = Object.fromEntries(new URLSearchParams(fragment.replace(/^#/, "")));
-  /** @param {string | undefined} text */
-  const number = (text) => (text !== undefined && Number.isFinite(Number(text)) ? Number(text) : undefined);
-  return { ...found, from: number(found.from), to: number(found.to), tick: number(found.tick), scroll: number(found.scroll), gutter: number(found.gutter), panels: number(found.panels) };
+  for (const name of NUMBERS) {
+    if (name in found) found[name] = Number(found[name]);
+    if (!Number.isFinite(found[name])) delete found[name];
+  }
+  return found;
 }

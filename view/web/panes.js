@@ -4,6 +4,7 @@
 import * as api from "./api.js";
 import { byId } from "./document.js";
 import { resizeGutter } from "./kept.js";
+import { compare } from "./panels/compare.js";
 import { details } from "./panels/details.js";
 import { latency } from "./panels/latency.js";
 import { listing } from "./panels/listing.js";
@@ -14,19 +15,22 @@ import { sql } from "./panels/sql.js";
 import { element, note } from "./panels/table.js";
 import { tree } from "./panels/tree.js";
 
-/** @type {[string, string, (panel: HTMLElement, page: import("./main.js").Page, signal: AbortSignal) => Promise<void>][]} */
+/** @type {[string, string, (panel: HTMLElement, timeline: import("./timeline.js").Timeline, signal: AbortSignal) => Promise<void>][]} */
 const PANELS = [
-  ["details", "Details", details], ["selection", "Time in states", selection], ["listing", "Events", listing],
+  ["details", "Details", details], ["selection", "Statistics", selection], ["listing", "Events", listing],
   ["latency", "Latency", latency], ["measures", "Measures", measures], ["sql", "SQL", sql], ["tree", "Creators", tree],
   ["marks", "Marks", marks],
 ];
+/** Only where there are two super-traces. @type {typeof PANELS[0]} */
+const COMPARE = ["compare", "Compare A and B", compare];
 
 export class Panes {
   /** @param {import("./main.js").Page} page @param {string | undefined} shown */
   constructor(page, shown) {
     this.page = page;
-    this.shown = PANELS.some(([name]) => name === shown) ? /** @type {string} */ (shown) : "details";
-    byId("tabs").replaceChildren(...PANELS.map(([name, label]) => {
+    this.panels = page.comparison ? [COMPARE, ...PANELS] : PANELS;
+    this.shown = this.panels.some(([name]) => name === shown) ? /** @type {string} */ (shown) : this.panels[0][0];
+    byId("tabs").replaceChildren(...this.panels.map(([name, label]) => {
       const tab = element("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel" }, label);
       tab.addEventListener("click", () => this.show(name));
       return tab;
@@ -45,18 +49,18 @@ export class Panes {
   /** @param {string} name */
   show(name) {
     this.shown = name;
-    for (const [other] of PANELS) byId(`tab-${other}`).setAttribute("aria-selected", String(other === name));
+    for (const [other] of this.panels) byId(`tab-${other}`).setAttribute("aria-selected", String(other === name));
     byId("panel").setAttribute("aria-labelledby", `tab-${name}`);
     byId("panel").replaceChildren();
     this.refresh();
   }
 
   refresh() {
-    const panel = PANELS.find(([name]) => name === this.shown);
+    const panel = this.panels.find(([name]) => name === this.shown);
     if (!panel) return;
     this.work?.abort();
     this.work = new AbortController();
-    panel[2](byId("panel"), this.page, this.work.signal).catch((error) => {
+    panel[2](byId("panel"), this.page.active, this.work.signal).catch((error) => {
       if (!api.isAbort(error)) byId("panel").replaceChildren(note(error.message));
     });
   }

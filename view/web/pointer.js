@@ -8,26 +8,29 @@ import { ofState } from "./palette.js";
 import { intervalAt } from "./tiles.js";
 
 export class Pointer {
-  /** @param {import("./main.js").Page} page */
-  constructor(page) {
-    this.page = page;
+  /** @param {import("./timeline.js").Timeline} timeline */
+  constructor(timeline) {
+    this.timeline = timeline;
     this.listen();
   }
 
   listen() {
-    const { canvas } = this.page;
+    const { canvas } = this.timeline;
     const tick = (/** @type {number} */ x) => {
-      const { from, to } = this.page.navigation.window;
+      const { from, to } = this.timeline.navigation.window;
       return from + (x / canvas.clientWidth) * (to - from);
     };
-    /** @type {{x: number, y: number, from: number, to: number, scroll: number, moved: boolean, select: boolean} | null} */
+    /** @type {{x: number, y: number, from: number, to: number, scroll: number, moved: boolean, select: boolean, shift: number | null} | null} */
     let drag = null;
     /** @type {Map<number, number>} */
     const touches = new Map();
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
+      this.timeline.page.activate(this.timeline);
       touches.set(event.pointerId, event.offsetX);
-      drag = { x: event.offsetX, y: event.offsetY, ...this.page.navigation.window, scroll: this.page.scroll, moved: false, select: event.shiftKey };
+      const { comparison } = this.timeline.page;
+      const shift = event.altKey && this.timeline.letter === "B" && comparison ? comparison.navigation.shift : null;
+      drag = { x: event.offsetX, y: event.offsetY, ...this.timeline.navigation.window, scroll: this.timeline.scroll, moved: false, select: event.shiftKey, shift };
     });
     canvas.addEventListener("pointermove", (event) => {
       if (touches.size === 2 && touches.has(event.pointerId)) {
@@ -35,7 +38,9 @@ export class Pointer {
         touches.set(event.pointerId, event.offsetX);
         const after = [...touches.values()];
         const factor = Math.abs(before[0] - before[1]) / Math.max(Math.abs(after[0] - after[1]), 1);
-        this.page.navigation.zoom(factor, tick((after[0] + after[1]) / 2));
+        this.timeline.navigation.zoom(factor, tick((after[0] + after[1]) / 2));
+        // Lifted, these fingers are no click.
+        if (drag) drag.moved = true;
         return;
       }
       if (!drag) { this.hover(event, tick(event.offsetX)); return; }
@@ -44,13 +49,17 @@ export class Pointer {
       byId("tip").hidden = true;
       if (drag.select) {
         const ends = [tick(drag.x), tick(event.offsetX)].sort((a, b) => a - b);
-        this.page.focus.range = { from: Math.floor(ends[0]), to: Math.ceil(ends[1]) };
-        this.page.redraw();
+        this.timeline.focus.range = { from: Math.floor(ends[0]), to: Math.ceil(ends[1]) };
+        this.timeline.redraw();
+      } else if (drag.shift !== null) {
+        const { from, to } = this.timeline.page.navigation.window;
+        this.timeline.page.comparison?.setShift(drag.shift + ((event.offsetX - drag.x) / canvas.clientWidth) * (to - from));
       } else {
+        const { from, to } = this.timeline.navigation.extent;
         const shift = ((drag.x - event.offsetX) / canvas.clientWidth) * (drag.to - drag.from);
-        const move = Math.min(Math.max(shift, -drag.from), this.page.trace.ticks - drag.to);
-        this.page.navigation.go({ from: drag.from + move, to: drag.to + move });
-        this.page.scrollTo(drag.scroll + drag.y - event.offsetY);
+        const move = Math.min(Math.max(shift, from - drag.from), to - drag.to);
+        this.timeline.navigation.go({ from: drag.from + move, to: drag.to + move });
+        this.timeline.scrollTo(drag.scroll + drag.y - event.offsetY);
       }
     });
     const end = (/** @type {PointerEvent} */ event) => {
@@ -58,33 +67,33 @@ export class Pointer {
       const ended = drag;
       drag = null;
       if (!ended) return;
-      if (ended.select && ended.moved) { this.page.showPanel("selection"); return; }
+      if (ended.select && ended.moved) { this.timeline.page.showPanel("selection"); return; }
       if (ended.moved) return;
       const row = this.rowAt(event.offsetY);
-      if (row) this.page.focusRow(row, Math.floor(tick(event.offsetX)));
+      if (row) this.timeline.focusRow(row, Math.floor(tick(event.offsetX)));
     };
     canvas.addEventListener("pointerup", end);
     canvas.addEventListener("pointercancel", end);
     canvas.addEventListener("pointerleave", () => { byId("tip").hidden = true; });
-    canvas.addEventListener("dblclick", () => this.page.zoomToFocus());
+    canvas.addEventListener("dblclick", () => this.timeline.zoomToFocus());
     const wheel = (/** @type {WheelEvent} */ event) => {
       event.preventDefault();
       const step = event.deltaMode === 1 ? 30 : 1;
-      if (event.ctrlKey) this.page.navigation.zoom(Math.exp(event.deltaY * step * 0.003), tick(event.offsetX));
-      else if (event.shiftKey) this.page.navigation.pan((event.deltaY + event.deltaX) * step * 0.001);
-      else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.page.navigation.pan(event.deltaX * step * 0.001);
-      else this.page.scrollTo(this.page.scroll + event.deltaY * step);
+      if (event.ctrlKey) this.timeline.navigation.zoom(Math.exp(event.deltaY * step * 0.003), tick(event.offsetX));
+      else if (event.shiftKey) this.timeline.navigation.pan((event.deltaY + event.deltaX) * step * 0.001);
+      else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.timeline.navigation.pan(event.deltaX * step * 0.001);
+      else this.timeline.scrollTo(this.timeline.scroll + event.deltaY * step);
     };
     canvas.addEventListener("wheel", wheel, { passive: false });
-    byId("rows").addEventListener("wheel", (event) => { this.page.scrollTo(this.page.scroll + event.deltaY); }, { passive: true });
-    byId("scroll").addEventListener("scroll", () => { this.page.scroll = byId("scroll").scrollTop * this.page.scrollScale(); this.page.redraw(); });
+    this.timeline.names.addEventListener("wheel", (event) => { this.timeline.scrollTo(this.timeline.scroll + event.deltaY); }, { passive: true });
+    this.timeline.scrollBar.addEventListener("scroll", () => { this.timeline.scroll = this.timeline.scrollBar.scrollTop * this.timeline.scrollScale(); this.timeline.redraw(); });
   }
 
   /** @param {number} y */
   placeAt(y) {
-    const { placed, pinnedHeight } = this.page.rows.place(this.page.scroll, this.page.scroll + this.page.canvas.clientHeight);
+    const { placed, pinnedHeight } = this.timeline.rows.place(this.timeline.scroll, this.timeline.scroll + this.timeline.canvas.clientHeight);
     return placed.find((place) => {
-      const top = place.pinned ? place.top : place.top - this.page.scroll;
+      const top = place.pinned ? place.top : place.top - this.timeline.scroll;
       return y >= top && y < top + place.height && (place.pinned || y >= pinnedHeight);
     });
   }
@@ -98,30 +107,30 @@ export class Pointer {
   hover(event, tick) {
     const tip = byId("tip");
     const place = this.placeAt(event.offsetY);
-    const queue = place?.group && this.page.focus.queues.get(place.group.id);
-    if (queue?.length) { this.tip(event, [instant(tick, (this.page.navigation.window.to - this.page.navigation.window.from) / 1000, this.page.trace.tick_hz), `ready queue: ${valueAt(queue, tick)}`]); return; }
-    const tile = place?.row && this.page.tiles.get(place.row.key);
+    const queue = place?.group && this.timeline.focus.queues.get(place.group.id);
+    if (queue?.length) { this.tip(event, [instant(tick, (this.timeline.navigation.window.to - this.timeline.navigation.window.from) / 1000, this.timeline.trace.tick_hz), `ready queue: ${valueAt(queue, tick)}`]); return; }
+    const tile = place?.row && this.timeline.tiles.get(place.row.key);
     if (!place?.row || !tile) { tip.hidden = true; return; }
     const { row } = place;
-    const hz = this.page.trace.tick_hz;
-    const y = event.offsetY - (place.pinned ? place.top : place.top - this.page.scroll);
+    const hz = this.timeline.trace.tick_hz;
+    const y = event.offsetY - (place.pinned ? place.top : place.top - this.timeline.scroll);
     const lane = lanes(row.kind).find((lane) => y >= lane.y - 1 && y <= lane.y + lane.height + 1);
-    const lines = [printable(`${row.kind} ${row.label}`), instant(tick, (this.page.navigation.window.to - this.page.navigation.window.from) / 1000, hz)];
+    const lines = [printable(`${row.kind} ${row.label}`), instant(tick, (this.timeline.navigation.window.to - this.timeline.navigation.window.from) / 1000, hz)];
     const track = tile.tracks.find((track) => track.name === lane?.name);
     if (track?.form === "intervals") {
       const found = intervalAt(track, tick);
       if (found) {
-        const what = track.states ? this.page.braid.stateName(row.kind, found.value) : `${tile.ids[found.value]?.split(":")[0]} ${printable(tile.names[found.value] ?? "")}`;
+        const what = track.states ? this.timeline.braid.stateName(row.kind, found.value) : `${tile.ids[found.value]?.split(":")[0]} ${printable(tile.names[found.value] ?? "")}`;
         lines.push(`${what}: ${length(found.to - found.from, hz)}`);
       }
     } else if (track) lines.push(...this.sharesAt(row.kind, tile, track, tick));
-    if (row.key === this.page.focus.key && y > HEIGHTS[row.kind]) {
+    if (row.key === this.timeline.focus.key && y > HEIGHTS[row.kind]) {
       const depth = Math.floor((y - HEIGHTS[row.kind]) / SPAN_HEIGHT);
-      const span = this.page.focus.spans.find((span) => span.depth === depth && span.from <= tick && span.to > tick);
+      const span = this.timeline.focus.spans.find((span) => span.depth === depth && span.from <= tick && span.to > tick);
       if (span) lines.push(printable(`${span.kind} ${span.name}: ${length(span.to - span.from, hz)}`), span.active === null ? "" : `active ${length(span.active, hz)}`, printable(span.source ?? ""));
     }
-    const near = ((this.page.navigation.window.to - this.page.navigation.window.from) / this.page.canvas.clientWidth) * 5;
-    for (const found of this.page.focus.disagreements) {
+    const near = ((this.timeline.navigation.window.to - this.timeline.navigation.window.from) / this.timeline.canvas.clientWidth) * 5;
+    for (const found of this.timeline.focus.disagreements) {
       if (Math.abs(found.at - tick) < near && [found.cpu, found.cpu_seen].includes(row.key)) lines.push(printable(`${found.name}: the probe read ${found.cpu_seen}, by sched_switch it was ${found.cpu}`));
     }
     this.tip(event, lines);
@@ -152,7 +161,7 @@ export class Pointer {
       if (pixel < data[at] || pixel >= data[at] + data[at + 1]) continue;
       const shares = [];
       for (let pair = 0; pair < data[at + 2]; pair++) shares.push([data[at + 3 + 2 * pair], data[at + 4 + 2 * pair]]);
-      return shares.sort((a, b) => b[1] - a[1]).map(([state, share]) => `${ofState(this.page.braid.stateName(kind, state)).letter} ${this.page.braid.stateName(kind, state)}: ${percent(share / 65535)}`);
+      return shares.sort((a, b) => b[1] - a[1]).map(([state, share]) => `${ofState(this.timeline.braid.stateName(kind, state)).letter} ${this.timeline.braid.stateName(kind, state)}: ${percent(share / 65535)}`);
     }
     return [];
   }

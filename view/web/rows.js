@@ -1,7 +1,6 @@
 // @ts-check
 // Which rows there are, where each is, and their headers: a treegrid of which only the visible part exists.
 
-import * as api from "./api.js";
 import { printable } from "./format.js";
 import { HEIGHTS, SPAN_HEIGHT } from "./heights.js";
 
@@ -14,9 +13,12 @@ import { HEIGHTS, SPAN_HEIGHT } from "./heights.js";
 const PAGE = 100;
 
 export class Rows {
-  /** @param {any} trace @param {HTMLElement} element @param {() => void} changed @param {(error: Error) => void} failed */
-  constructor(trace, element, changed, failed) {
+  /** @param {any} trace @param {import("./api.js").Source} source @param {HTMLElement} element @param {() => void} changed @param {(error: Error) => void} failed
+   * @param {string} suffix of the ids of elements */
+  constructor(trace, source, element, changed, failed, suffix) {
     this.trace = trace;
+    this.source = source;
+    this.suffix = suffix;
     this.element = element;
     this.changed = changed;
     this.failed = failed;
@@ -137,7 +139,7 @@ export class Rows {
     const usesWindow = state || this.filter.with || !sorts.includes(sort);
     const filters = list.kind === "cpu" ? { with: this.filter.with }
       : { name: this.filter.name, state, sort, with: this.filter.with };
-    api.ask("rows", { kind: list.kind, pid: list.pid, offset: page * PAGE, limit: PAGE, ...filters,
+    this.source.ask("rows", { kind: list.kind, pid: list.pid, offset: page * PAGE, limit: PAGE, ...filters,
       from: usesWindow ? this.window.from : undefined, to: usesWindow ? this.window.to : undefined }).then((answer) => {
       if (epoch !== this.epoch) return;
       list.total = answer.total;
@@ -189,7 +191,7 @@ export class Rows {
     element.className = "row group";
     element.setAttribute("role", "row");
     element.setAttribute("aria-level", "1");
-    element.id = `group-${group.id.replace(":", "-")}`;
+    element.id = `group-${group.id.replace(":", "-")}${this.suffix}`;
     const cell = document.createElement("span");
     cell.setAttribute("role", "rowheader");
     cell.textContent = title(group);
@@ -223,7 +225,7 @@ export class Rows {
     cell.setAttribute("role", "rowheader");
     element.append(cell);
     if (!row) { cell.textContent = "…"; return element; }
-    element.id = `row-${isPinned ? "pin-" : ""}${row.key.replace(":", "-")}`;
+    element.id = `row-${isPinned ? "pin-" : ""}${row.key.replace(":", "-")}${this.suffix}`;
     cell.textContent = printable(row.label);
     element.title = printable(`${row.kind} ${row.label}`);
     const pin = document.createElement("button");

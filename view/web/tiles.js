@@ -1,7 +1,7 @@
 // @ts-check
 // What the server sends of rows: decoded, kept while it is useful, asked for when it is not there.
 
-import * as api from "./api.js";
+import { isAbort } from "./api.js";
 
 /** A lane of a row in a window.
  * @typedef {{name: string, form: "intervals" | "pixels", states: boolean, data: Float64Array | Uint16Array | Uint32Array}} Track */
@@ -65,9 +65,10 @@ const MARGIN = 0.3;
 const RETRY_MS = 1000;
 
 export class Tiles {
-  /** @param {number} ticks @param {() => void} arrived @param {(error: Error) => void} failed */
-  constructor(ticks, arrived, failed) {
+  /** @param {number} ticks @param {import("./api.js").Source} source @param {() => void} arrived @param {(error: Error) => void} failed */
+  constructor(ticks, source, arrived, failed) {
     this.ticks = ticks;
+    this.source = source;
     this.arrived = arrived;
     this.failed = failed;
     /** @type {Map<string, Tile>} */
@@ -122,7 +123,7 @@ export class Tiles {
     const [from, to, pixels] = [window.from - sides * length, window.to + sides * length, Math.min((1 + 2 * sides) * width, MOST_PIXELS)];
     const own = { controller: new AbortController(), from, to, scale, keys: new Set(asked) };
     this.running = own;
-    api.tiles({ from, to, pixels, keys: asked }, own.controller.signal).then((buffer) => {
+    this.source.tiles({ from, to, pixels, keys: asked }, own.controller.signal).then((buffer) => {
       for (const [key, tile] of decode(buffer)) {
         // Until its own pictures are drawn.
         const last = this.tiles.get(key);
@@ -142,7 +143,7 @@ export class Tiles {
       this.arrived();
     }, (error) => {
       if (this.running === own) this.running = null;
-      if (api.isAbort(error)) return;
+      if (isAbort(error)) return;
       this.failed(error);
       this.notBefore = Date.now() + RETRY_MS;
       setTimeout(this.arrived, RETRY_MS);

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use sigmund_model::EndReason;
 
 use crate::{
-    Answer, Column, History, Instance, Key, Measure, Needs, Piece, Request, Totals, Value, What,
-    asked_instances, fold_walks, percent,
+    Actor, Answer, Column, History, Instance, Key, Measure, Needs, Piece, Request, Totals, Value, What,
+    asked_instances, fold_walks, percent, walk_back,
 };
 
 use bands::Bands;
@@ -38,7 +38,15 @@ pub(crate) const EXPLAIN: Measure = Measure {
 /// The band of the differences.
 const DIFFERENCE: &str = "99-100 minus 0-50";
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
+/// The instances of a span that are complete, their sums by band, and the lengths of the others.
+struct Banded {
+    whole: Vec<Instance>,
+    summed: Vec<(String, Band)>,
+    gaps: Vec<i64>,
+    cut: Vec<i64>,
+}
+
+fn banded(history: &History, request: &Request) -> Result<Banded, String> {
     let Some(instances) = asked_instances(history, request)? else {
         return Err("expected the name of a span or function, or FROM and TO, found none".to_string());
     };
@@ -69,6 +77,11 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         let mut is_unknown = is_unknown.into_iter();
         whole.retain(|_| is_unknown.next() == Some(false));
     };
+    Ok(Banded { whole, summed, gaps, cut })
+}
+
+fn answer(history: &History, request: &Request) -> Result<Answer, String> {
+    let Banded { summed, gaps, cut, .. } = banded(history, request)?;
     let mut rows = Rows { answer: Answer::new(columns()) };
     if let [(_, median), _, _, (_, slow), ..] = summed.as_slice() {
         rows.difference(slow, median);
@@ -81,6 +94,54 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     Ok(rows.answer)
 }
 
+/// The walks of two instances, piece by piece in the order of time: of the longest one of the band 0-50 (the median), and of the
+/// slowest of all. No rows if no instance is complete.
+///
+/// # Errors
+/// As the measure `explain`.
+pub fn explain_braids(history: &History, request: &Request) -> Result<Answer, String> {
+    let mut answer = Answer::new(vec![
+        Column::text("instance", "Which instance: `median` or `slowest`."),
+        Column::instant("ts_tick", "When it begins."),
+        Column::length("dur_tick", "How long it lasts."),
+        Column::text("category", "What took the time, as in explain."),
+        Column::count("thread", "The user thread that the time was spent by; NULL for an LWP without one."),
+        Column::count("lwp", "The LWP that it was on, or is."),
+        Column::count("cpu", "The CPU that it was on, or waited for."),
+    ]);
+    let whole = banded(history, request)?.whole;
+    let order = by_length(&whole);
+    let median = Bands::of(whole.len(), 1).each().next().map_or(0, |(_, band)| band.end);
+    let chosen = [("median", median.checked_sub(1)), ("slowest", order.len().checked_sub(1))];
+    for (name, place) in chosen {
+        let Some(place) = place else { continue };
+        let Instance { actor, interval, .. } = whole[order[place]];
+        for piece in walk_back(history, actor, interval) {
+            let thread = if let Actor::Thread(thread) = piece.actor { Some(thread) } else { None };
+            answer.push(vec![
+                name.into(),
+                piece.interval.from.into(),
+                piece.interval.ticks().into(),
+                category(&piece).into(),
+                thread.into(),
+                piece.lwp.into(),
+                piece.cpu.into(),
+            ]);
+        }
+    }
+    Ok(answer)
+}
+
+/// Places of instances, the shortest first.
+fn by_length(instances: &[Instance]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..instances.len()).collect();
+    order.par_sort_unstable_by_key(|place| {
+        let Instance { interval, actor, .. } = instances[*place];
+        (interval.ticks(), interval, actor, *place)
+    });
+    order
+}
+
 /// What the instances of each band sum to, and the places of those of which a part is unknown.
 fn sums(
     history: &History,
@@ -89,11 +150,7 @@ fn sums(
     bands: &Bands,
 ) -> (Vec<(String, Band)>, Vec<usize>) {
     let by = request.by(history);
-    let mut order: Vec<usize> = (0..instances.len()).collect();
-    order.par_sort_unstable_by_key(|place| {
-        let Instance { interval, actor, .. } = instances[*place];
-        (interval.ticks(), interval, actor, *place)
-    });
+    let order = by_length(instances);
     // The bands of each, in the order of time: walks are quicker near each other.
     let mut bands_of = vec![0_u8; instances.len()];
     for (number, (_, band)) in bands.each().enumerate() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sigmund_measures::{By, Kind as ColumnKind, Value as Cell, named};
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
-use sigmund_query::{Filter, Instant, MeasureOptions, Selector, ThreadRef, measure as compute};
+use sigmund_query::{Filter, Instant, MeasureOptions, Measured, Selector, ThreadRef, measure as compute};
 
 use super::{Query, Refusal, cells::number, query::Window};
 use crate::{
@@ -34,24 +34,48 @@ pub(super) async fn measure(view: &View, query: &Query) -> Result<Value, Refusal
     let name = query.get("name").unwrap_or_default();
     let measure = named(name).ok_or_else(|| Refusal::missing(format!("{name}: there is no such measure")))?;
     let (keys, window) = (query.keys()?, query.window(view)?);
+    let options = options(query)?;
+    let measured = compute(&view.trace, measure, &filter(view, keys.as_deref(), window), &options).await?;
+    let kind = keys.as_ref().and_then(|keys| keys.first()).map_or(Kind::Thread, |key| key.kind);
+    let asked = Asked {
+        keys: keys.as_deref(),
+        window,
+        kind,
+        by: options.by,
+        subject: query.get("subject"),
+        pair: pair(query),
+        worst: options.worst,
+    };
+    let (command, sql) = command(view, name, &asked);
+    Ok(answered(view, &measured, &command, &sql))
+}
+
+/// Rows in a window.
+pub(super) fn filter(view: &View, keys: Option<&[Key]>, window: Window) -> Filter {
     let of = |kind: Kind| {
-        let keys = keys.iter().flatten().filter(move |key| key.kind == kind);
+        let keys = keys.into_iter().flatten().filter(move |key| key.kind == kind);
         keys.map(|key| key.number)
     };
     let is_all = (window.from, window.to) == (view.extent.0, view.extent.1.saturating_add(1));
-    let instant = |tick: i64| (!is_all).then_some(Instant::Tick(Ticks(tick as u64)));
-    let filter = Filter {
+    // A window may begin before the trace: beside another one, say.
+    let instant = |tick: i64| (!is_all).then_some(Instant::Tick(Ticks(tick.max(0) as u64)));
+    Filter {
         threads: of(Kind::Thread).map(|number| ThreadRef::Number(Thread(number))).collect(),
         lwps: of(Kind::Lwp).map(|number| Lwp(number as u32)).collect(),
         cpus: of(Kind::Cpu).map(|number| Cpu(number as u32)).collect(),
         from: instant(window.from),
         to: instant(window.to - 1),
         ..Filter::default()
-    };
-    let pair = match (query.get("pair_from"), query.get("pair_to")) {
-        (Some(from), Some(to)) => Some((from, to)),
-        _ => None,
-    };
+    }
+}
+
+/// FROM and TO, if both are there.
+pub(super) fn pair(query: &Query) -> Option<(&str, &str)> {
+    Some((query.get("pair_from")?, query.get("pair_to")?))
+}
+
+/// How a measure is asked for, apart from the rows and the window.
+pub(super) fn options(query: &Query) -> Result<MeasureOptions, Refusal> {
     let selector = |text: &str| text.parse::<Selector>();
     let by = match query.get("by") {
         None => None,
@@ -59,25 +83,17 @@ pub(super) async fn measure(view: &View, query: &Query) -> Result<Value, Refusal
             Refusal::wrong(format!("by: expected thread, lwp, process, name or pattern, found `{word}`"))
         })?),
     };
-    let options = MeasureOptions {
+    Ok(MeasureOptions {
         by,
         worst: query.count("worst", 0, MOST_ROWS)?,
         subject: query.get("subject").map(str::to_string),
-        pair: pair.map(|(from, to)| Ok::<_, Refusal>((selector(from)?, selector(to)?))).transpose()?,
-    };
-    let measured = compute(&view.trace, measure, &filter, &options).await?;
-    let kind = keys.as_ref().and_then(|keys| keys.first()).map_or(Kind::Thread, |key| key.kind);
-    let asked = Asked {
-        keys: keys.as_deref(),
-        window,
-        kind,
-        by,
-        subject: query.get("subject"),
-        pair,
-        worst: options.worst,
-    };
-    let (command, sql) = command(view, name, &asked);
-    let answer = measured.answer;
+        pair: pair(query).map(|(from, to)| Ok::<_, Refusal>((selector(from)?, selector(to)?))).transpose()?,
+    })
+}
+
+/// An answer as the page reads it; instants are offsets of `view`.
+pub(super) fn answered(view: &View, measured: &Measured, command: &str, sql: &str) -> Value {
+    let answer = &measured.answer;
     let columns = answer
         .columns
         .iter()
@@ -99,13 +115,13 @@ pub(super) async fn measure(view: &View, query: &Query) -> Result<Value, Refusal
     if measured.gaps > 0 {
         notes.push(format!("events are missing in this time: {} gaps", measured.gaps));
     }
-    Ok(json!({
+    json!({
         "columns": columns.collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
         "notes": notes,
         "command": command,
         "sql": sql,
-    }))
+    })
 }
 
 fn kind_name(kind: ColumnKind) -> &'static str {
@@ -121,8 +137,7 @@ fn kind_name(kind: ColumnKind) -> &'static str {
 
 /// The `sigmund` command that gives the same numbers, and the query in SQL.
 pub(super) fn command(view: &View, measure: &str, asked: &Asked<'_>) -> (String, String) {
-    let path = view.trace.path().canonicalize().unwrap_or_else(|_| view.trace.path().to_path_buf());
-    let mut command = format!("sigmund -f {}", quoted(&path.to_string_lossy()));
+    let mut command = format!("sigmund -f {}", path_of(view));
     let mut arguments: Vec<String> = Vec::new();
     for kind in [Kind::Thread, Kind::Lwp, Kind::Cpu] {
         let keys = asked.keys.unwrap_or_default().iter().filter(|key| key.kind == kind);
@@ -134,7 +149,7 @@ pub(super) fn command(view: &View, measure: &str, asked: &Asked<'_>) -> (String,
     }
     let (first, end) = (view.extent.0, view.extent.1.saturating_add(1));
     if (asked.window.from, asked.window.to) != (first, end) {
-        let (from, to) = (asked.window.from, asked.window.to - 1);
+        let (from, to) = (asked.window.from.max(0), (asked.window.to - 1).max(0));
         command.push_str(&format!(" --from {from} --to {to}"));
         arguments.push(format!("\"from\" => '{from}', \"to\" => '{to}'"));
     }
@@ -165,8 +180,14 @@ pub(super) fn command(view: &View, measure: &str, asked: &Asked<'_>) -> (String,
     (command, sql)
 }
 
+/// The path of a super-trace, for a shell.
+pub(super) fn path_of(view: &View) -> String {
+    let path = view.trace.path().canonicalize().unwrap_or_else(|_| view.trace.path().to_path_buf());
+    quoted(&path.to_string_lossy())
+}
+
 /// A word for a shell.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%=".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_string();

@@ -3,7 +3,9 @@
 //! Ticks are offsets from the trace's first tick, as numbers of JavaScript: 2^53 ticks are 40 days. Windows are half-open.
 
 mod at;
+mod braids;
 mod cells;
+mod compare;
 mod creators;
 mod events;
 mod intervals;
@@ -25,9 +27,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 pub(crate) use self::{
+    compare::compare,
     query::Query,
     rows::Orders,
-    trace::{clock_bound, losses},
+    trace::{clock_bound, losses, trace},
 };
 use crate::View;
 
@@ -102,8 +105,14 @@ impl From<sigmund_query::Error> for Refusal {
 
 /// Answers `/api/NAME`. Dropping it ends the work.
 pub(crate) async fn answer(view: &Arc<View>, name: &str, query: &Query) -> Result<Answer, Refusal> {
+    let answer = find(view, name, query).await;
+    view.index.answered();
+    answer
+}
+
+async fn find(view: &Arc<View>, name: &str, query: &Query) -> Result<Answer, Refusal> {
     Ok(Answer::Json(match name {
-        "trace" => trace::trace(view),
+        "trace" => trace(view, false),
         "rows" => rows::rows(view, query).await?,
         "tree" => creators::tree(view, query)?,
         "living" => creators::living(view, query)?,
@@ -114,6 +123,7 @@ pub(crate) async fn answer(view: &Arc<View>, name: &str, query: &Query) -> Resul
         "life" => life::life(view, query).await?,
         "selection" => selection::selection(view, query).await?,
         "measure" => measure::measure(view, query).await?,
+        "braids" => braids::braids(view, query).await?,
         "events" => events::events(view, query).await?,
         "spans" => intervals::spans(view, query).await?,
         "interrupts" => intervals::interrupts(view, query).await?,

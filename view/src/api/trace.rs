@@ -11,7 +11,8 @@ use sigmund_sql::{Error, SuperTrace};
 use super::cells::cell;
 use crate::View;
 
-pub(super) fn trace(view: &View) -> Value {
+/// A super-trace; `is_compared` if there is another one, of which `/api/b/trace` is.
+pub(crate) fn trace(view: &View, is_compared: bool) -> Value {
     let trace = &view.trace;
     let path = trace.path().canonicalize().unwrap_or_else(|_| trace.path().to_path_buf());
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -29,6 +30,7 @@ pub(super) fn trace(view: &View) -> Value {
     json!({
         "name": name,
         "path": path.to_string_lossy(),
+        "first_tick": view.extent.0.to_string(),
         "ticks": view.offset(view.extent.1),
         "tick_hz": trace.tick_hz().map(|hz| hz.per_second()),
         "thread_states": ThreadState::ALL.iter().map(|state| state.name()).collect::<Vec<_>>(),
@@ -41,6 +43,7 @@ pub(super) fn trace(view: &View) -> Value {
             "processes": view.actors.processes.len(),
         },
         "processes": processes.take(MOST_PROCESSES).collect::<Vec<_>>(),
+        "is_compared": is_compared,
         "losses": view.losses,
         "clock_bound": view.clock_bound,
         "tables": tables::ALL.iter().map(|table| table.name).filter(has_it).collect::<Vec<_>>(),

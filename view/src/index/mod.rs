@@ -12,6 +12,7 @@
 
 pub(crate) mod build;
 mod fingerprint;
+mod frugal;
 mod make;
 pub(crate) mod partition;
 pub(crate) mod pixels;
@@ -194,6 +195,13 @@ impl Index {
     /// Intervals of rows that no table has, which are not shown.
     pub(crate) fn stray(&self) -> u64 {
         self.header.stray
+    }
+
+    /// To be called after each question: keeps the memory of the server small.
+    pub(crate) fn answered(&self) {
+        if frugal::is_too_much() {
+            self.file.give_back();
+        }
     }
 
     /// Its size in bytes.

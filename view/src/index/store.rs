@@ -7,7 +7,7 @@
 //! It is a cache: written under another name and renamed when it is whole, removed by anybody at any time, and made again
 //! when the super-trace or this layout is another one.
 
-// One unsafe operation: the map.
+// Two unsafe operations: the map, and giving its pages back.
 #![allow(unsafe_code)]
 
 use std::{
@@ -17,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 use rustix::{fs::OFlags, process::geteuid};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
@@ -147,5 +147,13 @@ impl Mapped {
     /// Its size in bytes.
     pub(crate) fn size(&self) -> usize {
         self.0.len()
+    }
+
+    /// Gives the pages back that were read so far: they count as this process's memory no more, and are in the page cache as
+    /// long as the kernel likes. Reading one again is a fault.
+    pub(crate) fn give_back(&self) {
+        // SAFETY: the map is shared and read-only, so nothing is lost: pages that are read again come from the file
+        // (madvise(2), MADV_DONTNEED), with the bytes they had. References into it stay valid.
+        let _ = unsafe { self.0.unchecked_advise(UncheckedAdvice::DontNeed) };
     }
 }

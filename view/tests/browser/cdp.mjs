@@ -142,6 +142,16 @@ class Page {
     await this.mouse("mouseReleased", toX, toY, { clicks: 1, modifiers });
   }
 
+  /** Two fingers that move apart or together, around (x, y), along x. */
+  async pinch(x, y, from, to) {
+    const points = (apart) => [-1, 1].map((side, id) => ({ x: x + (side * apart) / 2, y, id }));
+    await this.send("Emulation.setTouchEmulationEnabled", { enabled: true, maxTouchPoints: 2 });
+    await this.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: points(from) });
+    for (let step = 1; step <= 8; step++) await this.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: points(from + ((to - from) * step) / 8) });
+    await this.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+    await this.send("Emulation.setTouchEmulationEnabled", { enabled: false });
+  }
+
   wheel(x, y, deltaX, deltaY, modifiers = []) {
     return this.mouse("mouseWheel", x, y, { button: "none", deltaX, deltaY, modifiers });
   }

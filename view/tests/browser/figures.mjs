@@ -2,12 +2,13 @@
 // the page is that on disk, not the one in the program.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { launch } from "./cdp.mjs";
+import { megabytes, megabytesOf } from "./memory.mjs";
 import { proxied } from "./proxy.mjs";
 
 const WINDOWS = 200, ROWS = 60, PIXELS = 2000;
@@ -25,8 +26,6 @@ async function serve() {
 /** Ends a server, and waits for it. */
 const end = (child) => new Promise((ended) => { child.once("exit", ended); child.kill("SIGINT"); });
 
-/** Megabytes of a process, by a name of /proc/PID/status. */
-const megabytes = (pid, name) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
 const quantile = (values, share) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
 const say = (what, ...values) => console.log(`${what}: ${values.join(", ")}`);
 const ms = (value) => `${value.toFixed(1)} ms`;
@@ -71,7 +70,7 @@ async function questions({ url, child }) {
   // Another window each time: the order of one is kept.
   for (let round = 1; round <= 5; round++) sorted.push((await ask(`rows?kind=${kinds[0]}&sort=${state}&limit=100&from=${round * 10}&to=${Math.floor(ticks / 2)}`)).took);
   say("rows sorted by time in a state", ms(quantile(sorted, 0.5)));
-  say("memory of the server", `${megabytes(child.pid, "VmRSS").toFixed(0)} MB with the mapped index`, `${megabytes(child.pid, "RssAnon").toFixed(0)} MB without it`);
+  say("memory of the server", `${megabytes(child.pid, "VmRSS").toFixed(0)} MB`, `of that ${megabytes(child.pid, "RssAnon").toFixed(0)} MB its own (RssAnon), ${megabytes(child.pid, "RssFile").toFixed(0)} MB mapped pages of the index and of the program (RssFile)`, `at most ${megabytes(child.pid, "VmHWM").toFixed(0)} MB so far`);
 }
 
 /** The time between frames, and of tasks that held the page up, while something is done. */
@@ -131,19 +130,10 @@ async function inTheBrowser(url) {
     });
     const { metrics } = await page.send("Performance.enable").then(() => page.send("Performance.getMetrics"));
     const heap = metrics.find((metric) => metric.name === "JSHeapUsedSize").value / 2 ** 20;
-    say("memory of the browser", `${heap.toFixed(0)} MB JavaScript's heap`, `${renderer(browser.child.pid).toFixed(0)} MB of the page's process, less what it shares`);
+    say("memory of the browser", `${heap.toFixed(0)} MB JavaScript's heap`, `${megabytesOf(browser.child.pid).toFixed(0)} MB of the page's process, less what it shares`);
   } finally {
     await browser.close();
   }
-}
-
-/** Megabytes of its own that the largest process of a browser has: the page's. */
-function renderer(pid) {
-  const own = (child) => { try { return readFileSync(`/proc/${child}/cmdline`, "utf8").includes("--type=renderer") ? megabytes(child, "RssAnon") : 0; } catch { return 0; } };
-  const parents = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const parentOf = (child) => { try { return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${child}/stat`, "utf8"))?.[1]); } catch { return 0; } };
-  const isOf = (child) => { for (let at = Number(child); at > 1; at = parentOf(at)) if (at === pid) return true; return false; };
-  return Math.max(0, ...parents.filter(isOf).map(own));
 }
 
 try {

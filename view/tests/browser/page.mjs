@@ -124,7 +124,7 @@ try {
     assert.equal(now.focus, thread);
     assert.ok(now.tick > 0 && now.life > 0, JSON.stringify(now));
     await page.until("window.sigmund.state().spoken !== ''");
-    assert.match(await text("#panel"), /thread .* at /);
+    await page.until("/thread .* at /.test(document.getElementById('panel').innerText)");
     const selected = await page.evaluate("document.querySelectorAll('[role=row][aria-selected=true]').length");
     assert.equal(selected, 1);
   });

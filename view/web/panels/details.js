@@ -1,18 +1,17 @@
 // @ts-check
 // What is pointed at: the interval of the focused row, who had its CPU, and its wakeups.
 
-import * as api from "../api.js";
 import { instant, length, percent, printable } from "../format.js";
 import { stateColour } from "../palette.js";
 import { element, note, table } from "./table.js";
 
-/** @param {HTMLElement} panel @param {import("../main.js").Page} page @param {AbortSignal} signal */
-export async function details(panel, page, signal) {
-  const { row, tick } = page.focus;
+/** @param {HTMLElement} panel @param {import("../timeline.js").Timeline} timeline @param {AbortSignal} signal */
+export async function details(panel, timeline, signal) {
+  const { row, tick } = timeline.focus;
   if (!row) { panel.replaceChildren(note("Click a row: what it did there, who had its CPU, who woke it.")); return; }
-  const hz = page.trace.tick_hz;
-  const at = tick ?? (page.navigation.window.from + page.navigation.window.to) / 2;
-  const answer = await api.ask("at", { key: row.key, tick: at }, signal);
+  const hz = timeline.trace.tick_hz;
+  const at = tick ?? (timeline.navigation.window.from + timeline.navigation.window.to) / 2;
+  const answer = await timeline.source.ask("at", { key: row.key, tick: at }, signal);
   const parts = [element("h2", {}, printable(`${row.kind} ${answer.label} at ${instant(at, 1, hz)}`))];
   if (answer.intervals.length === 0) parts.push(note("Nothing is known of it at this instant: it did not exist, or nobody was there."));
   for (const interval of answer.intervals) {
@@ -26,9 +25,9 @@ export async function details(panel, page, signal) {
     const swatch = interval.track === "state" ? stateColour(interval.value) : undefined;
     parts.push(table(`${interval.track}`, facts.map(([name]) => ({ name })), [facts.map(([, value], place) =>
       ({ text: String(value), swatch: place === 0 ? swatch : undefined }))],
-      () => page.navigation.show(interval.from, interval.to)));
+      () => timeline.navigation.show(interval.from, interval.to)));
     if (interval.blocked_on && row.kind === "thread") {
-      const found = await api.ask("locks", { key: row.key, from: interval.from, to: interval.to, limit: 20 }, signal);
+      const found = await timeline.source.ask("locks", { key: row.key, from: interval.from, to: interval.to, limit: 20 }, signal);
       const locks = found.locks.filter((/** @type {any} */ lock) => lock.object === interval.blocked_on);
       if (locks.length > 0) {
         parts.push(table("The lock", [{ name: "lock" }, { name: "held by" }, { name: "waited", number: true }, { name: "then held for", number: true }, { name: "requested in" }],
@@ -36,7 +35,7 @@ export async function details(panel, page, signal) {
             { text: `${lock.kind} ${lock.object}` }, { text: lock.holder ?? "not known" },
             { text: lock.wait === null ? "" : length(lock.wait, hz), number: true }, { text: lock.hold === null ? "" : length(lock.hold, hz), number: true },
             { text: lock.call_site ?? "" },
-          ]), (place) => { if (locks[place].holder) page.focusKey(locks[place].holder); }));
+          ]), (place) => { if (locks[place].holder) timeline.focusKey(locks[place].holder); }));
       }
     }
     if (interval.had_cpu?.length) {
@@ -47,10 +46,10 @@ export async function details(panel, page, signal) {
         interval.had_cpu.map((/** @type {any} */ who) => [
           { text: `${who.key.split(":")[0]} ${who.label}` },
           { text: length(who.ticks, hz), number: true }, { text: percent(who.ticks / whole), number: true },
-        ]), (place) => page.focusKey(interval.had_cpu[place].key)));
+        ]), (place) => timeline.focusKey(interval.had_cpu[place].key)));
     }
   }
-  const wakeups = page.focus.life?.wakeups ?? [];
+  const wakeups = timeline.focus.life?.wakeups ?? [];
   if (wakeups.length > 0) {
     parts.push(note("Wakeups in this window, of it and by it"));
     parts.push(table("Wakeups", [{ name: "at" }, { name: "who was woken" }, { name: "by" }, { name: "from" }, { name: "latency", number: true }],
@@ -58,9 +57,9 @@ export async function details(panel, page, signal) {
         { text: instant(wakeup.at, 1, hz) }, { text: wakeup.of ?? "" }, { text: wakeup.by ?? wakeup.context ?? "" },
         { text: `${wakeup.level}${wakeup.context ? `, ${wakeup.context}` : ""}` },
         { text: wakeup.latency === null ? "" : length(wakeup.latency, hz), number: true },
-      ]), (place) => page.jump(wakeups[place].at)));
+      ]), (place) => timeline.jump(wakeups[place].at)));
   }
   panel.replaceChildren(...parts);
   const first = answer.intervals[0];
-  if (first) page.speak(`${answer.label}: ${first.label ?? first.value}, ${length(first.to - first.from, hz)}`);
+  if (first) timeline.page.speak(`${answer.label}: ${first.label ?? first.value}, ${length(first.to - first.from, hz)}`);
 }

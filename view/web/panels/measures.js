@@ -1,46 +1,42 @@
 // @ts-check
 // Any measure of the focused row, or of all, in the window.
 
-import * as api from "../api.js";
-import { instant, length } from "../format.js";
-import { copyButton, element, note, table } from "./table.js";
+import { isAbort } from "../api.js";
+import { answerTable } from "./answer.js";
+import { braids } from "./braids.js";
+import { copyButton, element, note } from "./table.js";
 
 const asked = { name: "states", by: "", subject: "", from: "", to: "", worst: "" };
 
-/** @param {HTMLElement} panel @param {import("../main.js").Page} page @param {AbortSignal} signal */
-export async function measures(panel, page, signal) {
-  const window = page.focus.range ?? page.navigation.window;
-  const hz = page.trace.tick_hz;
-  const tools = form(page);
-  const measure = page.trace.measures.find((/** @type {any} */ measure) => measure.name === asked.name);
+/** @param {HTMLElement} panel @param {import("../timeline.js").Timeline} timeline @param {AbortSignal} signal */
+export async function measures(panel, timeline, signal) {
+  const window = timeline.focus.range ?? timeline.navigation.window;
+  const tools = form(timeline, asked, () => timeline.page.refreshPanel());
+  const measure = timeline.trace.measures.find((/** @type {any} */ measure) => measure.name === asked.name);
   panel.replaceChildren(tools, note(`${measure?.about ?? ""} …`));
-  const isWhole = window.from <= 0 && window.to >= page.trace.ticks;
+  const isWhole = window.from <= 0 && window.to >= timeline.trace.ticks;
+  const question = { name: asked.name, by: asked.by, subject: asked.subject, pair_from: asked.from, pair_to: asked.to,
+    worst: asked.worst, keys: timeline.focus.row?.key, from: isWhole ? undefined : window.from, to: isWhole ? undefined : window.to };
   let answer;
   try {
-    answer = await api.ask("measure", { name: asked.name, by: asked.by, subject: asked.subject, pair_from: asked.from, pair_to: asked.to,
-      worst: asked.worst, keys: page.focus.row?.key, from: isWhole ? undefined : window.from, to: isWhole ? undefined : window.to }, signal);
+    answer = await timeline.source.ask("measure", question, signal);
   } catch (error) {
-    if (api.isAbort(error)) throw error;
+    if (isAbort(error)) throw error;
     panel.replaceChildren(tools, note(measure?.about ?? ""), note(/** @type {Error} */ (error).message));
     return;
   }
-  /** @param {any} value @param {any} column */
-  const text = (value, column) => value === null ? "" : column.kind === "length" ? length(Number(value), hz)
-    : column.kind === "instant" ? instant(Number(value), 1, hz) : typeof value === "number" && !Number.isInteger(value) ? value.toFixed(3) : String(value);
-  const isNumber = (/** @type {any} */ column) => column.kind !== "text";
-  page.chain(asked.name === "critical-path" ? links(answer) : []);
-  const instants = answer.columns.findIndex((/** @type {any} */ column) => column.kind === "instant");
+  // A braid of explain that was clicked keeps its path.
+  if (asked.name !== "explain") timeline.chain(asked.name === "critical-path" ? links(answer) : []);
+  const drawn = element("div");
   panel.replaceChildren(tools,
-    note(measure ? `${measure.about} ${page.focus.row ? `Of ${page.focus.row.key}.` : "Of all."}` : ""),
-    ...(answer.rows.length === 0 ? [note("No rows: nothing of this kind happened here, or it was not recorded.")] : []),
-    table(asked.name, answer.columns.map((/** @type {any} */ column) => ({ name: column.name, about: column.about, number: isNumber(column) })),
-      answer.rows.slice(0, 1000).map((/** @type {any[]} */ row) => row.map((value, place) => ({ text: text(value, answer.columns[place]), number: isNumber(answer.columns[place]) }))),
-      instants < 0 ? null : (place) => page.jump(Number(answer.rows[place][instants]))),
-    ...answer.notes.map(note),
+    note(measure ? `${measure.about} ${timeline.focus.row ? `Of ${timeline.focus.row.key}.` : "Of all."}` : ""),
+    drawn,
+    ...answerTable(asked.name, answer, timeline),
     ...(asked.name === "critical-path" ? [note("With worst N, the links of the first chain are drawn on the rows that are visible; a click on one jumps there.")] : []),
     element("div", { class: "tools" }, copyButton("Copy command", () => answer.command), copyButton("Copy SQL", () => answer.sql)),
     element("code", {}, answer.command),
   );
+  if (asked.name === "explain") await braids(drawn, timeline, question, signal);
 }
 
 /** The links of the first chain that a critical path lists (worst N), with the rows that they are on. @param {any} answer */
@@ -55,19 +51,21 @@ function links(answer) {
   }));
 }
 
-/** @param {import("../main.js").Page} page */
-function form(page) {
-  const choose = element("select", { "aria-label": "Measure" }, ...page.trace.measures.map((/** @type {any} */ measure) =>
+/** What is asked for. @param {import("../timeline.js").Timeline} timeline @param {Record<"name" | "by" | "subject" | "from" | "to" | "worst", string>} asked
+ * @param {() => void} changed @param {boolean} [withWorst] */
+export function form(timeline, asked, changed, withWorst = true) {
+  const choose = element("select", { "aria-label": "Measure" }, ...timeline.trace.measures.map((/** @type {any} */ measure) =>
     element("option", { value: measure.name, ...(measure.name === asked.name ? { selected: "" } : {}) }, measure.name)));
   const by = element("select", { "aria-label": "A row for each" }, ...["", "thread", "lwp", "process", "name", "pattern"].map((word) =>
     element("option", { value: word, ...(word === asked.by ? { selected: "" } : {}) }, word === "" ? "by default" : `by ${word}`)));
   /** @param {"subject" | "from" | "to" | "worst"} name @param {string} label */
   const input = (name, label) => {
     const made = element("input", { "aria-label": label, placeholder: label, size: "14", value: asked[name], spellcheck: "false" });
-    made.addEventListener("change", () => { asked[name] = /** @type {HTMLInputElement} */ (made).value; page.refreshPanel(); });
+    made.addEventListener("change", () => { asked[name] = /** @type {HTMLInputElement} */ (made).value; changed(); });
     return made;
   };
-  choose.addEventListener("change", () => { asked.name = /** @type {HTMLSelectElement} */ (choose).value; page.refreshPanel(); });
-  by.addEventListener("change", () => { asked.by = /** @type {HTMLSelectElement} */ (by).value; page.refreshPanel(); });
-  return element("div", { class: "tools" }, choose, by, input("subject", "span or lock"), input("from", "FROM event"), input("to", "TO event"), input("worst", "worst N"));
+  choose.addEventListener("change", () => { asked.name = /** @type {HTMLSelectElement} */ (choose).value; changed(); });
+  by.addEventListener("change", () => { asked.by = /** @type {HTMLSelectElement} */ (by).value; changed(); });
+  return element("div", { class: "tools" }, choose, by, input("subject", "span or lock"), input("from", "FROM event"), input("to", "TO event"),
+    ...(withWorst ? [input("worst", "worst N")] : []));
 }

@@ -1,22 +1,22 @@
 // @ts-check
 // SQL over the trace. Rows with a column ts_tick become marks on the timeline.
 
-import * as api from "../api.js";
+import { isAbort } from "../api.js";
 import { copyButton, element, note, table } from "./table.js";
 
 let text = "SELECT * FROM active ORDER BY dur_tick DESC LIMIT 20";
 /** @type {any} */
 let names = null;
 
-/** @param {HTMLElement} panel @param {import("../main.js").Page} page @param {AbortSignal} signal */
-export async function sql(panel, page, signal) {
+/** @param {HTMLElement} panel @param {import("../timeline.js").Timeline} timeline @param {AbortSignal} signal */
+export async function sql(panel, timeline, signal) {
   if (panel.querySelector("textarea")) return;
   const area = /** @type {HTMLTextAreaElement} */ (element("textarea", { "aria-label": "SQL", spellcheck: "false" }));
   area.value = text;
   const run = element("button", { type: "button" }, "Run (Ctrl+Enter)");
   const words = element("div", { class: "note", "aria-live": "polite" });
   const result = element("div");
-  panel.replaceChildren(area, element("div", { class: "tools" }, run, copyButton("Copy command", () => `sigmund sql ${page.trace.path} "${text.replace(/["$`\\]/g, "\\$&")}"`), words), result);
+  panel.replaceChildren(area, element("div", { class: "tools" }, run, copyButton("Copy command", () => `sigmund sql ${timeline.trace.path} "${text.replace(/["$`\\]/g, "\\$&")}"`), words), result);
   /** @type {AbortController | null} */
   let running = null;
   const go = async () => {
@@ -25,10 +25,10 @@ export async function sql(panel, page, signal) {
     running = new AbortController();
     result.replaceChildren(note("…"));
     try {
-      const answer = await api.sql(text, running.signal);
-      show(result, answer, page);
+      const answer = await timeline.source.sql(text, running.signal);
+      show(result, answer, timeline);
     } catch (error) {
-      if (!api.isAbort(error)) result.replaceChildren(note(/** @type {Error} */ (error).message));
+      if (!isAbort(error)) result.replaceChildren(note(/** @type {Error} */ (error).message));
     }
   };
   run.addEventListener("click", go);
@@ -39,7 +39,7 @@ export async function sql(panel, page, signal) {
     if (event.key === "Tab" && !event.shiftKey && complete(area, words)) event.preventDefault();
     if (event.key === "Escape") area.blur();
   });
-  names ??= await api.ask("sql/names", {}, signal);
+  names ??= await timeline.source.ask("sql/names", {}, signal);
 }
 
 /** Completes the word before the cursor; shows the candidates, if there are several. @param {HTMLTextAreaElement} area @param {HTMLElement} words */
@@ -60,16 +60,16 @@ function complete(area, words) {
   return true;
 }
 
-/** @param {HTMLElement} result @param {any} answer @param {import("../main.js").Page} page */
-function show(result, answer, page) {
+/** @param {HTMLElement} result @param {any} answer @param {import("../timeline.js").Timeline} timeline */
+function show(result, answer, timeline) {
   const at = answer.columns.findIndex((/** @type {any} */ column) => column.name === "ts_tick");
   const first = BigInt(answer.first_tick);
   const ticks = at < 0 ? [] : answer.rows.map((/** @type {any[]} */ row) => /^-?\d+$/.test(String(row[at])) ? Number(BigInt(row[at]) - first) : null);
-  page.mark(ticks.filter((/** @type {number | null} */ tick) => tick !== null));
+  timeline.mark(ticks.filter((/** @type {number | null} */ tick) => tick !== null));
   result.replaceChildren(
     note(`${answer.rows.length} rows${answer.more ? ", and more" : ""}${at >= 0 ? "; each is a line on the timeline" : ""}`),
     table("Result", answer.columns.map((/** @type {any} */ column) => ({ name: column.name, about: column.type, number: /Int|Float/.test(column.type) })),
       answer.rows.slice(0, 2000).map((/** @type {any[]} */ row) => row.map((value, place) => ({ text: value === null ? "" : String(value), number: /Int|Float/.test(answer.columns[place].type) }))),
-      at < 0 ? null : (place) => { if (ticks[place] !== null) page.jump(ticks[place]); }),
+      at < 0 ? null : (place) => { if (ticks[place] !== null) timeline.jump(ticks[place]); }),
   );
 }

@@ -1,0 +1,55 @@
+//! How much of the mapped index may count as the server's memory.
+//!
+//! Pages of a mapped file are the kernel's to take back, but count as memory of the process (RssFile) until it does. A
+//! question about all rows of a long trace reads gigabytes once.
+
+use std::fs;
+
+/// What anonymous memory and mapped pages may be together: room is left for the answer to one question.
+const MOST_KB: usize = 400 << 10;
+
+/// Mapped pages that are always allowed; those of the program itself are among them.
+const LEAST_KB: usize = 96 << 10;
+
+/// Whether mapped pages should be given back; never if that is not known.
+pub(super) fn is_too_much() -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| is_beyond(&status))
+}
+
+/// `status`: lines of names and kilobytes (proc_pid_status(5)).
+fn is_beyond(status: &str) -> bool {
+    let kb = |name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix(" kB")?.parse::<usize>().ok()
+    };
+    let (Some(own), Some(mapped)) = (kb("RssAnon:"), kb("RssFile:")) else { return false };
+    mapped > MOST_KB.saturating_sub(own).max(LEAST_KB)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mapped_pages_are_given_back_when_they_and_the_rest_are_too_much() {
+        for (own, mapped, expected) in
+            [(100, 200, false), (100, 301, true), (1000, 95, false), (1000, 97, true), (0, 399, false)]
+        {
+            let status = format!(
+                "VmRSS:\t 9 kB\nRssAnon:\t{:>8} kB\nRssFile:\t{:>8} kB\nRssShmem:\t 0 kB\n",
+                own << 10,
+                mapped << 10
+            );
+            assert_eq!(is_beyond(&status), expected, "{own} {mapped}");
+        }
+        for unknown in ["", "RssAnon: 5 kB", "RssAnon:\t1 MB\nRssFile:\t1000000000 MB\n"] {
+            assert!(!is_beyond(unknown), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_has_these_lines() {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        assert!(status.contains("\nRssAnon:") && status.contains("\nRssFile:"), "{status}");
+    }
+}
