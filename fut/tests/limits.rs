@@ -171,7 +171,7 @@ fn a_process_with_room_for_8_descriptors_has_a_runtime_of_two_lwps() {
         let open = descriptors() - 1;
         limit(libc::RLIMIT_NOFILE, 8);
         let runtime = Runtime::builder().lwps(2).build().unwrap();
-        runtime.run(|| timed_waits());
+        runtime.run(timed_waits);
         // Reading the folder takes one.
         let taken = descriptors() - 1 - open;
         assert!(taken <= 4, "{taken} descriptors beside {open}");

@@ -1,5 +1,5 @@
 //! Polling as a part of a worker's search for ready threads: rules 4 to 6 of `reactor/mod.rs`, rules 8 and 9 of
-//! `ready/idle.rs`.
+//! `ready/idle/mod.rs`.
 
 use std::{cell::Cell, sync::Arc, time::Duration};
 

@@ -372,7 +372,7 @@ impl Shared {
     /// Puts a ready thread into the inbox of the LWP to which it is pinned, and wakes that LWP.
     fn send_home(&'static self, home: &'static Home, thread: ThreadRef) {
         home.inbox.push(thread);
-        // Rule 10 of `ready/idle.rs`.
+        // Rule 10 of `ready/idle/mod.rs`.
         fence(Ordering::SeqCst);
         match &home.wakeup {
             Wakeup::Worker(number) => self.idle.wake(*number),
@@ -387,7 +387,7 @@ impl Shared {
             Priority::Urgent => self.urgent.push(thread),
             Priority::Normal => self.any.push(thread),
         }
-        // Rule 10 of `ready/idle.rs`.
+        // Rule 10 of `ready/idle/mod.rs`.
         fence(Ordering::SeqCst);
         self.idle.wake_one();
     }
