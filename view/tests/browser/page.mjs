@@ -260,9 +260,9 @@ try {
 
   await step("the latency from one event to another is a distribution, and a bar leads to its slowest", async () => {
     await page.evaluate("document.getElementById('tab-latency').click()");
-    await page.until("document.querySelectorAll('#panel input').length === 2");
+    await page.until("document.querySelectorAll('#panel input').length === 3");
     await page.evaluate("(() => { const [from, to] = document.querySelectorAll('#panel input'); from.value = 'sched_waking'; from.dispatchEvent(new Event('change')); })()");
-    await page.until("document.querySelectorAll('#panel input').length === 2 && document.querySelector('#panel input').value !== ''");
+    await page.until("document.querySelectorAll('#panel input').length === 3 && document.querySelector('#panel input').value !== ''");
     await page.evaluate("(() => { const [from, to] = document.querySelectorAll('#panel input'); to.value = 'sched_switch'; to.dispatchEvent(new Event('change')); })()");
     await page.until("document.querySelector('#panel .bars button') && /--why/.test(document.getElementById('panel').innerText)");
     await page.evaluate("[...document.querySelectorAll('#panel .bars button')].at(-1).click()");
