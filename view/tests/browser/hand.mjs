@@ -54,7 +54,7 @@ await test.run(async () => {
     for (let turn = 0; turn < 3; turn++) {
       windows.push(await state());
       await page.press("w");
-      await new Promise((resolve) => setTimeout(resolve, 600));
+      await new Promise((resolve) => setTimeout(resolve, 1500));
     }
     for (const { from, to } of windows.reverse()) {
       await page.evaluate("document.getElementById('undo').click()");
@@ -126,7 +126,9 @@ await test.run(async () => {
     const wanted = [thread, whole.rows.find((key) => key.startsWith("lwp:"))];
     for (const key of wanted) {
       await page.click(x(0.5), await place(key));
+      await page.until(`window.sigmund.state().focus === ${JSON.stringify(key)}`);
       await page.press("p");
+      await settled();
     }
     await page.wheel(canvas.left + 100, canvas.top + 200, 0, 400);
     await settled();
