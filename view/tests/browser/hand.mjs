@@ -17,7 +17,11 @@ await test.run(async () => {
   /** Where a share of its life is, while all is shown. */
   const x = (share) => canvas.left + (canvas.width * (life.from + ((life.to ?? whole.to) - life.from) * share)) / whole.to;
   const all = async () => { await page.press("Escape"); await page.press("0"); await settled(); };
-  const panelButton = (label) => page.evaluate(`[...document.querySelectorAll("#panel button")].find((button) => button.innerText === ${JSON.stringify(label)}).click()`);
+  const panelButton = async (label) => {
+    await page.evaluate("window.copiedText = undefined");
+    await page.until(`(() => { const found = [...document.querySelectorAll("#panel button")].find((button) => button.innerText === ${JSON.stringify(label)}); found?.click(); return found; })() && true`);
+    await page.until("window.copiedText !== undefined");
+  };
 
   await step("two fingers zoom around the point between them", async () => {
     await page.pinch(canvas.left + canvas.width / 4, canvas.top + 60, 100, 300);
@@ -51,10 +55,13 @@ await test.run(async () => {
 
   await step("moves that follow each other are undone as one, and many after another", async () => {
     const windows = [];
+    // What follows at once would be undone with what was before.
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 1500));
+    await pause();
     for (let turn = 0; turn < 3; turn++) {
       windows.push(await state());
       await page.press("w");
-      await new Promise((resolve) => setTimeout(resolve, 1500));
+      await pause();
     }
     for (const { from, to } of windows.reverse()) {
       await page.evaluate("document.getElementById('undo').click()");
