@@ -269,7 +269,10 @@ try {
     await settled();
     const now = await state();
     assert.ok(now.range && length(now) < length(whole), JSON.stringify(now));
+    await page.until("/^(thread|lwp):/.test(window.sigmund.state().focus)");
     await page.press("Escape");
+    // Its row was pinned if it was far away, and scrolled to otherwise.
+    await page.evaluate("document.querySelectorAll('.row.pinned .pin').forEach((button) => button.click()); document.getElementById('scroll').scrollTop = 0");
     await page.press("0");
     await settled();
   });
