@@ -646,7 +646,14 @@ fn of_two_super_traces_each_is_asked_by_its_own_name_and_with_the_token() {
     // A window before the begin of a trace is one without anything in it.
     let before = alone.json("selection?from=-50&to=-10&keys=thread:5");
     assert_eq!(before["states"], json!([]), "{before}");
-    assert_eq!(alone.get("measure?name=states&from=-300&to=-200").status, 200);
+    let refused = alone.get("measure?name=states&from=-300&to=-200");
+    assert_eq!(refused.status, 400);
+    assert!(
+        String::from_utf8_lossy(&refused.body).contains("expected an instant of the trace"),
+        "{refused:?}"
+    );
+    let partly = alone.json("measure?name=states&from=-300&to=40&keys=thread:5");
+    assert_eq!(partly["rows"], alone.json("measure?name=states&from=0&to=40&keys=thread:5")["rows"]);
     sigmund.run(["view", TRACE, "missing.supertrace", "--no-open"]).complained(&["missing.supertrace"]);
 }
 

@@ -9,10 +9,10 @@ const KEPT = 200;
 
 /** A window inside of a trace of so many ticks, the first of which is `begin`. @param {Window} window @param {number} ticks @param {number} [begin] @returns {Window} */
 export function inside({ from, to }, ticks, begin = 0) {
-  const length = Math.min(Math.max(to - from, SHORTEST), Math.max(ticks, SHORTEST));
+  // Whole ticks, and of the same length wherever it is: a sum of fractions may be a little more.
+  const length = Math.round(Math.min(Math.max(to - from, SHORTEST), Math.max(ticks, SHORTEST)));
   const first = Math.min(Math.max(from, begin), begin + Math.max(ticks, SHORTEST) - length);
-  // Whole ticks, of the same length wherever it is.
-  return { from: Math.floor(first), to: Math.floor(first) + Math.ceil(length) };
+  return { from: Math.floor(first), to: Math.floor(first) + length };
 }
 
 /** Zoomed around a tick. @param {Window} window @param {number} factor @param {number} at @returns {Window} */

@@ -157,3 +157,21 @@ impl Mapped {
         let _ = unsafe { self.0.unchecked_advise(UncheckedAdvice::DontNeed) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_were_given_back_are_read_again() {
+        let mut writer = Writer::new(None).unwrap();
+        let bytes: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
+        let span = writer.array(&bytes).unwrap();
+        let mapped = writer.finish(&"a header").unwrap();
+        let before = mapped.array(span);
+        assert_eq!(before, bytes);
+        mapped.give_back();
+        assert_eq!(before, bytes, "through a reference from before, too");
+        assert_eq!(mapped.header::<String>().as_deref(), Some("a header"));
+    }
+}

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { launch } from "./cdp.mjs";
-import { megabytes, megabytesOf } from "./memory.mjs";
+import { cpuSeconds, megabytes, megabytesOf } from "./memory.mjs";
 import { proxied } from "./proxy.mjs";
 
 const WINDOWS = 200, ROWS = 60, PIXELS = 2000;
@@ -19,7 +19,7 @@ const cache = mkdtempSync(join(tmpdir(), "sigmund-figures-"));
 async function serve() {
   const begun = performance.now();
   const child = spawn(program, ["view", trace, "--no-open", "--cache", cache], { stdio: ["ignore", "pipe", "ignore"] });
-  for await (const line of createInterface({ input: child.stdout })) return { child, url: line, took: performance.now() - begun };
+  for await (const line of createInterface({ input: child.stdout })) return { child, url: line, took: performance.now() - begun, cpu: cpuSeconds(child.pid) };
   throw new Error(`${program} view ${trace}: it ended`);
 }
 
@@ -139,7 +139,7 @@ async function inTheBrowser(url) {
 try {
   const first = await serve();
   const index = readdirSync(cache).map((name) => statSync(join(cache, name)).size).reduce((sum, size) => sum + size, 0);
-  say("index made once", ms(first.took), `${(index / 1e6).toFixed(0)} MB`);
+  say("index made once", ms(first.took), `${first.cpu.toFixed(1)} s of CPU time`, `at most ${megabytes(first.child.pid, "VmHWM").toFixed(0)} MB of memory`, `${(index / 1e6).toFixed(0)} MB`);
   await end(first.child);
   const server = await serve();
   say("opened again", ms(server.took));

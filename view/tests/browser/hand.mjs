@@ -13,8 +13,15 @@ await test.run(async () => {
   const whole = await state();
   const canvas = await box("#canvas");
   const thread = whole.rows.find((key) => key.startsWith("thread:"));
+  const [life] = (await ask(`rows?kind=thread&name=${thread.split(":")[1]}&limit=200`)).rows.filter(({ key }) => key === thread);
+  /** Where a share of its life is, while all is shown. */
+  const x = (share) => canvas.left + (canvas.width * (life.from + ((life.to ?? whole.to) - life.from) * share)) / whole.to;
   const all = async () => { await page.press("Escape"); await page.press("0"); await settled(); };
-  const panelButton = (label) => page.evaluate(`[...document.querySelectorAll("#panel button")].find((button) => button.innerText === ${JSON.stringify(label)}).click()`);
+  const panelButton = async (label) => {
+    await page.evaluate("window.copiedText = undefined");
+    await page.until(`(() => { const found = [...document.querySelectorAll("#panel button")].find((button) => button.innerText === ${JSON.stringify(label)}); found?.click(); return found; })() && true`);
+    await page.until("window.copiedText !== undefined");
+  };
 
   await step("two fingers zoom around the point between them", async () => {
     await page.pinch(canvas.left + canvas.width / 4, canvas.top + 60, 100, 300);
@@ -48,10 +55,13 @@ await test.run(async () => {
 
   await step("moves that follow each other are undone as one, and many after another", async () => {
     const windows = [];
+    // What follows at once would be undone with what was before.
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 1500));
+    await pause();
     for (let turn = 0; turn < 3; turn++) {
       windows.push(await state());
       await page.press("w");
-      await new Promise((resolve) => setTimeout(resolve, 600));
+      await pause();
     }
     for (const { from, to } of windows.reverse()) {
       await page.evaluate("document.getElementById('undo').click()");
@@ -63,7 +73,7 @@ await test.run(async () => {
   });
 
   await step("a double click zooms to the interval", async () => {
-    await page.click(canvas.left + canvas.width / 2, await place(thread), 2);
+    await page.click(x(0.5), await place(thread), 2);
     await settled();
     const [{ from, to }] = (await ask(`at?key=${thread}&tick=${(await state()).tick}`)).intervals;
     const now = await state();
@@ -91,7 +101,7 @@ await test.run(async () => {
 
   await step("a tooltip names the row, the instant, the state and its length, with units", async () => {
     const y = await place(thread);
-    await page.mouse("mouseMoved", canvas.left + canvas.width / 2, y);
+    await page.mouse("mouseMoved", x(0.5), y);
     await page.until("!document.getElementById('tip').hidden");
     const lines = (await text("#tip")).split("\n");
     const trace = await ask("trace");
@@ -122,8 +132,10 @@ await test.run(async () => {
   await step("several rows are pinned, and stay while others scroll", async () => {
     const wanted = [thread, whole.rows.find((key) => key.startsWith("lwp:"))];
     for (const key of wanted) {
-      await page.click(canvas.left + canvas.width / 2, await place(key));
+      await page.click(x(0.5), await place(key));
+      await page.until(`window.sigmund.state().focus === ${JSON.stringify(key)}`);
       await page.press("p");
+      await settled();
     }
     await page.wheel(canvas.left + 100, canvas.top + 200, 0, 400);
     await settled();
@@ -137,7 +149,7 @@ await test.run(async () => {
   });
 
   await step("m marks and measures several intervals", async () => {
-    await page.click(canvas.left + canvas.width / 2, await place(thread));
+    await page.click(x(0.5), await place(thread));
     await settled();
     for (let turn = 0; turn < 3; turn++) { await page.press("m"); await settled(); await page.press("."); await settled(); }
     const { marks } = await state();
@@ -151,8 +163,8 @@ await test.run(async () => {
     await test.watchCopies();
     for (const key of [thread, whole.rows.find((key) => key.startsWith("lwp:"))]) {
       const y = await place(key);
-      await page.click(canvas.left + canvas.width / 2, y);
-      await page.drag(canvas.left + canvas.width * 0.3, y, canvas.left + canvas.width * 0.6, y, ["Shift"]);
+      await page.click(x(0.5), y);
+      await page.drag(x(0.3), y, x(0.6), y, ["Shift"]);
       await settled();
       await page.until(`/--states/.test(document.getElementById("panel").innerText) && document.getElementById("panel").innerText.includes(${JSON.stringify(key.replace(":", " "))})`);
       const found = { key };
@@ -178,7 +190,7 @@ await test.run(async () => {
   });
 
   await step("rows of those that the focused one interacts with", async () => {
-    await page.click(canvas.left + canvas.width / 2, await place(thread));
+    await page.click(x(0.5), await place(thread));
     await settled();
     const before = (await state()).rows;
     await page.evaluate("document.getElementById('filter-with').click()");

@@ -1,4 +1,4 @@
-// Memory of processes, as /proc has it.
+// Memory and CPU time of processes, as /proc has them.
 
 import { readFileSync, readdirSync } from "node:fs";
 
@@ -12,4 +12,10 @@ export function megabytesOf(pid) {
   const parentOf = (child) => { try { return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${child}/stat`, "utf8"))?.[1]); } catch { return 0; } };
   const isOf = (child) => { for (let at = Number(child); at > 1; at = parentOf(at)) if (at === pid) return true; return false; };
   return Math.max(0, ...parents.filter(isOf).map(own));
+}
+
+/** Seconds of CPU time of a process so far. A tick of /proc/PID/stat is 10 ms on Linux. */
+export function cpuSeconds(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / 100;
 }

@@ -260,16 +260,19 @@ try {
 
   await step("the latency from one event to another is a distribution, and a bar leads to its slowest", async () => {
     await page.evaluate("document.getElementById('tab-latency').click()");
-    await page.until("document.querySelectorAll('#panel input').length === 2");
+    await page.until("document.querySelectorAll('#panel input').length === 3");
     await page.evaluate("(() => { const [from, to] = document.querySelectorAll('#panel input'); from.value = 'sched_waking'; from.dispatchEvent(new Event('change')); })()");
-    await page.until("document.querySelectorAll('#panel input').length === 2 && document.querySelector('#panel input').value !== ''");
+    await page.until("document.querySelectorAll('#panel input').length === 3 && document.querySelector('#panel input').value !== ''");
     await page.evaluate("(() => { const [from, to] = document.querySelectorAll('#panel input'); to.value = 'sched_switch'; to.dispatchEvent(new Event('change')); })()");
     await page.until("document.querySelector('#panel .bars button') && /--why/.test(document.getElementById('panel').innerText)");
     await page.evaluate("[...document.querySelectorAll('#panel .bars button')].at(-1).click()");
     await settled();
     const now = await state();
     assert.ok(now.range && length(now) < length(whole), JSON.stringify(now));
+    await page.until("/^(thread|lwp):/.test(window.sigmund.state().focus)");
     await page.press("Escape");
+    // Its row was pinned if it was far away, and scrolled to otherwise.
+    await page.evaluate("document.querySelectorAll('.row.pinned .pin').forEach((button) => button.click()); document.getElementById('scroll').scrollTop = 0");
     await page.press("0");
     await settled();
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Navigation, fromFragment, inside, toFragment, zoomed } from "../../web/navigation.js";
+import { Navigation, Shifted, fromFragment, inside, toFragment, zoomed } from "../../web/navigation.js";
 
 test("a window stays inside of the trace and is never empty", () => {
   assert.deepEqual(inside({ from: -50, to: 50 }, 1000), { from: 0, to: 100 });
@@ -67,4 +67,30 @@ test("the URL brings back what it was made of, and holds no token", () => {
   assert.equal(fromFragment("#token=abc").token, "abc");
   assert.equal(fromFragment("#from=x").from, undefined);
   assert.ok(!fragment.includes("token"));
+});
+
+test("a window keeps its length while it moves by fractions of ticks, and ends where the trace does", () => {
+  let window = { from: 1000, to: 1100 };
+  for (let move = 0; move < 1000; move++) {
+    const by = 0.1 + 0.2 * (move % 3);
+    window = inside({ from: window.from + by, to: window.from + by + (window.to - window.from) }, 100_000);
+    assert.equal(window.to - window.from, 100);
+  }
+  assert.deepEqual(inside({ from: 99_990.5, to: 100_090.7 }, 100_000), { from: 99_900, to: 100_000 });
+  assert.deepEqual(inside({ from: -50, to: 20 }, 100, -40), { from: -40, to: 30 });
+});
+
+test("the window of a trace that is compared is the same time, on its own clock and shifted", () => {
+  const base = new Navigation(10_000, () => {});
+  const other = new Shifted(base, 2, 8_000);
+  assert.deepEqual(other.window, { from: 0, to: 5_000 });
+  other.shift = -1_000;
+  assert.deepEqual(base.extent, { from: -1_000, to: 15_000 });
+  base.go(base.extent);
+  assert.deepEqual(other.window, { from: 0, to: 8_000 });
+  other.go({ from: 100, to: 200 });
+  assert.deepEqual(base.window, { from: -800, to: -600 });
+  assert.deepEqual(other.window, { from: 100, to: 200 });
+  other.shift = 0;
+  assert.deepEqual(base.extent, { from: 0, to: 16_000 });
 });
