@@ -12,7 +12,8 @@ use crate::{
     groups::{Groups, Owner},
     map::Map,
     percent,
-    stays::{State, Stay, Taken, asked_owners, each_stay},
+    sliced::{Computed, Slice, Sliced},
+    stays::{OpenStays, State, Stay, Taken, TakenLater, asked_owners, each_stay},
 };
 
 /// How the life of each thread was spent.
@@ -31,8 +32,15 @@ pub(crate) const BREAKDOWN: Measure = Measure {
         states a count is of pieces: stretches of one state outside of calls; of interrupts, of those that took the CPU \
         from it. Of page faults there is a count alone: their time is in what they occurred in, and in the state that the \
         thread waited in. A longest piece of user has no interrupts in it. A migration ends a piece and no call, since calls are of LWPs.",
-    needs: Needs { interrupts: true, syscalls: true, faults: true, only_lives: true, ..Needs::STATES },
-    answer,
+    needs: Needs {
+        interrupts: true,
+        syscalls: true,
+        faults: true,
+        only_lives: true,
+        culprits: false,
+        ..Needs::STATES
+    },
+    computed: Computed::Sliced(start),
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,14 +53,14 @@ enum What {
 }
 
 impl What {
-    /// Its place among rows of equal length: states by their names.
-    fn order(self) -> (u8, Option<Word>, &'static str) {
+    /// Its place among rows of equal length, by names.
+    fn order(self, history: &History) -> (u8, &str) {
         match self {
-            What::User => (0, None, ""),
-            What::Call(name) => (1, Some(name), ""),
-            What::Interrupt(name) => (2, Some(name), ""),
-            What::State(state) => (3, None, state.name()),
-            What::Fault { is_user } => (4, None, if is_user { "user" } else { "kernel" }),
+            What::User => (0, ""),
+            What::Call(name) => (1, history.words.text(name)),
+            What::Interrupt(name) => (2, history.words.text(name)),
+            What::State(state) => (3, state.name()),
+            What::Fault { is_user } => (4, if is_user { "user" } else { "kernel" }),
         }
     }
 }
@@ -81,76 +89,232 @@ impl Sum {
 
 type Sums = Map<What, Sum>;
 
-/// Collects the lives of some user threads or LWPs.
-struct Lives<'h> {
+/// A system call that its thread may have been in before the slice, and what is known of it from later slices.
+type LaterCall = (Syscall, Sum);
+
+/// A stay in later slices.
+#[derive(Clone, Debug, Default)]
+struct LaterStay {
+    /// The first piece of it there, if that is outside of system calls and begins with the slice: its ticks, without those
+    /// of interrupts.
+    piece: Option<i64>,
+    taken: TakenLater,
+}
+
+/// The lives so far.
+struct Breakdown {
+    request: Request,
+    sums: BTreeMap<Group, Sums>,
+    stays: OpenStays<LaterStay>,
+    calls: Map<Owner, LaterCall>,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(Breakdown {
+        request: request.clone(),
+        sums: BTreeMap::new(),
+        stays: OpenStays::default(),
+        calls: Map::default(),
+    })
+}
+
+impl Sliced for Breakdown {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let request = &self.request;
+        let owners = asked_owners(history, request);
+        let (stays, calls) = (std::mem::take(&mut self.stays), std::mem::take(&mut self.calls));
+        let new = || Lives::new(history, request, slice, (&stays, &calls));
+        let parts = collect(&owners, new, |lives, owner| lives.add(*owner));
+        // Owners without a state in this slice have their calls open.
+        let parts: Vec<_> = parts.into_iter().map(Lives::finish).collect();
+        self.calls = calls;
+        for (groups, sums, stays, calls, ended) in parts {
+            for (number, sums) in sums.into_iter().enumerate() {
+                add_all(self.sums.entry(groups.group(number as u32).clone()).or_default(), sums);
+            }
+            self.stays.extend(stays);
+            for owner in &ended {
+                self.calls.remove(owner);
+            }
+            self.calls.extend(calls);
+        }
+        let mut groups = Groups::new(history, request);
+        let is_asked =
+            |event: EventAt| slice.interval.contains(event.tick()) && is_asked(history, request, event);
+        for fault in history.faults.iter().filter(|fault| is_asked(fault.at)) {
+            let Some(number) = groups.number(fault.at.thread(), fault.at.lwp()) else { continue };
+            let of_group = self.sums.entry(groups.group(number).clone()).or_default();
+            of_group.entry(What::Fault { is_user: fault.is_user }).or_default().count += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, history: &History) -> Result<Answer, String> {
+        let mut groups = Groups::new(history, &self.request);
+        for (owner, call) in std::mem::take(&mut self.calls) {
+            let Some(number) = number(&mut groups, owner) else { continue };
+            add_call(self.sums.entry(groups.group(number).clone()).or_default(), call);
+        }
+        Ok(table(history, &self.request, self.sums))
+    }
+}
+
+fn add_all(all: &mut Sums, sums: Sums) {
+    for (what, sum) in sums {
+        all.entry(what).or_default().add(sum);
+    }
+}
+
+fn number(groups: &mut Groups<'_>, owner: Owner) -> Option<u32> {
+    match owner {
+        Owner::Thread(thread) => groups.number(Some(thread), None),
+        Owner::Lwp(lwp) => groups.number(None, Some(lwp)),
+    }
+}
+
+/// Collects the lives of some user threads or LWPs in a slice.
+struct Lives<'h, 'l> {
     searches: Searches<'h>,
     request: &'h Request,
+    slice: Slice,
     groups: Groups<'h>,
     /// By the number of the group.
     sums: Vec<Sums>,
     taken: Taken,
+    later_stays: &'l OpenStays<LaterStay>,
+    later_calls: &'l Map<Owner, LaterCall>,
+    stays: OpenStays<LaterStay>,
+    calls: Map<Owner, LaterCall>,
+    /// Whose later calls are over.
+    ended: Vec<Owner>,
 }
 
-impl<'h> Lives<'h> {
-    fn new(history: &'h History, request: &'h Request) -> Lives<'h> {
+/// What some lives are in a slice: groups, sums by their numbers, what is open, and whose later calls are over.
+type Lived<'h> = (Groups<'h>, Vec<Sums>, OpenStays<LaterStay>, Map<Owner, LaterCall>, Vec<Owner>);
+
+impl<'h, 'l> Lives<'h, 'l> {
+    fn new(
+        history: &'h History,
+        request: &'h Request,
+        slice: Slice,
+        (later_stays, later_calls): (&'l OpenStays<LaterStay>, &'l Map<Owner, LaterCall>),
+    ) -> Lives<'h, 'l> {
         Lives {
             searches: Searches::new(history),
             request,
+            slice,
             groups: Groups::new(history, request),
             sums: Vec::new(),
             taken: Taken::default(),
+            later_stays,
+            later_calls,
+            stays: OpenStays::default(),
+            calls: Map::default(),
+            ended: Vec::new(),
         }
     }
 
+    fn finish(self) -> Lived<'h> {
+        (self.groups, self.sums, self.stays, self.calls, self.ended)
+    }
+
     fn add(&mut self, owner: Owner) {
-        let number = match owner {
-            Owner::Thread(thread) => self.groups.number(Some(thread), None),
-            Owner::Lwp(lwp) => self.groups.number(None, Some(lwp)),
-        };
-        let Some(number) = number.map(|number| number as usize) else { return };
+        let Some(number) = number(&mut self.groups, owner).map(|number| number as usize) else { return };
         if self.sums.len() <= number {
             self.sums.resize_with(number + 1, Map::default);
         }
-        let Lives { searches, request, sums, taken, .. } = self;
-        let history = searches.history;
-        let mut walk = Walk { history, sums: &mut sums[number], call: None, taken };
-        each_stay(searches, owner, request, request.extent(history), |searches, interval, stay| {
-            walk.stay(searches, interval, stay);
+        let Lives { searches, request, sums, taken, slice, .. } = self;
+        let (history, slice) = (searches.history, *slice);
+        let mut walk = Walk {
+            history,
+            slice,
+            sums: &mut sums[number],
+            call: None,
+            first: None,
+            has_ended_call: false,
+            taken,
+        };
+        each_stay(searches, owner, request, slice.extent(history), |searches, interval, stay| {
+            let before =
+                walk.stay(searches, interval, stay, self.later_stays.later(slice, owner, stay.whole));
+            if slice.goes_on_before(stay.whole) {
+                self.stays.keep(owner, before);
+            }
         });
-        walk.end_call();
+        let later = self.later_calls.get(&owner);
+        if later.is_some() {
+            self.ended.push(owner);
+        }
+        if let Some(open) = walk.end(later.copied()) {
+            self.calls.insert(owner, open);
+        }
     }
 }
 
 /// The life of one thread, as far as it was walked.
 struct Walk<'h, 's> {
     history: &'h History,
+    slice: Slice,
     sums: &'s mut Sums,
     /// The system call that it is in, by its place.
     call: Option<(u32, Sum)>,
+    /// The first system call in the slice, if it may have been in it before.
+    first: Option<LaterCall>,
+    has_ended_call: bool,
     taken: &'s mut Taken,
 }
 
 impl Walk<'_, '_> {
-    fn stay(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay) {
+    fn stay(
+        &mut self,
+        searches: &mut Searches<'_>,
+        interval: Interval,
+        stay: Stay,
+        later: LaterStay,
+    ) -> LaterStay {
         if interval.ticks() == 0 {
-            return;
+            return LaterStay::default();
         }
+        self.taken.begin(self.slice, stay.whole, later.taken);
+        // The piece with which the stay began may be the end of one in the slice before.
+        let mut is_cut = self.slice.goes_on_before(stay.whole);
+        let mut before = None;
         let lwp = stay.lwp.filter(|_| !stay.state.is_unknown());
         let calls = lwp.map(|lwp| searches.calls.of(lwp.into()).within(interval));
         let mut at = interval.from;
         for (part, place) in calls.into_iter().flatten() {
-            self.outside(searches, Interval::new(at, part.from), stay);
+            let ticks = self.outside(searches, Interval::new(at, part.from), stay);
+            match is_cut && at < part.from {
+                true => before = Some(ticks),
+                false => self.add_piece(stay, ticks),
+            }
             self.inside(searches, part, stay, *place);
-            at = part.to;
+            (at, is_cut) = (part.to, false);
         }
-        self.outside(searches, Interval::new(at, interval.to), stay);
+        let mut ticks = self.outside(searches, Interval::new(at, interval.to), stay);
+        if let Some(later) = later.piece {
+            if at < interval.to {
+                ticks += later;
+            } else {
+                self.add_piece(stay, later);
+            }
+        }
+        match is_cut && at < interval.to {
+            true => before = Some(ticks),
+            false => self.add_piece(stay, ticks),
+        }
         let sums = &mut *self.sums;
-        self.taken.finish(self.history, |interrupt, ticks| add_interrupt(sums, interrupt, ticks));
+        let taken = self.taken.finish(self.history, |interrupt, ticks| add_interrupt(sums, interrupt, ticks));
+        LaterStay { piece: before, taken }
+    }
+
+    /// The ticks of a piece outside of system calls, without those of interrupts.
+    fn outside(&mut self, searches: &mut Searches<'_>, piece: Interval, stay: Stay) -> i64 {
+        piece.ticks() - self.interrupted(searches, piece, stay)
     }
 
     /// A piece outside of system calls.
-    fn outside(&mut self, searches: &mut Searches<'_>, piece: Interval, stay: Stay) {
-        let ticks = piece.ticks() - self.interrupted(searches, piece, stay);
+    fn add_piece(&mut self, stay: Stay, ticks: i64) {
         if ticks == 0 {
             return;
         }
@@ -183,11 +347,36 @@ impl Walk<'_, '_> {
     }
 
     fn end_call(&mut self) {
-        let Some((place, of_call)) = self.call.take() else { return };
-        let call = &self.history.syscalls[place as usize];
-        let (count, longest, errors) = (1, of_call.total, u64::from(is_error(call)));
-        self.sums.entry(What::Call(call.name)).or_default().add(Sum { count, longest, errors, ..of_call });
+        let Some((place, sum)) = self.call.take() else { return };
+        let call = (self.history.syscalls[place as usize], sum);
+        if !self.has_ended_call && self.slice.goes_on_before(call.0.interval) {
+            self.first = Some(call);
+        } else {
+            add_call(self.sums, call);
+        }
+        self.has_ended_call = true;
     }
+
+    /// Ends the last system call, of which `later` may be known from later slices. The answer is the one that the thread may
+    /// have been in before.
+    fn end(mut self, later: Option<LaterCall>) -> Option<LaterCall> {
+        let last = self.call.as_mut().map(|(place, sum)| (self.history.syscalls[*place as usize], sum));
+        match (last, later) {
+            (Some((last, sum)), Some((later, of_later))) if last == later => sum.add(of_later),
+            (None, Some(later)) if !self.has_ended_call && self.slice.goes_on_before(later.0.interval) => {
+                return Some(later);
+            }
+            (_, Some(later)) => add_call(self.sums, later),
+            (_, None) => {}
+        }
+        self.end_call();
+        self.first
+    }
+}
+
+fn add_call(sums: &mut Sums, (call, sum): LaterCall) {
+    let (count, longest, errors) = (1, sum.total, u64::from(is_error(&call)));
+    sums.entry(What::Call(call.name)).or_default().add(Sum { count, longest, errors, ..sum });
 }
 
 /// Adds what an interrupt took of a stretch on a CPU.
@@ -202,34 +391,13 @@ fn is_error(call: &Syscall) -> bool {
     call.end == EndReason::Returned && call.ret.is_some_and(|ret| (-4095..0).contains(&ret))
 }
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let owners = asked_owners(history, request);
-    let parts = collect(&owners, || Lives::new(history, request), |lives, owner| lives.add(*owner));
-    let mut all: BTreeMap<Group, Sums> = BTreeMap::new();
-    for part in parts {
-        for (number, sums) in part.sums.into_iter().enumerate() {
-            let of_group = all.entry(part.groups.group(number as u32).clone()).or_default();
-            for (what, sum) in sums {
-                of_group.entry(what).or_default().add(sum);
-            }
-        }
-    }
-    let mut groups = Groups::new(history, request);
-    for fault in history.faults.iter().filter(|fault| is_asked(history, request, fault.at)) {
-        let Some(number) = groups.number(fault.at.thread(), fault.at.lwp()) else { continue };
-        let of_group = all.entry(groups.group(number).clone()).or_default();
-        of_group.entry(What::Fault { is_user: fault.is_user }).or_default().count += 1;
-    }
-    Ok(table(history, request, all))
-}
-
 /// Whether an event is of one of those that the request is about.
 fn is_asked(history: &History, request: &Request, event: EventAt) -> bool {
     let is_of_one = match request.level(history) {
         Level::Threads => event.thread().is_some_and(|thread| request.has_thread(thread)),
         Level::Lwps => event.lwp().is_some_and(|lwp| lwp != 0 && request.has_lwp(lwp)),
     };
-    is_of_one && request.window.contains(event.tick()) && request.has_place(event.lwp(), event.cpu())
+    is_of_one && request.has_place(event.lwp(), event.cpu())
 }
 
 fn table(history: &History, request: &Request, sums: BTreeMap<Group, Sums>) -> Answer {
@@ -258,7 +426,7 @@ fn table(history: &History, request: &Request, sums: BTreeMap<Group, Sums>) -> A
     for (group, sums) in sums {
         let life: i64 = sums.values().map(|sum| sum.part).sum();
         let mut sums: Vec<(What, Sum)> = sums.into_iter().collect();
-        sums.sort_by_key(|(what, sum)| (Reverse((sum.part, sum.total)), what.order()));
+        sums.sort_by_key(|(what, sum)| (Reverse((sum.part, sum.total)), what.order(history)));
         for (what, sum) in sums {
             let (what, which) = match what {
                 What::User => ("user", None),

@@ -3,13 +3,14 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::{
-    Answer, Column, Distribution, Group, History, Interval, Measure, Needs, Request,
+    Answer, Column, Distribution, Group, History, Interval, LockRequest, Measure, Needs, Request,
     collect::collect,
     distribution::Lengths,
     groups::Groups,
     locks::{Lock, Selection, locks},
     map::Map,
     numbering::{ByNumber, number},
+    sliced::{Computed, Slice, Sliced},
 };
 
 /// Lengths of critical sections, by nesting depth.
@@ -27,7 +28,7 @@ pub(crate) const CRITICAL_SECTIONS: Measure = Measure {
         sections of length 0 count where they are in it. Every section counts in one row, so total_tick sums to the time \
         held.",
     needs: Needs { locks: true, lwp_states: true, ..Needs::NONE },
-    answer,
+    computed: Computed::Sliced(start),
 };
 
 /// The lock or group of a row.
@@ -37,14 +38,103 @@ enum Of {
     Group(Group),
 }
 
-/// Collects the holds of some threads.
+/// The sections so far.
+struct Sections {
+    request: Request,
+    lengths: Map<Of, Map<u32, Lengths>>,
+    /// Whether a hold in the window began before the slice.
+    has_begun: bool,
+    /// Sections, and their depths, of which it is not known whether they are selected: on which CPU the request was made.
+    undecided: Vec<(LockRequest, u32)>,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(Sections {
+        request: request.clone(),
+        lengths: Map::default(),
+        has_begun: false,
+        undecided: Vec::new(),
+    })
+}
+
+impl Sliced for Sections {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let request = self.request.clone();
+        let selection = Selection::new(&request);
+        let (locks, lock_of) = if request.by.is_none() { locks(history) } else { Default::default() };
+        let (owners, owner_of) = number(history.locks.len(), |place| history.locks[place].owner());
+        let by_owner = ByNumber::new(owners.len(), &owner_of);
+        drop(owner_of);
+        let numbers: Vec<u32> = (0..owners.len() as u32).collect();
+        let new = || {
+            let groups = Groups::new(history, &request);
+            let (lengths, has_begun, undecided) = (Map::default(), false, Vec::new());
+            Holds {
+                history,
+                slice,
+                request: &request,
+                selection: &selection,
+                groups,
+                lengths,
+                has_begun,
+                undecided,
+            }
+        };
+        let parts = collect(&numbers, new, |holds, owner| holds.add(by_owner.of(*owner), &lock_of));
+        let mut groups = Groups::new(history, &request);
+        let (here, earlier): (Vec<_>, Vec<_>) = std::mem::take(&mut self.undecided)
+            .into_iter()
+            .partition(|(lock, _)| slice.interval.contains(lock.tick));
+        self.undecided = earlier;
+        for (lock, depth) in here.into_iter().filter(|(lock, _)| selection.has(history, lock)) {
+            let process = lock.owner().and_then(|owner| owner.process(history));
+            let of = match request.by {
+                None => Some(Of::Lock(Lock { process, object: lock.object })),
+                Some(_) => {
+                    let number = groups.number(lock.thread, lock.lwp);
+                    number.map(|number| Of::Group(groups.group(number).clone()))
+                }
+            };
+            let length = lock.holding().and_then(|hold| hold.clipped(request.window));
+            if let (Some(of), Some(length)) = (of, length) {
+                self.lengths.entry(of).or_default().entry(depth).or_default().push(length.ticks());
+            }
+        }
+        self.has_begun = false;
+        for Holds { groups, lengths, has_begun, undecided, .. } in parts {
+            for ((number, depth), lengths) in lengths {
+                let of = match locks.get(number as usize) {
+                    Some(lock) => Of::Lock(*lock),
+                    None => Of::Group(groups.group(number).clone()),
+                };
+                self.lengths.entry(of).or_default().entry(depth).or_default().merge(lengths);
+            }
+            self.has_begun |= has_begun;
+            self.undecided.extend(undecided);
+        }
+        Ok(())
+    }
+
+    fn looks_back(&self) -> bool {
+        self.has_begun || !self.undecided.is_empty()
+    }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        Ok(table(history, &self.request, self.lengths))
+    }
+}
+
+/// Collects the holds of some threads in a slice.
 struct Holds<'h> {
     history: &'h History,
+    slice: Slice,
     request: &'h Request,
     selection: &'h Selection<'h>,
     groups: Groups<'h>,
     /// By the number of the lock or the group, and by depth.
     lengths: Map<(u32, u32), Lengths>,
+    has_begun: bool,
+    undecided: Vec<(LockRequest, u32)>,
 }
 
 impl Holds<'_> {
@@ -66,7 +156,15 @@ impl Holds<'_> {
             let depth = ends.len() as u32;
             ends.push(Reverse(hold.to));
             let lock = &locks[place as usize];
-            let Some(hold) = hold.clipped(self.request.window) else { continue };
+            let Some(part) = hold.clipped(self.request.window) else { continue };
+            if !self.slice.interval.contains(hold.from) {
+                self.has_begun |= hold.from < self.slice.interval.from;
+                continue;
+            }
+            if self.request.cpus.is_some() && lock.tick < self.slice.interval.from {
+                self.undecided.push((*lock, depth));
+                continue;
+            }
             if !self.selection.has(self.history, lock) {
                 continue;
             }
@@ -77,12 +175,12 @@ impl Holds<'_> {
                     None => continue,
                 },
             };
-            self.lengths.entry((number, depth)).or_default().push(hold.ticks());
+            self.lengths.entry((number, depth)).or_default().push(part.ticks());
         }
     }
 }
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
+fn table(history: &History, request: &Request, all: Map<Of, Map<u32, Lengths>>) -> Answer {
     let mut columns = match request.by {
         Some(by) => Group::columns(by, request.level(history)),
         None => vec![
@@ -92,27 +190,6 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     };
     columns.push(Column::count("depth", "Locks that the same thread held at the acquisition."));
     columns.extend(Distribution::columns());
-    let (locks, lock_of) = if request.by.is_none() { locks(history) } else { Default::default() };
-    let (owners, owner_of) = number(history.locks.len(), |place| history.locks[place].owner());
-    let by_owner = ByNumber::new(owners.len(), &owner_of);
-    drop(owner_of);
-    let selection = &Selection::new(request);
-    let new = || {
-        let groups = Groups::new(history, request);
-        Holds { history, request, selection, groups, lengths: Map::default() }
-    };
-    let numbers: Vec<u32> = (0..owners.len() as u32).collect();
-    let parts = collect(&numbers, new, |holds, owner| holds.add(by_owner.of(*owner), &lock_of));
-    let mut all: Map<Of, Map<u32, Lengths>> = Map::default();
-    for Holds { groups, lengths, .. } in parts {
-        for ((number, depth), lengths) in lengths {
-            let of = match locks.get(number as usize) {
-                Some(lock) => Of::Lock(*lock),
-                None => Of::Group(groups.group(number).clone()),
-            };
-            all.entry(of).or_default().entry(depth).or_default().merge(lengths);
-        }
-    }
     // The largest sums of holds first, each with its depths in order.
     let mut rows: Vec<_> = all.into_iter().collect();
     let total = |depths: &Map<u32, Lengths>| depths.values().map(Lengths::total).fold(0, i64::saturating_add);
@@ -133,5 +210,5 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             answer.push_with_lengths(cells, lengths);
         }
     }
-    Ok(answer)
+    answer
 }

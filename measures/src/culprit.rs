@@ -89,25 +89,54 @@ pub(crate) struct Culprits {
     /// Each with the last wait that it is a culprit of.
     culprits: Vec<(Culprit, u64)>,
     wait: u64,
+    /// Those of this wait.
+    of_wait: Vec<u32>,
 }
 
 impl Culprits {
-    /// Another wait begins.
-    pub(crate) fn next_wait(&mut self) {
+    /// Another wait begins; its culprits in later slices are known.
+    pub(crate) fn next_wait(&mut self, later: &[Culprit]) {
         self.wait += 1;
+        self.of_wait.clear();
+        for culprit in later {
+            let number = self.number_of(culprit.clone());
+            self.is_first(number);
+        }
+    }
+
+    /// The culprits of this wait, each once.
+    pub(crate) fn of_wait(&self) -> Vec<Culprit> {
+        self.of_wait.iter().map(|number| self.culprit(*number).clone()).collect()
     }
 
     /// The number of whoever had the CPU, and whether it is the first time in this wait.
     pub(crate) fn number(&mut self, history: &History, by: By, on_cpu: OnCpu) -> (u32, bool) {
-        let number = *self.numbers.entry(on_cpu).or_insert_with(|| {
-            let culprit = on_cpu.culprit(history, by);
-            *self.of_culprits.entry(culprit).or_insert_with_key(|culprit| {
-                self.culprits.push((culprit.clone(), 0));
-                self.culprits.len() as u32 - 1
-            })
-        });
+        let number = match self.numbers.get(&on_cpu) {
+            Some(number) => *number,
+            None => {
+                let number = self.number_of(on_cpu.culprit(history, by));
+                self.numbers.insert(on_cpu, number);
+                number
+            }
+        };
+        (number, self.is_first(number))
+    }
+
+    fn number_of(&mut self, culprit: Culprit) -> u32 {
+        *self.of_culprits.entry(culprit).or_insert_with_key(|culprit| {
+            self.culprits.push((culprit.clone(), 0));
+            self.culprits.len() as u32 - 1
+        })
+    }
+
+    /// Whether it is the first time in this wait.
+    fn is_first(&mut self, number: u32) -> bool {
         let (_, last) = &mut self.culprits[number as usize];
-        (number, std::mem::replace(last, self.wait) != self.wait)
+        let is_first = std::mem::replace(last, self.wait) != self.wait;
+        if is_first {
+            self.of_wait.push(number);
+        }
+        is_first
     }
 
     pub(crate) fn culprit(&self, number: u32) -> &Culprit {

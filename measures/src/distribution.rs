@@ -50,6 +50,11 @@ impl Lengths {
         self.limit();
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lengths.len() + self.many.as_ref().map_or(0, |many| many.count)
+    }
+
     /// The sum of all.
     pub(crate) fn total(&self) -> i64 {
         let exact: i128 = self.lengths.iter().copied().map(i128::from).sum();

@@ -1,8 +1,10 @@
 //! Instances of what a question is about: a span or a function, by its name, or a pair of events.
 
+use std::collections::BTreeSet;
+
 use sigmund_model::EndReason;
 
-use crate::{Actor, History, Interval, Request, Span, reactivity::pairs};
+use crate::{Actor, History, Interval, Request, Slice, Span, Word, reactivity::Pairs};
 
 /// So many names are proposed instead of one that does not occur.
 const MOST_PROPOSED: usize = 3;
@@ -18,65 +20,148 @@ pub(crate) struct Instance {
     pub(crate) end: EndReason,
 }
 
-/// The instances of the span, function or pair of events that the request names; `None` if it names none.
+/// Collects the instances of the span, function or pair of events that a request names, slice by slice.
 ///
-/// A pair is of the thread (or LWP) of its TO event; pairs whose TO event has neither are left out.
-///
-/// # Errors
-/// When the trace has no span or function of this name at all.
-pub(crate) fn asked_instances(history: &History, request: &Request) -> Result<Option<Vec<Instance>>, String> {
-    if request.is_of_pairs {
-        let instance = |pair: crate::Pair| {
-            Some(Instance { actor: pair.actor?, interval: pair.interval, end: EndReason::Returned })
-        };
-        return Ok(Some(pairs(history, request).0.into_iter().filter_map(instance).collect()));
-    }
-    request.subject.as_ref().map(|subject| instances(history, request, subject)).transpose()
+/// They are those that overlap the window, of the selected threads, LWPs and CPUs (by where they began; where it was before
+/// the window is not known). A pair is of the thread (or LWP) of its TO event; pairs whose TO event has neither are left
+/// out.
+pub(crate) enum Instances {
+    Spans { found: Vec<Instance>, names: SpanNames },
+    Pairs(Pairs),
 }
 
-/// Those that overlap the window, of the selected threads, LWPs and CPUs (by where they began), in the order of time.
-///
-/// # Errors
-/// When the trace has no span or function of this name at all.
-fn instances(history: &History, request: &Request, subject: &str) -> Result<Vec<Instance>, String> {
-    let window = request.extent(history);
-    let (mut occurs, mut found) = (false, Vec::new());
-    let name = history.words.get(subject);
-    for span in history.spans.iter().filter(|span| name.is_some() && span.name == name) {
-        occurs = true;
-        let is_inside = span.interval.clipped(window).is_some();
-        let actor = span.thread.map(Actor::Thread).or(span.lwp.map(Actor::Lwp));
-        if let (Some(actor), true, true) = (actor, is_inside, is_selected(history, request, span)) {
-            found.push(Instance { actor, interval: span.interval, end: span.end });
+impl Instances {
+    /// `None` if the request names none.
+    pub(crate) fn asked(request: &Request) -> Option<Instances> {
+        if request.is_of_pairs {
+            return Some(Instances::Pairs(Pairs::default()));
+        }
+        request.subject.as_ref()?;
+        Some(Instances::Spans { found: Vec::new(), names: SpanNames::default() })
+    }
+
+    pub(crate) fn add(&mut self, history: &History, slice: Slice, request: &Request) {
+        match self {
+            Instances::Spans { found, names } => {
+                names.add(history, slice, request);
+                let instances = spans(history, request);
+                found.extend(instances.filter_map(|(span, inside)| {
+                    let is_here = slice.begins(inside) && is_on_cpu(history, request, slice, span);
+                    is_here.then(|| instance(span)).flatten()
+                }));
+            }
+            Instances::Pairs(pairs) => pairs.add(history, slice, request),
         }
     }
-    if occurs { Ok(found) } else { Err(unknown_name(history, subject)) }
+
+    /// Whether all have been found, after all slices were added. Pairs may need them once more.
+    pub(crate) fn is_done(&mut self, history: &History, request: &Request) -> bool {
+        match self {
+            Instances::Spans { .. } => true,
+            Instances::Pairs(pairs) => pairs.is_done(history, request),
+        }
+    }
+
+    /// After all slices; sorted by their ends.
+    ///
+    /// # Errors
+    /// When no span or function has this name.
+    pub(crate) fn finish(self, history: &History, request: &Request) -> Result<Vec<Instance>, String> {
+        let mut found = match self {
+            Instances::Spans { found, names } => {
+                names.check(history, request)?;
+                found
+            }
+            Instances::Pairs(pairs) => {
+                let instance = |pair: crate::reactivity::Pair| {
+                    Some(Instance { actor: pair.actor?, interval: pair.interval, end: EndReason::Returned })
+                };
+                pairs.finish().pairs.into_iter().filter_map(instance).collect()
+            }
+        };
+        found.sort_unstable_by_key(|instance| (instance.interval.to, instance.interval.from, instance.actor));
+        Ok(found)
+    }
 }
 
-fn is_selected(history: &History, request: &Request, span: &Span) -> bool {
-    let is_of_thread = match span.thread {
-        Some(thread) => request.has_thread(thread),
-        None => request.threads.is_none(),
-    };
-    if !is_of_thread || (request.lwps.is_none() && request.cpus.is_none()) {
-        return is_of_thread;
+/// The instances of the named span that end in a slice, where the request does not select CPUs: then it is known at once
+/// whether they are selected.
+pub(crate) fn ending_in(history: &History, slice: Slice, request: &Request) -> Vec<Instance> {
+    let ending = spans(history, request).filter(|(_, inside)| slice.owns(*inside));
+    ending.filter_map(|(span, _)| instance(span)).collect()
+}
+
+/// The spans that a request names, of the selected threads and LWPs, each with the part inside of the window.
+fn spans<'h>(
+    history: &'h History,
+    request: &'h Request,
+) -> impl Iterator<Item = (&'h Span, Interval)> + use<'h> {
+    let window = request.extent(history);
+    let name = request.subject.as_ref().and_then(|subject| history.words.get(subject));
+    let named = history.spans.iter().filter(move |span| name.is_some() && span.name == name);
+    named.filter_map(move |span| {
+        let is_of_thread = span.thread.map_or(request.threads.is_none(), |thread| request.has_thread(thread));
+        let is_of_lwp = request.lwps.is_none() || span.lwp.is_some_and(|lwp| request.has_lwp(lwp));
+        let inside = span.interval.clipped(window)?;
+        (is_of_thread && is_of_lwp).then_some((span, inside))
+    })
+}
+
+fn instance(span: &Span) -> Option<Instance> {
+    let actor = span.thread.map(Actor::Thread).or(span.lwp.map(Actor::Lwp))?;
+    Some(Instance { actor, interval: span.interval, end: span.end })
+}
+
+/// Whether a span began on a selected CPU, in a slice that has its begin.
+fn is_on_cpu(history: &History, request: &Request, slice: Slice, span: &Span) -> bool {
+    if request.cpus.is_none() {
+        return true;
     }
-    let stay = span.lwp.and_then(|lwp| history.lwps.of(lwp.into()).at(span.interval.from));
+    let stay = span.lwp.filter(|_| slice.window.from <= span.interval.from);
+    let stay = stay.and_then(|lwp| history.lwps.of(lwp.into()).at(span.interval.from));
     request.has_place(span.lwp, stay.and_then(|(_, stay)| stay.cpu))
 }
 
-/// The error for a name that no span or function has, with the nearest names.
-pub(crate) fn unknown_name(history: &History, subject: &str) -> String {
-    let mut is_name = vec![false; history.words.iter().count()];
-    let places = history.words.iter().enumerate().map(|(place, (word, _))| (word, place));
-    let places: crate::map::Map<_, _> = places.collect();
-    for name in history.spans.iter().filter_map(|span| span.name) {
-        if let Some(place) = places.get(&name) {
-            is_name[*place] = true;
+/// The names of the spans of all slices, until the one that is asked for has occurred.
+#[derive(Default)]
+pub(crate) struct SpanNames {
+    occurs: bool,
+    names: BTreeSet<Word>,
+}
+
+impl SpanNames {
+    pub(crate) fn add(&mut self, history: &History, slice: Slice, request: &Request) {
+        let asked = request.subject.as_ref().and_then(|subject| history.words.get(subject));
+        for span in history.spans.iter().filter(|span| span.interval.clipped(slice.interval).is_some()) {
+            if self.occurs {
+                self.names.clear();
+                return;
+            }
+            self.occurs = asked.is_some() && span.name == asked;
+            self.names.extend(span.name);
         }
     }
-    let names = history.words.iter().zip(is_name).filter(|(_, is_name)| *is_name);
-    let mut names: Vec<&str> = names.map(|((_, name), _)| name).collect();
+
+    /// # Errors
+    /// When the name that is asked for has not occurred, and is not known from outside of the window.
+    pub(crate) fn check(self, history: &History, request: &Request) -> Result<(), String> {
+        match &request.subject {
+            Some(subject) if !self.occurs => {
+                let is_whole = request.window == Interval::ALL;
+                if !is_whole && history.words.get(subject).is_some() {
+                    // It may occur outside of the window.
+                    return Ok(());
+                }
+                let names = self.names.iter().map(|name| history.words.text(*name));
+                Err(no_such_name(if is_whole { "trace" } else { "window" }, names.collect(), subject))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The error for a name that no span or function has, with the nearest of those that there are.
+fn no_such_name(of: &str, mut names: Vec<&str>, subject: &str) -> String {
     let asked = subject.to_lowercase();
     let shared =
         |name: &str| name.to_lowercase().chars().zip(asked.chars()).take_while(|(a, b)| a == b).count();
@@ -84,8 +169,8 @@ pub(crate) fn unknown_name(history: &History, subject: &str) -> String {
     names.sort_by_key(|name| (!contains(name), std::cmp::Reverse(shared(name)), *name));
     names.truncate(MOST_PROPOSED);
     let found = match names.as_slice() {
-        [] => "the trace has no spans".to_string(),
-        names => format!("the trace has {}", names.join(", ")),
+        [] => format!("the {of} has no spans"),
+        names => format!("the {of} has {}", names.join(", ")),
     };
     format!("expected the name of a span or function, found `{subject}`; {found}")
 }

@@ -5,8 +5,11 @@ use std::cmp::Reverse;
 use crate::map::Map;
 
 use crate::{
-    Answer, By, Column, Culprit, Distribution, Group, History, Interrupt, Measure, Needs, Request, Value,
-    Word, distribution::Lengths, percent,
+    Answer, By, Column, Culprit, Distribution, Group, History, Interrupt, Interval, Measure, Needs, Request,
+    Value, Word,
+    distribution::Lengths,
+    percent,
+    sliced::{Computed, Slice, Sliced},
 };
 
 /// How long each interrupt took, and whom it hit.
@@ -23,7 +26,7 @@ pub(crate) const INTERRUPTS: Measure = Measure {
         of its length; the row names who lost most. Only interrupts that hit the selected user threads, LWPs and \
         CPUs count.",
     needs: Needs { interrupts: true, ..Needs::NONE },
-    answer,
+    computed: Computed::Sliced(start),
 };
 
 #[derive(Default)]
@@ -41,21 +44,52 @@ enum Victim {
     Lwp(u32),
 }
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let (by, own) = (request.by(history), own_times(history, request));
-    let mut sums: Map<(Word, Option<i64>, Option<Word>), Sum> = Map::default();
-    for (interrupt, own) in history.interrupts.iter().zip(own) {
-        let Some(part) = interrupt.interval.clipped(request.window) else { continue };
-        if !selects(request, interrupt) {
-            continue;
+/// An interrupt, as found again in an earlier slice: CPU, depth and interval.
+type Known = (u32, u32, Interval);
+
+struct Interrupts {
+    request: Request,
+    sums: Map<(Word, Option<i64>, Option<Word>), Sum>,
+    /// The own times in later slices of interrupts that began before them.
+    begun: Map<Known, i64>,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(Interrupts { request: request.clone(), sums: Map::default(), begun: Map::default() })
+}
+
+impl Sliced for Interrupts {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let (by, own) = (self.request.by(history), own_times(history, slice.interval));
+        let later = std::mem::take(&mut self.begun);
+        for (interrupt, own) in history.interrupts.iter().zip(own) {
+            let Some(part) = interrupt.interval.clipped(slice.interval) else { continue };
+            if !selects(&self.request, interrupt) {
+                continue;
+            }
+            let sum = self.sums.entry((interrupt.kind, interrupt.number, interrupt.name)).or_default();
+            sum.wall += part.ticks();
+            let thread = interrupt.thread.filter(|_| by != By::Lwp).map(Victim::Thread);
+            *sum.hit.entry(thread.or(interrupt.lwp.map(Victim::Lwp))).or_insert(0) += own;
+            let known = (interrupt.cpu, interrupt.depth, interrupt.interval);
+            let is_later = !slice.owns(interrupt.interval);
+            let own = own + if is_later { later.get(&known).copied().unwrap_or(0) } else { 0 };
+            if slice.begins(interrupt.interval) {
+                sum.own.push(own);
+                sum.unended += u64::from(interrupt.end != sigmund_model::EndReason::Returned);
+            } else {
+                self.begun.insert(known, own);
+            }
         }
-        let sum = sums.entry((interrupt.kind, interrupt.number, interrupt.name)).or_default();
-        sum.own.push(own);
-        sum.wall += part.ticks();
-        sum.unended += u64::from(interrupt.end != sigmund_model::EndReason::Returned);
-        let thread = interrupt.thread.filter(|_| by != By::Lwp).map(Victim::Thread);
-        *sum.hit.entry(thread.or(interrupt.lwp.map(Victim::Lwp))).or_insert(0) += own;
+        Ok(())
     }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        Ok(rows(history, self.request.by(history), self.sums))
+    }
+}
+
+fn rows(history: &History, by: By, sums: Map<(Word, Option<i64>, Option<Word>), Sum>) -> Answer {
     let mut columns = vec![
         Column::text("kind", "irq, softirq, timer, ipi, vector or nmi."),
         Column::count("number", "Its number."),
@@ -93,14 +127,14 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         ]);
         answer.push_with_lengths(row, own);
     }
-    Ok(answer)
+    answer
 }
 
 /// Of each interrupt the ticks inside the window in which it was the innermost of its CPU.
-fn own_times(history: &History, request: &Request) -> Vec<i64> {
+fn own_times(history: &History, window: Interval) -> Vec<i64> {
     let mut own = vec![0; history.interrupts.len()];
     for (_, track) in history.innermost.iter() {
-        for (part, place) in track.within(request.window) {
+        for (part, place) in track.within(window) {
             if let Some(own) = own.get_mut(*place as usize) {
                 *own += part.ticks();
             }

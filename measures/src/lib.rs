@@ -34,6 +34,7 @@ mod quanta;
 mod reactivity;
 mod request;
 mod sketch;
+mod sliced;
 mod states;
 mod stays;
 mod summary;
@@ -50,16 +51,18 @@ pub use explain::explain_braids;
 pub use functions::folded;
 pub use histogram::Histogram;
 pub use history::{
-    Context, EventAt, Fault, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Mark,
-    Names, Needs, Series, SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
+    Context, EventAt, Fault, Gap, History, HistoryBuilder, Interrupt, LastOnCpu, Life, LockRequest, LwpRow,
+    LwpStay, Mark, Names, Needs, Row, Series, SeriesBuilder, Slicer, Span, Syscall, ThreadRow, ThreadStay,
+    Track, Wakeup, Word, Words,
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, Subject, named};
 pub use pictures::{cdf_svg, gantt, gantt_svg};
-pub use reactivity::{Pair, reactivity_pairs};
+pub use reactivity::reactivity_pairs;
 pub use request::{By, Group, Level, Request, pattern};
+pub use sliced::{Slice, Sliced};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 
 use history::{Searches, near, stretches};
-use instances::{Instance, asked_instances};
-use walk::{Key, Totals, Walks, fold_walks, interrupt_of, object_label, sum_walks, wait_context};
+use instances::{Instance, Instances, SpanNames, ending_in};
+use walk::{Key, Sum, Totals, Waits, Walking, interrupt_of, largest, object_label, wait_context};

@@ -2,7 +2,9 @@
 
 use crate::{
     Answer, History, Needs, Request, breakdown, critical_path, critical_sections, explain, functions,
-    interrupts, latency, locks, noise, quanta, reactivity, states, summary, switch_cost,
+    interrupts, latency, locks, noise, quanta, reactivity,
+    sliced::{self, Computed, Sliced},
+    states, summary, switch_cost,
 };
 
 /// What a measure is about, other than threads and time; with its placeholder in the command's help.
@@ -45,8 +47,32 @@ pub struct Measure {
     pub definition: &'static str,
     /// The tables that it needs.
     pub needs: Needs,
-    /// The answer, or what is wrong with the request.
-    pub answer: fn(&History, &Request) -> Result<Answer, String>,
+    /// How it is computed.
+    pub(crate) computed: Computed,
+}
+
+impl Measure {
+    /// The answer of a whole history.
+    ///
+    /// # Errors
+    /// What is wrong with the request.
+    pub fn answer(&self, history: &History, request: &Request) -> Result<Answer, String> {
+        sliced::whole(self.start(request), history, request)
+    }
+
+    /// Begins to compute it. If it is not [sliced](Self::is_sliced), the whole window is the only slice.
+    pub fn start(&self, request: &Request) -> Box<dyn Sliced> {
+        self.computed.start(request)
+    }
+
+    /// Whether it can be computed slice by slice.
+    pub fn is_sliced(&self, request: &Request) -> bool {
+        match self.computed {
+            Computed::Sliced(_) => true,
+            Computed::SlicedIf(is_sliced, _) => is_sliced(request),
+            Computed::Whole(_) => false,
+        }
+    }
 }
 
 impl std::fmt::Debug for Measure {
@@ -87,7 +113,7 @@ mod tests {
         for (place, measure) in ALL.iter().enumerate() {
             assert!(ALL[..place].iter().all(|other| other.name != measure.name), "{}", measure.name);
             assert!(measure.question.ends_with('?'), "{}", measure.name);
-            let answer = (measure.answer)(&History::default(), &Request::default());
+            let answer = measure.answer(&History::default(), &Request::default());
             if let Ok(answer) = answer {
                 assert_eq!(answer.rows, Vec::<Vec<_>>::new(), "{}", measure.name);
                 assert!(!answer.columns.is_empty(), "{}", measure.name);

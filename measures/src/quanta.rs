@@ -7,8 +7,12 @@ use crate::map::Map;
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use crate::{
-    Answer, Column, Distribution, Group, History, Level, LwpStay, Measure, Needs, Request, ThreadStay, Track,
+    Answer, By, Column, Distribution, Group, History, Interval, Level, LwpStay, Measure, Needs, Request,
+    collect::collect,
     distribution::Lengths,
+    groups::Owner,
+    sliced::{Computed, Slice, Sliced},
+    stays::asked_owners,
 };
 
 /// How long user threads stay on their LWPs, and LWPs on their CPUs.
@@ -25,22 +29,9 @@ pub(crate) const QUANTA: Measure = Measure {
         kernel-switch, exit or lost; all of it is active. A quantum counts whole, if its end is in the window, and \
         by the LWP and CPU where it ends. One whose begin is not known, or in which it is not known whether the LWP \
         was on a CPU, is not counted; a note says how many. One that the end of the trace cuts is none.",
-    needs: Needs { only_lives: true, ..Needs::STATES },
-    answer,
+    needs: Needs { only_lives: true, culprits: false, ..Needs::STATES },
+    computed: Computed::Sliced(start),
 };
-
-/// A stay on an LWP, or on a CPU.
-#[derive(Clone, Copy, Debug)]
-struct Quantum {
-    from: i64,
-    to: i64,
-    /// `None` if that is not known.
-    active: Option<i64>,
-    preemptions: u64,
-    is_begin_known: bool,
-    lwp: u32,
-    ended_by: EndReason,
-}
 
 #[derive(Default)]
 struct Sum {
@@ -62,110 +53,261 @@ const ENDS: &[EndReason] = &[
     EndReason::KernelSwitch,
 ];
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let (by, level) = (request.by(history), request.level(history));
-    let mut groups: Map<Group, Map<&'static str, Sum>> = Map::default();
-    let mut uncounted = 0;
-    let mut count = |sums: &mut Map<&'static str, Sum>, quantum: Quantum| {
-        if quantum.ended_by == EndReason::TraceEnd || !request.window.contains(quantum.to) {
-            return;
+/// The part of a quantum in later slices.
+#[derive(Clone, Copy, Debug)]
+struct Later {
+    to: i64,
+    /// `None` if that is not known.
+    active: Option<i64>,
+    preemptions: u64,
+    ended_by: EndReason,
+    /// Whether it counts, by its end.
+    is_asked: bool,
+}
+
+type Sums = Map<Group, Map<&'static str, Sum>>;
+
+/// The quanta so far.
+struct Quanta {
+    request: Request,
+    sums: Sums,
+    uncounted: u64,
+    /// Those that began before the slice, by the user thread.
+    open: Map<u64, Later>,
+    /// Whether an LWP was on a CPU when the slice began.
+    has_begun: bool,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(Quanta {
+        request: request.clone(),
+        sums: Map::default(),
+        uncounted: 0,
+        open: Map::default(),
+        has_begun: false,
+    })
+}
+
+impl Sliced for Quanta {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let (by, level) = (self.request.by(history), self.request.level(history));
+        let owners = asked_owners(history, &self.request);
+        let (request, open) = (&self.request, &self.open);
+        let new = || Part { history, request, slice, sums: Map::default(), uncounted: 0, open: Vec::new() };
+        let parts = collect(&owners, new, |part, owner| match owner {
+            Owner::Thread(thread) => part.add_thread(*thread, by, open.get(thread).copied()),
+            Owner::Lwp(lwp) => part.add_lwp(*lwp, by),
+        });
+        let parts: Vec<_> = parts.into_iter().map(|part| (part.sums, part.uncounted, part.open)).collect();
+        self.has_begun = false;
+        for (sums, uncounted, open) in parts {
+            for (group, ends) in sums {
+                let of_group = self.sums.entry(group).or_default();
+                ends.into_iter().for_each(|(end, sum)| of_group.entry(end).or_default().merge(sum));
+            }
+            self.uncounted += uncounted;
+            self.has_begun |= level == Level::Lwps && !open.is_empty();
+            for (owner, later) in open {
+                match later {
+                    Some(later) => self.open.insert(owner, later),
+                    None => self.open.remove(&owner),
+                };
+            }
         }
-        let cpu = || history.lwps.of(quantum.lwp.into()).before(quantum.to)?.1.cpu;
-        if !request.has_place(Some(quantum.lwp), request.cpus.as_ref().and_then(|_| cpu())) {
-            return;
+        Ok(())
+    }
+
+    fn looks_back(&self) -> bool {
+        self.has_begun || !self.open.is_empty()
+    }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        // What began before the trace has no known begin.
+        let uncounted = self.uncounted + self.open.values().filter(|later| later.is_asked).count() as u64;
+        let mut answer = rows(history, &self.request, self.sums);
+        if uncounted > 0 {
+            answer.notes.push(format!(
+                "{uncounted} quanta are not counted: it is not known when they began, or when they were active."
+            ));
         }
-        let (Some(active), true) = (quantum.active, quantum.is_begin_known) else {
-            uncounted += 1;
+        Ok(answer)
+    }
+}
+
+impl Sum {
+    fn merge(&mut self, other: Sum) {
+        self.active.merge(other.active);
+        self.wall += other.wall;
+        self.preemptions += other.preemptions;
+    }
+}
+
+/// The quanta of some user threads or LWPs in a slice.
+struct Part<'s> {
+    history: &'s History,
+    request: &'s Request,
+    slice: Slice,
+    sums: Sums,
+    uncounted: u64,
+    /// The changes of `Quanta::open`.
+    open: Vec<(u64, Option<Later>)>,
+}
+
+/// A stay on an LWP, as far as the slice shows it.
+#[derive(Clone, Copy, Debug)]
+struct Mounted {
+    /// `None` if it began before the slice.
+    from: Option<i64>,
+    is_begin_known: bool,
+    lwp: u32,
+    known: Later,
+}
+
+impl Part<'_> {
+    fn add_thread(&mut self, thread: u64, by: By, later: Option<Later>) {
+        let slice = self.slice;
+        let (mut first, mut open): (Option<Later>, Option<Mounted>) = (None, None);
+        let mut before: Option<(i64, EndReason)> = None;
+        // Where it was mounted when the slice began.
+        let mut mounted: Option<(i64, u32)> = None;
+        let mut quanta = Vec::new();
+        for (interval, stay) in self.history.threads.of(thread).iter() {
+            if interval.from >= slice.interval.to {
+                break;
+            }
+            let is_mounted = !matches!(stay.state, ThreadState::Unknown | ThreadState::Exited);
+            let lwp = stay.lwp.filter(|_| is_mounted);
+            if let Some(quantum) =
+                open.take_if(|open| (Some(open.lwp), open.known.to) != (lwp, interval.from))
+            {
+                quanta.push(quantum);
+            }
+            let ended = before.filter(|(at, _)| *at == interval.from).map(|(_, end)| end);
+            before = stay.end.map(|end| (interval.to, end));
+            let Some(part) = interval.clipped(slice.interval) else {
+                mounted = lwp.map(|lwp| (interval.to, lwp));
+                continue;
+            };
+            let Some(lwp) = lwp else { continue };
+            let goes_on = interval.from < slice.interval.from || mounted == Some((interval.from, lwp));
+            let quantum = open.get_or_insert(Mounted {
+                from: (!goes_on).then_some(interval.from),
+                is_begin_known: ended == Some(EndReason::Dispatched),
+                lwp,
+                known: Later {
+                    to: interval.from,
+                    active: Some(0),
+                    preemptions: 0,
+                    ended_by: EndReason::Lost,
+                    is_asked: false,
+                },
+            });
+            let known = &mut quantum.known;
+            match stay.state {
+                ThreadState::Active => {
+                    known.active = known.active.map(|active| active + part.ticks());
+                    let is_preempted = matches!(stay.end, Some(EndReason::Preempted | EndReason::Runnable));
+                    known.preemptions += u64::from(is_preempted && !slice.goes_on_after(interval));
+                }
+                ThreadState::Mounted if part.ticks() > 0 => known.active = None,
+                _ => {}
+            }
+            known.to = interval.to;
+            known.ended_by = stay.end.unwrap_or(EndReason::Lost);
+        }
+        if let Some(mut last) = open {
+            let goes_on = later.filter(|_| last.known.to >= slice.interval.to);
+            if let Some(later) = goes_on {
+                last.known = Later {
+                    active: last.known.active.zip(later.active).map(|(active, of_later)| active + of_later),
+                    preemptions: last.known.preemptions + later.preemptions,
+                    ..later
+                };
+            }
+            self.end(thread, by, last, goes_on.is_some(), &mut first);
+        }
+        for quantum in quanta {
+            self.end(thread, by, quantum, false, &mut first);
+        }
+        if first.is_some() || later.is_some() {
+            self.open.push((thread, first));
+        }
+    }
+
+    /// A quantum whose end is known; if it began before the slice, it is the first of it.
+    fn end(&mut self, thread: u64, by: By, quantum: Mounted, is_later: bool, first: &mut Option<Later>) {
+        let Mounted { from, is_begin_known, lwp, mut known } = quantum;
+        if !is_later {
+            known.is_asked = self.is_asked(known.ended_by, known.to, lwp);
+        }
+        let Some(from) = from else {
+            *first = Some(known);
             return;
         };
-        let end = if ENDS.contains(&quantum.ended_by) { quantum.ended_by } else { EndReason::Lost };
-        let sum = sums.entry(end.name()).or_default();
-        sum.active.push(active);
-        sum.wall += quantum.to - quantum.from;
-        sum.preemptions += quantum.preemptions;
-    };
-    match level {
-        Level::Threads => {
-            for thread in history.names.threads.keys().filter(|thread| request.has_thread(**thread)) {
-                let sums = groups.entry(Group::of_thread(history, by, *thread)).or_default();
-                of_thread(history.threads.of(*thread), |quantum| count(sums, quantum));
-            }
-        }
-        Level::Lwps => {
-            for lwp in history.names.lwps.keys().filter(|lwp| **lwp != 0 && request.has_lwp(**lwp)) {
-                let sums = groups.entry(Group::of_lwp(history, by, *lwp)).or_default();
-                of_lwp(*lwp, history.lwps.of((*lwp).into()), |quantum| count(sums, quantum));
-            }
+        if known.is_asked {
+            let group = Group::of_thread(self.history, by, thread);
+            let active = known.active.filter(|_| is_begin_known);
+            self.count(group, (known.ended_by, active, known.to - from, known.preemptions));
         }
     }
-    let mut answer = rows(history, request, groups);
-    if uncounted > 0 {
-        answer.notes.push(format!(
-            "{uncounted} quanta are not counted: it is not known when they began, or when they were active."
-        ));
-    }
-    Ok(answer)
-}
 
-/// Calls `each` with every stay of a user thread on an LWP.
-fn of_thread(track: Track<'_, ThreadStay>, mut each: impl FnMut(Quantum)) {
-    let mut open: Option<Quantum> = None;
-    let mut before: Option<(i64, EndReason)> = None;
-    for (interval, stay) in track.iter() {
-        let is_mounted = !matches!(stay.state, ThreadState::Unknown | ThreadState::Exited);
-        let lwp = stay.lwp.filter(|_| is_mounted);
-        if let Some(quantum) = open.take_if(|quantum| (Some(quantum.lwp), quantum.to) != (lwp, interval.from))
-        {
-            each(quantum);
-        }
-        let ended = before.filter(|(at, _)| *at == interval.from).map(|(_, end)| end);
-        before = stay.end.map(|end| (interval.to, end));
-        let Some(lwp) = lwp else { continue };
-        let quantum = open.get_or_insert(Quantum {
-            from: interval.from,
-            to: interval.from,
-            active: Some(0),
-            preemptions: 0,
-            is_begin_known: ended == Some(EndReason::Dispatched),
-            lwp,
-            ended_by: EndReason::Lost,
-        });
-        match stay.state {
-            ThreadState::Active => {
-                quantum.active = quantum.active.map(|active| active + interval.ticks());
-                let is_preempted = matches!(stay.end, Some(EndReason::Preempted | EndReason::Runnable));
-                quantum.preemptions += u64::from(is_preempted);
+    fn add_lwp(&mut self, lwp: u32, by: By) {
+        let mut before: Option<(i64, EndReason)> = None;
+        for (interval, stay) in self.history.lwps.of(lwp.into()).iter() {
+            let is_begin_known = before == Some((interval.from, EndReason::Dispatched));
+            before = stay.end.map(|end| (interval.to, end));
+            let is_running = stay.state == LwpState::Running && self.slice.window.contains(interval.to);
+            if is_running
+                && interval.from < self.slice.interval.from
+                && interval.to > self.slice.interval.from
+            {
+                self.open.push((lwp.into(), None));
             }
-            ThreadState::Mounted if interval.ticks() > 0 => quantum.active = None,
-            _ => {}
-        }
-        quantum.to = interval.to;
-        quantum.ended_by = stay.end.unwrap_or(EndReason::Lost);
-    }
-    open.into_iter().for_each(each);
-}
-
-/// Calls `each` with every stay of an LWP on a CPU.
-fn of_lwp(lwp: u32, track: Track<'_, LwpStay>, mut each: impl FnMut(Quantum)) {
-    let mut before: Option<(i64, EndReason)> = None;
-    for (interval, stay) in track.iter() {
-        if stay.state == LwpState::Running {
             let ended_by = stay.end.unwrap_or(EndReason::Lost);
-            each(Quantum {
-                from: interval.from,
-                to: interval.to,
-                active: Some(interval.ticks()),
-                preemptions: u64::from(matches!(ended_by, EndReason::Preempted | EndReason::Runnable)),
-                is_begin_known: before == Some((interval.from, EndReason::Dispatched)),
-                lwp,
-                ended_by,
-            });
+            let is_here = is_running && self.slice.interval.contains(interval.from);
+            if is_here && self.is_asked_of(ended_by, interval, lwp, stay) {
+                let preemptions = u64::from(matches!(ended_by, EndReason::Preempted | EndReason::Runnable));
+                let group = Group::of_lwp(self.history, by, lwp);
+                let active = is_begin_known.then_some(interval.ticks());
+                self.count(group, (ended_by, active, interval.ticks(), preemptions));
+            }
         }
-        before = stay.end.map(|end| (interval.to, end));
+    }
+
+    /// Whether a quantum counts, by its end.
+    fn is_asked(&self, ended_by: EndReason, to: i64, lwp: u32) -> bool {
+        let cpu = || self.history.lwps.of(lwp.into()).before(to)?.1.cpu;
+        ended_by != EndReason::TraceEnd
+            && self.slice.window.contains(to)
+            && self.request.has_place(Some(lwp), self.request.cpus.as_ref().and_then(|_| cpu()))
+    }
+
+    /// The same of a stay on a CPU.
+    fn is_asked_of(&self, ended_by: EndReason, interval: Interval, lwp: u32, stay: &LwpStay) -> bool {
+        match interval.ticks() {
+            0 => self.is_asked(ended_by, interval.to, lwp),
+            _ => ended_by != EndReason::TraceEnd && self.request.has_place(Some(lwp), stay.cpu),
+        }
+    }
+
+    fn count(
+        &mut self,
+        group: Group,
+        (ended_by, active, wall, preemptions): (EndReason, Option<i64>, i64, u64),
+    ) {
+        let Some(active) = active else {
+            self.uncounted += 1;
+            return;
+        };
+        let end = if ENDS.contains(&ended_by) { ended_by } else { EndReason::Lost };
+        let sum = self.sums.entry(group).or_default().entry(end.name()).or_default();
+        sum.active.push(active);
+        sum.wall += wall;
+        sum.preemptions += preemptions;
     }
 }
 
-fn rows(history: &History, request: &Request, groups: Map<Group, Map<&'static str, Sum>>) -> Answer {
+fn rows(history: &History, request: &Request, groups: Sums) -> Answer {
     let mut columns = Group::columns(request.by(history), request.level(history));
     columns.push(Column::text("ended_by", "What ended them; `all` for all of the group together."));
     columns.extend(Distribution::columns());

@@ -13,7 +13,8 @@ use crate::{
     map::Map,
     measure::{Subject, headings},
     percent,
-    stays::{State, Stay, Taken, asked_owners, each_stay},
+    sliced::{Computed, Slice, Sliced},
+    stays::{OpenStays, State, Stay, Taken, TakenLater, asked_owners, each_stay},
 };
 
 /// How long each thread was in each state.
@@ -28,17 +29,23 @@ pub(crate) const STATES: Measure = Measure {
         running, interrupted, runnable (who had the CPU), sleeping (in which system call) and so on. States are cut to the \
         window, and sum to the life of the thread in it, exactly. Where events are missing the state is unknown.",
     needs: Needs { wakeups: true, interrupts: true, syscalls: true, only_lives: true, ..Needs::STATES },
-    answer,
+    computed: Computed::Sliced(start),
 };
 
 /// What a row is of, beside its group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Why<'h> {
+struct Why<R> {
     state: &'static str,
-    /// What it waits for, the system call or the interrupt.
-    reason: Option<&'h str>,
+    reason: Option<R>,
     object: Option<i64>,
     culprit: Option<Culprit>,
+}
+
+/// What it waits for, the system call or the interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Reason {
+    Word(Word),
+    WaitsFor(WaitKind),
 }
 
 /// The same in numbers; some of these are one row.
@@ -66,40 +73,76 @@ impl AddAssign for Sum {
     }
 }
 
-type Sums<'h> = Map<Group, Map<Why<'h>, Sum>>;
+/// A stay in later slices.
+#[derive(Clone, Debug, Default)]
+struct Later {
+    /// How long it was asleep: in which system call is decided by its begin.
+    asleep: i64,
+    culprits: Vec<Culprit>,
+    taken: TakenLater,
+}
 
-/// Collects the states of some user threads or LWPs.
-struct States<'h> {
+/// The states so far.
+struct States {
+    request: Request,
+    sums: Map<Group, Map<Why<Reason>, Sum>>,
+    open: OpenStays<Later>,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(States { request: request.clone(), sums: Map::default(), open: OpenStays::default() })
+}
+
+impl Sliced for States {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let owners = asked_owners(history, &self.request);
+        let later = std::mem::take(&mut self.open);
+        let new = || Part::new(history, &self.request, slice, &later);
+        for part in collect(&owners, new, |part, owner| part.add(*owner)) {
+            let open = part.add_to(&mut self.sums);
+            self.open.extend(open);
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        Ok(table(history, &self.request, self.sums))
+    }
+}
+
+/// Collects the states of some user threads or LWPs in a slice.
+struct Part<'h> {
     searches: Searches<'h>,
     request: &'h Request,
+    slice: Slice,
     by: By,
     groups: Groups<'h>,
     /// By the number of the group.
     sums: Vec<Map<Raw, Sum>>,
     culprits: Culprits,
     taken: Taken,
+    later: &'h OpenStays<Later>,
+    open: OpenStays<Later>,
 }
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let owners = asked_owners(history, request);
-    let parts = collect(&owners, || States::new(history, request), |states, owner| states.add(*owner));
-    let mut sums = Sums::default();
-    for part in parts {
-        part.add_to(&mut sums);
-    }
-    Ok(table(history, request, sums))
-}
-
-impl<'h> States<'h> {
-    fn new(history: &'h History, request: &'h Request) -> States<'h> {
-        States {
+impl<'h> Part<'h> {
+    fn new(
+        history: &'h History,
+        request: &'h Request,
+        slice: Slice,
+        later: &'h OpenStays<Later>,
+    ) -> Part<'h> {
+        Part {
             searches: Searches::new(history),
             request,
+            slice,
             by: request.by(history),
             groups: Groups::new(history, request),
             sums: Vec::new(),
             culprits: Culprits::default(),
             taken: Taken::default(),
+            later,
+            open: OpenStays::default(),
         }
     }
 
@@ -112,73 +155,91 @@ impl<'h> States<'h> {
         if self.sums.len() <= number {
             self.sums.resize_with(number + 1, Map::default);
         }
-        let States { searches, request, by, sums, culprits, taken, .. } = self;
-        let mut row = Row { by: *by, sums: &mut sums[number], culprits, taken };
-        let window = request.extent(searches.history);
+        let Part { searches, request, slice, by, sums, culprits, taken, later, open, .. } = self;
+        let slice = *slice;
+        let mut row = Row { by: *by, slice, sums: &mut sums[number], culprits, taken };
+        let window = slice.extent(searches.history);
         each_stay(searches, owner, request, window, |searches, interval, stay| {
-            row.stay(searches, interval, stay);
+            let before = row.stay(searches, interval, stay, later.later(slice, owner, stay.whole));
+            if slice.goes_on_before(stay.whole) {
+                open.keep(owner, before);
+            }
         });
     }
 
-    /// Adds its sums to those of all.
-    fn add_to(self, all: &mut Sums<'h>) {
-        let words = &self.searches.history.words;
+    /// Adds its sums to those of all; the answer is what is open.
+    fn add_to(self, all: &mut Map<Group, Map<Why<Reason>, Sum>>) -> OpenStays<Later> {
         for (number, sums) in self.sums.into_iter().enumerate() {
             let of_group = all.entry(self.groups.group(number as u32).clone()).or_default();
             for (raw, sum) in sums {
                 let mut why = Why { state: "interrupted", reason: None, object: None, culprit: None };
                 match raw {
                     Raw::Is(state) => why.state = state.name(),
-                    Raw::Interrupted(name) => why.reason = Some(words.text(name)),
+                    Raw::Interrupted(name) => why.reason = Some(Reason::Word(name)),
                     Raw::Runnable(state, culprit) => {
                         why.state = state.name();
                         why.culprit = Some(self.culprits.culprit(culprit).clone());
                     }
                     Raw::Asleep(state, call) => {
                         why.state = state.name();
-                        why.reason = call.map(|name| words.text(name));
+                        why.reason = call.map(Reason::Word);
                     }
                     Raw::Blocked(kind, object) => {
                         why.state = ThreadState::Blocked.name();
-                        why.reason = kind.map(WaitKind::name);
+                        why.reason = kind.map(Reason::WaitsFor);
                         why.object = (object != 0).then_some(object);
                     }
                 }
                 *of_group.entry(why).or_default() += sum;
             }
         }
+        self.open
     }
 }
 
 /// The sums of one group.
 struct Row<'s> {
     by: By,
+    slice: Slice,
     sums: &'s mut Map<Raw, Sum>,
     culprits: &'s mut Culprits,
     taken: &'s mut Taken,
 }
 
 impl Row<'_> {
-    fn stay(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay) {
+    /// Adds the part of a stay in the slice. `later` is what is known of it from later slices; the answer is what the
+    /// slice before has to know, if it goes on there.
+    fn stay(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay, later: Later) -> Later {
         let raw = match (stay.state, stay.lwp) {
-            (state, _) if state.is_on_cpu() => return self.on_cpu(searches, interval, stay),
+            (state, _) if state.is_on_cpu() => return self.on_cpu(searches, interval, stay, later),
             (State::Thread(ThreadState::Stalled) | State::Lwp(LwpState::Runnable), _) => {
-                return self.runnable(searches, interval, stay);
+                return self.runnable(searches, interval, stay, &later);
             }
             (
                 State::Thread(ThreadState::InKernel) | State::Lwp(LwpState::Sleeping | LwpState::DiskSleep),
                 Some(lwp),
             ) => {
+                let asleep = later.asleep + interval.ticks();
+                if self.slice.goes_on_before(stay.whole) {
+                    return Later { asleep, ..Later::default() };
+                }
                 let call = searches.calls.of(lwp.into()).at(interval.from);
                 let call = call.and_then(|(_, place)| searches.history.syscalls.get(*place as usize));
-                Raw::Asleep(stay.state, call.map(|call| call.name))
+                self.add(Raw::Asleep(stay.state, call.map(|call| call.name)), asleep, 1);
+                return Later::default();
             }
             (State::Thread(ThreadState::Blocked), _) => {
                 Raw::Blocked(stay.waits_for, if self.is_told(stay.waits_for) { stay.object } else { 0 })
             }
             _ => Raw::Is(stay.state),
         };
-        self.add(raw, interval.ticks(), 1);
+        self.add(raw, interval.ticks(), self.counts(stay));
+        Later::default()
+    }
+
+    /// 1 if a stay counts in this slice.
+    fn counts(&self, stay: Stay) -> u64 {
+        u64::from(!self.slice.goes_on_after(stay.whole))
     }
 
     /// Whether what is waited for is one object for all threads of a row: each joins another thread, or waits for a
@@ -194,25 +255,37 @@ impl Row<'_> {
     }
 
     /// On a CPU: the time of interrupts is counted apart.
-    fn on_cpu(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay) {
-        let Row { sums, taken, .. } = self;
-        let mut interrupted = |interrupt: &Interrupt, ticks| {
+    fn on_cpu(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay, later: Later) -> Later {
+        let Row { sums, taken, slice, .. } = self;
+        taken.begin(*slice, stay.whole, later.taken);
+        let mut each = |interrupt: &Interrupt, ticks| {
             let name = interrupt.name.unwrap_or(interrupt.kind);
             *sums.entry(Raw::Interrupted(name)).or_default() += Sum { count: 1, ticks };
         };
-        let ticks = taken.add(searches, stay.cpu, interval, &mut interrupted);
-        taken.finish(searches.history, interrupted);
-        self.add(Raw::Is(stay.state), interval.ticks() - ticks, 1);
+        let ticks = taken.add(searches, stay.cpu, interval, &mut each);
+        let taken = taken.finish(searches.history, each);
+        self.add(Raw::Is(stay.state), interval.ticks() - ticks, self.counts(stay));
+        Later { taken, ..Later::default() }
     }
 
     /// In a run queue: by who had the CPU.
-    fn runnable(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay) {
+    fn runnable(
+        &mut self,
+        searches: &mut Searches<'_>,
+        interval: Interval,
+        stay: Stay,
+        later: &Later,
+    ) -> Later {
         let (history, by) = (searches.history, self.by);
-        self.culprits.next_wait();
+        self.culprits.next_wait(&later.culprits);
         each_on_cpu(searches, by == By::Lwp, stay.cpu, interval, |on_cpu, ticks| {
             let (culprit, is_first) = self.culprits.number(history, by, on_cpu);
             self.add(Raw::Runnable(stay.state, culprit), ticks, u64::from(is_first));
         });
+        if !self.slice.goes_on_before(stay.whole) {
+            return Later::default();
+        }
+        Later { culprits: self.culprits.of_wait(), ..Later::default() }
     }
 
     fn add(&mut self, raw: Raw, ticks: i64, count: u64) {
@@ -220,7 +293,7 @@ impl Row<'_> {
     }
 }
 
-fn table(history: &History, request: &Request, sums: Sums<'_>) -> Answer {
+fn table(history: &History, request: &Request, sums: Map<Group, Map<Why<Reason>, Sum>>) -> Answer {
     let mut columns = Group::columns(request.by(history), request.level(history));
     columns.extend([
             Column::text("state", "The state."),
@@ -238,7 +311,8 @@ fn table(history: &History, request: &Request, sums: Sums<'_>) -> Answer {
     let sorted: BTreeMap<_, _> = sums.into_iter().collect();
     for (group, sums) in sorted {
         let life: i64 = sums.values().map(|sum| sum.ticks).sum();
-        let mut sums: Vec<_> = sums.into_iter().filter(|(_, sum)| sum.ticks > 0 || sum.count > 0).collect();
+        let sums = sums.into_iter().filter(|(_, sum)| sum.ticks > 0 || sum.count > 0);
+        let mut sums: Vec<_> = sums.map(|(why, sum)| (named(history, why), sum)).collect();
         sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
         for (why, sum) in sums {
             let mut row = group.cells(history);
@@ -256,4 +330,13 @@ fn table(history: &History, request: &Request, sums: Sums<'_>) -> Answer {
         }
     }
     answer
+}
+
+/// A reason by its name.
+fn named(history: &History, Why { state, reason, object, culprit }: Why<Reason>) -> Why<&str> {
+    let name = |reason| match reason {
+        Reason::Word(word) => history.words.text(word),
+        Reason::WaitsFor(kind) => kind.name(),
+    };
+    Why { state, reason: reason.map(name), object, culprit }
 }

@@ -2,7 +2,9 @@
 
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
-use crate::{History, Interrupt, Interval, Level, Request, Searches, ThreadStay, groups::Owner};
+use crate::{
+    History, Interrupt, Interval, Level, Request, Searches, Slice, ThreadStay, groups::Owner, map::Map,
+};
 
 /// A state of a user thread or of an LWP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +35,8 @@ impl State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stay {
     pub(crate) state: State,
+    /// From its begin to its end, not cut.
+    pub(crate) whole: Interval,
     /// The LWP, or that which the user thread was mounted on.
     pub(crate) lwp: Option<u32>,
     /// The CPU that the LWP was on, or in whose run queue. Of user threads only if they are active or stalled, or if the
@@ -49,8 +53,26 @@ impl ThreadStay {
     }
 }
 
-/// The user threads that are asked about, or the LWPs.
+/// The user threads that are asked about and have states, or the LWPs, in the order of their numbers.
 pub(crate) fn asked_owners(history: &History, request: &Request) -> Vec<Owner> {
+    let names = &history.names;
+    let mut owners: Vec<Owner> = match request.level(history) {
+        Level::Threads => {
+            let threads = history.threads.keys().filter(|thread| request.has_thread(*thread));
+            threads.filter(|thread| names.threads.contains_key(thread)).map(Owner::Thread).collect()
+        }
+        Level::Lwps => {
+            let lwps =
+                history.lwps.keys().map(|lwp| lwp as u32).filter(|lwp| *lwp != 0 && request.has_lwp(*lwp));
+            lwps.filter(|lwp| names.lwps.contains_key(lwp)).map(Owner::Lwp).collect()
+        }
+    };
+    owners.sort_unstable();
+    owners
+}
+
+/// All that are asked about, whether they have states or not.
+pub(crate) fn named_owners(history: &History, request: &Request) -> Vec<Owner> {
     let names = &history.names;
     match request.level(history) {
         Level::Threads => {
@@ -76,7 +98,7 @@ pub(crate) fn each_stay<'h>(
     let history = searches.history;
     match owner {
         Owner::Thread(thread) => {
-            for (interval, stay) in history.threads.of(thread).within(window) {
+            for (interval, whole, stay) in history.threads.of(thread).within_whole(window) {
                 let needs_cpu = matches!(stay.state, ThreadState::Active | ThreadState::Stalled);
                 let lwp = stay.lwp.filter(|_| needs_cpu || request.cpus.is_some());
                 let of_lwp = lwp.and_then(|lwp| searches.lwps.of(lwp.into()).at(interval.from));
@@ -86,39 +108,53 @@ pub(crate) fn each_stay<'h>(
                     each(
                         searches,
                         interval,
-                        Stay { state, lwp: stay.lwp, cpu, waits_for, object: stay.object },
+                        Stay { state, whole, lwp: stay.lwp, cpu, waits_for, object: stay.object },
                     );
                 }
             }
         }
         Owner::Lwp(lwp) => {
-            for (interval, stay) in history.lwps.of(lwp.into()).within(window) {
+            for (interval, whole, stay) in history.lwps.of(lwp.into()).within_whole(window) {
                 if stay.state != LwpState::Exited && request.has_place(Some(lwp), stay.cpu) {
                     let (state, lwp) = (State::Lwp(stay.state), Some(lwp));
-                    each(searches, interval, Stay { state, lwp, cpu: stay.cpu, waits_for: None, object: 0 });
+                    let (cpu, waits_for, object) = (stay.cpu, None, 0);
+                    each(searches, interval, Stay { state, whole, lwp, cpu, waits_for, object });
                 }
             }
         }
     }
 }
 
+/// What an interrupt took of a stretch on a CPU that goes on before the slice, as far as that is known.
+pub(crate) type TakenLater = Vec<(Interrupt, i64)>;
+
 /// What interrupts took of one stretch on a CPU, interrupt by interrupt: each is counted once, also if others were inside
-/// of it.
+/// of it, or if both go over the border of a slice.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     /// Those that are not over yet, by their places: as many as nest.
     open: Vec<(u32, i64)>,
+    /// What those took of the stretch in later slices that are in this slice, too.
+    later: TakenLater,
+    /// Those that began before this tick may have taken more in the slice before.
+    border: i64,
 }
 
 impl Taken {
+    /// Begins a stretch. If it goes on in a later slice, `later` is what interrupts took there.
+    pub(crate) fn begin(&mut self, slice: Slice, stretch: Interval, later: TakenLater) {
+        self.border = if slice.goes_on_before(stretch) { slice.interval.from } else { i64::MIN };
+        self.later = later;
+    }
+
     /// Adds what interrupts took of a part of the stretch, which comes after those before it; the answer is how many ticks.
     /// Calls `each` with those that are over, and the ticks that they took.
-    pub(crate) fn add<'h>(
+    pub(crate) fn add(
         &mut self,
-        searches: &mut Searches<'h>,
+        searches: &mut Searches<'_>,
         cpu: Option<u32>,
         part: Interval,
-        mut each: impl FnMut(&'h Interrupt, i64),
+        mut each: impl FnMut(&Interrupt, i64),
     ) -> i64 {
         let (Some(cpu), history) = (cpu, searches.history) else { return 0 };
         let mut sum = 0;
@@ -128,23 +164,63 @@ impl Taken {
                 *ticks += piece.ticks();
                 continue;
             }
+            let border = self.border;
             self.open.retain(|(place, ticks)| {
                 let interrupt = &history.interrupts[*place as usize];
-                let goes_on = interrupt.interval.to > piece.from;
+                let goes_on = interrupt.interval.to > piece.from || interrupt.interval.from < border;
                 if !goes_on {
                     each(interrupt, *ticks);
                 }
                 goes_on
             });
-            self.open.push((*place, piece.ticks()));
+            let interrupt = &history.interrupts[*place as usize];
+            let later = self.later.iter().position(|(later, _)| later == interrupt);
+            let later = later.map_or(0, |place| self.later.swap_remove(place).1);
+            self.open.push((*place, piece.ticks() + later));
         }
         sum
     }
 
-    /// Ends the stretch: calls `each` with those interrupts that it has not been called with.
-    pub(crate) fn finish<'h>(&mut self, history: &'h History, mut each: impl FnMut(&'h Interrupt, i64)) {
-        for (place, ticks) in self.open.drain(..) {
-            each(&history.interrupts[place as usize], ticks);
+    /// Ends the stretch: calls `each` with those interrupts that it has not been called with, but for those that may have
+    /// taken more of it in the slice before: the answer is what these took.
+    pub(crate) fn finish(&mut self, history: &History, mut each: impl FnMut(&Interrupt, i64)) -> TakenLater {
+        let here = self.open.drain(..).map(|(place, ticks)| (history.interrupts[place as usize], ticks));
+        let mut before = Vec::new();
+        for (interrupt, ticks) in here.chain(self.later.drain(..)) {
+            if interrupt.interval.from < self.border {
+                before.push((interrupt, ticks));
+            } else {
+                each(&interrupt, ticks);
+            }
         }
+        before
+    }
+}
+
+/// What is known of stays that go on before a slice, by their owners.
+#[derive(Debug)]
+pub(crate) struct OpenStays<T>(Map<Owner, T>);
+
+impl<T> Default for OpenStays<T> {
+    fn default() -> OpenStays<T> {
+        OpenStays(Map::default())
+    }
+}
+
+impl<T: Clone + Default> OpenStays<T> {
+    /// What is known of a stay from later slices.
+    pub(crate) fn later(&self, slice: Slice, owner: Owner, stay: Interval) -> T {
+        let known = slice.goes_on_after(stay).then(|| self.0.get(&owner)).flatten();
+        known.cloned().unwrap_or_default()
+    }
+
+    /// Keeps what is known of a stay that goes on before the slice.
+    pub(crate) fn keep(&mut self, owner: Owner, known: T) {
+        self.0.insert(owner, known);
+    }
+
+    /// Takes those of another.
+    pub(crate) fn extend(&mut self, other: OpenStays<T>) {
+        self.0.extend(other.0);
     }
 }

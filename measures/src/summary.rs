@@ -5,8 +5,11 @@ use crate::map::Map;
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use crate::{
-    Answer, By, Column, Group, History, Interval, LwpStay, Measure, Needs, Request, ThreadStay, Value,
+    Answer, By, Column, Group, History, Measure, Needs, Request, ThreadStay, Value,
+    collect::collect,
+    groups::Owner,
     percent,
+    sliced::{Computed, Slice, Sliced},
 };
 
 /// Who had the CPUs, and how often they switched.
@@ -23,14 +26,14 @@ pub(crate) const SUMMARY: Measure = Measure {
         the one before, also if that was before the window. Preemptions: times it left its CPU runnable, but not by \
         sched_yield (of a user thread: its LWP left); where no system calls are traced that tell the two apart, \
         both. Each counts if it is in the window. What is unknown counts for nothing.",
-    needs: Needs::STATES,
-    answer,
+    needs: Needs { culprits: false, ..Needs::STATES },
+    computed: Computed::Sliced(start),
 };
 
 /// Rows of each kind, by default.
 const ROWS: usize = 10;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     ticks: i64,
     switches: u64,
@@ -47,23 +50,191 @@ impl Sum {
     }
 }
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let window = request.extent(history);
-    let (mut threads, mut lwps, mut cpus) = (Map::default(), Map::default(), Map::default());
-    let of_group = |by| request.by.unwrap_or(by);
-    for thread in history.names.threads.keys().filter(|thread| request.has_thread(**thread)) {
-        let sum = of_thread(history, request, window, *thread);
-        threads
-            .entry(Group::of_thread(history, of_group(By::Thread), *thread))
-            .or_insert(Sum::default())
-            .add(sum);
+/// The sums so far.
+struct Summary {
+    request: Request,
+    threads: Map<Group, Sum>,
+    lwps: Map<Group, Sum>,
+    cpus: Map<u32, Sum>,
+    /// On which LWP or CPU each was dispatched first in the slices so far, if that counts and it is not known where it was
+    /// before.
+    first: Map<Owner, u32>,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(Summary {
+        request: request.clone(),
+        threads: Map::default(),
+        lwps: Map::default(),
+        cpus: Map::default(),
+        first: Map::default(),
+    })
+}
+
+/// What some user threads or LWPs did in a slice: their sums, those of CPUs, and the changes of `Summary::first`.
+#[derive(Default)]
+struct Part {
+    sums: Vec<(Owner, Sum)>,
+    cpus: Map<u32, Sum>,
+    first: Vec<(Owner, Option<u32>)>,
+}
+
+impl Sliced for Summary {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let (request, names) = (&self.request, &history.names);
+        let threads = history.threads.keys().filter(|thread| request.has_thread(*thread));
+        let threads = threads.filter(|thread| names.threads.contains_key(thread)).map(Owner::Thread);
+        // If user threads are asked for, LWPs without them are not.
+        let is_of_lwps = request.threads.is_none();
+        let lwps = history.lwps.keys().map(|lwp| lwp as u32);
+        let lwps = lwps.filter(|lwp| is_of_lwps && *lwp != 0 && request.has_lwp(*lwp));
+        let lwps = lwps.filter(|lwp| names.lwps.contains_key(lwp)).map(Owner::Lwp);
+        let owners: Vec<Owner> = threads.chain(lwps).collect();
+        let parts = collect(&owners, Part::default, |part, owner| match owner {
+            Owner::Thread(thread) => self.add_thread(history, slice, *thread, part),
+            Owner::Lwp(lwp) => self.add_lwp(history, slice, *lwp, part),
+        });
+        let of_group = |by| self.request.by.unwrap_or(by);
+        for part in parts {
+            for (owner, sum) in part.sums.into_iter().filter(|(_, sum)| *sum != Sum::default()) {
+                match owner {
+                    Owner::Thread(thread) => {
+                        let group = Group::of_thread(history, of_group(By::Thread), thread);
+                        self.threads.entry(group).or_default().add(sum);
+                    }
+                    Owner::Lwp(lwp) => {
+                        let group = Group::of_lwp(history, of_group(By::Lwp), lwp);
+                        self.lwps.entry(group).or_default().add(sum);
+                    }
+                }
+            }
+            part.cpus.into_iter().for_each(|(cpu, sum)| self.cpus.entry(cpu).or_default().add(sum));
+            for (owner, first) in part.first {
+                match first {
+                    Some(place) => self.first.insert(owner, place),
+                    None => self.first.remove(&owner),
+                };
+            }
+        }
+        Ok(())
     }
-    // If user threads are asked for, LWPs without them are not.
-    let is_of_lwps = request.threads.is_none();
-    for lwp in history.names.lwps.keys().filter(|lwp| is_of_lwps && **lwp != 0 && request.has_lwp(**lwp)) {
-        let sum = of_lwp(history, request, window, *lwp, &mut cpus);
-        lwps.entry(Group::of_lwp(history, of_group(By::Lwp), *lwp)).or_insert(Sum::default()).add(sum);
+
+    fn looks_back(&self) -> bool {
+        !self.first.is_empty()
     }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        Ok(table(history, *self))
+    }
+}
+
+impl Summary {
+    fn add_thread(&self, history: &History, slice: Slice, thread: u64, part: &mut Part) {
+        let (request, window) = (&self.request, slice.extent(history));
+        let mut sum = Sum::default();
+        let mut before = Before::new(Owner::Thread(thread), self.first.get(&Owner::Thread(thread)).copied());
+        // Until when it is known to be there.
+        let mut until = None;
+        let cpu = |stay: &ThreadStay, at: i64| history.lwps.of(stay.lwp?.into()).at(at)?.1.cpu;
+        for (interval, stay) in history.threads.of(thread).iter() {
+            let is_mounted = !matches!(stay.state, ThreadState::Unknown | ThreadState::Exited);
+            let Some(lwp) = stay.lwp.filter(|_| is_mounted) else {
+                until = None;
+                continue;
+            };
+            if interval.from >= slice.interval.to {
+                break;
+            }
+            let is_dispatch = until != Some(interval.from) || before.last != Some(lwp);
+            until = Some(interval.to);
+            let at = interval.from.max(slice.interval.from);
+            let is_selected = request.has_place(Some(lwp), request.cpus.as_ref().and_then(|_| cpu(stay, at)));
+            let counts = is_selected && is_dispatch && slice.counts(interval.from);
+            let is_migration = before.is_migration(lwp, counts);
+            if counts {
+                sum.switches += 1;
+                sum.migrations += u64::from(is_migration);
+            }
+            if is_selected && stay.state == ThreadState::Active && !slice.is_before_window() {
+                sum.ticks += interval.overlap(window);
+                sum.preemptions += u64::from(is_preempted(stay.end) && slice.counts(interval.to));
+            }
+        }
+        sum.migrations += u64::from(before.finish(part).is_some());
+        part.sums.push((Owner::Thread(thread), sum));
+    }
+
+    fn add_lwp(&self, history: &History, slice: Slice, lwp: u32, part: &mut Part) {
+        let window = slice.extent(history);
+        let mut of_lwp = Sum::default();
+        let mut before = Before::new(Owner::Lwp(lwp), self.first.get(&Owner::Lwp(lwp)).copied());
+        for (interval, stay) in history.lwps.of(lwp.into()).iter() {
+            if interval.from >= slice.interval.to {
+                break;
+            }
+            let (LwpState::Running, Some(cpu)) = (stay.state, stay.cpu) else { continue };
+            let counts = self.request.has_cpu(cpu) && slice.counts(interval.from);
+            let is_migration = before.is_migration(cpu, counts);
+            if !self.request.has_cpu(cpu) || slice.is_before_window() {
+                continue;
+            }
+            let sum = Sum {
+                ticks: interval.overlap(window),
+                switches: u64::from(counts),
+                migrations: u64::from(counts && is_migration),
+                preemptions: u64::from(is_preempted(stay.end) && slice.counts(interval.to)),
+            };
+            of_lwp.add(sum);
+            part.cpus.entry(cpu).or_default().add(sum);
+        }
+        if let Some(cpu) = before.finish(part) {
+            let sum = Sum { migrations: 1, ..Sum::default() };
+            of_lwp.add(sum);
+            part.cpus.entry(cpu).or_default().add(sum);
+        }
+        part.sums.push((Owner::Lwp(lwp), of_lwp));
+    }
+}
+
+/// Where one user thread or LWP was before, dispatch by dispatch.
+struct Before {
+    owner: Owner,
+    /// Where it was dispatched first in later slices, if it is not known where it was before that.
+    later: Option<u32>,
+    /// Where it was last, in this slice.
+    last: Option<u32>,
+    /// Where it was dispatched first in this slice, if that counts and it is not known where it was before.
+    first: Option<u32>,
+}
+
+impl Before {
+    fn new(owner: Owner, later: Option<u32>) -> Before {
+        Before { owner, later, last: None, first: None }
+    }
+
+    /// Whether it was elsewhere before. If that is not known of a dispatch that counts, an earlier slice decides.
+    fn is_migration(&mut self, place: u32, counts: bool) -> bool {
+        match self.last.replace(place) {
+            Some(last) => last != place,
+            None => {
+                self.first = Some(place).filter(|_| counts);
+                false
+            }
+        }
+    }
+
+    /// Where it came to from elsewhere in the first dispatch of later slices.
+    fn finish(self, part: &mut Part) -> Option<u32> {
+        let last = self.last?;
+        if self.first.is_some() || self.later.is_some() {
+            part.first.push((self.owner, self.first));
+        }
+        self.later.filter(|later| *later != last)
+    }
+}
+
+fn table(history: &History, Summary { request, threads, lwps, cpus, .. }: Summary) -> Answer {
+    let (request, window) = (&request, request.extent(history));
     let mut answer = Answer::new(vec![
         Column::text("what", "thread (user threads), lwp or cpu."),
         Column::count("number", "Its number; of a group of threads that of the process, or NULL."),
@@ -97,7 +268,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         ]);
         answer.push(row);
     }
-    Ok(answer)
+    answer
 }
 
 /// The rows with most time.
@@ -107,72 +278,6 @@ fn sorted<K: Ord + Clone>(sums: Map<K, Sum>, request: &Request) -> Vec<(K, Sum)>
     sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
     sums.truncate(if request.worst == 0 { ROWS } else { request.worst });
     sums
-}
-
-fn of_thread(history: &History, request: &Request, window: Interval, thread: u64) -> Sum {
-    let mut sum = Sum::default();
-    // Where it was last, and whether it is there until when.
-    let (mut last, mut until) = (None, None);
-    let cpu = |stay: &ThreadStay, at: i64| history.lwps.of(stay.lwp?.into()).at(at)?.1.cpu;
-    for (interval, stay) in history.threads.of(thread).iter() {
-        let is_mounted = !matches!(stay.state, ThreadState::Unknown | ThreadState::Exited);
-        let Some(lwp) = stay.lwp.filter(|_| is_mounted) else {
-            until = None;
-            continue;
-        };
-        let is_dispatch = until != Some(interval.from) || last != Some(lwp);
-        let is_migration = last.is_some_and(|last| last != lwp);
-        (last, until) = (Some(lwp), Some(interval.to));
-        let is_before = interval.to < request.window.from;
-        if is_before
-            || !request.has_place(Some(lwp), request.cpus.as_ref().and_then(|_| cpu(stay, interval.from)))
-        {
-            continue;
-        }
-        if is_dispatch && request.window.contains(interval.from) {
-            sum.switches += 1;
-            sum.migrations += u64::from(is_migration);
-        }
-        if stay.state == ThreadState::Active {
-            sum.ticks += interval.overlap(window);
-            sum.preemptions += u64::from(is_preempted(stay.end) && request.window.contains(interval.to));
-        }
-    }
-    sum
-}
-
-fn of_lwp(history: &History, request: &Request, window: Interval, lwp: u32, cpus: &mut Map<u32, Sum>) -> Sum {
-    let mut of_lwp = Sum::default();
-    let mut last = None;
-    for (interval, stay) in history.lwps.of(lwp.into()).iter() {
-        let (LwpState::Running, Some(cpu)) = (stay.state, stay.cpu) else { continue };
-        let is_migration = last.is_some_and(|last| last != cpu);
-        last = Some(cpu);
-        if interval.to < request.window.from || !request.has_cpu(cpu) {
-            continue;
-        }
-        let sum = of_stay(request, window, interval, stay, is_migration);
-        of_lwp.add(sum);
-        cpus.entry(cpu).or_default().add(sum);
-    }
-    of_lwp
-}
-
-fn of_stay(
-    request: &Request,
-    window: Interval,
-    interval: Interval,
-    stay: &LwpStay,
-    is_migration: bool,
-) -> Sum {
-    let begins = request.window.contains(interval.from);
-    let is_preempted = is_preempted(stay.end) && request.window.contains(interval.to);
-    Sum {
-        ticks: interval.overlap(window),
-        switches: u64::from(begins),
-        migrations: u64::from(begins && is_migration),
-        preemptions: u64::from(is_preempted),
-    }
 }
 
 fn is_preempted(end: Option<EndReason>) -> bool {

@@ -5,9 +5,11 @@ use crate::map::Map;
 use sigmund_model::{LwpState, ThreadState};
 
 use crate::{
-    Answer, Column, Distribution, EventAt, Group, History, Interval, Level, Measure, Needs, Request, Track,
+    Answer, Column, Distribution, EventAt, Group, History, Interval, Level, Measure, Needs, Request, Series,
+    Track,
     distribution::Lengths,
     gaps::Gaps,
+    sliced::{Computed, Slice, Sliced},
     tally::{self, Tally},
 };
 
@@ -24,37 +26,95 @@ pub(crate) const SWITCH_COST: Measure = Measure {
         the LWP that they interrupt, and to no user thread. One row for the LWP or user thread that comes, and for \
         what left: idle (the idle task), or other. A pair counts whole if its end is in the window, and by the LWP \
         and CPU of its end. A pair in which events may be missing, or the state of either is unknown, is not counted.",
-    needs: Needs { events: true, ..Needs::STATES },
-    answer,
+    needs: Needs { events: true, culprits: false, ..Needs::STATES },
+    computed: Computed::Sliced(start),
 };
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let (by, level, gaps) = (request.by(history), request.level(history), Gaps::new(&history.gaps));
-    let mut pairs: Map<(u64, &'static str), Lengths> = Map::default();
-    let mut last: Map<u32, EventAt> = Map::default();
-    let mut uncounted = 0;
-    for event in &history.events {
-        let (place, comes) = match level {
-            Level::Lwps => (event.cpu(), event.lwp().map(u64::from)),
-            Level::Threads => (event.lwp(), event.thread()),
-        };
-        let Some(place) = place else { continue };
-        let Some(comes) = comes else {
-            if level == Level::Lwps {
-                last.remove(&place);
+/// The pairs so far.
+struct SwitchCost {
+    request: Request,
+    pairs: Map<(u64, &'static str), Lengths>,
+    uncounted: u64,
+    /// The first event of each CPU, or LWP, in later slices.
+    first: Map<u32, EventAt>,
+    /// When a user thread, or LWP, was in an unknown state between the slice and such an event.
+    unknown: Vec<(u64, Interval)>,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(SwitchCost {
+        request: request.clone(),
+        pairs: Map::default(),
+        uncounted: 0,
+        first: Map::default(),
+        unknown: Vec::new(),
+    })
+}
+
+impl Sliced for SwitchCost {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let (level, gaps) = (self.request.level(history), Gaps::new(&history.gaps));
+        // Of each CPU or LWP the last event; `None` if it is not known who was there.
+        let mut last: Map<u32, Option<EventAt>> = Map::default();
+        let mut first = Vec::new();
+        for event in history.events.iter().filter(|event| slice.interval.contains(event.tick())) {
+            let Some((place, comes)) = who(level, *event) else { continue };
+            match last.insert(place, comes.map(|_| *event)) {
+                Some(Some(before)) => self.add_pair(history, level, (&gaps, &[]), before, *event),
+                Some(None) => {}
+                None => first.push((place, comes.map(|_| *event))),
             }
-            continue;
-        };
-        let Some(before) = last.insert(place, *event) else { continue };
-        let left = match level {
-            Level::Lwps => before.lwp().map(u64::from),
-            Level::Threads => before.thread(),
-        };
-        let is_counted = left != Some(comes)
+        }
+        let later = std::mem::take(&mut self.unknown);
+        for (place, before) in &last {
+            if let (Some(event), Some(before)) = (self.first.remove(place), before) {
+                self.add_pair(history, level, (&gaps, &later), *before, event);
+            }
+        }
+        self.unknown = later;
+        self.first.extend(first.into_iter().filter_map(|(place, event)| Some((place, event?))));
+        self.unknown.extend(unknown(history, level, slice));
+        let until = self.first.values().map(|event| event.tick()).max().unwrap_or(i64::MIN);
+        self.unknown.retain(|(_, interval)| interval.from < until);
+        Ok(())
+    }
+
+    fn looks_back(&self) -> bool {
+        !self.first.is_empty()
+    }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        Ok(table(history, *self))
+    }
+}
+
+/// The CPU of an event and who is on it; or its LWP, and the user thread on that.
+fn who(level: Level, event: EventAt) -> Option<(u32, Option<u64>)> {
+    match level {
+        Level::Lwps => Some((event.cpu()?, event.lwp().map(u64::from))),
+        // Events in interrupts are of no user thread.
+        Level::Threads => Some((event.lwp()?, Some(event.thread()?))),
+    }
+}
+
+impl SwitchCost {
+    /// Adds two events that follow each other on a CPU, or LWP. `unknown` is what is known of later slices.
+    fn add_pair(
+        &mut self,
+        history: &History,
+        level: Level,
+        (gaps, unknown): (&Gaps, &[(u64, Interval)]),
+        before: EventAt,
+        event: EventAt,
+    ) {
+        let of = |event| who(level, event).and_then(|(_, who)| who);
+        let (Some(left), Some(comes)) = (of(before), of(event)) else { return };
+        let request = &self.request;
+        let is_counted = left != comes
             && request.window.contains(event.tick())
             && request.has_place(event.lwp(), event.cpu());
         if !is_counted {
-            continue;
+            return;
         }
         let between = Interval::new(before.tick(), event.tick());
         let is_selected = match (level, event.lwp()) {
@@ -63,25 +123,51 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             (Level::Threads, None) => false,
         };
         if !is_selected {
-            continue;
+            return;
         }
         let lwp = event.lwp().filter(|_| level == Level::Threads);
-        let are_known = match level {
-            Level::Lwps => [left, Some(comes)]
-                .into_iter()
-                .flatten()
-                .all(|lwp| is_known(history.lwps.of(lwp), between, |stay| stay.state == LwpState::Unknown)),
-            Level::Threads => [left, Some(comes)].into_iter().flatten().all(|thread| {
-                is_known(history.threads.of(thread), between, |stay| stay.state == ThreadState::Unknown)
-            }),
-        };
+        let are_known = [left, comes].into_iter().all(|who| {
+            let is_known = match level {
+                Level::Lwps => {
+                    is_known(history.lwps.of(who), between, |stay| stay.state == LwpState::Unknown)
+                }
+                Level::Threads => {
+                    is_known(history.threads.of(who), between, |stay| stay.state == ThreadState::Unknown)
+                }
+            };
+            is_known && !unknown.iter().any(|(of, at)| *of == who && at.overlap(between) > 0)
+        });
         if !are_known || gaps.touch(event.cpu(), lwp, between) {
-            uncounted += 1;
-            continue;
+            self.uncounted += 1;
+            return;
         }
-        let from = if level == Level::Lwps && left == Some(0) { "idle" } else { "other" };
-        pairs.entry((comes, from)).or_default().push(between.ticks());
+        let from = if level == Level::Lwps && left == 0 { "idle" } else { "other" };
+        self.pairs.entry((comes, from)).or_default().push(between.ticks());
     }
+}
+
+/// When user threads, or LWPs, were in an unknown state.
+fn unknown(history: &History, level: Level, slice: Slice) -> Vec<(u64, Interval)> {
+    fn of<T>(
+        series: &Series<T>,
+        slice: Slice,
+        is_unknown: impl Fn(&T) -> bool + Copy,
+    ) -> Vec<(u64, Interval)> {
+        let of_key = |(key, track): (u64, Track<'_, T>)| {
+            let within = track.within(slice.interval);
+            let unknown = within.filter(move |(_, stay)| is_unknown(stay));
+            unknown.map(move |(part, _)| (key, part)).collect::<Vec<_>>()
+        };
+        series.iter().flat_map(of_key).collect()
+    }
+    match level {
+        Level::Lwps => of(&history.lwps, slice, |stay| stay.state == LwpState::Unknown),
+        Level::Threads => of(&history.threads, slice, |stay| stay.state == ThreadState::Unknown),
+    }
+}
+
+fn table(history: &History, SwitchCost { request, pairs, uncounted, .. }: SwitchCost) -> Answer {
+    let (by, level) = (request.by(history), request.level(history));
     let mut tally: Tally<&'static str> = Tally::new();
     for ((comes, from), lengths) in pairs {
         let group = match level {
@@ -100,7 +186,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     if uncounted > 0 {
         answer.notes.push(format!("{uncounted} switches are not counted: events are missing in them."));
     }
-    Ok(answer)
+    answer
 }
 
 /// Whether no part of an interval is unknown.

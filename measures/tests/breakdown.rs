@@ -4,17 +4,15 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sigmund_measures::{
-    Answer, By, EventAt, Fault, History, Interval, Request, SeriesBuilder, Syscall, named,
-};
+use sigmund_measures::{Answer, By, EventAt, Fault, History, Interval, Request, Syscall, named};
 use sigmund_model::{EndReason, LwpState, ThreadState};
 use support::drawing::{Drawing, listing};
-use support::{LWPS, Machine, THREADS, TICKS, number, random::Random, tid};
+use support::{LWPS, Machine, THREADS, TICKS, number, tid};
 
 const COLUMNS: &str = "what which count part_tick total_tick on_cpu_tick longest_tick errors";
 
 fn ask(history: &History, request: &Request) -> Answer {
-    (named("breakdown").unwrap().answer)(history, request).unwrap()
+    named("breakdown").unwrap().answer(history, request).unwrap()
 }
 
 //          0      10    20    30    40    50   58 60  70 72 75   80     90     95   98  100
@@ -128,33 +126,6 @@ fn page_faults_are_counted_where_they_occurred() {
     assert_eq!(faults(&of_lwp), ["fault user 2 0 - - - - 0.0"]);
 }
 
-/// System calls at any time, also on CPUs.
-fn add_calls(history: &mut History, seed: u64) {
-    let mut random = Random::new(seed ^ 0xca11);
-    let mut calls = SeriesBuilder::default();
-    history.syscalls.clear();
-    for lwp in 0..LWPS {
-        let mut from = random.below(30) as i64;
-        while from < TICKS {
-            let to = (from + 1 + random.below(40) as i64).min(TICKS);
-            let interval = Interval::new(from, to);
-            let name = history.words.intern(["read", "poll"][random.below(2)]);
-            calls.push(tid(lwp).into(), interval, history.syscalls.len() as u32);
-            history.syscalls.push(Syscall {
-                interval,
-                lwp: tid(lwp),
-                thread: None,
-                name,
-                ret: Some([-4096, -4095, -1, 0, 7][random.below(5)]),
-                off_cpu: None,
-                end: EndReason::Returned,
-            });
-            from = to + random.below(30) as i64;
-        }
-    }
-    history.calls = calls.build();
-}
-
 #[derive(Default)]
 struct Expected {
     part: i64,
@@ -168,7 +139,7 @@ struct Expected {
 fn parts_are_those_of_counting_every_tick() {
     for seed in 0..300 {
         let (ticks, mut history) = Machine::new(seed).history();
-        add_calls(&mut history, seed);
+        support::calls::add_calls(&mut history, seed);
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
         let by_lwp = seed % 4 >= 2;
         let mut rows: BTreeMap<(u64, &str, String), Expected> = BTreeMap::new();

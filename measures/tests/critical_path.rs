@@ -20,7 +20,7 @@ fn int(value: &Value) -> i64 {
 }
 
 fn ask(history: &sigmund_measures::History, request: &Request) -> Vec<(String, String, i64, i64)> {
-    let answer = (named("critical-path").unwrap().answer)(history, request).unwrap();
+    let answer = named("critical-path").unwrap().answer(history, request).unwrap();
     let row = |row: &Vec<Value>| (text(&row[0]), text(&row[1]), int(&row[2]), int(&row[3]));
     answer.rows.iter().map(row).collect()
 }
@@ -77,7 +77,7 @@ fn the_life_of_a_thread_has_a_path_and_others_are_refused() {
     let history = one_span(5, 55);
     let life = Request { threads: Some(BTreeSet::from([1])), window: at(0, 60), ..Request::default() };
     assert_eq!(ask(&history, &life).iter().map(|row| row.3).sum::<i64>(), 60);
-    let answer = named("critical-path").unwrap().answer;
+    let measure = named("critical-path").unwrap();
     for (request, error) in [
         (Request::default(), "one user thread or LWP, found 0"),
         (Request { threads: Some(BTreeSet::from([1, 2])), ..Request::default() }, "found 2"),
@@ -86,7 +86,7 @@ fn the_life_of_a_thread_has_a_path_and_others_are_refused() {
             "found `requst`; the trace has request",
         ),
     ] {
-        let found = answer(&history, &request).unwrap_err();
+        let found = measure.answer(&history, &request).unwrap_err();
         assert!(found.contains(error), "{found}");
     }
 }

@@ -12,7 +12,7 @@ use support::drawing::{Drawing, listing};
 const COLUMNS: &str = "depth count total_tick p50_tick max_tick";
 
 fn ask(history: &History, request: &Request) -> Answer {
-    (named("critical-sections").unwrap().answer)(history, request).unwrap()
+    named("critical-sections").unwrap().answer(history, request).unwrap()
 }
 
 //           0   10   20   30   40   50   60   70   80

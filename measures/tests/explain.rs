@@ -35,7 +35,7 @@ fn ask(history: &History, request: &Request) -> Vec<Row> {
         total: int(&row[5]),
         mean: int(&row[6]),
     };
-    (named("explain").unwrap().answer)(history, request).unwrap().rows.iter().map(row).collect()
+    named("explain").unwrap().answer(history, request).unwrap().rows.iter().map(row).collect()
 }
 
 fn request() -> Request {
@@ -99,7 +99,7 @@ fn instances_that_touch_a_gap_or_the_window_are_apart() {
     assert_eq!(apart(&history, &request()), [&first[..], &[row("touches a gap", 1, 50)]].concat());
     history.spans[0].end = EndReason::TraceEnd;
     assert_eq!(apart(&history, &request()), [&first[..], &[row("cut off", 1, 50)]].concat());
-    let error = (named("explain").unwrap().answer)(&history, &Request::default()).unwrap_err();
+    let error = named("explain").unwrap().answer(&history, &Request::default()).unwrap_err();
     assert_eq!(error, "expected the name of a span or function, or FROM and TO, found none");
 }
 

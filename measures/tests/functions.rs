@@ -12,7 +12,7 @@ use support::{Machine, THREADS, TICKS, number};
 const COLUMNS: &str = "kind function inclusive_tick self_tick inclusive_active_tick self_active_tick active_unknown count total_tick max_tick";
 
 fn ask(history: &History, request: &Request) -> Answer {
-    (named("functions").unwrap().answer)(history, request).unwrap()
+    named("functions").unwrap().answer(history, request).unwrap()
 }
 
 //          0      10     20     30     40     50     60     70     80     90    100

@@ -14,7 +14,7 @@ const SUMS: &str =
 const CONVOY: &str = "call_site waited_tick holder_active_tick convoy_tick holder_unknown_tick no_holder_tick lock_convoy_tick holder_state holder_state_tick culprit culprit_tick";
 
 fn ask(history: &History, request: &Request) -> sigmund_measures::Answer {
-    (named("locks").unwrap().answer)(history, request).unwrap()
+    named("locks").unwrap().answer(history, request).unwrap()
 }
 
 //          0    10   15   20        35   40   50   60   70   75   78   85   95  100

@@ -99,7 +99,7 @@ fn an_interrupt_is_followed_through_both_levels() {
         expected(&[("from_tick", 20), ("to_tick", 25), ("dur_tick", 5), ("running_tick", 5)])
     );
 
-    let answer = (named("reactivity").unwrap().answer)(&history, &Request::default()).unwrap();
+    let answer = named("reactivity").unwrap().answer(&history, &Request::default()).unwrap();
     let row = |row: &Vec<Value>| (text(&row[1]), text(&row[2]), int(&row[3]), int(&row[4]));
     let line =
         |what: &str, culprit: &str, count, total| (what.to_string(), culprit.to_string(), count, total);
@@ -158,38 +158,6 @@ fn the_event_by_which_a_member_blocks_is_its_own() {
     let pairs = reactivity_pairs(&drawing.build(), &Request::default()).unwrap();
     let found: Vec<_> = pairs.rows.iter().map(|row| (int(&row[0]), int(&row[1]), text(&row[3]))).collect();
     assert_eq!(found, [(10, 30, "caused".into()), (30, 30, "caused".into())]);
-}
-
-/// Events at random, on CPUs that run something. Some are the last of what ran a tick before.
-fn marks(ticks: &[Now], seed: u64) -> Vec<Mark> {
-    let mut marks = Vec::new();
-    for place in 0..60 {
-        let random = mix(seed, 100 + place);
-        let (tick, cpu) = ((random % TICKS as u64) as usize, (random >> 20) as usize % CPUS);
-        let now = &ticks[tick];
-        let in_interrupt = !now.interrupts[cpu].is_empty();
-        let is_last = (random >> 44).is_multiple_of(3) && !in_interrupt;
-        let now = &ticks[tick.saturating_sub(usize::from(is_last))];
-        let lwp = now.cpus[cpu];
-        let context = match (in_interrupt, lwp) {
-            (true, _) => Context::Irq,
-            (false, Some(_)) => Context::Task,
-            (false, None) => Context::Idle,
-        };
-        let is_from = (random >> 30).is_multiple_of(3);
-        marks.push(Mark {
-            tick: tick as i64,
-            cpu: Some(cpu as u32),
-            context,
-            lwp: Some(lwp.map_or(0, tid)),
-            thread: lwp.and_then(|lwp| now.lwps[lwp].carries).filter(|_| !in_interrupt).map(number),
-            key: (random >> 40) % 3,
-            is_from,
-            is_to: !(random >> 33).is_multiple_of(3) && (!is_from || (random >> 36).is_multiple_of(2)),
-        });
-    }
-    marks.sort_by_key(|mark| mark.tick);
-    marks
 }
 
 fn actor(thread: Option<u64>, lwp: Option<u32>) -> Option<Actor> {
@@ -307,7 +275,7 @@ fn pairs_are_those_of_growing_the_set_tick_by_tick() {
             damage(&mut machine, seed);
         }
         let (ticks, mut history) = machine.history();
-        history.marks = marks(&ticks, seed);
+        history.marks = support::marks::marks(&ticks, seed);
         let softirq = history.words.intern("softirq");
         for (place, interrupt) in history.interrupts.iter_mut().enumerate() {
             if mix(seed, 50 + place as u64).is_multiple_of(2) {
@@ -378,7 +346,7 @@ fn pairs_are_those_of_growing_the_set_tick_by_tick() {
             total += int(&row[2]);
         }
         // The summary has the same sums, and counts every FROM event.
-        let answer = (named("reactivity").unwrap().answer)(&history, &request).unwrap();
+        let answer = named("reactivity").unwrap().answer(&history, &request).unwrap();
         let rows =
             |kind: &str| answer.rows.iter().filter(|row| text(&row[0]) == kind).cloned().collect::<Vec<_>>();
         if from.is_empty() {

@@ -104,7 +104,7 @@ fn the_time_in_each_state_is_that_of_counting_every_tick() {
         }
         let ask = |by| {
             let request = Request { window, by: Some(by), ..Request::default() };
-            sums(&(named("states").unwrap().answer)(&history, &request).unwrap())
+            sums(&named("states").unwrap().answer(&history, &request).unwrap())
         };
         assert_eq!(ask(By::Thread), threads, "seed {seed}");
         assert_eq!(ask(By::Lwp), lwps, "seed {seed}");

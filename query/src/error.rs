@@ -37,6 +37,12 @@ impl Error {
         Error { kind: ErrorKind::Argument, message: message.into(), source: None }
     }
 
+    /// A task that panicked, or was cancelled.
+    pub(crate) fn of_task(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+        let (kind, message) = (ErrorKind::Trace(sigmund_sql::ErrorKind::Query), error.to_string());
+        Error { kind, message, source: Some(Box::new(error)) }
+    }
+
     pub(crate) fn unknown_rate(trace: &SuperTrace, instant: &str) -> Error {
         let message = format!(
             "{}: the rate of its clock is not known: expected ticks, found `{instant}`",

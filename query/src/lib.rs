@@ -48,5 +48,7 @@ pub use measured::{
     MeasureOptions, Measured, OfHost, compare_traces, measure, measure_hosts, register_measures, to_batch,
     with_history,
 };
+#[doc(hidden)]
+pub use measured::{SliceSize, measure_in_slices};
 pub use reactivity::{Moment, Pair, Reactivity, Selector, reactivity};
 pub use tracing_cost::{Recorder, RecorderCost, TracingCost, share, tracing_cost};

@@ -54,6 +54,7 @@ pub use catalog::{Described, Relation, RelationKind};
 pub use declared::DeclaredEvent;
 pub use drawing::Drawn;
 pub use error::{Error, ErrorKind};
+pub use files::RowGroups;
 pub use fleet::Fleet;
 pub use info::Info;
 pub use nearest::nearest;

@@ -22,7 +22,7 @@ use sigmund_model::{
 use tokio::sync::mpsc;
 
 use crate::{
-    DeclaredEvent, Error, Info, OpenOptions, Parameters, QueryResult, ThreadNames, declared,
+    DeclaredEvent, Error, Info, OpenOptions, Parameters, QueryResult, RowGroups, ThreadNames, declared,
     event_views::EventViews,
     files::Files,
     functions, intervals, named_arguments, perfetto,
@@ -291,6 +291,15 @@ impl SuperTrace {
         let frame = self.raw(table).await?.select_columns(columns);
         let frame = frame.map_err(|error| self.error(table.name, error))?;
         self.each_batch(table.name, frame, each).await
+    }
+
+    /// Some columns of a table as it is stored, to be read by row groups, in any order and on any thread; no row groups of a
+    /// table that was left out.
+    ///
+    /// # Errors
+    /// When a footer cannot be read. The message names the file.
+    pub fn row_groups(&self, table: &Table, columns: &[&str]) -> Result<RowGroups, Error> {
+        self.files.row_groups(table, columns)
     }
 
     /// Plans a query. It runs when the result is asked for rows.

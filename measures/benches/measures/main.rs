@@ -105,7 +105,7 @@ fn main() {
             // Resets the peak.
             let _ = std::fs::write("/proc/self/clear_refs", "5");
             let (start, cpu_start) = (Instant::now(), cpu_ms());
-            let answer = (asked.answer)(&history, &request);
+            let answer = asked.answer(&history, &request);
             let (took, cpu) = (start.elapsed().as_millis(), cpu_ms() - cpu_start);
             let answers = answer.map_or_else(|error| error, |answer| answer.rows.len().to_string());
             println!(

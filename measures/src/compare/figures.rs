@@ -98,7 +98,7 @@ mod tests {
             // About pairs no name is needed, and there are none.
             request.is_of_pairs = !matches!(measure.subject, Subject::None | Subject::Optional(_));
             history.extent = Some(crate::Interval::new(0, 1));
-            let columns = (measure.answer)(&history, &request).unwrap().columns;
+            let columns = measure.answer(&history, &request).unwrap().columns;
             let keys: Vec<&str> = keys(&columns).iter().map(|place| &*columns[*place].name).collect();
             let figures = figures(&columns);
             let figures: Vec<_> = figures.iter().map(|f| format!("{} {}", f.name, f.unit.name())).collect();

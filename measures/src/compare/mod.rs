@@ -82,7 +82,7 @@ impl Compared {
         if window.ticks() <= 0 {
             return Err(of_side("expected a window with time in it, found none".to_string()));
         }
-        let answer = (measure.answer)(history, &request).map_err(of_side)?;
+        let answer = measure.answer(history, &request).map_err(of_side)?;
         let mut notes: Vec<String> = answer.notes.iter().map(|note| format!("{side}: {note}")).collect();
         let whole = Table::new(&answer, hz, window);
         if whole.merged > 0 {

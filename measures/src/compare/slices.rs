@@ -30,7 +30,7 @@ impl Slices {
     ) -> Result<Slices, String> {
         let windows = cut(request.extent(history), hz);
         let table = |window: &Interval| -> Result<Table, String> {
-            let answer = (measure.answer)(history, &Request { window: *window, ..request.clone() })?;
+            let answer = measure.answer(history, &Request { window: *window, ..request.clone() })?;
             Ok(Table::new(&answer, hz, *window))
         };
         Ok(Slices(windows.par_iter().map(table).collect::<Result<_, String>>()?))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Band;
+use super::walked::Band;
 
 /// Each number divided by `divisor`, rounded down or up such that they sum to the sum divided by it, rounded down. The largest
 /// remainders are rounded up.

@@ -1,17 +1,18 @@
 //! `--explain`: why some instances of a span take longer than others.
 
 mod bands;
+mod braids;
 mod means;
-
-use rayon::prelude::*;
-use sigmund_model::EndReason;
+mod walked;
 
 use crate::{
-    Actor, Answer, Column, History, Instance, Key, Measure, Needs, Piece, Request, Totals, Value, What,
-    asked_instances, fold_walks, percent, walk_back,
+    Answer, Column, History, Instances, Measure, Needs, Piece, Request, Slice, Sliced, Value, What, percent,
+    sliced::Computed,
 };
 
-use bands::Bands;
+pub use braids::explain_braids;
+
+use walked::{Apart, Band, Walked};
 
 /// Where the time of a span goes, by the length of its instances.
 pub(crate) const EXPLAIN: Measure = Measure {
@@ -31,166 +32,86 @@ pub(crate) const EXPLAIN: Measure = Measure {
         rows of a band sum to its row `duration`. The first rows are the differences between 99-100 and 0-50: their \
         mean_tick sums to the row `duration` among them, too. Counted apart, without categories: instances that touch a \
         gap (a part of the walk is unknown, or the end is missing), and those cut off by the window or the end of the trace.",
-    needs: Needs::ALL,
-    answer,
+    needs: Needs { events: false, faults: false, ..Needs::ALL },
+    computed: Computed::Sliced(start),
 };
 
 /// The band of the differences.
 const DIFFERENCE: &str = "99-100 minus 0-50";
 
-/// The instances of a span that are complete, their sums by band, and the lengths of the others.
-struct Banded {
-    whole: Vec<Instance>,
-    summed: Vec<(String, Band)>,
-    gaps: Vec<i64>,
-    cut: Vec<i64>,
+const NONE_ASKED: &str = "expected the name of a span or function, or FROM and TO, found none";
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(Explain { request: request.clone(), pass: Pass::Finding(Instances::asked(request)) })
 }
 
-fn banded(history: &History, request: &Request) -> Result<Banded, String> {
-    let Some(instances) = asked_instances(history, request)? else {
-        return Err("expected the name of a span or function, or FROM and TO, found none".to_string());
-    };
-    let window = request.extent(history);
-    let (mut whole, mut gaps, mut cut) = (Vec::new(), Vec::new(), Vec::new());
-    for instance in instances {
-        let Instance { interval, end, .. } = instance;
-        if interval.from < window.from || window.to < interval.to || end == EndReason::TraceEnd {
-            cut.push(interval.ticks());
-        } else if matches!(end, EndReason::Returned | EndReason::Exit) {
-            whole.push(instance);
-        } else {
-            gaps.push(interval.ticks());
-        }
-    }
-    let slowest = if request.worst > 0 { request.worst } else { 10 };
-    // Mostly all walks are known, and one pass is enough. If some touch a gap, the bands of the rest change, and these are
-    // walked again.
-    let summed = loop {
-        let bands = Bands::of(whole.len(), slowest);
-        let (summed, unknown) = sums(history, request, &whole, &bands);
-        if unknown.is_empty() {
-            break summed;
-        }
-        gaps.extend(unknown.iter().map(|place| whole[*place].interval.ticks()));
-        let mut is_unknown = vec![false; whole.len()];
-        unknown.into_iter().for_each(|place| is_unknown[place] = true);
-        let mut is_unknown = is_unknown.into_iter();
-        whole.retain(|_| is_unknown.next() == Some(false));
-    };
-    Ok(Banded { whole, summed, gaps, cut })
+struct Explain {
+    request: Request,
+    pass: Pass,
 }
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let Banded { summed, gaps, cut, .. } = banded(history, request)?;
-    let mut rows = Rows { answer: Answer::new(columns()) };
-    if let [(_, median), _, _, (_, slow), ..] = summed.as_slice() {
-        rows.difference(slow, median);
-    }
-    for (name, band) in &summed {
-        rows.band(name, band);
-    }
-    rows.apart("touches a gap", &gaps);
-    rows.apart("cut off", &cut);
-    Ok(rows.answer)
+/// The slices are added twice: bands need the lengths of all instances. If then some walks touch a gap, the bands of the rest
+/// change, and these are walked again.
+enum Pass {
+    /// `None` if none are asked for.
+    Finding(Option<Instances>),
+    Walking(Walked),
 }
 
-/// The walks of two instances, piece by piece in the order of time: of the longest one of the band 0-50 (the median), and of the
-/// slowest of all. No rows if no instance is complete.
-///
-/// # Errors
-/// As the measure `explain`.
-pub fn explain_braids(history: &History, request: &Request) -> Result<Answer, String> {
-    let mut answer = Answer::new(vec![
-        Column::text("instance", "Which instance: `median` or `slowest`."),
-        Column::instant("ts_tick", "When it begins."),
-        Column::length("dur_tick", "How long it lasts."),
-        Column::text("category", "What took the time, as in explain."),
-        Column::count("thread", "The user thread that the time was spent by; NULL for an LWP without one."),
-        Column::count("lwp", "The LWP that it was on, or is."),
-        Column::count("cpu", "The CPU that it was on, or waited for."),
-    ]);
-    let whole = banded(history, request)?.whole;
-    let order = by_length(&whole);
-    let median = Bands::of(whole.len(), 1).each().next().map_or(0, |(_, band)| band.end);
-    let chosen = [("median", median.checked_sub(1)), ("slowest", order.len().checked_sub(1))];
-    for (name, place) in chosen {
-        let Some(place) = place else { continue };
-        let Instance { actor, interval, .. } = whole[order[place]];
-        for piece in walk_back(history, actor, interval) {
-            let thread = if let Actor::Thread(thread) = piece.actor { Some(thread) } else { None };
-            answer.push(vec![
-                name.into(),
-                piece.interval.from.into(),
-                piece.interval.ticks().into(),
-                category(&piece).into(),
-                thread.into(),
-                piece.lwp.into(),
-                piece.cpu.into(),
-            ]);
-        }
-    }
-    Ok(answer)
-}
-
-/// Places of instances, the shortest first.
-fn by_length(instances: &[Instance]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..instances.len()).collect();
-    order.par_sort_unstable_by_key(|place| {
-        let Instance { interval, actor, .. } = instances[*place];
-        (interval.ticks(), interval, actor, *place)
-    });
-    order
-}
-
-/// What the instances of each band sum to, and the places of those of which a part is unknown.
-fn sums(
-    history: &History,
-    request: &Request,
-    instances: &[Instance],
-    bands: &Bands,
-) -> (Vec<(String, Band)>, Vec<usize>) {
-    let by = request.by(history);
-    let order = by_length(instances);
-    // The bands of each, in the order of time: walks are quicker near each other.
-    let mut bands_of = vec![0_u8; instances.len()];
-    for (number, (_, band)) in bands.each().enumerate() {
-        order[band.clone()].iter().for_each(|place| bands_of[*place] |= 1 << number);
-    }
-    let count = bands.each().count();
-    let places: Vec<usize> = (0..instances.len()).collect();
-    let (totals, mut unknown, _) = fold_walks(
-        history,
-        &places,
-        || ((0..count).map(|_| Totals::new(history, by)).collect::<Vec<_>>(), Vec::new(), Vec::new()),
-        |walks, (totals, unknown, pieces), place| {
-            let Instance { actor, interval, .. } = instances[*place];
-            pieces.clear();
-            walks.each_piece(actor, interval, |piece| pieces.push(piece));
-            if pieces.iter().any(|piece: &Piece| piece.what == What::Unknown) {
-                unknown.push(*place);
+impl Sliced for Explain {
+    fn needs(&self) -> Option<Needs> {
+        match &self.pass {
+            Pass::Finding(Some(Instances::Spans { .. })) => {
+                Some(Needs { spans: true, lwp_states: self.request.cpus.is_some(), ..Needs::NONE })
             }
-            // Once one is unknown, the sums are not used.
-            if unknown.is_empty() {
-                let bands = bands_of[*place];
-                for (_, totals) in totals.iter_mut().enumerate().filter(|(band, _)| bands >> band & 1 == 1) {
-                    pieces.iter().for_each(|piece| totals.add(category(piece), piece, Some(actor)));
+            _ => None,
+        }
+    }
+
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        match &mut self.pass {
+            Pass::Finding(None) => Err(NONE_ASKED.to_string()),
+            Pass::Finding(Some(instances)) => {
+                instances.add(history, slice, &self.request);
+                Ok(())
+            }
+            Pass::Walking(walked) => {
+                walked.add(history, slice, self.request.by(history));
+                Ok(())
+            }
+        }
+    }
+
+    fn is_done(&mut self, history: &History) -> Result<bool, String> {
+        match &mut self.pass {
+            Pass::Finding(instances) => {
+                let Some(mut found) = instances.take() else { return Ok(true) };
+                if !found.is_done(history, &self.request) {
+                    *instances = Some(found);
+                    return Ok(false);
                 }
+                let found = found.finish(history, &self.request)?;
+                self.pass = Pass::Walking(Walked::new(found, &self.request, history));
+                Ok(false)
             }
-        },
-        |(totals, unknown, _), (other_totals, mut other_unknown, _)| {
-            totals.iter_mut().zip(other_totals).for_each(|(totals, other)| totals.merge(other));
-            unknown.append(&mut other_unknown);
-        },
-    );
-    unknown.sort_unstable();
-    if !unknown.is_empty() {
-        return (Vec::new(), unknown);
+            Pass::Walking(walked) => Ok(walked.is_done()),
+        }
     }
-    let summed = bands.each().zip(totals).map(|((name, band), totals)| {
-        let instances = order[band.clone()].iter().map(|place| &instances[*place]);
-        (name.to_string(), Band::new(instances, totals))
-    });
-    (summed.collect(), unknown)
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        let Pass::Walking(walked) = self.pass else { return Ok(Answer::new(columns())) };
+        let (bands, gaps, cut) = walked.finish(history, self.request.by(history));
+        let mut rows = Rows { answer: Answer::new(columns()) };
+        if let [(_, median), _, _, (_, slow), ..] = bands.as_slice() {
+            rows.difference(slow, median);
+        }
+        for (name, band) in &bands {
+            rows.band(name, band);
+        }
+        rows.apart("touches a gap", &gaps);
+        rows.apart("cut off", &cut);
+        Ok(rows.answer)
+    }
 }
 
 /// A word for what the actor of a piece did.
@@ -205,22 +126,6 @@ pub(crate) fn category(piece: &Piece) -> &'static str {
         What::InSystemCall(_) => "in-kernel",
         What::Mounted => "mounted",
         What::Unknown => "unknown",
-    }
-}
-
-/// Instances of similar length.
-struct Band {
-    instances: usize,
-    duration: i64,
-    sums: Vec<(Key, i64)>,
-}
-
-impl Band {
-    fn new<'i>(instances: impl ExactSizeIterator<Item = &'i Instance>, totals: Totals<'_>) -> Band {
-        let count = instances.len();
-        let duration = instances.map(|instance| instance.interval.ticks()).sum();
-        let sums = totals.finish().into_iter().map(|(key, sum)| (key, sum.ticks)).collect();
-        Band { instances: count, duration, sums }
     }
 }
 
@@ -290,11 +195,11 @@ impl Rows {
         }
     }
 
-    fn apart(&mut self, name: &str, lengths: &[i64]) {
-        if lengths.is_empty() {
+    fn apart(&mut self, name: &str, Apart { count, ticks: total }: &Apart) {
+        let (count, total) = (*count, *total);
+        if count == 0 {
             return;
         }
-        let (count, total) = (lengths.len(), lengths.iter().sum::<i64>());
         let mean = total / count as i64;
         self.push(
             name,

@@ -8,10 +8,12 @@ use std::{cmp::Reverse, collections::hash_map::Entry};
 use crate::map::Map;
 
 use crate::{
-    Answer, Column, Distribution, Group, History, Measure, Needs, Request, Span, distribution::Lengths,
-    groups::Groups, groups::Owner,
+    Answer, Column, Distribution, Group, History, Measure, Needs, Request, Span,
+    distribution::Lengths,
+    groups::{Groups, Owner},
+    sliced::{Computed, Slice, Sliced},
 };
-use nesting::{Nested, Visitor, key, walk};
+use nesting::{LaterSpans, Nested, Visitor, key, walk};
 
 pub use folded::folded;
 
@@ -30,8 +32,8 @@ pub(crate) const FUNCTIONS: Measure = Measure {
         in which the thread's state is unknown or mounted for a while, as over gaps; such calls, and self times of calls \
         around them, are counted in active_unknown and left out of the active columns. The other columns are the distribution \
         of the wall time of all calls. A call is of the LWP, and of the CPU, on which it began.",
-    needs: Needs { spans: true, only_lives: true, ..Needs::STATES },
-    answer,
+    needs: Needs { spans: true, only_lives: true, culprits: false, ..Needs::STATES },
+    computed: Computed::Sliced(start),
 };
 
 /// Which spans count.
@@ -131,7 +133,57 @@ impl Visitor for Rows<'_> {
     }
 }
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
+/// The calls so far.
+struct Functions {
+    request: Request,
+    rows: Map<(Option<Group>, usize), Row>,
+    open: LaterSpans,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(Functions { request: request.clone(), rows: Map::default(), open: LaterSpans::default() })
+}
+
+impl Functions {
+    /// Whether a call counts only where it began: on which CPU that was is asked for.
+    fn at_begin(&self) -> bool {
+        self.request.cpus.is_some()
+    }
+}
+
+impl Sliced for Functions {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let (request, at_begin) = (&self.request, self.at_begin());
+        let later = std::mem::take(&mut self.open);
+        let (visitors, open) = walk(history, (slice, at_begin), &later, || Rows {
+            selection: Selection { history, request },
+            groups: Groups::new(history, request),
+            places: Map::default(),
+            rows: Vec::new(),
+        });
+        self.open = open;
+        for Rows { groups, rows, .. } in visitors {
+            for row in rows {
+                let group = row.group.map(|group| groups.group(group).clone());
+                match self.rows.entry((group, row.span.as_ref().map_or(0, key))) {
+                    Entry::Vacant(vacant) => drop(vacant.insert(row)),
+                    Entry::Occupied(mut occupied) => occupied.get_mut().merge(row),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn looks_back(&self) -> bool {
+        self.at_begin() && !self.open.is_empty()
+    }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        Ok(table(history, &self.request, self.rows))
+    }
+}
+
+fn table(history: &History, request: &Request, rows: Map<(Option<Group>, usize), Row>) -> Answer {
     let mut columns = match request.by {
         Some(by) => Group::columns(by, request.level(history)),
         None => Vec::new(),
@@ -146,25 +198,8 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         Column::count("active_unknown", "Calls whose own active time is not known."),
     ]);
     columns.extend(Distribution::columns());
-    let visitors = walk(history, request.window, || Rows {
-        selection: Selection { history, request },
-        groups: Groups::new(history, request),
-        places: Map::default(),
-        rows: Vec::new(),
-    });
-    let mut merged: Map<(Option<Group>, usize), Row> = Map::default();
-    for Rows { groups, rows, .. } in visitors {
-        for row in rows {
-            let group = row.group.map(|group| groups.group(group).clone());
-            match merged.entry((group, row.span.as_ref().map_or(0, key))) {
-                Entry::Vacant(vacant) => drop(vacant.insert(row)),
-                Entry::Occupied(mut occupied) => occupied.get_mut().merge(row),
-            }
-        }
-    }
-    let mut rows: Vec<(Option<Group>, Row)> =
-        merged.into_iter().map(|((group, _), row)| (group, row)).collect();
-
+    let rows = rows.into_iter().filter(|(_, row)| row.lengths.count() > 0);
+    let mut rows: Vec<(Option<Group>, Row)> = rows.map(|((group, _), row)| (group, row)).collect();
     let what = |row: &Row| {
         let name = row.span.and_then(|span| span.name).map(|name| history.words.text(name).to_string());
         (row.span.is_some_and(|span| span.is_function), name)
@@ -187,5 +222,5 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         cells.extend(lengths.cells());
         answer.push_with_lengths(cells, lengths);
     }
-    Ok(answer)
+    answer
 }

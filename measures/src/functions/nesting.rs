@@ -3,9 +3,10 @@
 use sigmund_model::{LwpState, ThreadState};
 
 use crate::{
-    History, Interval, Span,
+    History, Interval, Slice, Span,
     collect::collect,
     groups::Owner,
+    map::Map,
     near,
     numbering::{ByNumber, number},
 };
@@ -46,61 +47,89 @@ fn keys(history: &History) -> usize {
     (history.words.len() + 1) * 2
 }
 
-struct Open<'h> {
-    span: &'h Span,
-    tag: u32,
+/// A span that began before the slice, and what is known of it from later slices.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Later {
+    span: Span,
     wall: i64,
     of_insides: i64,
     active: Option<i64>,
     active_of_insides: Option<i64>,
+}
+
+/// Those of each owner.
+pub(super) type LaterSpans = Map<Owner, Vec<Later>>;
+
+struct Open<'h> {
+    span: &'h Span,
+    tag: u32,
+    known: Later,
     is_outermost: bool,
 }
 
-/// The spans in a window, owner by owner.
+/// The spans in a slice, owner by owner.
 struct Owned<'h> {
     history: &'h History,
-    window: Interval,
-    /// `None` of spans that are not in the window, or nobody's.
+    slice: Slice,
+    /// Whether a span counts only where it begins, also if that is before the window.
+    at_begin: bool,
+    /// `None` of spans that are not in the slice, or nobody's.
     owners: Vec<Option<Owner>>,
     spans: ByNumber,
 }
 
-/// Visits all spans, those of several owners at once: visitors, each of which saw some of the owners.
+/// Visits all spans, those of several owners at once: visitors, each of which saw some of the owners; and the spans that
+/// began before.
 pub(super) fn walk<V: Visitor + Send>(
     history: &History,
-    window: Interval,
+    (slice, at_begin): (Slice, bool),
+    later: &LaterSpans,
     new: impl Fn() -> V + Sync + Send,
-) -> Vec<V> {
-    let owned = Owned::new(history, window);
+) -> (Vec<V>, LaterSpans) {
+    let owned = Owned::new(history, slice, at_begin);
     let numbers: Vec<u32> = (0..owned.owners.len() as u32).collect();
-    let start = || (new(), vec![0_u32; keys(history)]);
-    let visitors = collect(&numbers, start, |(visitor, open_of_key), number| {
-        owned.walk(*number, open_of_key, visitor);
+    let start = || (new(), vec![0_u32; keys(history)], LaterSpans::default());
+    let visitors = collect(&numbers, start, |(visitor, open_of_key, before), number| {
+        owned.walk(*number, open_of_key, visitor, later, before);
     });
-    visitors.into_iter().map(|(visitor, _)| visitor).collect()
+    let mut all = LaterSpans::default();
+    let visitors = visitors.into_iter().map(|(visitor, _, before)| {
+        all.extend(before);
+        visitor
+    });
+    (visitors.collect(), all)
 }
 
-/// Visits all spans, one owner after the other.
+/// Visits all spans in a window, one owner after the other.
 pub(super) fn walk_in_turn(history: &History, window: Interval, visitor: &mut impl Visitor) {
-    let owned = Owned::new(history, window);
+    let owned = Owned::new(history, Slice::whole(window), false);
     let mut open_of_key = vec![0_u32; keys(history)];
+    let (later, mut before) = (LaterSpans::default(), LaterSpans::default());
     for number in 0..owned.owners.len() as u32 {
-        owned.walk(number, &mut open_of_key, visitor);
+        owned.walk(number, &mut open_of_key, visitor, &later, &mut before);
     }
 }
 
 impl<'h> Owned<'h> {
-    fn new(history: &'h History, window: Interval) -> Owned<'h> {
+    fn new(history: &'h History, slice: Slice, at_begin: bool) -> Owned<'h> {
         let (owners, numbers) = number(history.spans.len(), |place| {
             let span = &history.spans[place];
-            Owner::new(span.thread, span.lwp).filter(|_| span.interval.clipped(window).is_some())
+            Owner::new(span.thread, span.lwp).filter(|_| span.interval.clipped(slice.interval).is_some())
         });
-        Owned { history, window, spans: ByNumber::new(owners.len(), &numbers), owners }
+        Owned { history, slice, at_begin, spans: ByNumber::new(owners.len(), &numbers), owners }
     }
 
-    fn walk(&self, number: u32, open_of_key: &mut [u32], visitor: &mut impl Visitor) {
+    fn walk(
+        &self,
+        number: u32,
+        open_of_key: &mut [u32],
+        visitor: &mut impl Visitor,
+        later: &LaterSpans,
+        before: &mut LaterSpans,
+    ) {
         let Some(owner) = self.owners[number as usize] else { return };
         let history = self.history;
+        let later = later.get(&owner).map_or(&[][..], Vec::as_slice);
         let mut stack: Vec<Open<'_>> = Vec::new();
         let mut activity = None;
         for place in self.spans.of(number) {
@@ -110,52 +139,81 @@ impl<'h> Owned<'h> {
                 .last()
                 .is_some_and(|open| open.span.depth >= span.depth || open.span.interval.to < span.interval.to)
             {
-                close(&mut stack, open_of_key, visitor);
+                self.close(owner, &mut stack, open_of_key, visitor, before);
             }
-            let Some(part) = span.interval.clipped(self.window) else { continue };
-            let active = span
-                .active
-                .filter(|_| part == span.interval)
-                .or_else(|| activity.get_or_insert_with(|| Activity::of(history, owner)).within(part));
-            let tag = visitor.begin(stack.last().map(|around| around.tag), owner, span);
-            let open = &mut open_of_key[key(span)];
-            *open += 1;
-            stack.push(Open {
-                span,
-                tag,
-                wall: part.ticks(),
+            // Before the window they are of no length.
+            let Some(in_window) = span.interval.clipped(self.slice.window) else { continue };
+            let part = in_window.clipped(self.slice.interval);
+            let is_whole = in_window == span.interval && part == Some(in_window);
+            let active = span.active.filter(|_| is_whole).or_else(|| {
+                let Some(part) = part else { return Some(0) };
+                activity.get_or_insert_with(|| Activity::of(history, owner)).within(part)
+            });
+            let mut known = Later {
+                span: *span,
+                wall: part.map_or(0, Interval::ticks),
                 of_insides: 0,
                 active,
                 active_of_insides: Some(0),
-                is_outermost: *open == 1,
-            });
+            };
+            if let Some(later) = later.iter().find(|later| later.span == *span) {
+                known.wall += later.wall;
+                known.of_insides = later.of_insides;
+                known.active = both(known.active, later.active);
+                known.active_of_insides = later.active_of_insides;
+            }
+            let tag = visitor.begin(stack.last().map(|around| around.tag), owner, span);
+            let open = &mut open_of_key[key(span)];
+            *open += 1;
+            stack.push(Open { span, tag, known, is_outermost: *open == 1 });
         }
         while !stack.is_empty() {
-            close(&mut stack, open_of_key, visitor);
+            self.close(owner, &mut stack, open_of_key, visitor, before);
         }
+    }
+
+    /// Ends the innermost, or keeps it if it began before the slice.
+    fn close(
+        &self,
+        owner: Owner,
+        stack: &mut Vec<Open<'_>>,
+        open_of_key: &mut [u32],
+        visitor: &mut impl Visitor,
+        before: &mut LaterSpans,
+    ) {
+        let Some(Open { span, tag, mut known, is_outermost }) = stack.pop() else { return };
+        open_of_key[key(span)] -= 1;
+        let is_begun = self.slice.interval.contains(span.interval.from)
+            || (self.slice.is_earliest() && !self.at_begin)
+            || self.slice.interval.from == i64::MIN;
+        if !is_begun {
+            before.entry(owner).or_default().push(known);
+            return;
+        }
+        // The table has it for a whole span.
+        if span.interval.clipped(self.slice.window) == Some(span.interval) {
+            known.active = span.active.or(known.active);
+        }
+        let Later { wall, of_insides, active, active_of_insides, .. } = known;
+        if let Some(around) = stack.last_mut() {
+            around.known.of_insides += wall;
+            around.known.active_of_insides = both(around.known.active_of_insides, active);
+        }
+        visitor.end(Nested {
+            span,
+            tag,
+            wall,
+            self_wall: wall - of_insides,
+            active,
+            self_active: active.zip(active_of_insides).map(|(active, insides)| active - insides),
+            is_outermost,
+        });
     }
 }
 
-/// Ends the innermost.
-fn close(stack: &mut Vec<Open<'_>>, open_of_key: &mut [u32], visitor: &mut impl Visitor) {
-    let Some(Open { span, tag, wall, of_insides, active, active_of_insides, is_outermost }) = stack.pop()
-    else {
-        return;
-    };
-    open_of_key[key(span)] -= 1;
-    if let Some(around) = stack.last_mut() {
-        around.of_insides += wall;
-        around.active_of_insides = around.active_of_insides.zip(active).map(|(sum, active)| sum + active);
-    }
-    visitor.end(Nested {
-        span,
-        tag,
-        wall,
-        self_wall: wall - of_insides,
-        active,
-        self_active: active.zip(active_of_insides).map(|(active, insides)| active - insides),
-        is_outermost,
-    });
+/// A sum of which both parts are known.
+fn both(one: Option<i64>, other: Option<i64>) -> Option<i64> {
+    one.zip(other).map(|(one, other)| one + other)
 }
 
 /// When one owner was active.

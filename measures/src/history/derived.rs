@@ -2,9 +2,11 @@
 
 use crate::map::Map;
 
-use sigmund_model::{EndReason, LwpState, ThreadState};
+use sigmund_model::{LwpState, ThreadState};
 
-use super::{Gap, Interrupt, LockRequest, LwpStay, Series, SeriesBuilder, Syscall, ThreadStay, Wakeup};
+use super::{
+    Gap, Interrupt, LastOnCpu, LockRequest, LwpStay, Series, SeriesBuilder, Syscall, ThreadStay, Wakeup,
+};
 use crate::Interval;
 
 /// Says of LWPs that were woken in whose run queue they wait: the table has the CPU that they left.
@@ -27,32 +29,62 @@ pub(super) fn put_in_run_queues(lwps: &mut SeriesBuilder<LwpStay>, wakeups: &[Wa
     }
 }
 
+/// Who was on CPUs outside of the rows, if these are of a slice.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OnCpuAround {
+    /// The last stay on each CPU that ends before the rows.
+    pub(super) before: Map<u32, LastOnCpu>,
+    /// The begin of the first stay on each CPU after the rows.
+    pub(super) after: Map<u32, i64>,
+}
+
 /// Which LWP was on each CPU; 0 is the idle task.
 ///
 /// The tables have no rows of the idle task. It has a CPU from a switch that puts no other LWP on it to the next switch; or
 /// to where events of the CPU are missing: after that nobody knows.
-pub(super) fn on_cpu(lwps: &SeriesBuilder<LwpStay>, gaps: &[Gap], extent: Interval) -> Series<u32> {
+pub(super) fn on_cpu(
+    lwps: &SeriesBuilder<LwpStay>,
+    gaps: &[Gap],
+    extent: Interval,
+    around: &OnCpuAround,
+) -> Series<u32> {
     let mut on_cpu = SeriesBuilder::default();
     for (lwp, interval, stay) in lwps.rows() {
         if let (LwpState::Running, Some(cpu)) = (stay.state, stay.cpu) {
-            let is_left =
-                !matches!(stay.end, None | Some(EndReason::Lost | EndReason::Resync | EndReason::TraceEnd));
-            on_cpu.push(cpu.into(), interval, (lwp as u32, is_left));
+            on_cpu.push(
+                cpu.into(),
+                interval,
+                (lwp as u32, LastOnCpu::of(lwp as u32, interval, stay).is_left),
+            );
         }
     }
     let on_cpu = on_cpu.build();
     let mut with_idle = SeriesBuilder::default();
-    for (cpu, track) in on_cpu.iter() {
+    let without_rows =
+        around.before.keys().map(|cpu| u64::from(*cpu)).filter(|cpu| on_cpu.of(*cpu).is_empty());
+    let cpus: Vec<u64> = on_cpu.keys().chain(without_rows).collect();
+    for cpu in cpus {
+        let track = on_cpu.of(cpu);
         let of_cpu = gaps.iter().filter(|gap| gap.cpu.map(u64::from) == Some(cpu));
         let missing: Vec<Interval> = of_cpu.map(|gap| gap.interval).collect();
+        // That it was idle from when an LWP left it to when the next came, or as long as that is known.
+        let idle = |to: i64, next: i64| {
+            let gap = missing.get(missing.partition_point(|gap| gap.to < to));
+            let known = gap.map_or(next, |gap| gap.from.clamp(to, next));
+            Interval::new(to, known)
+        };
+        let number = cpu as u32;
+        let end = around.after.get(&number).copied().unwrap_or(extent.to);
+        let begin = |place| track.get(place).map_or(end, |(next, _)| next.from);
+        if let Some(last) = around.before.get(&number).filter(|last| last.is_left && last.to < begin(0)) {
+            with_idle.push(cpu, idle(last.to, begin(0)), 0);
+        }
         for place in 0..track.len() {
             let Some((interval, (lwp, is_left))) = track.get(place) else { continue };
             with_idle.push(cpu, interval, *lwp);
-            let next = track.get(place + 1).map_or(extent.to, |(next, _)| next.from);
-            if *is_left && *lwp != 0 && interval.to < next {
-                let gap = missing.get(missing.partition_point(|gap| gap.to < interval.to));
-                let known = gap.map_or(next, |gap| gap.from.clamp(interval.to, next));
-                with_idle.push(cpu, Interval::new(interval.to, known), 0);
+            let next = begin(place + 1);
+            if *is_left && interval.to < next {
+                with_idle.push(cpu, idle(interval.to, next), 0);
             }
         }
     }

@@ -10,6 +10,7 @@ mod names;
 mod needs;
 mod rows;
 mod series;
+mod slicer;
 mod track;
 mod words;
 
@@ -23,6 +24,7 @@ pub use rows::{
     Context, Fault, Gap, Interrupt, LockRequest, LwpStay, Mark, Span, Syscall, ThreadStay, Wakeup,
 };
 pub use series::{Series, SeriesBuilder};
+pub use slicer::{LastOnCpu, LwpRow, Row, Slicer, ThreadRow};
 pub use track::Track;
 pub(crate) use track::{near, stretches};
 pub use words::{Word, Words};
@@ -80,9 +82,22 @@ pub struct HistoryBuilder {
     history: History,
     threads: SeriesBuilder<ThreadStay>,
     lwps: SeriesBuilder<LwpStay>,
+    around: derived::OnCpuAround,
+    /// Whether nobody asks who had CPUs and what LWPs carried.
+    without_culprits: bool,
 }
 
 impl HistoryBuilder {
+    /// Leaves out who had CPUs and what LWPs carried.
+    fn without_culprits(&mut self) {
+        self.without_culprits = true;
+    }
+
+    /// What is known of CPUs before and after the rows, if these are of a slice.
+    fn around(&mut self, around: derived::OnCpuAround) {
+        self.around = around;
+    }
+
     /// The part other than states, to add rows to.
     pub fn history(&mut self) -> &mut History {
         &mut self.history
@@ -100,9 +115,11 @@ impl HistoryBuilder {
 
     /// The history.
     pub fn build(self) -> History {
-        let HistoryBuilder { mut history, threads, mut lwps } = self;
+        let HistoryBuilder { mut history, threads, mut lwps, around, without_culprits } = self;
         derived::put_in_run_queues(&mut lwps, &history.wakeups);
-        history.mounted = derived::mounted(&threads);
+        if !without_culprits {
+            history.mounted = derived::mounted(&threads);
+        }
         history.threads = threads.build();
         history.wakeups.sort_by_key(|wakeup| wakeup.tick);
         history.interrupts.sort_by_key(|interrupt| (interrupt.interval.from, interrupt.depth));
@@ -113,7 +130,9 @@ impl HistoryBuilder {
         history.faults.sort_by_key(|fault| fault.at.tick());
         history.gaps.sort_by_key(|gap| gap.interval);
         let extent = history.extent.unwrap_or(Interval::new(0, 0));
-        history.on_cpu = derived::on_cpu(&lwps, &history.gaps, extent);
+        if !without_culprits {
+            history.on_cpu = derived::on_cpu(&lwps, &history.gaps, extent, &around);
+        }
         history.marks.sort_by_key(|mark| mark.tick);
         history.calls = derived::calls(&history.syscalls);
         (history.unparks, history.wakings) = derived::wakeups_by_target(&history.wakeups);

@@ -21,6 +21,8 @@ pub struct Needs {
     pub faults: bool,
     /// `events`: when and where, no more.
     pub events: bool,
+    /// Who had each CPU and what each LWP carried, which follows from the states.
+    pub culprits: bool,
     /// Of these only the rows in which one of the threads that are asked about lives, if some are.
     pub only_lives: bool,
 }
@@ -37,10 +39,11 @@ impl Needs {
         locks: false,
         faults: false,
         events: false,
+        culprits: false,
         only_lives: false,
     };
-    /// The states of both levels.
-    pub const STATES: Needs = Needs { thread_states: true, lwp_states: true, ..Needs::NONE };
+    /// The states of both levels, and what follows from them.
+    pub const STATES: Needs = Needs { thread_states: true, lwp_states: true, culprits: true, ..Needs::NONE };
     /// All of them.
     pub const ALL: Needs = Needs {
         wakeups: true,

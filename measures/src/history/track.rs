@@ -63,6 +63,11 @@ impl<'s, T> Track<'s, T> {
         self.from.partition_point(|from| *from <= tick)
     }
 
+    /// How many intervals begin before a tick.
+    pub(crate) fn count_before(self, tick: i64) -> usize {
+        self.from.partition_point(|from| *from < tick)
+    }
+
     /// How many intervals end at a tick or before.
     pub(crate) fn count_to(self, tick: i64) -> usize {
         self.to.partition_point(|to| *to <= tick)
@@ -87,6 +92,14 @@ impl<'s, T> Track<'s, T> {
     /// The intervals that overlap `window`, clipped to it, in the order of time.
     pub fn within(self, window: Interval) -> impl Iterator<Item = (Interval, &'s T)> {
         self.within_from(self.to.partition_point(|to| *to < window.from), window)
+    }
+
+    /// Like [`within`](Self::within): each interval clipped, and as it is.
+    pub(crate) fn within_whole(self, window: Interval) -> impl Iterator<Item = (Interval, Interval, &'s T)> {
+        let first = self.to.partition_point(|to| *to < window.from);
+        let rest = (first..self.len()).filter_map(move |place| self.get(place));
+        rest.take_while(move |(interval, _)| interval.from < window.to)
+            .filter_map(move |(interval, value)| Some((interval.clipped(window)?, interval, value)))
     }
 
     /// Like [`at`](Self::at), for ticks that are near each other: `hint` is where the last search ended.

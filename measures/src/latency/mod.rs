@@ -1,17 +1,22 @@
 //! `--latency`: how long LWPs waited for a CPU, and user threads for an LWP.
 
+mod rows;
 mod to_user;
 mod waits;
 mod worst;
 
-use crate::map::Map;
+use sigmund_model::{LwpState, ThreadState};
 
 use crate::{
-    Answer, Column, Distribution, Group, History, Level, Measure, Needs, Request, Series, SeriesBuilder,
-    distribution::Lengths,
+    Answer, By, Column, Distribution, Group, History, Interval, Level, LwpStay, Measure, Needs, Request,
+    Series, SeriesBuilder, ThreadStay,
+    collect::collect,
+    map::Map,
+    sliced::{Computed, Slice, Sliced},
     tally::{self, Tally},
 };
-use waits::{Kind, Wait};
+use rows::{At, Decided, Kernel, Polled, Since, own};
+use waits::{Kind, Wait, Wakes};
 use worst::Worst;
 
 /// How long LWPs waited for a CPU, and user threads for an LWP.
@@ -35,79 +40,314 @@ pub(crate) const LATENCY: Measure = Measure {
         is not known), who had that CPU longest; for user threads what the LWPs of its process carried longest, in \
         LWP-ticks; wakeup-to-user is left out, since its waits are in the other kinds.",
     needs: Needs { wakeups: true, interrupts: true, ..Needs::STATES },
-    answer,
+    computed: Computed::SlicedIf(is_sliced, start),
 };
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let (by, level) = (request.by(history), request.level(history));
-    let wakes = wakes(history, level);
-    let mut tally = Tally::new();
-    let mut count = Count { request, worst: Worst::new(request.worst), uncounted: 0 };
-    match level {
-        Level::Lwps => {
-            for lwp in history.names.lwps.keys().copied().filter(|lwp| *lwp != 0 && request.has_lwp(*lwp)) {
-                let (track, wakes) = (history.lwps.of(lwp.into()), wakes.of(lwp.into()));
-                let kinds = tally.of(Group::of_lwp(history, by, lwp));
-                waits::of_lwp(history, lwp, track, wakes, &mut |wait, tick| {
-                    count.add(kinds, Group::Lwp(lwp), wait, tick);
-                });
-            }
+/// The waits so far.
+struct Latency {
+    request: Request,
+    tally: Tally<Kind>,
+    worst: Worst,
+    uncounted: u64,
+    /// States that later slices kept, by LWP and by user thread.
+    lwps: Map<u64, Vec<At<LwpStay>>>,
+    threads: Map<u64, Vec<At<ThreadStay>>>,
+    /// Waits of user threads whose poller was woken before the slices so far; or that began at a tick, if it was not.
+    pollers: Vec<(u64, Wait, u32, i64)>,
+    answer: Option<Answer>,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(Latency {
+        request: request.clone(),
+        tally: Tally::new(),
+        worst: Worst::new(request.worst),
+        uncounted: 0,
+        lwps: Map::default(),
+        threads: Map::default(),
+        pollers: Vec::new(),
+        answer: None,
+    })
+}
+
+/// What waits for culprits needs the states during all of a wait: the longest are listed from one slice.
+fn is_sliced(request: &Request) -> bool {
+    request.worst == 0
+}
+
+impl Sliced for Latency {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        match self.request.level(history) {
+            Level::Lwps => self.add_lwps(history, slice),
+            Level::Threads => self.add_threads(history, slice),
         }
-        Level::Threads => {
-            // Listed one by one, these waits are in the other kinds.
-            let kernel_wakes = (request.worst == 0).then(|| self::wakes(history, Level::Lwps));
-            let kernel = kernel_wakes.as_ref().map(|wakes| to_user::Kernel::new(history, wakes));
-            for thread in history.names.threads.keys().copied().filter(|thread| request.has_thread(*thread)) {
-                let (track, wakes) = (history.threads.of(thread), wakes.of(thread));
-                let kinds = tally.of(Group::of_thread(history, by, thread));
-                waits::of_thread(history, track, wakes, &mut |wait, tick| {
-                    count.add(kinds, Group::Thread(thread), wait, tick);
-                });
-                if let Some(kernel) = &kernel {
-                    to_user::of_thread(history, thread, wakes, kernel, &mut |wait, tick| {
-                        count.add(kinds, Group::Thread(thread), wait, tick);
-                    });
+        if slice.interval.from == i64::MIN || (self.request.worst > 0 && !self.looks_back()) {
+            self.add_kept(history);
+        }
+        if self.request.worst > 0 {
+            let (by, level) = (self.request.by(history), self.request.level(history));
+            let worst = std::mem::replace(&mut self.worst, Worst::new(self.request.worst));
+            self.answer = Some(worst.clone().finish(history, by, level));
+            self.worst = worst;
+        }
+        Ok(())
+    }
+
+    fn looks_back(&self) -> bool {
+        !self.lwps.is_empty() || !self.threads.is_empty() || !self.pollers.is_empty()
+    }
+
+    fn finish(mut self: Box<Self>, history: &History) -> Result<Answer, String> {
+        self.add_kept(history);
+        let (by, level) = (self.request.by(history), self.request.level(history));
+        let Latency { answer, tally, uncounted, .. } = *self;
+        let mut answer = answer.unwrap_or_else(|| {
+            let mut columns = Group::columns(by, level);
+            columns.push(Column::text("kind", "What it waited after: a wakeup, a yield, a preemption ..."));
+            columns.extend(Distribution::columns());
+            let mut answer = Answer::new(columns);
+            for (group, kind, lengths) in tally.finish() {
+                answer.push_with_lengths(tally::cells(history, &group, kind.name(), &lengths), lengths);
+            }
+            answer
+        });
+        if uncounted > 0 {
+            answer.notes.push(format!(
+                "{uncounted} waits are not counted: events are missing at their begin or end."
+            ));
+        }
+        Ok(answer)
+    }
+}
+
+impl Latency {
+    fn add_lwps(&mut self, history: &History, slice: Slice) {
+        let (request, by) = (&self.request.clone(), self.request.by(history));
+        let wakes = wakes(history, Level::Lwps);
+        let lwps = history.lwps.keys().filter(|lwp| *lwp != 0 && request.has_lwp(*lwp as u32));
+        let lwps: Vec<u64> = lwps.filter(|lwp| history.names.lwps.contains_key(&(*lwp as u32))).collect();
+        let later = std::mem::take(&mut self.lwps);
+        let new = || Part { count: Count::new(request), kept: Vec::new(), pollers: Vec::new() };
+        let parts = collect(&lwps, new, |part: &mut Part<'_, LwpStay>, lwp| {
+            let (own, goes_on) = own(history.lwps.of(*lwp), slice);
+            let mut wakes = Wakes::new(wakes.of(*lwp));
+            let state = |(interval, stay): (Interval, &LwpStay)| {
+                let wake = (stay.state == LwpState::Running).then(|| wakes.ending_at(history, interval.from));
+                let (cpu, unparked, carrier) = (stay.cpu, None, None);
+                At { interval, stay: *stay, wake: wake.flatten(), cpu, unparked, carrier }
+            };
+            let own = own.map(state).collect();
+            let decided = Decided::new(own, later.get(lwp).map_or(&[][..], Vec::as_slice), goes_on);
+            part.add_lwp(history, by, *lwp, &decided);
+            part.keep(*lwp, decided.kept);
+        });
+        self.lwps = later;
+        for Part { count, kept, .. } in parts {
+            self.take(count.tally, count.worst, count.uncounted);
+            replace(&mut self.lwps, kept);
+        }
+    }
+
+    fn add_threads(&mut self, history: &History, slice: Slice) {
+        let (request, by) = (&self.request.clone(), self.request.by(history));
+        let (wakes, kernel_wakes) = (wakes(history, Level::Threads), wakes(history, Level::Lwps));
+        let kernel = Kernel { lwps: &kernel_wakes, slice };
+        let carriers = carriers(history);
+        let (here, earlier): (Vec<_>, Vec<_>) = std::mem::take(&mut self.pollers)
+            .into_iter()
+            .map(|(thread, wait, lwp, otherwise)| {
+                (kernel.poller(history, lwp, slice.interval.to), (thread, wait, lwp, otherwise))
+            })
+            .partition(|(polled, _)| !matches!(polled, Polled::Before));
+        self.pollers = earlier.into_iter().map(|(_, poller)| poller).collect();
+        for at in self.threads.values_mut().flatten() {
+            if let Some(Since::Poller { lwp, otherwise }) = at.unparked {
+                match kernel.poller(history, lwp, slice.interval.to) {
+                    Polled::At(from) => at.unparked = Some(Since::Tick(from)),
+                    Polled::Never => at.unparked = Some(Since::Tick(otherwise)),
+                    Polled::Before => {}
                 }
             }
         }
-    }
-    let Count { worst, uncounted, .. } = count;
-    let mut answer = if request.worst > 0 {
-        worst.finish(history, by, level)
-    } else {
-        let mut columns = Group::columns(by, level);
-        columns.push(Column::text("kind", "What it waited after: a wakeup, a yield, a preemption ..."));
-        columns.extend(Distribution::columns());
-        let mut answer = Answer::new(columns);
-        for (group, kind, lengths) in tally.finish() {
-            answer.push_with_lengths(tally::cells(history, &group, kind.name(), &lengths), lengths);
+        let mut count = Count::new(request);
+        for (polled, (thread, wait, _, otherwise)) in here {
+            let from = if let Polled::At(from) = polled { from } else { otherwise };
+            let group = Group::of_thread(history, by, thread);
+            count.add(group, Group::Thread(thread), Some(Wait { from, ..wait }), wait.to);
         }
-        answer
-    };
-    if uncounted > 0 {
-        answer
-            .notes
-            .push(format!("{uncounted} waits are not counted: events are missing at their begin or end."));
+        let threads = history.threads.keys().filter(|thread| request.has_thread(*thread));
+        let threads: Vec<u64> = threads.filter(|thread| history.names.threads.contains_key(thread)).collect();
+        let later = std::mem::take(&mut self.threads);
+        let new = || Part { count: Count::new(request), kept: Vec::new(), pollers: Vec::new() };
+        let parts = collect(&threads, new, |part: &mut Part<'_, ThreadStay>, thread| {
+            let (own, goes_on) = own(history.threads.of(*thread), slice);
+            let unparks = wakes.of(*thread);
+            let mut wakes = Wakes::new(unparks);
+            let state = |(interval, stay): (Interval, &ThreadStay)| {
+                let at = interval.from;
+                let is_mounted =
+                    stay.lwp.is_some() && !matches!(stay.state, ThreadState::Unknown | ThreadState::Exited);
+                let wake = is_mounted.then(|| wakes.ending_at(history, at)).flatten();
+                let lwp = stay.lwp.filter(|_| is_mounted);
+                let cpu = lwp.and_then(|lwp| history.lwps.of(lwp.into()).at(at)?.1.cpu);
+                let is_ready = stay.state == ThreadState::Ready;
+                let unpark =
+                    is_ready.then(|| unparks.at(at).filter(|(unpark, _)| unpark.from == at)).flatten();
+                let unparked = unpark.map(|(_, place)| since(history, &kernel, *place, at));
+                let is_active = stay.state == ThreadState::Active;
+                let carrier = is_active.then(|| carriers.get(&(*thread, at)).copied()).flatten();
+                At { interval, stay: *stay, wake, cpu, unparked, carrier }
+            };
+            let own = own.map(state).collect();
+            let decided = Decided::new(own, later.get(thread).map_or(&[][..], Vec::as_slice), goes_on);
+            part.add_thread(history, by, *thread, &decided);
+            part.keep(*thread, decided.kept);
+        });
+        self.threads = later;
+        let Count { tally, worst, uncounted, .. } = count;
+        let parts: Vec<_> =
+            parts.into_iter().map(|part| (part.count.parts(), part.kept, part.pollers)).collect();
+        self.take(tally, worst, uncounted);
+        for ((tally, worst, uncounted), kept, pollers) in parts {
+            self.take(tally, worst, uncounted);
+            replace(&mut self.threads, kept);
+            self.pollers.extend(pollers);
+        }
     }
-    Ok(answer)
+
+    /// Adds what no earlier slice can decide.
+    fn add_kept(&mut self, history: &History) {
+        let by = self.request.by(history);
+        let request = self.request.clone();
+        let mut part = Part { count: Count::new(&request), kept: Vec::new(), pollers: Vec::new() };
+        for (lwp, states) in std::mem::take(&mut self.lwps) {
+            part.add_lwp(history, by, lwp, &Decided { before: None, states, kept: Vec::new() });
+        }
+        self.take(part.count.tally, part.count.worst, part.count.uncounted);
+        let mut part = Part { count: Count::new(&request), kept: Vec::new(), pollers: Vec::new() };
+        for (thread, states) in std::mem::take(&mut self.threads) {
+            part.add_thread(history, by, thread, &Decided { before: None, states, kept: Vec::new() });
+        }
+        for (thread, wait, _, otherwise) in self.pollers.drain(..).chain(part.pollers) {
+            let group = Group::of_thread(history, by, thread);
+            part.count.add(group, Group::Thread(thread), Some(Wait { from: otherwise, ..wait }), wait.to);
+        }
+        self.take(part.count.tally, part.count.worst, part.count.uncounted);
+    }
+
+    fn take(&mut self, tally: Tally<Kind>, worst: Worst, uncounted: u64) {
+        self.tally.merge(tally);
+        self.worst.merge(worst);
+        self.uncounted += uncounted;
+    }
+}
+
+/// Since when a user thread that was unparked at a tick was woken.
+fn since(history: &History, kernel: &Kernel<'_>, unpark: u32, tick: i64) -> Since {
+    let unpark = &history.wakeups[unpark as usize];
+    let Some(lwp) = unpark.waker_lwp.filter(|_| unpark.waker_thread.is_none()) else {
+        return Since::Tick(tick);
+    };
+    match kernel.poller(history, lwp, unpark.tick) {
+        Polled::At(from) => Since::Tick(from),
+        Polled::Never => Since::Tick(tick),
+        Polled::Before => Since::Poller { lwp, otherwise: tick },
+    }
+}
+
+/// When an LWP that carried a user thread was woken; by that user thread and the tick of the LWP's dispatch.
+fn carriers(history: &History) -> Map<(u64, i64), i64> {
+    let mut carriers = Map::default();
+    for wakeup in history.wakeups.iter().filter(|wakeup| !wakeup.is_unpark) {
+        if let (Some(thread), Some(latency)) = (wakeup.thread, wakeup.latency) {
+            carriers.insert((thread, wakeup.tick.saturating_add(latency)), wakeup.tick);
+        }
+    }
+    carriers
+}
+
+/// The waits of some LWPs or user threads in a slice.
+struct Part<'r, S> {
+    count: Count<'r>,
+    kept: Vec<(u64, Vec<At<S>>)>,
+    pollers: Vec<(u64, Wait, u32, i64)>,
+}
+
+impl<S> Part<'_, S> {
+    /// Keeps states for the slice before. Those that begin before the window are of no use.
+    fn keep(&mut self, owner: u64, mut states: Vec<At<S>>) {
+        if states.last().is_some_and(|last| last.interval.from < self.count.request.window.from) {
+            states.clear();
+        }
+        self.kept.push((owner, states));
+    }
+}
+
+impl Part<'_, LwpStay> {
+    fn add_lwp(&mut self, history: &History, by: By, lwp: u64, decided: &Decided<LwpStay>) {
+        let lwp = lwp as u32;
+        waits::of_lwp(lwp, decided.before, &decided.states, &mut |wait, tick| {
+            self.count.add(Group::of_lwp(history, by, lwp), Group::Lwp(lwp), wait, tick);
+        });
+    }
+}
+
+impl Part<'_, ThreadStay> {
+    fn add_thread(&mut self, history: &History, by: By, thread: u64, decided: &Decided<ThreadStay>) {
+        let Part { count, pollers, .. } = self;
+        let (group, actor) = (Group::of_thread(history, by, thread), Group::Thread(thread));
+        waits::of_thread(decided.before, &decided.states, &mut |wait, tick| {
+            count.add(group.clone(), actor.clone(), wait, tick);
+        });
+        // Listed one by one, these waits are in the other kinds.
+        if count.request.worst > 0 {
+            return;
+        }
+        to_user::of_thread(decided.before, &decided.states, &mut |wait, tick| match wait {
+            None => count.add(group.clone(), actor.clone(), None, tick),
+            Some((wait, Since::Tick(from))) => {
+                count.add(group.clone(), actor.clone(), Some(Wait { from, ..wait }), tick);
+            }
+            Some((wait, Since::Poller { lwp, otherwise })) => pollers.push((thread, wait, lwp, otherwise)),
+        });
+    }
+}
+
+fn replace<S>(kept: &mut Map<u64, Vec<At<S>>>, new: Vec<(u64, Vec<At<S>>)>) {
+    for (owner, states) in new {
+        if states.is_empty() {
+            kept.remove(&owner);
+        } else {
+            kept.insert(owner, states);
+        }
+    }
 }
 
 /// Takes those waits that the request is about.
 struct Count<'r> {
     request: &'r Request,
+    tally: Tally<Kind>,
     worst: Worst,
     uncounted: u64,
 }
 
-impl Count<'_> {
+impl<'r> Count<'r> {
+    fn new(request: &'r Request) -> Count<'r> {
+        Count { request, tally: Tally::new(), worst: Worst::new(request.worst), uncounted: 0 }
+    }
+
+    fn parts(self) -> (Tally<Kind>, Worst, u64) {
+        (self.tally, self.worst, self.uncounted)
+    }
+
     /// A wait that ended at a tick; `None` if it is not known when it began or ended.
-    fn add(&mut self, kinds: &mut Map<Kind, Lengths>, actor: Group, wait: Option<Wait>, tick: i64) {
+    fn add(&mut self, group: Group, actor: Group, wait: Option<Wait>, tick: i64) {
         match wait {
             _ if !self.request.window.contains(tick) => {}
             None => self.uncounted += 1,
             Some(wait) if !self.request.has_place(wait.lwp, wait.cpu) => {}
             Some(wait) => {
-                kinds.entry(wait.kind).or_default().push(wait.to - wait.from);
+                self.tally.of(group).entry(wait.kind).or_default().push(wait.to - wait.from);
                 self.worst.add(actor, wait);
             }
         }
@@ -124,7 +364,7 @@ fn wakes(history: &History, level: Level) -> Series<u32> {
             _ => None,
         };
         if let (Some(woken), Some(latency)) = (woken, wakeup.latency) {
-            let interval = crate::Interval::new(wakeup.tick, wakeup.tick.saturating_add(latency));
+            let interval = Interval::new(wakeup.tick, wakeup.tick.saturating_add(latency));
             wakes.push(woken, interval, place as u32);
         }
     }

@@ -2,7 +2,8 @@
 
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
-use crate::{History, LwpStay, ThreadStay, Track};
+use super::rows::At;
+use crate::{History, LwpStay, ThreadStay, Track, Wakeup};
 
 /// What a wait began with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,8 +42,8 @@ pub(super) struct Wait {
     /// The tick of the dispatch.
     pub(super) to: i64,
     pub(super) kind: Kind,
-    /// The place of the wakeup that it began with.
-    pub(super) wakeup: Option<u32>,
+    /// The wakeup that it began with.
+    pub(super) wakeup: Option<Wakeup>,
     /// The LWP that was dispatched, or that a user thread was put on.
     pub(super) lwp: Option<u32>,
     /// Its CPU then.
@@ -63,16 +64,13 @@ struct Stretch {
 
 /// Calls `each` with every wait of an LWP and the tick of its end; with `None` if it is not known when it began or ended.
 pub(super) fn of_lwp(
-    history: &History,
     lwp: u32,
-    track: Track<'_, LwpStay>,
-    wakes: Track<'_, u32>,
+    mut before: Option<(i64, EndReason)>,
+    states: &[At<LwpStay>],
     each: &mut dyn FnMut(Option<Wait>, i64),
 ) {
-    let mut wakes = Wakes::new(wakes);
-    let mut before: Option<(i64, EndReason)> = None;
     let mut waiting: Option<Stretch> = None;
-    for (interval, stay) in track.iter() {
+    for At { interval, stay, wake: wakeup, .. } in states.iter().copied() {
         let ended = before.filter(|(at, _)| *at == interval.from).map(|(_, end)| end);
         let open = waiting.take().filter(|stretch| {
             let is_adjacent = stretch.to == interval.from;
@@ -97,16 +95,13 @@ pub(super) fn of_lwp(
                 waiting = Some(Stretch { to: interval.to, is_over, ..stretch });
             }
             LwpState::Running => {
-                let wakeup = wakes.ending_at(interval.from);
-                let woken = wakeup.and_then(|(_, place)| history.wakeups.get(place as usize));
-                let queue = woken.and_then(|wakeup| wakeup.target_cpu);
+                let queue = wakeup.and_then(|wakeup| wakeup.target_cpu);
                 let queue = queue.or(open.as_ref().and_then(|stretch| stretch.cpu)).or(stay.cpu);
                 let begun = match (wakeup, &open) {
-                    (Some((from, _)), _) => Some((from, Kind::Wakeup)),
+                    (Some(wakeup), _) => Some((wakeup.tick, Kind::Wakeup)),
                     (None, Some(stretch)) => stretch.kind.map(|kind| (stretch.from, kind)),
                     (None, None) => None,
                 };
-                let wakeup = wakeup.map(|(_, place)| place);
                 let (to, lwp, cpu) = (interval.from, Some(lwp), stay.cpu);
                 match begun {
                     Some((from, kind)) => each(Some(Wait { from, to, kind, wakeup, lwp, cpu, queue }), to),
@@ -123,15 +118,12 @@ pub(super) fn of_lwp(
 
 /// Calls `each` with every wait of a user thread, as [`of_lwp`] does.
 pub(super) fn of_thread(
-    history: &History,
-    track: Track<'_, ThreadStay>,
-    wakes: Track<'_, u32>,
+    mut before: Option<(i64, EndReason)>,
+    states: &[At<ThreadStay>],
     each: &mut dyn FnMut(Option<Wait>, i64),
 ) {
-    let mut wakes = Wakes::new(wakes);
-    let mut before: Option<(i64, EndReason)> = None;
     let mut waiting: Option<Stretch> = None;
-    for (interval, stay) in track.iter() {
+    for At { interval, stay, wake: wakeup, cpu, .. } in states.iter().copied() {
         let ended = before.filter(|(at, _)| *at == interval.from).map(|(_, end)| end);
         let open = waiting.take().filter(|stretch| {
             let is_adjacent = stretch.to == interval.from;
@@ -161,12 +153,10 @@ pub(super) fn of_thread(
                     continue;
                 };
                 let (from, to) = (stretch.from, interval.from);
-                let wakeup = wakes.ending_at(to);
                 // The first that is seen of it is its unpark.
-                let is_unparked = wakeup.is_some_and(|(tick, _)| tick == from);
+                let is_unparked = wakeup.is_some_and(|wakeup| wakeup.tick == from);
                 let kind = stretch.kind.or(is_unparked.then_some(Kind::Unpark));
-                let wakeup = wakeup.map(|(_, place)| place).filter(|_| kind == Some(Kind::Unpark));
-                let cpu = history.lwps.of(lwp.into()).at(to).and_then(|(_, stay)| stay.cpu);
+                let wakeup = wakeup.filter(|_| kind == Some(Kind::Unpark));
                 let lwp = Some(lwp);
                 each(kind.map(|kind| Wait { from, to, kind, wakeup, lwp, cpu, queue: None }), to);
             }
@@ -185,25 +175,25 @@ fn unseen_end(waiting: Option<Stretch>, each: &mut dyn FnMut(Option<Wait>, i64))
 }
 
 /// The wakeups of one LWP or user thread, asked for in the order of time.
-struct Wakes<'w> {
+pub(super) struct Wakes<'w> {
     track: Track<'w, u32>,
     next: usize,
 }
 
 impl<'w> Wakes<'w> {
-    fn new(track: Track<'w, u32>) -> Wakes<'w> {
+    pub(super) fn new(track: Track<'w, u32>) -> Wakes<'w> {
         Wakes { track, next: 0 }
     }
 
-    /// The begin and the place of the wakeup that ended with a dispatch at this tick.
-    fn ending_at(&mut self, tick: i64) -> Option<(i64, u32)> {
+    /// The wakeup that ended with a dispatch at this tick.
+    pub(super) fn ending_at(&mut self, history: &History, tick: i64) -> Option<Wakeup> {
         while let Some((interval, place)) = self.track.get(self.next) {
             if interval.to > tick {
                 return None;
             }
             self.next += 1;
             if interval.to == tick {
-                return Some((interval.from, *place));
+                return history.wakeups.get(*place as usize).copied();
             }
         }
         None

@@ -8,6 +8,7 @@ use crate::{
 };
 
 /// Keeps the N longest.
+#[derive(Clone)]
 pub(super) struct Worst {
     limit: usize,
     waits: Vec<(Group, Wait)>,
@@ -27,6 +28,11 @@ impl Worst {
         if self.waits.len() >= self.limit.saturating_mul(2).saturating_add(1000) {
             self.cut();
         }
+    }
+
+    /// Adds those of another.
+    pub(super) fn merge(&mut self, other: Worst) {
+        other.waits.into_iter().for_each(|(actor, wait)| self.add(actor, wait));
     }
 
     fn cut(&mut self) {
@@ -75,7 +81,6 @@ impl Worst {
             };
             let longest = shares.into_iter().filter(|(_, ticks)| *ticks > 0);
             let longest = longest.max_by(|(a, of_a), (b, of_b)| of_a.cmp(of_b).then_with(|| b.cmp(a)));
-            let waker = wait.wakeup.and_then(|place| history.wakeups.get(place as usize));
             let mut row = actor.cells(history);
             row.extend([
                 wait.kind.name().into(),
@@ -83,7 +88,7 @@ impl Worst {
                 (wait.to - wait.from).into(),
                 if level == Level::Threads { wait.lwp } else { wait.queue }.into(),
                 wait.cpu.into(),
-                waker.map(|wakeup| waker_label(history, wakeup)).into(),
+                wait.wakeup.map(|wakeup| waker_label(history, &wakeup)).into(),
                 longest.as_ref().map(|(culprit, _)| culprit.label(history)).into(),
                 longest.map(|(_, ticks): (Culprit, i64)| ticks).into(),
             ]);

@@ -31,7 +31,7 @@ pub(crate) const LOCKS: Measure = Measure {
         what the holder waited for itself); of several readers those of the first that acquired it. A thread that acquires a lock \
         again while it has it has it until the last release.",
     needs: Needs { locks: true, syscalls: true, ..Needs::STATES },
-    answer,
+    computed: crate::sliced::Computed::Whole(answer),
 };
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {

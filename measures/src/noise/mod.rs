@@ -6,11 +6,13 @@ use crate::{
     Answer, By, Column, Distribution, Group, History, Level, Measure, Needs, Request, Span,
     collect::collect,
     groups::Owner,
-    instances::unknown_name,
-    stays::asked_owners,
+    instances::SpanNames,
+    map::Map,
+    sliced::{Computed, Slice, Sliced},
+    stays::{asked_owners, named_owners},
     tally::{self, Tally},
 };
-use parts::{Part, Parts, Splitter};
+use parts::{Part, Parts, Splitter, life};
 
 /// What a span, or a thread, would have taken without interrupts, preemptions and waits.
 pub(crate) const NOISE: Measure = Measure {
@@ -28,8 +30,8 @@ pub(crate) const NOISE: Measure = Measure {
         over the spans in which it occurred. A span counts whole, if its end is in the window, by the user thread \
         that it is of (by LWP: the LWP on which it began). One that did not end, or of which a part is unknown, is \
         counted apart, in a note.",
-    needs: Needs { interrupts: true, spans: true, ..Needs::STATES },
-    answer,
+    needs: Needs { interrupts: true, spans: true, culprits: false, ..Needs::STATES },
+    computed: Computed::Sliced(start),
 };
 
 /// A distribution: a curve, or a part that was taken away.
@@ -42,43 +44,118 @@ enum Row {
     Part(Part),
 }
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let (by, level) = (request.by(history), request.level(history));
-    let new = || Curves { splitter: Splitter::new(history), tally: Tally::new(), unknown: 0, unended: 0 };
-    let parts = match &request.subject {
-        Some(subject) => {
-            let name = history.words.get(subject);
-            if name.is_none() || history.spans.iter().all(|span| span.name != name) {
-                return Err(unknown_name(history, subject));
-            }
-            let add = |curves: &mut Curves<'_>, span: &Span| {
-                if span.name == name {
-                    curves.add_span(history, request, span);
-                }
-            };
-            collect(&history.spans, new, add)
+/// The curves so far.
+struct Noise {
+    request: Request,
+    tally: Tally<Row>,
+    unknown: u64,
+    unended: u64,
+    names: SpanNames,
+    /// Spans that began before the slice, by their owners, with their parts in later slices.
+    open: Map<Owner, Vec<(Span, Parts)>>,
+    /// The parts of lives, and how much of them had a state.
+    lives: Map<Owner, (Parts, i64)>,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(Noise {
+        request: request.clone(),
+        tally: Tally::new(),
+        unknown: 0,
+        unended: 0,
+        names: SpanNames::default(),
+        open: Map::default(),
+        lives: Map::default(),
+    })
+}
+
+impl Sliced for Noise {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        match self.request.subject.clone() {
+            Some(subject) => self.add_spans(history, slice, &subject),
+            None if !slice.is_before_window() => self.add_lives(history, slice),
+            None => {}
         }
-        None => {
-            let window = request.extent(history);
-            let owners = asked_owners(history, request);
-            collect(&owners, new, |curves: &mut Curves<'_>, owner| {
-                let parts = curves.splitter.split(*owner, window, request);
-                let group = match owner {
-                    Owner::Thread(thread) => Group::of_thread(history, by, *thread),
-                    Owner::Lwp(lwp) => Group::of_lwp(history, by, *lwp),
-                };
-                if parts.wall > 0 {
-                    add(&mut curves.tally, group, &parts);
-                }
-            })
-        }
-    };
-    let (mut tally, mut unknown, mut unended) = (Tally::new(), 0, 0);
-    for part in parts {
-        tally.merge(part.tally);
-        unknown += part.unknown;
-        unended += part.unended;
+        Ok(())
     }
+
+    fn looks_back(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    fn finish(mut self: Box<Self>, history: &History) -> Result<Answer, String> {
+        let (by, request) = (self.request.by(history), self.request.clone());
+        std::mem::take(&mut self.names).check(history, &request)?;
+        if request.subject.is_none() {
+            let window = request.extent(history);
+            let is_anywhere = request.lwps.is_none() && request.cpus.is_none();
+            for owner in named_owners(history, &request) {
+                let (mut parts, covered) = self.lives.remove(&owner).unwrap_or_default();
+                // What has no state is not known.
+                if is_anywhere {
+                    parts.add_unknown(life(history, owner, window).ticks() - covered);
+                }
+                if parts.wall > 0 {
+                    add(&mut self.tally, group_of(history, by, owner), &parts);
+                }
+            }
+        }
+        Ok(table(history, &request, self.tally, (self.unknown, self.unended)))
+    }
+}
+
+impl Noise {
+    fn add_lives(&mut self, history: &History, slice: Slice) {
+        let request = &self.request;
+        let owners = asked_owners(history, request);
+        let window = slice.extent(history);
+        let new = || (Splitter::new(history), Vec::new());
+        let parts = collect(&owners, new, |(splitter, lives), owner| {
+            lives.push((*owner, splitter.split(*owner, window, request)));
+        });
+        for (owner, (parts, covered)) in parts.into_iter().flat_map(|(_, lives)| lives) {
+            let life = self.lives.entry(owner).or_default();
+            life.0.merge(&parts);
+            life.1 += covered;
+        }
+    }
+
+    fn add_spans(&mut self, history: &History, slice: Slice, subject: &str) {
+        let name = history.words.get(subject);
+        self.names.add(history, slice, &self.request);
+        let spans: Vec<&Span> =
+            history.spans.iter().filter(|span| name.is_some() && span.name == name).collect();
+        let (request, later) = (&self.request, std::mem::take(&mut self.open));
+        let new = || Curves {
+            splitter: Splitter::new(history),
+            tally: Tally::new(),
+            unknown: 0,
+            unended: 0,
+            open: Vec::new(),
+        };
+        let parts = collect(&spans, new, |curves: &mut Curves<'_>, span| {
+            curves.add_span(history, request, slice, span, &later);
+        });
+        for Curves { tally, unknown, unended, open, .. } in parts {
+            self.tally.merge(tally);
+            self.unknown += unknown;
+            self.unended += unended;
+            for (owner, span, parts) in open {
+                self.open.entry(owner).or_default().push((span, parts));
+            }
+        }
+    }
+}
+
+fn group_of(history: &History, by: By, owner: Owner) -> Group {
+    match owner {
+        Owner::Thread(thread) => Group::of_thread(history, by, thread),
+        Owner::Lwp(lwp) => Group::of_lwp(history, by, lwp),
+    }
+}
+
+fn table(history: &History, request: &Request, tally: Tally<Row>, (unknown, unended): (u64, u64)) -> Answer {
+    let (by, level) = (request.by(history), request.level(history));
     let mut columns = Group::columns(by, level);
     columns.push(Column::text(
         "curve",
@@ -101,7 +178,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             answer.notes.push(format!("{count} spans are not counted: {why}."));
         }
     }
-    Ok(answer)
+    answer
 }
 
 impl Row {
@@ -116,28 +193,49 @@ impl Row {
     }
 }
 
-/// Collects the curves of some spans or threads.
+/// Collects the curves of some spans.
 struct Curves<'h> {
     splitter: Splitter<'h>,
     tally: Tally<Row>,
     unknown: u64,
     unended: u64,
+    open: Vec<(Owner, Span, Parts)>,
 }
 
 impl Curves<'_> {
-    fn add_span(&mut self, history: &History, request: &Request, span: &Span) {
+    fn add_span(
+        &mut self,
+        history: &History,
+        request: &Request,
+        slice: Slice,
+        span: &Span,
+        later: &Map<Owner, Vec<(Span, Parts)>>,
+    ) {
         let (by, level) = (request.by(history), request.level(history));
-        let is_selected = request.window.contains(span.interval.to) && selects(history, request, span);
-        let group = group(history, by, level, span);
-        let Some((owner, group)) = Owner::new(span.thread, span.lwp).zip(group).filter(|_| is_selected)
+        let Some((owner, group)) = Owner::new(span.thread, span.lwp).zip(group(history, by, level, span))
         else {
             return;
         };
+        // One of length 0 has no parts.
+        let part = span.interval.clipped(slice.interval);
+        let Some(part) = part.filter(|_| slice.window.contains(span.interval.to)) else { return };
+        let (mut parts, covered) = self.splitter.split(owner, part, &Request::default());
+        parts.add_unknown(life(history, owner, part).ticks() - covered);
+        let later = later.get(&owner).and_then(|spans| spans.iter().find(|(later, _)| later == span));
+        if let Some((_, later)) = later {
+            parts.merge(later);
+        }
+        if span.interval.from < slice.interval.from {
+            self.open.push((owner, *span, parts));
+            return;
+        }
+        if !selects(history, request, span) {
+            return;
+        }
         if span.end != sigmund_model::EndReason::Returned {
             self.unended += 1;
             return;
         }
-        let parts = self.splitter.split(owner, span.interval, &Request::default());
         match parts.of(Part::Unknown) {
             0 => add(&mut self.tally, group, &parts),
             _ => self.unknown += 1,

@@ -88,6 +88,27 @@ impl Parts {
     fn add(&mut self, part: Part, ticks: i64) {
         self.parts[part as usize] += ticks;
     }
+
+    /// Adds time of which nothing is known.
+    pub(super) fn add_unknown(&mut self, ticks: i64) {
+        self.wall += ticks;
+        self.add(Part::Unknown, ticks);
+    }
+
+    /// Adds those of another interval.
+    pub(super) fn merge(&mut self, other: &Parts) {
+        self.wall += other.wall;
+        self.parts.iter_mut().zip(other.parts).for_each(|(sum, ticks)| *sum += ticks);
+    }
+}
+
+/// The part of an interval in which a thread lived.
+pub(super) fn life(history: &History, owner: Owner, interval: Interval) -> Interval {
+    let life = match owner {
+        Owner::Thread(thread) => history.names.threads.get(&thread),
+        Owner::Lwp(lwp) => history.names.lwps.get(&lwp),
+    };
+    life.map_or(interval, |life| interval.clipped(life.interval).unwrap_or(EMPTY))
 }
 
 /// Splits intervals.
@@ -118,39 +139,38 @@ impl<'h> Splitter<'h> {
         Splitter { history, known: Vec::new(), hints: Hints::default() }
     }
 
-    /// The parts of an interval of a life, where it was on the selected LWPs and CPUs.
-    pub(super) fn split(&mut self, owner: Owner, stretch: Interval, places: &Request) -> Parts {
+    /// The parts of an interval of a life, where it was on the selected LWPs and CPUs; and how much of it had a state. What
+    /// has none is unknown in the answer of a span, and is left out of that of a life.
+    pub(super) fn split(&mut self, owner: Owner, stretch: Interval, places: &Request) -> (Parts, i64) {
         let history = self.history;
-        let mut parts = Parts::default();
+        let (mut parts, mut covered) = (Parts::default(), 0);
+        let stretch = life(history, owner, stretch);
         match owner {
             Owner::Thread(thread) => {
-                let life = history.names.threads.get(&thread).map(|life| life.interval);
-                let stretch = life.map_or(stretch, |life| stretch.clipped(life).unwrap_or(EMPTY));
                 let mut hint = self.hints.threads.get(&thread).copied().unwrap_or(0);
                 for (interval, stay) in history.threads.of(thread).partition_near(stretch, &mut hint) {
-                    let lwp = stay.and_then(|stay| stay.lwp);
-                    let is = stay.map_or(Is::Part(Part::Unknown), |stay| of_thread(stay.state));
+                    let Some(stay) = stay else { continue };
+                    covered += interval.ticks();
+                    let is = of_thread(stay.state);
                     let needs_cpu = matches!(is, Is::OnCpu) || places.cpus.is_some();
-                    let cpu = lwp.filter(|_| needs_cpu);
+                    let cpu = stay.lwp.filter(|_| needs_cpu);
                     let cpu = cpu.and_then(|lwp| {
                         let hint = self.hints.lwps.entry(lwp).or_default();
                         history.lwps.of(lwp.into()).at_near(interval.from, hint)?.1.cpu
                     });
-                    self.add(&mut parts, is, interval, lwp, cpu, places);
+                    self.add(&mut parts, is, interval, stay.lwp, cpu, places);
                 }
                 self.hints.threads.insert(thread, hint);
             }
             Owner::Lwp(lwp) => {
-                let life = history.names.lwps.get(&lwp).map(|life| life.interval);
-                let stretch = life.map_or(stretch, |life| stretch.clipped(life).unwrap_or(EMPTY));
                 for (interval, stay) in history.lwps.of(lwp.into()).partition(stretch) {
-                    let cpu = stay.and_then(|stay| stay.cpu);
-                    let is = stay.map_or(Is::Part(Part::Unknown), |stay| of_lwp(stay.state));
-                    self.add(&mut parts, is, interval, Some(lwp), cpu, places);
+                    let Some(stay) = stay else { continue };
+                    covered += interval.ticks();
+                    self.add(&mut parts, of_lwp(stay.state), interval, Some(lwp), stay.cpu, places);
                 }
             }
         }
-        parts
+        (parts, covered)
     }
 
     fn add(

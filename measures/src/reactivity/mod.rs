@@ -1,15 +1,21 @@
 //! `--reactivity`: the latency from an event to its handling, and what caused it.
 
-mod caused;
+mod causes;
+mod handlers;
+mod listed;
+mod membership;
 mod pairs;
+mod reach;
 
 use crate::{
-    Actor, Answer, Column, Context, Distribution, History, Measure, Needs, Piece, Request, Source, Totals,
-    Value, Walks, What, fold_walks, percent, wait_context,
+    Answer, Column, Distribution, History, Measure, Needs, Request, Slice, Sliced, Value,
+    distribution::Lengths, percent, sliced::Computed,
 };
 
-pub use pairs::Pair;
-pub(crate) use pairs::pairs;
+use causes::Causes;
+pub use listed::reactivity_pairs;
+pub(crate) use pairs::Pair;
+pub(crate) use pairs::Pairs;
 
 /// How long from FROM to TO, and why.
 pub(crate) const REACTIVITY: Measure = Measure {
@@ -26,157 +32,112 @@ pub(crate) const REACTIVITY: Measure = Measure {
         FROM (see critical-path): `running` is that of the thread of TO, `another running` that of those that it waited \
         for; while it waited for an interrupt, what the waking CPU was in is `interrupt` or `softirq`. Over all pairs the \
         causes sum to the lengths, exactly. Of the filters, the window is of both events, the others of TO.",
-    needs: Needs::ALL,
-    answer,
+    needs: NEEDS,
+    computed: Computed::Sliced(start),
 };
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let (pairs, count) = self::pairs(history, request);
-    let mut columns = vec![
-        Column::text("row", "pairs, unmatched or cause."),
-        Column::text("what", "Which pairs: all, caused or next; or what took the time."),
-        Column::text("culprit", "Who or what took the time."),
-    ];
-    columns.extend(Distribution::columns());
-    columns.push(Column::percent("percent", "Of the FROM events; of a cause, of the length of all pairs."));
-    let mut answer = Answer::new(columns);
-    if count == 0 {
-        return Ok(answer);
+/// Spans have no part in it.
+const NEEDS: Needs = Needs { spans: false, events: false, faults: false, ..Needs::ALL };
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    if request.worst > 0 {
+        return Box::new(listed::Listed::new(request));
     }
-    let mut row =
-        |row: &'static str, what: &'static str, culprit: Option<String>, cells: Vec<Value>, part, whole| {
+    Box::new(Reactivity { request: request.clone(), pass: Pass::Finding(Pairs::default()) })
+}
+
+struct Reactivity {
+    request: Request,
+    pass: Pass,
+}
+
+/// First all slices are searched for pairs, then the latency of these is explained.
+enum Pass {
+    Finding(Pairs),
+    Walking(Latency),
+}
+
+/// The lengths of all pairs, and what caused them.
+struct Latency {
+    /// How many FROM events there are.
+    count: usize,
+    caused: Lengths,
+    next: Lengths,
+    causes: Causes,
+}
+
+impl Sliced for Reactivity {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        match &mut self.pass {
+            Pass::Finding(pairs) => pairs.add(history, slice, &self.request),
+            Pass::Walking(latency) => latency.causes.add(history, slice, self.request.by(history)),
+        }
+        Ok(())
+    }
+
+    fn is_done(&mut self, history: &History) -> Result<bool, String> {
+        let Pass::Finding(pairs) = &mut self.pass else { return Ok(true) };
+        if !pairs.is_done(history, &self.request) {
+            return Ok(false);
+        }
+        let found = std::mem::take(pairs).finish();
+        let (mut caused, mut next) = (Lengths::default(), Lengths::default());
+        for pair in &found.pairs {
+            if pair.is_caused { &mut caused } else { &mut next }.push(pair.interval.ticks());
+        }
+        let causes = Causes::new(found.pairs.into_iter().map(|pair| (0, pair)).collect());
+        self.pass = Pass::Walking(Latency { count: found.count, caused, next, causes });
+        Ok(false)
+    }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        let mut columns = vec![
+            Column::text("row", "pairs, unmatched or cause."),
+            Column::text("what", "Which pairs: all, caused or next; or what took the time."),
+            Column::text("culprit", "Who or what took the time."),
+        ];
+        columns.extend(Distribution::columns());
+        columns
+            .push(Column::percent("percent", "Of the FROM events; of a cause, of the length of all pairs."));
+        let mut answer = Answer::new(columns);
+        match self.pass {
+            Pass::Walking(latency) if latency.count > 0 => latency.rows(&mut answer, history, &self.request),
+            _ => {}
+        }
+        Ok(answer)
+    }
+}
+
+impl Latency {
+    fn rows(self, answer: &mut Answer, history: &History, request: &Request) {
+        let Latency { count, caused, next, causes } = self;
+        let mut row = |row: &'static str,
+                       what: &'static str,
+                       culprit: Option<String>,
+                       cells: Vec<Value>,
+                       part,
+                       whole| {
             let mut cells: Vec<Value> =
                 vec![row.into(), what.into(), culprit.into()].into_iter().chain(cells).collect();
             cells.push(Value::Fraction(percent(part, whole)));
             answer.push(cells);
         };
-    let lengths = |is_in: fn(&Pair) -> bool| -> Distribution {
-        pairs.iter().filter(|pair| is_in(pair)).map(|pair| pair.interval.ticks()).collect()
-    };
-    let all = lengths(|_| true);
-    let (caused, next) = (lengths(|pair| pair.is_caused), lengths(|pair| !pair.is_caused));
-    for (what, lengths) in [("all", &all), ("caused", &caused), ("next", &next)] {
-        row("pairs", what, None, lengths.cells(), lengths.count() as i64, count as i64);
-    }
-    let unmatched = count - pairs.len();
-    let only = |count: Value, total: Value| {
-        let rest = std::iter::repeat_n(Value::Null, Distribution::columns().len() - 2);
-        [count, total].into_iter().chain(rest).collect()
-    };
-    row("unmatched", "from", None, only(unmatched.into(), Value::Null), unmatched as i64, count as i64);
-    let totals = fold_walks(
-        history,
-        &pairs,
-        || Totals::new(history, request.by(history)),
-        |walks, totals, pair| each_cause(history, walks, pair, |cause, piece| totals.add(cause, piece, None)),
-        Totals::merge,
-    );
-    for (key, sum) in totals.finish() {
-        let cells = only(sum.count.into(), sum.ticks.into());
-        row("cause", key.cause, key.culprit, cells, sum.ticks, all.total());
-    }
-    Ok(answer)
-}
-
-/// The causes, in the order of the columns of [`reactivity_pairs`].
-const CAUSES: [&str; 11] = [
-    "interrupt",
-    "softirq",
-    "waiting for a CPU",
-    "waiting for an LWP",
-    "running",
-    "another running",
-    "in system call",
-    "blocked",
-    "waiting for an interrupt",
-    "mounted",
-    "unknown",
-];
-
-/// Each pair with the causes of its latency, the longest first; as many as are asked for.
-///
-/// # Errors
-/// None so far.
-pub fn reactivity_pairs(history: &History, request: &Request) -> Result<Answer, String> {
-    let mut columns = vec![
-        Column::instant("from_tick", "FROM."),
-        Column::instant("to_tick", "TO."),
-        Column::length("dur_tick", "From the one to the other; the causes sum to it."),
-        Column::text("pairing", "caused or next."),
-        Column::count("from_cpu", "The CPU of FROM."),
-        Column::count("thread", "The user thread of TO."),
-        Column::count("lwp", "The LWP of TO."),
-    ];
-    for cause in CAUSES {
-        let name = format!("{}_tick", cause.to_lowercase().replace(' ', "_"));
-        columns.push(Column { name: name.into(), ..Column::length("", "The part of it that this took.") });
-    }
-    columns.push(Column::text("culprit", "Who or what took most of it, other than its own running."));
-    let mut answer = Answer::new(columns);
-    let (mut pairs, _) = self::pairs(history, request);
-    pairs.sort_by_key(|pair| (-pair.interval.ticks(), pair.from));
-    if request.worst > 0 {
-        pairs.truncate(request.worst);
-    }
-    let mut walks = Walks::new(history);
-    for pair in pairs {
-        let (from, to) = (&history.marks[pair.from], &history.marks[pair.to]);
-        let pairing = if pair.is_caused { "caused" } else { "next" };
-        let mut row = vec![pair.interval.from.into(), pair.interval.to.into(), pair.interval.ticks().into()];
-        row.extend([Value::from(pairing), from.cpu.into(), to.thread.into(), to.lwp.into()]);
-        let mut sums = [0; CAUSES.len()];
-        let mut totals = Totals::new(history, request.by(history));
-        each_cause(history, &mut walks, &pair, |cause, piece| {
-            if let Some(place) = CAUSES.iter().position(|name| *name == cause) {
-                sums[place] += piece.interval.ticks();
-            }
-            totals.add(cause, piece, None);
-        });
-        row.extend(sums.map(Value::from));
-        let culprit = totals.finish().into_iter().find(|(key, _)| key.cause != "running");
-        row.push(culprit.and_then(|(key, _)| key.culprit).into());
-        answer.push(row);
-    }
-    Ok(answer)
-}
-
-/// Calls `each` with the parts of the walk back from TO to FROM, and what each is called.
-fn each_cause<'h>(
-    history: &'h History,
-    walks: &mut Walks<'h>,
-    pair: &Pair,
-    mut each: impl FnMut(&'static str, &Piece),
-) {
-    let by_kind =
-        |place| if wait_context(history, place) == Context::Softirq { "softirq" } else { "interrupt" };
-    let Some(actor) = pair.actor else {
-        let nobody = Piece {
-            interval: pair.interval,
-            actor: Actor::Lwp(0),
-            lwp: None,
-            cpu: None,
-            what: What::Unknown,
-            link: None,
-        };
-        return if pair.interval.ticks() > 0 {
-            each("unknown", &nobody)
-        };
-    };
-    walks.each_piece(actor, pair.interval, |piece| match piece.what {
-        What::Interrupt(place) => each(by_kind(place), &piece),
-        What::Running if piece.actor != actor => each("another running", &piece),
-        // The interrupts of the waking CPU meanwhile.
-        What::WaitingFor(Source::Interrupt(place)) => {
-            let cpu = history.interrupts[place as usize].cpu;
-            for (interval, inside) in history.innermost.of(cpu.into()).partition(piece.interval) {
-                match inside {
-                    Some(place) => {
-                        each(by_kind(*place), &Piece { interval, what: What::Interrupt(*place), ..piece });
-                    }
-                    None => each(piece.what.name(), &Piece { interval, ..piece }),
-                }
-            }
+        let mut all = caused.clone();
+        all.merge(next.clone());
+        let [all, caused, next] = [all, caused, next].map(Distribution::from);
+        for (what, lengths) in [("all", &all), ("caused", &caused), ("next", &next)] {
+            row("pairs", what, None, lengths.cells(), lengths.count() as i64, count as i64);
         }
-        _ => each(piece.what.name(), &piece),
-    });
+        let unmatched = count - all.count();
+        let only = |count: Value, total: Value| {
+            let rest = std::iter::repeat_n(Value::Null, Distribution::columns().len() - 2);
+            [count, total].into_iter().chain(rest).collect()
+        };
+        row("unmatched", "from", None, only(unmatched.into(), Value::Null), unmatched as i64, count as i64);
+        let causes = causes.finish(history, request.by(history));
+        for (key, sum) in causes.into_values().flatten() {
+            let cells = only(sum.count.into(), sum.ticks.into());
+            row("cause", key.cause, key.culprit, cells, sum.ticks, all.total());
+        }
+    }
 }

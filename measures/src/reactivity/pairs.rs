@@ -1,72 +1,273 @@
 //! Pairs of FROM and TO events.
 
-use crate::map::Map;
-
-use super::caused::{Causes, actor};
-use crate::{Actor, History, Interval, Request};
+use super::{
+    handlers::Handlers,
+    reach::{Reach, Step, actor, woken},
+};
+use crate::{Actor, History, Interval, Mark, Request, Searches, Slice, map::Map};
 
 /// A FROM event and the TO event that it led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair {
-    /// The place of FROM in `History::marks`.
-    pub from: usize,
-    /// The place of TO.
-    pub to: usize,
+pub(crate) struct Pair {
     /// From FROM to TO.
-    pub interval: Interval,
+    pub(crate) interval: Interval,
     /// The thread or LWP that recorded TO.
-    pub actor: Option<Actor>,
+    pub(crate) actor: Option<Actor>,
     /// Whether FROM caused TO through wakeups; else TO is the next event.
-    pub is_caused: bool,
+    pub(crate) is_caused: bool,
+    /// The CPU of FROM.
+    pub(crate) from_cpu: Option<u32>,
+    /// The thread of TO.
+    pub(crate) thread: Option<u64>,
+    /// The LWP of TO.
+    pub(crate) lwp: Option<u32>,
 }
 
 /// All pairs, in the order of their FROM events, and how many FROM events there are. Both events are in the window; the thread,
 /// LWP and CPU of TO are selected.
-pub(crate) fn pairs(history: &History, request: &Request) -> (Vec<Pair>, usize) {
-    let (window, marks) = (request.extent(history), &history.marks);
-    let inside = |place: &usize| (window.from..=window.to).contains(&marks[*place].tick);
-    let is_selected = |place: &usize| {
-        let mark = &marks[*place];
-        let is_of_thread = mark.thread.map_or(request.threads.is_none(), |thread| request.has_thread(thread));
-        is_of_thread && request.has_place(mark.lwp, mark.cpu)
-    };
-    let (mut from, mut to): (Vec<usize>, Vec<usize>) =
-        ((0..marks.len()).collect(), (0..marks.len()).collect());
-    from.retain(|place| marks[*place].is_from && inside(place));
-    to.retain(|place| marks[*place].is_to && inside(place) && is_selected(place));
-
-    let causes = Causes::new(history, &to);
-    let mut is_used = vec![false; marks.len()];
-    let mut found: Vec<Option<(usize, bool)>> = Vec::with_capacity(from.len());
-    for (place, limit) in from.iter().zip(limits(history, &from, window.to.saturating_add(1))) {
-        let first = causes.first(*place, limit, &is_used);
-        if let Some(to) = first {
-            is_used[to] = true;
-        }
-        found.push(first.map(|to| (to, true)));
-    }
-    let mut next = to.into_iter().peekable();
-    for (place, found) in from.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
-        while next.next_if(|to| is_used[*to] || to <= place).is_some() {}
-        *found = next.next().map(|to| (to, false));
-    }
-    let pair = |(from, found): (usize, Option<(usize, bool)>)| {
-        let (to, is_caused) = found?;
-        let interval = Interval::new(marks[from].tick, marks[to].tick);
-        Some(Pair { from, to, interval, actor: actor(marks[to].thread, marks[to].lwp), is_caused })
-    };
-    let count = from.len();
-    (from.into_iter().zip(found).filter_map(pair).collect(), count)
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) pairs: Vec<Pair>,
+    pub(crate) count: usize,
 }
 
-/// For each FROM the tick of the next one with the same key, or `end`.
-fn limits(history: &History, from: &[usize], end: i64) -> Vec<i64> {
+/// Collects pairs, slice by slice.
+#[derive(Default)]
+pub(crate) struct Pairs {
+    search: Search,
+    /// Double that many TO events are kept of those that each thread or LWP reaches.
+    keep: usize,
+    found: Found,
+}
+
+/// A search backward in time. The last event comes first.
+#[derive(Default)]
+struct Search {
+    from: Vec<From>,
+    to: Vec<To>,
+    /// Of the FROM events, one after the other.
+    reached: Vec<u32>,
+    reach: Reach,
+    handlers: Handlers,
+}
+
+struct From {
+    tick: i64,
+    key: u64,
+    cpu: Option<u32>,
+    /// How many TO events are after it.
+    after: u32,
+    /// The end of what it reaches in `Search::reached`.
+    reached: usize,
+    /// Whether it may reach more.
+    is_cut: bool,
+}
+
+struct To {
+    tick: i64,
+    thread: Option<u64>,
+    lwp: Option<u32>,
+}
+
+impl Pairs {
+    pub(crate) fn add(&mut self, history: &History, slice: Slice, request: &Request) {
+        // Both events may be at the last tick of the window, which is after it.
+        let to = slice.interval.to.saturating_add(i64::from(slice.is_latest()));
+        let here = Interval { from: slice.interval.from, to };
+        self.search.add(history, here, request, self.keep.max(1));
+        self.search.reach.end_slice(history, here);
+        self.search.handlers.end_slice(history, here);
+    }
+
+    /// Whether all pairs are found, after all slices were added. Else they are needed once more: so many FROM events reach the
+    /// same TO events that more of these have to be kept.
+    pub(crate) fn is_done(&mut self, history: &History, request: &Request) -> bool {
+        let search = std::mem::take(&mut self.search);
+        let end = request.extent(history).to.saturating_add(1);
+        match search.pairs(end) {
+            Some(found) => self.found = found,
+            None => {
+                self.keep = self.keep.max(1) * 2;
+                return false;
+            }
+        }
+        true
+    }
+
+    pub(crate) fn finish(self) -> Found {
+        self.found
+    }
+}
+
+impl Search {
+    fn add(&mut self, history: &History, here: Interval, request: &Request, keep: usize) {
+        let window = request.extent(history);
+        let (marks, wakeups) = (&history.marks, &history.wakeups);
+        let mut searches = Searches::new(history);
+        let first = |is_before: &dyn Fn(i64) -> bool| {
+            (
+                marks.partition_point(|mark| is_before(mark.tick)),
+                wakeups.partition_point(|wakeup| is_before(wakeup.tick)),
+            )
+        };
+        let (first_mark, first_wakeup) = first(&|tick| tick < here.from);
+        let (mut mark, mut wakeup) = first(&|tick| tick < here.to);
+        while mark > first_mark || wakeup > first_wakeup {
+            let tick = [
+                marks[first_mark..mark].last().map(|m| m.tick),
+                wakeups[first_wakeup..wakeup].last().map(|w| w.tick),
+            ];
+            let Some(tick) = tick.into_iter().flatten().max() else { return };
+            let marks_here = {
+                let end = mark;
+                while mark > first_mark && marks[mark - 1].tick == tick {
+                    mark -= 1;
+                }
+                &marks[mark..end]
+            };
+            let wakeups_here = {
+                let end = wakeup;
+                while wakeup > first_wakeup && wakeups[wakeup - 1].tick == tick {
+                    wakeup -= 1;
+                }
+                &wakeups[wakeup..end]
+            };
+            let is_in_window = (window.from..=window.to).contains(&tick);
+            let mut events = Vec::new();
+            let mut from = Vec::new();
+            for mark in marks_here.iter().rev().filter(|_| is_in_window) {
+                let of = actor(mark.thread, mark.lwp);
+                if mark.is_from {
+                    from.push((mark, self.to.len() as u32));
+                    events.extend(of.map(|actor| (actor, None)));
+                }
+                if mark.is_to && is_selected(request, mark) {
+                    events.extend(of.map(|actor| (actor, Some(self.to.len() as u32))));
+                    self.to.push(To { tick, thread: mark.thread, lwp: mark.lwp });
+                }
+            }
+            if events.is_empty() && from.is_empty() && !self.is_reached(&mut searches, wakeups_here) {
+                continue;
+            }
+            let step = self.reach.step(&mut searches, tick, wakeups_here, &events, keep);
+            for wakeup in wakeups_here.iter().filter(|wakeup| wakeup.context.is_interrupt()) {
+                let mut reached = Vec::new();
+                for woken in woken(&mut searches, wakeup).into_iter().flatten() {
+                    reached.extend_from_slice(step.entering(woken));
+                }
+                self.handlers.push(history, wakeup, reached);
+            }
+            for (mark, after) in from {
+                self.push_from(history, here, mark, after, &step, &events, keep);
+            }
+        }
+    }
+
+    /// Whether those who are woken reach anything.
+    fn is_reached(&self, searches: &mut Searches<'_>, wakeups: &[crate::Wakeup]) -> bool {
+        let mut woken = wakeups.iter().flat_map(|wakeup| woken(searches, wakeup)).flatten();
+        !self.reach.is_empty() && woken.any(|woken| self.reach.has(woken))
+    }
+
+    /// A FROM event, before so many TO events.
+    fn push_from(
+        &mut self,
+        history: &History,
+        here: Interval,
+        mark: &Mark,
+        after: u32,
+        step: &Step,
+        events: &[(Actor, Option<u32>)],
+        keep: usize,
+    ) {
+        let mut reached: Vec<u32> = Vec::new();
+        if Handlers::has(history, mark) {
+            self.handlers.each_reached(history, here, mark, |events| reached.extend_from_slice(events));
+        } else if let Some(actor) = actor(mark.thread, mark.lwp) {
+            if step.enters(actor) {
+                reached.extend_from_slice(step.entering(actor));
+            } else {
+                // The event by which it begins to wait is its own.
+                reached.extend(
+                    events.iter().filter(|(other, _)| *other == actor).filter_map(|(_, event)| *event),
+                );
+            }
+        }
+        reached.retain(|event| *event < after);
+        reached.sort_unstable_by(|a, b| b.cmp(a));
+        reached.dedup();
+        let is_cut = reached.len() >= keep;
+        reached.truncate(keep);
+        self.reached.append(&mut reached);
+        self.from.push(From {
+            tick: mark.tick,
+            key: mark.key,
+            cpu: mark.cpu,
+            after,
+            reached: self.reached.len(),
+            is_cut,
+        });
+    }
+
+    /// The pairs, from the first FROM event on: each takes the first TO event that it reaches before the next FROM event of the
+    /// same key, and that no other has; then the others, in their order, the next one that is left. `None` if more has to be
+    /// known.
+    fn pairs(&self, end: i64) -> Option<Found> {
+        let limits = limits(&self.from, end);
+        let mut is_used = vec![false; self.to.len()];
+        // Of each the TO event, from the first FROM event on.
+        let mut found: Vec<Option<u32>> = Vec::with_capacity(self.from.len());
+        for (place, from) in self.from.iter().enumerate().rev() {
+            let begin = place.checked_sub(1).map_or(0, |later| self.from[later].reached);
+            let reached = &self.reached[begin..from.reached];
+            let limit = limits[place];
+            let mut before = reached.iter().copied().take_while(|to| self.to[*to as usize].tick < limit);
+            let first = before.by_ref().find(|to| !is_used[*to as usize]);
+            if first.is_none()
+                && from.is_cut
+                && reached.last().is_some_and(|to| self.to[*to as usize].tick < limit)
+            {
+                return None;
+            }
+            if let Some(to) = first {
+                is_used[to as usize] = true;
+            }
+            found.push(first);
+        }
+        let mut pairs = Vec::new();
+        let mut next = self.to.len();
+        for (from, to) in self.from.iter().rev().zip(found) {
+            let is_caused = to.is_some();
+            let to = to.or_else(|| {
+                next = next.min(from.after as usize);
+                while next > 0 && is_used[next - 1] {
+                    next -= 1;
+                }
+                next = next.checked_sub(1)?;
+                Some(next as u32)
+            });
+            let Some(to) = to.map(|to| &self.to[to as usize]) else { continue };
+            let (actor, interval) = (actor(to.thread, to.lwp), Interval::new(from.tick, to.tick));
+            pairs.push(Pair {
+                interval,
+                actor,
+                is_caused,
+                from_cpu: from.cpu,
+                thread: to.thread,
+                lwp: to.lwp,
+            });
+        }
+        Some(Found { pairs, count: self.from.len() })
+    }
+}
+
+fn is_selected(request: &Request, mark: &Mark) -> bool {
+    let is_of_thread = mark.thread.map_or(request.threads.is_none(), |thread| request.has_thread(thread));
+    is_of_thread && request.has_place(mark.lwp, mark.cpu)
+}
+
+/// For each FROM event, the last one first, the tick of the next one with the same key, or `end`.
+fn limits(from: &[From], end: i64) -> Vec<i64> {
     let mut later: Map<u64, i64> = Map::default();
-    let limit = |place: &usize| {
-        let mark = &history.marks[*place];
-        later.insert(mark.key, mark.tick).unwrap_or(end)
-    };
-    let mut limits: Vec<i64> = from.iter().rev().map(limit).collect();
-    limits.reverse();
-    limits
+    from.iter().map(|from| later.insert(from.key, from.tick).unwrap_or(end)).collect()
 }

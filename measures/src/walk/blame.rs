@@ -2,8 +2,8 @@
 
 use sigmund_model::WaitKind;
 
-use super::{Actor, Piece, Source, What, carried, coverage::Coverage};
-use crate::{By, Context, Culprit, Group, History, Word};
+use super::{Actor, Piece, Source, Waits, What, shares::Shares};
+use crate::{By, Context, Culprit, Group, History, Interval, Word};
 
 /// Who or what took the time of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,7 +34,7 @@ pub enum Blame {
 
 impl Blame {
     /// The culprit of a piece; `None` for waits for a CPU or an LWP, which have many.
-    pub(super) fn of(history: &History, piece: &Piece, is_own: bool) -> Option<Blame> {
+    pub(crate) fn of(history: &History, piece: &Piece, is_own: bool) -> Option<Blame> {
         Some(match piece.what {
             What::WaitingForCpu | What::WaitingForLwp => return None,
             What::Running | What::Mounted if is_own => Blame::Itself,
@@ -95,15 +95,10 @@ impl Piece {
         if let Some(blame) = Blame::of(history, self, false) {
             return vec![(blame, self.interval.ticks())];
         }
-        let waits = Coverage::new(vec![self.interval]);
-        let shares = match self.what {
-            What::WaitingForCpu => carried::of_cpu(history, by == By::Lwp, self.cpu, &waits),
-            _ => carried::of_lwps(history, self.pid(history), &waits),
-        };
-        let mut blames: Vec<_> = shares.into_iter().map(|(blame, sum)| (blame, sum.ticks)).collect();
-        blames.retain(|(_, ticks)| *ticks > 0);
-        blames.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-        blames
+        let mut waits = Waits::default();
+        waits.push(history, (), self);
+        waits.add_slice(history, by, Interval::ALL);
+        waits.finish(std::iter::once).into_iter().flat_map(|((), shares)| largest(shares)).collect()
     }
 
     /// The process of its actor.
@@ -113,6 +108,14 @@ impl Piece {
             Actor::Lwp(lwp) => history.names.lwps.get(&lwp)?.pid,
         }
     }
+}
+
+/// The culprits with their ticks, the largest first.
+pub(crate) fn largest(shares: Shares) -> Vec<(Blame, i64)> {
+    let mut blames: Vec<_> = shares.into_iter().map(|(blame, sum)| (blame, sum.ticks)).collect();
+    blames.retain(|(_, ticks)| *ticks > 0);
+    blames.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    blames
 }
 
 /// The holder of the object that a thread waited for, when the wait began.

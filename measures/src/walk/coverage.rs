@@ -10,7 +10,6 @@ pub(super) struct Coverage {
     ends: Edges,
     /// Their union.
     runs: Vec<Interval>,
-    total: i64,
 }
 
 /// Sorted instants, and for each the sum of those before it, modulo 2^64: differences of sums fit, so they are exact.
@@ -61,18 +60,12 @@ impl Coverage {
             begins: Edges::new(waits.iter().map(|wait| wait.from).collect()),
             ends: Edges::new(waits.iter().map(|wait| wait.to).collect()),
             runs,
-            total: waits.iter().map(|wait| wait.ticks()).sum(),
         }
     }
 
     /// Disjoint intervals, at each instant of which there is a wait.
     pub(super) fn runs(&self) -> &[Interval] {
         &self.runs
-    }
-
-    /// The sum of the lengths of all waits.
-    pub(super) fn total(&self) -> i64 {
-        self.total
     }
 
     /// The sum of the lengths of all waits, clipped to an interval.
@@ -101,7 +94,6 @@ mod tests {
         let waits = [(5, 15), (20, 24), (0, 10)].map(|(from, to)| Interval { from, to });
         let coverage = Coverage::new(waits.to_vec());
         assert_eq!(coverage.runs(), [(0, 15), (20, 24)].map(|(from, to)| Interval { from, to }));
-        assert_eq!(coverage.total(), 24);
         for (from, to, ticks, count) in
             [(0, 30, 24, 3), (0, 5, 5, 1), (5, 10, 10, 2), (4, 6, 3, 2), (10, 12, 2, 1), (15, 20, 0, 0)]
         {

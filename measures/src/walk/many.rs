@@ -1,51 +1,77 @@
-//! Walks of many instances, on all CPUs.
+//! Many walks, on all CPUs, slice by slice.
 
 use rayon::prelude::*;
 
-use super::{Actor, Piece, Totals, Walks};
-use crate::{By, History, Interval};
+use super::{Actor, Paused, Piece, Walks};
+use crate::{History, Interval, Slice};
 
-/// Instances that one task walks, one after the other.
+/// Walks that one task makes, one after the other.
 const CHUNK: usize = 4096;
 
-/// Walks back each instance; `add` puts its pieces into the totals of all.
-pub(crate) fn sum_walks<'h, I: Sync>(
-    history: &'h History,
-    by: By,
-    instances: &[I],
-    walk: impl Fn(&I) -> (Actor, Interval) + Sync,
-    add: impl Fn(&I, &Piece, &mut Totals<'h>) + Sync,
-) -> Totals<'h> {
-    fold_walks(
-        history,
-        instances,
-        || Totals::new(history, by),
-        |walks, totals, instance| {
-            let (actor, interval) = walk(instance);
-            walks.each_piece(actor, interval, |piece| add(instance, &piece, totals));
-        },
-        Totals::merge,
-    )
+/// Walks that have come to the begin of a slice, each with what it is of.
+pub(crate) struct Walking<O> {
+    open: Vec<(O, Paused)>,
 }
 
-/// Folds over instances in parallel, each task with walks and an accumulator of its own, and merges the accumulators.
-pub(crate) fn fold_walks<'h, I: Sync, T: Send>(
-    history: &'h History,
-    instances: &[I],
-    new: impl Fn() -> T + Sync,
-    fold: impl Fn(&mut Walks<'h>, &mut T, &I) + Sync,
-    merge: impl Fn(&mut T, T) + Sync,
-) -> T {
-    let part = |chunk: &[I]| {
-        let (mut walks, mut sum) = (Walks::new(history), new());
-        chunk.iter().for_each(|instance| fold(&mut walks, &mut sum, instance));
-        sum
-    };
-    let merged = |mut sum: T, part: T| {
-        merge(&mut sum, part);
-        sum
-    };
-    // Few long chunks: each has totals of its own.
-    let length = instances.len().div_ceil(rayon::current_num_threads() * 4).max(CHUNK);
-    instances.par_chunks(length).map(part).reduce_with(merged).unwrap_or_else(new)
+impl<O> Default for Walking<O> {
+    fn default() -> Walking<O> {
+        Walking { open: Vec::new() }
+    }
+}
+
+impl<O: Copy + Send + Sync> Walking<O> {
+    /// Goes on in a slice with the walks that have not ended, and with those that begin in it; `start` has what they are of.
+    /// Each task has a sum of its own, to which `add` adds each piece; it knows whether the piece is a part of the one before
+    /// it (see [`Walks::go_on`]). The sums are in no order.
+    pub(crate) fn add_slice<I: Sync, T: Send>(
+        &mut self,
+        history: &History,
+        slice: Slice,
+        instances: &[I],
+        start: impl Fn(&I) -> (O, Actor, Interval) + Sync,
+        new: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, O, &Piece, bool) + Sync,
+    ) -> Vec<T> {
+        let begin = slice.interval.from;
+        let go_on = |task: &mut Task<'_, O, T>, of: O, at: Paused| {
+            let Task { walks, sum, open } = task;
+            let at = walks.go_on(at, begin, |piece, goes_on| add(sum, of, piece, goes_on));
+            if !at.is_over() {
+                open.push((of, at));
+            }
+        };
+        let task = || Task { walks: Walks::new(history), sum: new(), open: Vec::new() };
+        let (open, length) = (std::mem::take(&mut self.open), length(instances.len()));
+        let of_open = open.par_chunks(self::length(open.len())).map(|chunk| {
+            let mut task = task();
+            chunk.iter().for_each(|(of, at)| go_on(&mut task, *of, *at));
+            (task.sum, task.open)
+        });
+        let of_instances = instances.par_chunks(length).map(|chunk| {
+            let mut task = task();
+            for instance in chunk {
+                let (of, actor, interval) = start(instance);
+                go_on(&mut task, of, Paused::new(actor, interval));
+            }
+            (task.sum, task.open)
+        });
+        let parts: Vec<(T, Vec<(O, Paused)>)> = of_open.chain(of_instances).collect();
+        let add_open = |(sum, mut open): (T, Vec<(O, Paused)>)| {
+            self.open.append(&mut open);
+            sum
+        };
+        parts.into_iter().map(add_open).collect()
+    }
+}
+
+/// Walks one after the other.
+struct Task<'h, O, T> {
+    walks: Walks<'h>,
+    sum: T,
+    open: Vec<(O, Paused)>,
+}
+
+/// Few long chunks: each has a sum of its own.
+fn length(count: usize) -> usize {
+    count.div_ceil(rayon::current_num_threads() * 4).max(CHUNK)
 }

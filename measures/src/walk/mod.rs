@@ -17,26 +17,35 @@
 //! 6. At the creation of X, if its creator is known: continues with the creator at the same tick.
 //!
 //! A wakeup ended the wait [s, e) of its target if it was in [s, e], if the dispatch that it led to was not before e, and if
-//! the target was runnable or ran from e on. Of several wakeups the last counts; those with a known dispatch have priority.
+//! the target was runnable or ran from e on. One whose dispatch is not known ended it if it was at e. Of several wakeups the
+//! last counts; those with a known dispatch have priority.
 //! Jumps keep the tick. After [`MOST_JUMPS`] at one tick the rest of the window is unknown: the trace contradicts itself.
+//!
+//! A walk goes back in time, and so do slices: it is suspended where it comes to the begin of a slice, and goes on in the
+//! earlier one ([`Paused`]).
 
 mod blame;
-mod carried;
 mod coverage;
 mod many;
+mod paused;
 mod piece;
+mod shares;
 mod step;
 mod totals;
 mod wait;
+mod waits;
 
 use crate::{History, Interval, Searches, map::Map};
 
 pub use blame::Blame;
-pub(crate) use blame::object_label;
-pub(crate) use many::{fold_walks, sum_walks};
+pub(crate) use blame::{largest, object_label};
+pub(crate) use many::Walking;
+pub(crate) use paused::Paused;
 pub use piece::{Actor, Link, Piece, Source, What};
+pub(crate) use shares::Sum;
 pub(crate) use totals::{Key, Totals};
 pub(crate) use wait::{context as wait_context, interrupt_of};
+pub(crate) use waits::Waits;
 
 /// The most jumps at one tick.
 const MOST_JUMPS: u32 = 64;
@@ -44,7 +53,7 @@ const MOST_JUMPS: u32 = 64;
 /// The pieces of the walk from `window.to` back to `window.from`, in the order of time.
 pub fn walk_back(history: &History, actor: Actor, window: Interval) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    Walks::new(history).each_piece(actor, window, |piece| pieces.push(piece));
+    Walks::new(history).each_piece(actor, window, |piece| pieces.push(*piece));
     pieces.reverse();
     pieces
 }
@@ -69,7 +78,13 @@ impl<'h> Walks<'h> {
     }
 
     /// Calls `each` with every piece, the last one first.
-    pub(crate) fn each_piece(&mut self, actor: Actor, window: Interval, each: impl FnMut(Piece)) {
-        step::Walk::new(self, actor, window, each).run();
+    pub(crate) fn each_piece(&mut self, actor: Actor, window: Interval, mut each: impl FnMut(&Piece)) {
+        self.go_on(Paused::new(actor, window), i64::MIN, |piece, _| each(piece));
+    }
+
+    /// Goes on to the end of a walk, or to the begin of a slice. Calls `each` with every piece, the last one first, and
+    /// whether it is a part of the piece before it, which the begin of the later slice cut.
+    pub(crate) fn go_on(&mut self, at: Paused, begin: i64, each: impl FnMut(&Piece, bool)) -> Paused {
+        step::Walk::new(self, at, begin, each).run()
     }
 }

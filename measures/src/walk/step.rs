@@ -3,22 +3,22 @@
 use sigmund_model::{LwpState, ThreadState};
 
 use super::{
-    Actor, Link, MOST_JUMPS, Piece, Walks, What,
+    Actor, Link, MOST_JUMPS, Paused, Piece, Walks, What,
+    paused::{Cut, Woken},
     wait::{self, Waker},
 };
 use crate::{History, Interval, LwpStay, ThreadStay};
 
-/// A walk that has reached an actor at a tick.
+/// A walk in a slice of time.
+///
+/// It needs the rows of states just before its tick, so it is in the slice that has its tick after its begin. A piece whose
+/// begin a row has is made as a whole, even if that is before the slice.
 pub(super) struct Walk<'w, 'h, F> {
     history: &'h History,
     walks: &'w mut Walks<'h>,
-    /// Where it ends.
-    until: i64,
-    actor: Actor,
-    tick: i64,
-    link: Option<Link>,
-    /// Jumps at this tick.
-    jumps: u32,
+    /// The begin of the slice.
+    begin: i64,
+    at: Paused,
     each: F,
 }
 
@@ -35,51 +35,51 @@ struct Wait {
     is_over: bool,
 }
 
-impl<'w, 'h, F: FnMut(Piece)> Walk<'w, 'h, F> {
-    pub(super) fn new(walks: &'w mut Walks<'h>, actor: Actor, window: Interval, each: F) -> Self {
-        Walk {
-            history: walks.searches.history,
-            walks,
-            until: window.from,
-            actor,
-            tick: window.to,
-            link: None,
-            jumps: 0,
-            each,
-        }
+impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
+    pub(super) fn new(walks: &'w mut Walks<'h>, at: Paused, begin: i64, each: F) -> Self {
+        Walk { history: walks.searches.history, walks, begin, at, each }
     }
 
-    pub(super) fn run(mut self) {
-        while self.tick > self.until {
-            let (at, since, jumps) = (self.tick, self.created(), self.jumps);
-            match self.actor {
-                _ if since == Some(at) => self.go_on_with_creator(),
+    /// Where it is then: at its end, or at the begin of the slice or before it.
+    pub(super) fn run(mut self) -> Paused {
+        if let Some(woken) = self.at.woken
+            && woken.wakeup.tick >= self.begin
+        {
+            self.at.woken = None;
+            self.woken(woken);
+            self.at.jumps = 0;
+        }
+        while self.at.tick > self.at.until && self.at.tick > self.begin {
+            let (tick, since, jumps) = (self.at.tick, self.created(), self.at.jumps);
+            match self.at.actor {
+                _ if since == Some(tick) => self.go_on_with_creator(),
                 Actor::Thread(thread) => self.thread(thread, since),
                 Actor::Lwp(lwp) => self.lwp(lwp, since),
             }
-            if self.tick < at {
-                self.jumps = 0;
-            } else if self.jumps == jumps || self.jumps > MOST_JUMPS {
-                self.unknown(self.until);
+            if self.at.tick < tick {
+                self.at.jumps = 0;
+            } else if self.at.jumps == jumps || self.at.jumps > MOST_JUMPS {
+                self.piece(self.at.until, self.own_lwp(), None, What::Unknown);
             }
         }
+        self.at
     }
 
     /// When the actor was created, not after now; `None` if its creator is not known.
     fn created(&self) -> Option<i64> {
-        self.walks.created.get(&self.actor).map(|(tick, _)| (*tick).min(self.tick))
+        self.walks.created.get(&self.at.actor).map(|(tick, _)| (*tick).min(self.at.tick))
     }
 
     fn go_on_with_creator(&mut self) {
-        if let Some((_, creator)) = self.walks.created.get(&self.actor) {
-            self.jump(Actor::Thread(*creator), Link::Created(self.actor));
+        if let Some((_, creator)) = self.walks.created.get(&self.at.actor) {
+            self.jump(Actor::Thread(*creator), Link::Created(self.at.actor));
         }
     }
 
     fn thread(&mut self, thread: u64, created: Option<i64>) {
         let track = self.walks.searches.threads.of(thread);
-        let Some((interval, stay)) = track.before(self.tick) else {
-            let hole = track.hole_before(self.tick);
+        let Some((interval, stay)) = track.before(self.at.tick) else {
+            let hole = track.hole_before(self.at.tick);
             return self.unknown(hole.max(created.unwrap_or(i64::MIN)));
         };
         let since = interval.from.max(created.unwrap_or(i64::MIN));
@@ -92,13 +92,13 @@ impl<'w, 'h, F: FnMut(Piece)> Walk<'w, 'h, F> {
             (ThreadState::New | ThreadState::Ready, _) => self.piece(since, None, None, What::WaitingForLwp),
             (ThreadState::Blocked, _) => {
                 let what = What::BlockedOn { kind: stay.waits_for, object: stay.object };
-                let is_over = interval.to == self.tick && thread_runs(track.at(self.tick));
+                let is_over = interval.to == self.at.tick && thread_runs(track.at(self.at.tick));
                 let interval = Interval { from: since, ..interval };
                 let target = Actor::Thread(thread);
                 self.wait(Wait { interval, target, lwp: None, cpu: None, what, is_over });
             }
             (ThreadState::InKernel | ThreadState::Stopped, Some(lwp)) => {
-                let is_over = interval.to == self.tick && thread_runs(track.at(self.tick));
+                let is_over = interval.to == self.at.tick && thread_runs(track.at(self.at.tick));
                 self.asleep(lwp, Interval { from: since, ..interval }, is_over);
             }
             (ThreadState::Mounted, lwp) => self.piece(since, lwp, None, What::Mounted),
@@ -108,8 +108,8 @@ impl<'w, 'h, F: FnMut(Piece)> Walk<'w, 'h, F> {
 
     fn lwp(&mut self, lwp: u32, created: Option<i64>) {
         let track = self.walks.searches.lwps.of(lwp.into());
-        let Some((interval, stay)) = track.before(self.tick) else {
-            let hole = track.hole_before(self.tick);
+        let Some((interval, stay)) = track.before(self.at.tick) else {
+            let hole = track.hole_before(self.at.tick);
             return self.unknown(hole.max(created.unwrap_or(i64::MIN)));
         };
         let since = interval.from.max(created.unwrap_or(i64::MIN));
@@ -117,7 +117,7 @@ impl<'w, 'h, F: FnMut(Piece)> Walk<'w, 'h, F> {
             LwpState::Running => self.on_cpu(Some(lwp), since),
             LwpState::Runnable => self.piece(since, Some(lwp), stay.cpu, What::WaitingForCpu),
             LwpState::Sleeping | LwpState::DiskSleep | LwpState::Idle | LwpState::Stopped => {
-                let is_over = interval.to == self.tick && lwp_runs(track.at(self.tick));
+                let is_over = interval.to == self.at.tick && lwp_runs(track.at(self.at.tick));
                 self.asleep(lwp, Interval { from: since, ..interval }, is_over);
             }
             LwpState::OffCpu | LwpState::Exited | LwpState::Unknown => {
@@ -129,19 +129,23 @@ impl<'w, 'h, F: FnMut(Piece)> Walk<'w, 'h, F> {
     /// Running, on this CPU or before that on another.
     fn on_cpu(&mut self, lwp: Option<u32>, since: i64) {
         let (since, cpu) = self.place(lwp, since);
-        let since = since.max(self.until);
-        let Some(number) = cpu.filter(|_| !self.history.innermost.is_empty()) else {
+        let Some(number) = cpu else {
             return self.piece(since, lwp, cpu, What::Running);
         };
-        while self.tick > since {
+        let until = since.max(self.at.until).max(self.begin);
+        while self.at.tick > until {
             let interrupts = self.walks.searches.innermost.of(number.into());
-            match interrupts.before(self.tick) {
+            match interrupts.before(self.at.tick) {
                 Some((interval, place)) => {
-                    self.piece(since.max(interval.from), lwp, cpu, What::Interrupt(*place));
+                    // Of an interrupt of the later slice this is another part only if it does not end here.
+                    if interval.to <= self.at.tick {
+                        self.at.cut = None;
+                    }
+                    self.part(Cut::Interrupt, since.max(interval.from), lwp, cpu, What::Interrupt(*place));
                 }
                 None => {
-                    let hole = interrupts.hole_before(self.tick);
-                    self.piece(since.max(hole), lwp, cpu, What::Running);
+                    let hole = interrupts.hole_before(self.at.tick);
+                    self.part(Cut::Running, since.max(hole), lwp, cpu, What::Running);
                 }
             }
         }
@@ -149,14 +153,14 @@ impl<'w, 'h, F: FnMut(Piece)> Walk<'w, 'h, F> {
 
     /// The CPU that an LWP was on, or waited for, just before now, and since when, but not before `since`.
     fn place(&mut self, lwp: Option<u32>, since: i64) -> (i64, Option<u32>) {
-        let stay = lwp.and_then(|lwp| self.walks.searches.lwps.of(lwp.into()).before(self.tick));
+        let stay = lwp.and_then(|lwp| self.walks.searches.lwps.of(lwp.into()).before(self.at.tick));
         stay.map_or((since, None), |(interval, stay)| (since.max(interval.from), stay.cpu))
     }
 
     fn asleep(&mut self, lwp: u32, interval: Interval, is_over: bool) {
-        let call = self.walks.searches.calls.of(lwp.into()).before(self.tick);
+        let call = self.walks.searches.calls.of(lwp.into()).before(self.at.tick);
         let name = call.map(|(_, place)| self.history.syscalls[*place as usize].name);
-        let stay = self.walks.searches.lwps.of(lwp.into()).before(self.tick);
+        let stay = self.walks.searches.lwps.of(lwp.into()).before(self.at.tick);
         let cpu = stay.and_then(|(_, stay)| stay.cpu);
         let what = What::InSystemCall(name);
         self.wait(Wait { interval, target: Actor::Lwp(lwp), lwp: Some(lwp), cpu, what, is_over });
@@ -173,36 +177,67 @@ impl<'w, 'h, F: FnMut(Piece)> Walk<'w, 'h, F> {
             Actor::Lwp(_) => What::WaitingForCpu,
             Actor::Thread(_) => What::WaitingForLwp,
         };
+        let wakeup = *wakeup;
         self.piece(wakeup.tick, lwp, wakeup.target_cpu.or(cpu), runnable);
-        if self.tick <= self.until {
+        if self.at.tick <= self.at.until {
             return;
         }
-        match wait::waker(&mut self.walks.searches, target, wakeup) {
-            Waker::Actor(actor) if actor != self.actor => {
-                self.jump(actor, Link::Woke { woken: self.actor, since: interval.from, wait: what });
+        let woken = Woken { wakeup, target, since: interval.from, lwp, cpu, what };
+        if wakeup.tick < self.begin {
+            self.at.woken = Some(woken);
+        } else {
+            self.woken(woken);
+        }
+    }
+
+    /// The wait before a wakeup, which is where the walk is.
+    fn woken(&mut self, woken: Woken) {
+        let Woken { wakeup, target, since, lwp, cpu, what } = woken;
+        match wait::waker(&mut self.walks.searches, target, &wakeup) {
+            Waker::Actor(actor) if actor != self.at.actor => {
+                self.jump(actor, Link::Woke { woken: self.at.actor, since, wait: what });
             }
-            Waker::Interrupt(source) => self.piece(interval.from, lwp, cpu, What::WaitingFor(source)),
-            Waker::Nobody | Waker::Actor(_) => self.piece(interval.from, lwp, cpu, what),
+            Waker::Interrupt(source) => self.piece(since, lwp, cpu, What::WaitingFor(source)),
+            Waker::Nobody | Waker::Actor(_) => self.piece(since, lwp, cpu, what),
         }
     }
 
     fn jump(&mut self, actor: Actor, link: Link) {
-        self.actor = actor;
-        self.link = Some(link);
-        self.jumps += 1;
+        self.at.actor = actor;
+        self.at.link = Some(link);
+        self.at.jumps += 1;
     }
 
+    /// A hole in the states, from `since` on, as far as this slice has it.
     fn unknown(&mut self, since: i64) {
-        let lwp = if let Actor::Lwp(lwp) = self.actor { Some(lwp) } else { None };
-        self.piece(since, lwp, None, What::Unknown);
+        self.part(Cut::Unknown, since, self.own_lwp(), None, What::Unknown);
+    }
+
+    fn own_lwp(&self) -> Option<u32> {
+        if let Actor::Lwp(lwp) = self.at.actor { Some(lwp) } else { None }
     }
 
     /// A piece from `since` to now. The walk is at its start then.
     fn piece(&mut self, since: i64, lwp: Option<u32>, cpu: Option<u32>, what: What) {
-        let interval = Interval { from: since.max(self.until), to: self.tick };
+        self.at.cut = None;
+        self.push(since, lwp, cpu, what, false);
+    }
+
+    /// A piece from `since` to now, or from the begin of the slice if `since` is before it: then it is not known from when on
+    /// in truth.
+    fn part(&mut self, cut: Cut, since: i64, lwp: Option<u32>, cpu: Option<u32>, what: What) {
+        let goes_on = self.at.cut == Some(cut);
+        let is_cut = since < self.begin && self.at.until < self.begin;
+        self.at.cut = is_cut.then_some(cut);
+        self.push(since.max(self.begin), lwp, cpu, what, goes_on);
+    }
+
+    fn push(&mut self, since: i64, lwp: Option<u32>, cpu: Option<u32>, what: What, goes_on: bool) {
+        let interval = Interval { from: since.max(self.at.until), to: self.at.tick };
         if interval.from < interval.to {
-            (self.each)(Piece { interval, actor: self.actor, lwp, cpu, what, link: self.link });
-            self.tick = interval.from;
+            let Paused { actor, link, .. } = self.at;
+            (self.each)(&Piece { interval, actor, lwp, cpu, what, link }, goes_on);
+            self.at.tick = interval.from;
         }
     }
 }

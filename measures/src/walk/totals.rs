@@ -1,17 +1,11 @@
-//! Sums over many walks, in linear time: who had a CPU or the LWPs is found once for all waits together.
+//! Sums over the pieces of many walks.
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
-
-use super::{
-    Actor, Blame, Piece, What,
-    carried::{self, Shares, Sum},
-    coverage::Coverage,
-};
+use super::{Blame, Piece, Sum, Waits};
 use crate::{By, History, Interval, map::Map};
 
-/// What a sum is of.
+/// What a sum is of, for people.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
     /// A word for what happened.
@@ -22,56 +16,59 @@ pub(crate) struct Key {
     pub(crate) culprit: Option<String>,
 }
 
-/// A cause, by its place in `Totals::causes`; and whether the actor is the one that the walk began with.
-type Of = (u8, bool);
+/// What a sum is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Of {
+    /// Which walks.
+    part: u32,
+    /// Its place in `Totals::causes`.
+    cause: u8,
+    /// Whether the actor is the one that the walk began with.
+    is_own: bool,
+}
 
-/// Sums of pieces.
-pub(crate) struct Totals<'h> {
-    history: &'h History,
-    by: By,
+/// Sums of pieces, of several parts of all walks.
+#[derive(Default)]
+pub(crate) struct Totals {
     /// There are few. Texts are compared only if their addresses differ.
     causes: Vec<&'static str>,
     others: Map<(Of, Blame), Sum>,
-    /// By the CPU.
-    cpu_waits: Map<(Of, Option<u32>), Vec<Interval>>,
-    /// By the process.
-    lwp_waits: Map<(Of, Option<u32>), Vec<Interval>>,
-    processes: Map<Actor, Option<u32>>,
+    waits: Waits<Of>,
 }
 
-impl<'h> Totals<'h> {
-    /// Empty sums. Culprits are grouped.
-    pub(crate) fn new(history: &'h History, by: By) -> Totals<'h> {
-        Totals {
-            history,
-            by,
-            causes: Vec::new(),
-            others: Map::default(),
-            cpu_waits: Map::default(),
-            lwp_waits: Map::default(),
-            processes: Map::default(),
+impl Totals {
+    /// Adds a piece, by this word, of a walk of this part; and whether its actor is the one that the walk began with, where
+    /// that matters. `goes_on`: the piece counts already, and this is the rest of it.
+    pub(crate) fn add(
+        &mut self,
+        history: &History,
+        (part, cause, is_own): (u32, &'static str, bool),
+        piece: &Piece,
+        goes_on: bool,
+    ) {
+        let of = Of { part, cause: self.cause(cause), is_own };
+        match Blame::of(history, piece, is_own) {
+            Some(blame) => {
+                let sum = self.others.entry((of, blame)).or_default();
+                sum.count += u64::from(!goes_on);
+                sum.ticks += piece.interval.ticks();
+            }
+            None => self.waits.push(history, of, piece),
         }
     }
 
-    /// Adds a piece, by this word, of a walk that began with `origin`; `None` if all actors are alike.
-    pub(crate) fn add(&mut self, cause: &'static str, piece: &Piece, origin: Option<Actor>) {
-        let is_own = origin == Some(piece.actor);
-        let of = (self.cause(cause), is_own);
-        match (piece.what, Blame::of(self.history, piece, is_own)) {
-            (_, Some(blame)) => {
-                let sum = self.others.entry((of, blame)).or_default();
-                sum.count += 1;
-                sum.ticks += piece.interval.ticks();
-            }
-            (What::WaitingForCpu, None) => {
-                self.cpu_waits.entry((of, piece.cpu)).or_default().push(piece.interval);
-            }
-            (_, None) => {
-                let history = self.history;
-                let process = self.processes.entry(piece.actor).or_insert_with(|| piece.pid(history));
-                self.lwp_waits.entry((of, *process)).or_default().push(piece.interval);
-            }
-        }
+    /// Adds a part of a piece whose culprit is known.
+    pub(crate) fn add_known(
+        &mut self,
+        (part, cause): (u32, &'static str),
+        blame: Blame,
+        ticks: i64,
+        goes_on: bool,
+    ) {
+        let of = Of { part, cause: self.cause(cause), is_own: false };
+        let sum = self.others.entry((of, blame)).or_default();
+        sum.count += u64::from(!goes_on);
+        sum.ticks += ticks;
     }
 
     /// The place of a cause.
@@ -85,50 +82,51 @@ impl<'h> Totals<'h> {
         }) as u8
     }
 
-    /// Adds all of another.
-    pub(crate) fn merge(&mut self, other: Totals<'h>) {
+    /// Adds all of another, which has seen no slice.
+    pub(crate) fn merge(&mut self, other: Totals) {
         let places: Vec<u8> = other.causes.iter().map(|cause| self.cause(cause)).collect();
-        let of = |(cause, is_own): Of| (places[usize::from(cause)], is_own);
+        let of = |of: Of| Of { cause: places[usize::from(of.cause)], ..of };
         for ((key, blame), sum) in other.others {
             let into = self.others.entry((of(key), blame)).or_default();
             into.count += sum.count;
             into.ticks += sum.ticks;
         }
-        for ((key, cpu), mut waits) in other.cpu_waits {
-            self.cpu_waits.entry((of(key), cpu)).or_default().append(&mut waits);
-        }
-        for ((key, process), mut waits) in other.lwp_waits {
-            self.lwp_waits.entry((of(key), process)).or_default().append(&mut waits);
-        }
+        self.waits.merge(other.waits, of);
     }
 
-    /// The sums, the largest first. A wait counts for each stretch of a culprit in it.
-    pub(crate) fn finish(self) -> Vec<(Key, Sum)> {
-        let Totals { history, by, causes, others, cpu_waits, lwp_waits, .. } = self;
-        let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
-        let mut add = |(cause, is_own): Of, shares: Shares| {
-            let cause = causes[usize::from(cause)];
-            for (blame, share) in shares {
-                let sum = sums.entry(Key { cause, is_own, culprit: blame.label(history, by) }).or_default();
-                sum.count += share.count;
-                sum.ticks += share.ticks;
-            }
+    /// Finds the culprits of the waits in a slice, all of whose pieces were added.
+    pub(crate) fn add_slice(&mut self, history: &History, by: By, slice: Interval) {
+        self.waits.add_slice(history, by, slice);
+    }
+
+    /// The sums of each part, the largest first. Culprits are grouped. A wait counts for each stretch of a culprit in it.
+    /// `parts` are those that a part of the walks is in.
+    pub(crate) fn finish(
+        self,
+        history: &History,
+        by: By,
+        parts: impl Fn(u32) -> Vec<u32>,
+    ) -> BTreeMap<u32, Vec<(Key, Sum)>> {
+        let Totals { causes, others, waits } = self;
+        let mut sums: BTreeMap<u32, BTreeMap<Key, Sum>> = BTreeMap::new();
+        let mut add = |Of { part, cause, is_own }: Of, blame: Blame, sum: Sum| {
+            let key = Key { cause: causes[usize::from(cause)], is_own, culprit: blame.label(history, by) };
+            let into = sums.entry(part).or_default().entry(key).or_default();
+            into.count += sum.count;
+            into.ticks += sum.ticks;
         };
+        let all = |of: Of| parts(of.part).into_iter().map(move |part| Of { part, ..of });
         for ((of, blame), sum) in others {
-            add(of, Shares::from_iter([(blame, sum)]));
+            all(of).for_each(|of| add(of, blame, sum));
         }
-        let of_cpus: Vec<_> = cpu_waits
-            .into_par_iter()
-            .map(|((of, cpu), waits)| {
-                (of, carried::of_cpu(history, by == By::Lwp, cpu, &Coverage::new(waits)))
-            })
-            .collect();
-        of_cpus.into_iter().for_each(|(of, shares)| add(of, shares));
-        for ((of, pid), waits) in lwp_waits {
-            add(of, carried::of_lwps(history, pid, &Coverage::new(waits)));
+        for (of, shares) in waits.finish(all) {
+            shares.into_iter().for_each(|(blame, sum)| add(of, blame, sum));
         }
-        let mut sums: Vec<(Key, Sum)> = sums.into_iter().filter(|(_, sum)| sum.ticks > 0).collect();
-        sums.sort_by_key(|(_, sum)| -sum.ticks);
-        sums
+        let sorted = |(part, sums): (u32, BTreeMap<Key, Sum>)| {
+            let mut sums: Vec<(Key, Sum)> = sums.into_iter().filter(|(_, sum)| sum.ticks > 0).collect();
+            sums.sort_by_key(|(_, sum)| -sum.ticks);
+            (part, sums)
+        };
+        sums.into_iter().map(sorted).collect()
     }
 }

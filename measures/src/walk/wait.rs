@@ -1,7 +1,7 @@
 //! The wakeup that ended a wait, and its waker.
 
 use super::{Actor, Source};
-use crate::{Context, History, Interval, Searches, Wakeup};
+use crate::{Context, History, Interrupt, Interval, Searches, Wakeup};
 
 /// The waker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) fn ended_by<'h>(searches: &mut Searches<'h>, target: Actor, wait: Int
         };
         match wakeup.latency {
             Some(_) if interval.to >= wait.to => return Some(wakeup),
-            None if interval.from > wait.from => last = last.or(Some(wakeup)),
+            None if interval.from == wait.to => last = last.or(Some(wakeup)),
             _ => {}
         }
         place -= 1;
@@ -63,12 +63,12 @@ fn source(history: &History, wakeup: &Wakeup) -> Source {
 /// The place of the interrupt that made a wakeup, if its handler is known to have been running.
 pub(crate) fn interrupt_of(history: &History, wakeup: &Wakeup) -> Option<u32> {
     let (_, place) = history.innermost.of(wakeup.cpu?.into()).at(wakeup.tick)?;
-    (context(history, *place) == wakeup.context).then_some(*place)
+    (context(history, &history.interrupts[*place as usize]) == wakeup.context).then_some(*place)
 }
 
 /// The context in which a handler runs.
-pub(crate) fn context(history: &History, place: u32) -> Context {
-    match history.words.text(history.interrupts[place as usize].kind) {
+pub(crate) fn context(history: &History, interrupt: &Interrupt) -> Context {
+    match history.words.text(interrupt.kind) {
         "softirq" => Context::Softirq,
         "nmi" => Context::Nmi,
         _ => Context::Irq,

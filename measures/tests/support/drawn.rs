@@ -65,7 +65,7 @@ impl Drawn {
 
 pub(crate) fn ask(name: &str, history: &History, request: &Request) -> Answer {
     let measure = named(name).unwrap_or_else(|| panic!("no measure {name}"));
-    (measure.answer)(history, request).unwrap()
+    measure.answer(history, request).unwrap()
 }
 
 /// The cells of some columns, as text: a row for each line, cells separated by a space, NULL as `-`.

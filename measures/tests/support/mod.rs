@@ -2,13 +2,17 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod calls;
 pub(crate) mod drawing;
 pub(crate) mod drawn;
 pub(crate) mod ends;
 pub(crate) mod locks;
+pub(crate) mod marks;
 pub(crate) mod random;
 pub(crate) mod sketch;
+pub(crate) mod slices;
 pub(crate) mod slow_walk;
+pub(crate) mod world;
 
 use sigmund_measures::{
     Context, History, HistoryBuilder, Interrupt, Interval, Life, LwpStay, Span, Syscall, ThreadStay, Wakeup,

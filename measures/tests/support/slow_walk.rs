@@ -161,7 +161,7 @@ impl Slow<'_> {
             };
             let ended = |wakeup: &&Wakeup| match wakeup.latency {
                 Some(latency) => (since..=tick).contains(&wakeup.tick) && wakeup.tick + latency >= tick,
-                None => (since + 1..=tick).contains(&wakeup.tick),
+                None => wakeup.tick == tick,
             };
             let mut candidates: Vec<&Wakeup> =
                 self.history.wakeups.iter().filter(is_of).filter(ended).collect();

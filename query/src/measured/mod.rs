@@ -8,16 +8,17 @@ mod table_function;
 
 use std::collections::BTreeSet;
 
-use sigmund_measures::{
-    Answer, By, History, Interval, Measure, Needs, Request, critical_path_chains, reactivity_pairs,
-};
+use sigmund_measures::{Answer, By, History, Interval, Measure, Needs, Request, Sliced};
 use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter, Selector, reactivity::known};
 
+use load::{Order, Slices};
+
 pub use batch::to_batch;
 pub use compared::compare_traces;
 pub use hosts::{OfHost, measure_hosts};
+pub use load::SliceSize;
 pub use table_function::register_measures;
 
 /// The options of a measure, apart from the filter.
@@ -53,22 +54,69 @@ pub async fn measure(
     filter: &Filter,
     options: &MeasureOptions,
 ) -> Result<Measured, Error> {
-    let of = |history: &History, request: &Request| {
-        let answer = answer(measure, history, request)?;
-        Ok(Measured { answer, gaps: gaps(history, request) })
-    };
-    let (mut measured, left_out) = ask(trace, (measure.name, measure.needs), filter, options, of).await?;
-    measured.answer.notes.extend(left_out.into_iter().map(left_out_note));
-    Ok(measured)
+    measure_in_slices(trace, measure, filter, options, SliceSize::default()).await
 }
 
-/// The answer, or the list of the worst cases if the request asks for them and the measure has one.
-fn answer(measure: &Measure, history: &History, request: &Request) -> Result<Answer, String> {
-    match measure.name {
-        "reactivity" if request.worst > 0 => reactivity_pairs(history, request),
-        "critical-path" if request.worst > 0 => critical_path_chains(history, request),
-        _ => (measure.answer)(history, request),
+/// [`measure`], with slices of this size. The answer does not depend on it.
+///
+/// # Errors
+/// As [`measure`].
+#[doc(hidden)]
+pub async fn measure_in_slices(
+    trace: &SuperTrace,
+    measure: &Measure,
+    filter: &Filter,
+    options: &MeasureOptions,
+    size: SliceSize,
+) -> Result<Measured, Error> {
+    let refused = |message| Error::argument(format!("{}: {message}", measure.name));
+    let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
+    if !measure.is_sliced(&request) {
+        let Loaded { history, request, left_out } =
+            loaded(trace, (measure.name, measure.needs), filter, options).await?;
+        let mut answer = measure.answer(&history, &request).map_err(refused)?;
+        answer.notes.extend(left_out.into_iter().map(left_out_note));
+        return Ok(Measured { answer, gaps: gaps(&history, &request) });
     }
+    // All of it as one slice, if rows are not in the order in which they have to be.
+    for size in [size, SliceSize::WHOLE] {
+        let mut computed = measure.start(&request);
+        while let Some(slices) = pass(trace, measure, (&mut computed, options), window, size).await? {
+            let shared = slices.shared();
+            if computed.is_done(shared).map_err(refused)? {
+                let mut answer = computed.finish(shared).map_err(refused)?;
+                answer.notes.extend(slices.left_out.iter().map(|table| left_out_note(table)));
+                return Ok(Measured { answer, gaps: gaps(shared, &request) });
+            }
+        }
+    }
+    Err(refused("expected rows in the order of their ends, found others".to_string()))
+}
+
+/// Adds all slices to a measure. The answer is what they were made from; `None` if rows are not in the order in which they
+/// have to be for so small slices.
+async fn pass(
+    trace: &SuperTrace,
+    measure: &Measure,
+    (computed, options): (&mut Box<dyn Sliced>, &MeasureOptions),
+    window: load::Window,
+    size: SliceSize,
+) -> Result<Option<Slices>, Error> {
+    let refused = |message| Error::argument(format!("{}: {message}", measure.name));
+    let pair = options.pair.as_ref().map(|(from, to)| (from, to));
+    let mut slices = Slices::open(trace, computed.needs().unwrap_or(measure.needs), window, pair).await?;
+    let of_rows = window.of_rows;
+    let add = |history: &History, slice| computed.add(history, slice).map(|()| true);
+    let mut order = slices.each(of_rows, of_rows, size, add).await?.map_err(refused)?;
+    let before = Interval { from: i64::MIN, to: of_rows.from };
+    if order == Order::Kept && computed.looks_back() && before.from < before.to {
+        let add = |history: &History, slice| {
+            computed.add(history, slice)?;
+            Ok(computed.looks_back())
+        };
+        order = slices.each(before, of_rows, size, add).await?.map_err(refused)?;
+    }
+    Ok((order == Order::Kept).then_some(slices))
 }
 
 /// What `of` makes of the history that a filter selects: a drawing, say. It needs the tables `needs`.
@@ -111,6 +159,20 @@ async fn loaded(
     filter: &Filter,
     options: &MeasureOptions,
 ) -> Result<Loaded, Error> {
+    let (request, window) = asked(trace, (name, needs), filter, options).await?;
+    let pair = options.pair.as_ref().map(|(from, to)| (from, to));
+    let slices = Slices::open(trace, needs, window, pair).await?;
+    let left_out = slices.left_out.clone();
+    Ok(Loaded { history: slices.whole().await?, request, left_out })
+}
+
+/// The request that a filter makes, and what it needs.
+async fn asked(
+    trace: &SuperTrace,
+    (name, needs): (&str, Needs),
+    filter: &Filter,
+    options: &MeasureOptions,
+) -> Result<(Request, load::Window), Error> {
     filter.check_known(trace).await?;
     let threads = filter.thread_numbers(trace)?;
     let threads = threads.map(|threads| threads.iter().map(|thread| thread.0).collect());
@@ -119,13 +181,11 @@ async fn loaded(
         known::check(trace, from).await?;
         known::check(trace, to).await?;
     }
-    let pair = options.pair.as_ref().map(|(from, to)| (from, to));
     let window = match &request.threads {
         Some(threads) if needs.only_lives => load::within_lives(trace, threads, request.window).await?,
-        _ => load::Window { of_rows: request.window, of_names: Interval::ALL },
+        _ => load::Window { of_rows: request.window, of_names: Interval::ALL, around: Interval::ALL },
     };
-    let (history, left_out) = load::history(trace, needs, window, pair).await?;
-    Ok(Loaded { history, request, left_out })
+    Ok((request, window))
 }
 
 /// The gaps of the window.

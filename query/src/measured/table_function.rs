@@ -21,7 +21,7 @@ use sigmund_measures::{ALL, Answer, By, History, Interval, Life, Measure, Span, 
 use sigmund_model::{Cpu, EndReason, Lwp};
 use sigmund_sql::SuperTrace;
 
-use super::{MeasureOptions, OfHost, answer, batch::to_batch, measure_hosts, request};
+use super::{MeasureOptions, OfHost, batch::to_batch, measure_hosts, request};
 use crate::{Filter, Selector, ThreadList};
 
 /// Makes every measure a table function of the trace's session; `-` in its name is `_`.
@@ -59,7 +59,7 @@ impl TableFunctionImpl for MeasureFunction {
         if self.measure.subject == Subject::Pair && options.pair.is_none() {
             return plan_err!("{}: expected from_event and to_event, found neither", self.measure.name);
         }
-        let empty = answer(self.measure, &nothing, &request).map_err(DataFusionError::Plan)?;
+        let empty = self.measure.answer(&nothing, &request).map_err(DataFusionError::Plan)?;
         let empty = Answer { rows: Vec::new(), ..empty };
         let empty = to_batch(&empty, trace.tick_hz(), trace.first_tick())?;
         let schema = of_host(trace.hosts().first().map(|(name, _)| *name), empty)?.schema();

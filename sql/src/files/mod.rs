@@ -8,6 +8,7 @@
 //! 3. Only footers are read: a damaged page is found when a query reads it.
 
 mod part;
+mod row_groups;
 mod store;
 
 use std::{
@@ -19,6 +20,7 @@ use std::{
 use arrow::array::{AsArray, RecordBatch};
 use sigmund_model::tables::{ALL, INFO, OPTIONAL, Table};
 
+pub use self::row_groups::RowGroups;
 pub(crate) use self::{part::Part, store::OpenFiles};
 use crate::{Error, ErrorKind, Info};
 
@@ -165,6 +167,14 @@ impl Files {
             part.read(columns, &mut batches)?;
         }
         Ok(batches)
+    }
+
+    /// The row groups of a table that is open, with these columns.
+    ///
+    /// # Errors
+    /// When a footer cannot be read.
+    pub(crate) fn row_groups(&self, table: &Table, columns: &[&str]) -> Result<RowGroups, Error> {
+        RowGroups::open(self.tables.get(table.name).map_or(&[][..], Vec::as_slice), table, columns)
     }
 
     /// Those that are open, with their tables, for sessions.

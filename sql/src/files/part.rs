@@ -101,7 +101,21 @@ impl Part {
         Ok(())
     }
 
-    fn footer(&self) -> Result<ArrowReaderMetadata, Error> {
+    /// Its bytes, for a reader.
+    pub(super) fn reader(&self) -> impl ChunkReader + Clone + 'static {
+        self.bytes.clone()
+    }
+
+    /// The error of one that is damaged.
+    pub(super) fn unreadable(&self, error: &dyn Display) -> Error {
+        unreadable(&self.path, error)
+    }
+
+    /// What its footer has.
+    ///
+    /// # Errors
+    /// When the footer cannot be read.
+    pub(super) fn footer(&self) -> Result<ArrowReaderMetadata, Error> {
         let footer = ArrowReaderMetadata::load(&self.bytes, ArrowReaderOptions::new());
         footer.map_err(|error| unreadable(&self.path, &error))
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use arrow::array::RecordBatch;
 use datafusion::logical_expr::{ident, in_list, lit};
-use sigmund_measures::{Gap, History, Interval, Life};
+use sigmund_measures::{Gap, Interval, Life, Names};
 use sigmund_model::{
     LossKind,
     tables::{LOSSES, LWPS, PROCESSES, THREADS},
@@ -42,14 +42,14 @@ pub(super) async fn names(
     trace: &SuperTrace,
     window: Option<Interval>,
     last: i64,
-    history: &mut History,
+    names: &mut Names,
 ) -> Result<(), Error> {
     let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
     read(trace, &THREADS, &columns, window, |batch| {
         let (thread, created_by) = (Wide::of(batch, 0), Wide::of(batch, 5));
         for row in 0..batch.num_rows() {
             let life = Life { created_by: created_by.thread(row), ..life(batch, row, last) };
-            history.names.threads.insert(thread.or_zero(row) as u64, life);
+            names.threads.insert(thread.or_zero(row) as u64, life);
         }
     })
     .await?;
@@ -57,7 +57,7 @@ pub(super) async fn names(
     read(trace, &LWPS, &columns, None, |batch| {
         let lwp = Small::of(batch, 0);
         for row in 0..batch.num_rows() {
-            history.names.lwps.insert(lwp.or_zero(row), life(batch, row, last));
+            names.lwps.insert(lwp.or_zero(row), life(batch, row, last));
         }
     })
     .await?;
@@ -68,7 +68,7 @@ pub(super) async fn names(
         let (pid, name) = (Small::of(batch, 0), Texts::of(batch, 1));
         for row in 0..batch.num_rows() {
             if let (Some(pid), Some(name)) = (pid.get(row), name.get(row)) {
-                history.names.processes.insert(pid, name.into());
+                names.processes.insert(pid, name.into());
             }
         }
     })
@@ -85,8 +85,9 @@ fn life(batch: &RecordBatch, row: usize, last: i64) -> Life {
     }
 }
 
-/// Loads the gaps in events that analyses depend on.
-pub(super) async fn gaps(trace: &SuperTrace, extent: Interval, history: &mut History) -> Result<(), Error> {
+/// The gaps in events that analyses depend on.
+pub(super) async fn gaps(trace: &SuperTrace, extent: Interval) -> Result<Vec<Gap>, Error> {
+    let mut gaps = Vec::new();
     read(trace, &LOSSES, &["severity", "cpu", "lwp", "from_tick", "to_tick", "kind"], None, |batch| {
         let is_note = Words::of(batch, 0, |word| word == "note");
         let (cpu, lwp) = (Small::of(batch, 1), Small::of(batch, 2));
@@ -96,8 +97,9 @@ pub(super) async fn gaps(trace: &SuperTrace, extent: Interval, history: &mut His
             let from = from.get(row).unwrap_or(extent.from);
             let interval = Interval::new(from, to.get(row).unwrap_or(extent.to));
             let is_sum = is_sum.get(row) == Some(true);
-            history.gaps.push(Gap { interval, cpu: cpu.get(row), lwp: lwp.get(row), is_sum });
+            gaps.push(Gap { interval, cpu: cpu.get(row), lwp: lwp.get(row), is_sum });
         }
     })
-    .await
+    .await?;
+    Ok(gaps)
 }

@@ -2,47 +2,39 @@
 
 use std::collections::BTreeMap;
 
+use arrow::array::RecordBatch;
 use datafusion::logical_expr::{ident, lit};
-use sigmund_measures::{Context, EventAt, Fault, History, Interval, Mark};
+use sigmund_measures::{Context, EventAt, Fault, Interval, Mark};
 use sigmund_model::{
     tables::EVENTS,
     vocabulary::{KnownEvent, Meaning},
 };
 use sigmund_sql::SuperTrace;
 
-use super::cells::{Small, Wide, Words, booleans, stream};
+use super::{
+    cells::{Small, Wide, Words, booleans, stream},
+    reader::Decoded,
+};
 use crate::{Error, Selector, reactivity::plan};
 
-/// Every event in the window.
-pub(super) async fn all(
-    trace: &SuperTrace,
-    window: Option<Interval>,
-    history: &mut History,
-) -> Result<(), Error> {
-    let on_table = Error::on(trace, EVENTS.name);
-    let frame = in_window(trace.raw(&EVENTS).await?, window).map_err(&on_table)?;
-    let frame = frame.select_columns(&["ts_tick", "lwp", "cpu", "thread"]).map_err(&on_table)?;
-    stream(trace, EVENTS.name, frame, |batch| {
-        let (tick, lwp) = (Wide::of(batch, 0), Small::of(batch, 1));
-        let (cpu, thread) = (Small::of(batch, 2), Wide::of(batch, 3));
-        for row in 0..batch.num_rows() {
-            history.events.push(EventAt::new(
-                tick.or_zero(row),
-                lwp.get(row),
-                cpu.get(row),
-                thread.thread(row),
-            ));
-        }
-    })
-    .await
+/// Columns of `events`.
+pub(super) const ALL: &[&str] = &["ts_tick", "lwp", "cpu", "thread"];
+
+/// Rows of these columns.
+pub(super) fn all(batch: &RecordBatch) -> Decoded<EventAt> {
+    let (tick, lwp) = (Wide::of(batch, 0), Small::of(batch, 1));
+    let (cpu, thread) = (Small::of(batch, 2), Wide::of(batch, 3));
+    let mut decoded = Decoded::new(batch);
+    for row in 0..batch.num_rows() {
+        let tick = tick.or_zero(row);
+        decoded.push(EventAt::new(tick, lwp.get(row), cpu.get(row), thread.thread(row)), Some(tick));
+    }
+    decoded
 }
 
 /// The page faults in the window.
-pub(super) async fn faults(
-    trace: &SuperTrace,
-    window: Option<Interval>,
-    history: &mut History,
-) -> Result<(), Error> {
+pub(super) async fn faults(trace: &SuperTrace, window: Option<Interval>) -> Result<Vec<Fault>, Error> {
+    let mut faults = Vec::new();
     let on_table = Error::on(trace, EVENTS.name);
     let is_user = |meaning| match meaning {
         Meaning::UserFault => Some(true),
@@ -55,7 +47,7 @@ pub(super) async fn faults(
     });
     let names: BTreeMap<&str, bool> = meant.collect();
     if names.is_empty() {
-        return Ok(());
+        return Ok(faults);
     }
     let is_fault = ident("name").in_list(names.keys().map(|name| lit(*name)).collect(), false);
     let frame = in_window(trace.raw(&EVENTS).await?, window).map_err(&on_table)?;
@@ -68,11 +60,12 @@ pub(super) async fn faults(
         for row in 0..batch.num_rows() {
             if let Some(Some(is_user)) = is_user.get(row) {
                 let at = EventAt::new(tick.or_zero(row), lwp.get(row), cpu.get(row), thread.thread(row));
-                history.faults.push(Fault { at, is_user });
+                faults.push(Fault { at, is_user });
             }
         }
     })
-    .await
+    .await?;
+    Ok(faults)
 }
 
 fn in_window(
@@ -88,8 +81,8 @@ pub(super) async fn marks(
     trace: &SuperTrace,
     (from, to): (&Selector, &Selector),
     window: Option<Interval>,
-    history: &mut History,
-) -> Result<(), Error> {
+) -> Result<Vec<Mark>, Error> {
+    let mut marks = Vec::new();
     let on_table = Error::on(trace, EVENTS.name);
     let (from, to) = (plan::selects(trace, from)?, plan::selects(trace, to)?);
     let frame = in_window(trace.raw(&EVENTS).await?, window).map_err(&on_table)?;
@@ -100,7 +93,7 @@ pub(super) async fn marks(
         let (is_from, is_to) = (booleans(batch, 4), booleans(batch, 5));
         let context = Words::of(batch, 6, Context::from_name);
         for row in 0..batch.num_rows() {
-            history.marks.push(Mark {
+            marks.push(Mark {
                 tick: tick.or_zero(row),
                 cpu: cpu.get(row),
                 context: context.get(row).unwrap_or(Context::Unknown),
@@ -113,5 +106,6 @@ pub(super) async fn marks(
             });
         }
     })
-    .await
+    .await?;
+    Ok(marks)
 }

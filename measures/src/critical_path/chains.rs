@@ -1,0 +1,181 @@
+//! The critical paths of the longest instances, piece by piece.
+
+use super::Paths;
+use crate::{
+    Actor, Answer, Blame, Column, History, Instance, Instances, Link, Needs, Piece, Request, Slice, Sliced,
+    Waits, Walking, What, largest, map::Map, percent, sliced,
+};
+
+/// The critical paths of the longest instances, as many as `request.worst` (at least one), piece by piece in the order of
+/// time.
+///
+/// # Errors
+/// When the request names no span or function that occurs, no pair of events, and not one thread or LWP either.
+pub fn critical_path_chains(history: &History, request: &Request) -> Result<Answer, String> {
+    sliced::whole(Box::new(Chains::new(request)), history, request)
+}
+
+/// A piece, without what only its slice has.
+struct Kept {
+    piece: Piece,
+    /// Who took the time; `None` if it is a wait, which is in `Chains::waits`.
+    blame: Option<Blame>,
+}
+
+/// Paths that are being walked.
+pub(super) struct Chains {
+    request: Request,
+    paths: Paths,
+    /// The longest instances, the longest first, and the pieces of their paths, the last piece first.
+    chains: Vec<(Instance, Vec<Kept>)>,
+    walking: Walking<usize>,
+    /// By chain, and the place of the piece in it.
+    waits: Waits<(usize, usize)>,
+}
+
+impl Chains {
+    pub(super) fn new(request: &Request) -> Chains {
+        Chains {
+            request: request.clone(),
+            paths: Instances::asked(request).map_or(Paths::Life, Paths::Finding),
+            chains: Vec::new(),
+            walking: Walking::default(),
+            waits: Waits::default(),
+        }
+    }
+
+    fn keep(&mut self, history: &History, chain: usize, piece: Piece, goes_on: bool) {
+        let pieces = &mut self.chains[chain].1;
+        if goes_on && let Some(kept) = pieces.last_mut() {
+            kept.piece.interval.from = piece.interval.from;
+            return;
+        }
+        let blame = Blame::of(history, &piece, false);
+        if blame.is_none() {
+            self.waits.push(history, (chain, pieces.len()), &piece);
+        }
+        pieces.push(Kept { piece, blame });
+    }
+}
+
+impl Sliced for Chains {
+    fn needs(&self) -> Option<Needs> {
+        self.paths.needs(&self.request)
+    }
+
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let Some(paths) = self.paths.add(history, slice, &self.request)? else { return Ok(()) };
+        if self.chains.is_empty() {
+            // The life of a thread; others have been found.
+            self.chains.extend(paths.iter().map(|path| (*path, Vec::new())));
+        }
+        let chains: Vec<usize> =
+            (0..self.chains.len()).filter(|chain| paths.contains(&self.chains[*chain].0)).collect();
+        let start = |chain: &usize| {
+            let path = self.chains[*chain].0;
+            (*chain, path.actor, path.interval)
+        };
+        let add = |pieces: &mut Vec<(usize, Piece, bool)>, chain: usize, piece: &Piece, goes_on: bool| {
+            pieces.push((chain, *piece, goes_on));
+        };
+        let parts = self.walking.add_slice(history, slice, &chains, start, Vec::new, add);
+        for (chain, piece, goes_on) in parts.into_iter().flatten() {
+            self.keep(history, chain, piece, goes_on);
+        }
+        self.waits.add_slice(history, self.request.by(history), slice.interval);
+        Ok(())
+    }
+
+    fn is_done(&mut self, history: &History) -> Result<bool, String> {
+        if self.paths.is_done(history, &self.request)? {
+            return Ok(true);
+        }
+        if let Paths::Found(found) = &mut self.paths {
+            // Those of equal interval and actor have the same path.
+            let mut longest = found.clone();
+            longest.sort_by_key(|path| (-path.interval.ticks(), path.interval, path.actor));
+            longest.truncate(self.request.worst.max(1));
+            self.chains = longest.iter().map(|path| (*path, Vec::new())).collect();
+            longest.sort_by_key(|path| path.interval.to);
+            *found = longest;
+        }
+        Ok(false)
+    }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        let mut answer = Answer::new(vec![
+            Column::count("instance", "Which instance: 1 is the longest."),
+            Column::instant("ts_tick", "When it begins."),
+            Column::length("dur_tick", "How long it lasts."),
+            Column::count("thread", "The user thread on the path; NULL for an LWP without one."),
+            Column::count("lwp", "The LWP that it was on, or is."),
+            Column::count("cpu", "The CPU that it was on, or waited for."),
+            Column::text("what", "What it did."),
+            Column::text(
+                "why",
+                "Why the path is at this thread: whom it woke later, and from what, or created.",
+            ),
+            Column::text("culprit", "Who or what took the time; of a wait those that had most of it."),
+        ]);
+        let mut waits: Map<(usize, usize), Vec<(Blame, i64)>> = self
+            .waits
+            .finish(std::iter::once)
+            .into_iter()
+            .map(|(key, shares)| (key, largest(shares)))
+            .collect();
+        for (chain, (_, pieces)) in self.chains.into_iter().enumerate() {
+            for (place, Kept { piece, blame }) in pieces.into_iter().enumerate().rev() {
+                let thread = if let Actor::Thread(thread) = piece.actor { Some(thread) } else { None };
+                let blames = match blame {
+                    Some(blame) => vec![(blame, piece.interval.ticks())],
+                    None => waits.remove(&(chain, place)).unwrap_or_default(),
+                };
+                answer.push(vec![
+                    (chain + 1).into(),
+                    piece.interval.from.into(),
+                    piece.interval.ticks().into(),
+                    thread.into(),
+                    piece.lwp.into(),
+                    piece.cpu.into(),
+                    piece.what.name().into(),
+                    piece.link.map(|link| why(history, link)).into(),
+                    culprits(history, &self.request, &piece, &blames).into(),
+                ]);
+            }
+        }
+        Ok(answer)
+    }
+}
+
+fn why(history: &History, link: Link) -> String {
+    match link {
+        Link::Created(created) => format!("created {}", created.label(history)),
+        Link::Woke { woken, wait, .. } => match wait {
+            What::BlockedOn { kind, object } => {
+                format!("woke {} from {}", woken.label(history), crate::object_label(history, kind, object))
+            }
+            What::InSystemCall(Some(call)) => {
+                format!("woke {} from {}", woken.label(history), history.words.text(call))
+            }
+            _ => format!("woke {}", woken.label(history)),
+        },
+    }
+}
+
+/// The most culprits listed of one wait.
+const MOST_CULPRITS: usize = 3;
+
+fn culprits(history: &History, request: &Request, piece: &Piece, blames: &[(Blame, i64)]) -> Option<String> {
+    if matches!(piece.what, What::Running | What::Mounted) {
+        return None;
+    }
+    let by = request.by(history);
+    let label = |blame: Blame| blame.label(history, by).unwrap_or_default();
+    if let [(blame, _)] = blames {
+        return Some(label(*blame));
+    }
+    let share = |ticks| percent(ticks, piece.interval.ticks()).round();
+    let most = blames.iter().take(MOST_CULPRITS);
+    let most: Vec<_> = most.map(|(blame, ticks)| format!("{} {} %", label(*blame), share(*ticks))).collect();
+    Some(most.join(", "))
+}

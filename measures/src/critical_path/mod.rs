@@ -1,0 +1,213 @@
+//! `--critical-path`: the chain of work and waits that determined the end of a span, a function or a thread.
+
+mod chains;
+
+use sigmund_model::EndReason;
+
+use crate::{
+    Actor, Answer, Column, History, Instance, Instances, Interval, Level, Measure, Needs, Request, Slice,
+    Sliced, SpanNames, Totals, Value, Walking, ending_in, percent, sliced::Computed,
+};
+
+pub use chains::critical_path_chains;
+
+/// The causes that make up the critical paths of all instances.
+pub(crate) const CRITICAL_PATH: Measure = Measure {
+    name: "critical-path",
+    question: "What decided when it ended?",
+    heading: crate::measure::headings::LATE,
+    subject: crate::measure::Subject::OptionalOrPair("SPAN"),
+    definition: "For each instance of a span or function, or pair of a FROM and a TO event (cut to the window), or \
+        for the life of the one selected thread or LWP in the window: the walk back from its end to its begin. Where \
+        its thread ran, waited for a CPU or for an LWP, that is on the path; where it waited for somebody who woke it, \
+        what that one did before is on the path instead, across both levels. The path of each instance is as long as the \
+        instance, to the tick. `running`: by who ran. `waiting for a CPU`: by who had it; a wait counts once for each stretch \
+        of a culprit in it. `waiting for an LWP`: by what the LWPs of the process carried meanwhile, each LWP alike, \
+        scaled to the wait. `waiting for an interrupt`, `interrupt`: by the interrupt. `blocked`, `in system call`: nobody is \
+        known to have ended the wait; by the object (and who held it) or the call. `mounted`: on an LWP, whose state the \
+        trace does not have. `unknown`: events are missing.",
+    needs: Needs { events: false, faults: false, ..Needs::ALL },
+    computed: Computed::Sliced(start),
+};
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    if request.worst > 0 {
+        return Box::new(chains::Chains::new(request));
+    }
+    Box::new(CriticalPath {
+        request: request.clone(),
+        paths: Paths::new(request),
+        length: 0,
+        walking: Walking::default(),
+        totals: Totals::default(),
+    })
+}
+
+/// Which paths are asked for, and where these come from.
+enum Paths {
+    /// The life of a thread or LWP, which the first slice begins.
+    Life,
+    /// Spans, as they end: where the request selects no CPUs.
+    Spans(SpanNames),
+    /// First all slices are searched for instances.
+    Finding(Instances),
+    /// Sorted by their ends, and cut to the window.
+    Found(Vec<Instance>),
+}
+
+impl Paths {
+    fn new(request: &Request) -> Paths {
+        match Instances::asked(request) {
+            None => Paths::Life,
+            Some(Instances::Spans { names, .. }) if request.cpus.is_none() => Paths::Spans(names),
+            Some(instances) => Paths::Finding(instances),
+        }
+    }
+
+    /// The paths that end in a slice; `None` if they are still being searched for.
+    ///
+    /// # Errors
+    /// When not one thread or LWP is selected.
+    fn add(
+        &mut self,
+        history: &History,
+        slice: Slice,
+        request: &Request,
+    ) -> Result<Option<Vec<Instance>>, String> {
+        let mut paths = match self {
+            Paths::Life if slice.is_latest() => vec![life(history, request)?],
+            Paths::Life => Vec::new(),
+            Paths::Spans(names) => {
+                names.add(history, slice, request);
+                ending_in(history, slice, request)
+            }
+            Paths::Finding(instances) => {
+                instances.add(history, slice, request);
+                return Ok(None);
+            }
+            Paths::Found(instances) => {
+                let begin = slice.interval.from;
+                let first =
+                    instances.partition_point(|path| !slice.is_earliest() && path.interval.to <= begin);
+                instances.split_off(first)
+            }
+        };
+        paths.iter_mut().for_each(|path| path.interval = inside(history, request, path.interval));
+        Ok(Some(paths))
+    }
+
+    fn needs(&self, request: &Request) -> Option<Needs> {
+        let needs = Needs { spans: true, lwp_states: request.cpus.is_some(), ..Needs::NONE };
+        matches!(self, Paths::Finding(Instances::Spans { .. })).then_some(needs)
+    }
+
+    /// Whether all have been walked; else they have been found now.
+    ///
+    /// # Errors
+    /// When no span or function has the name that is asked for.
+    fn is_done(&mut self, history: &History, request: &Request) -> Result<bool, String> {
+        match std::mem::replace(self, Paths::Life) {
+            Paths::Life | Paths::Found(_) => Ok(true),
+            Paths::Spans(names) => names.check(history, request).map(|()| true),
+            Paths::Finding(mut instances) => {
+                if !instances.is_done(history, request) {
+                    *self = Paths::Finding(instances);
+                    return Ok(false);
+                }
+                let mut found = instances.finish(history, request)?;
+                found.iter_mut().for_each(|path| path.interval = inside(history, request, path.interval));
+                found.sort_by_key(|path| path.interval.to);
+                *self = Paths::Found(found);
+                Ok(false)
+            }
+        }
+    }
+}
+
+struct CriticalPath {
+    request: Request,
+    paths: Paths,
+    length: i64,
+    walking: Walking<()>,
+    totals: Totals,
+}
+
+impl Sliced for CriticalPath {
+    fn needs(&self) -> Option<Needs> {
+        self.paths.needs(&self.request)
+    }
+
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let Some(paths) = self.paths.add(history, slice, &self.request)? else { return Ok(()) };
+        self.length += paths.iter().map(|path| path.interval.ticks()).sum::<i64>();
+        let start = |path: &Instance| ((), path.actor, path.interval);
+        let parts = self.walking.add_slice(
+            history,
+            slice,
+            &paths,
+            start,
+            Totals::default,
+            |totals, (), piece, goes_on| totals.add(history, (0, piece.what.name(), false), piece, goes_on),
+        );
+        parts.into_iter().for_each(|totals| self.totals.merge(totals));
+        self.totals.add_slice(history, self.request.by(history), slice.interval);
+        Ok(())
+    }
+
+    fn is_done(&mut self, history: &History) -> Result<bool, String> {
+        self.paths.is_done(history, &self.request)
+    }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        let mut answer = Answer::new(vec![
+            Column::text("cause", "What was done, or waited for."),
+            Column::text(
+                "culprit",
+                "Who ran, had the CPU or the LWP; the interrupt, the object or the system call.",
+            ),
+            Column::count("count", "How many pieces of the paths."),
+            Column::length("total_tick", "Their length; over all rows, that of the instances."),
+            Column::percent("percent", "Of the length of the instances."),
+        ]);
+        let sums = self.totals.finish(history, self.request.by(history), |part| vec![part]);
+        for (key, sum) in sums.into_values().flatten() {
+            answer.push(vec![
+                key.cause.into(),
+                key.culprit.into(),
+                sum.count.into(),
+                sum.ticks.into(),
+                Value::Fraction(percent(sum.ticks, self.length)),
+            ]);
+        }
+        Ok(answer)
+    }
+}
+
+/// The part of an interval inside of the window.
+fn inside(history: &History, request: &Request, interval: Interval) -> Interval {
+    let window = request.extent(history);
+    interval.clipped(window).unwrap_or(Interval::new(window.from, window.from))
+}
+
+/// The life of the one selected thread or LWP.
+fn life(history: &History, request: &Request) -> Result<Instance, String> {
+    let expected = |count: usize| {
+        format!("expected the name of a span or function, or one user thread or LWP, found {count} of these")
+    };
+    let of = |actor, interval| Instance { actor, interval, end: EndReason::Exit };
+    match (&request.threads, &request.lwps, request.level(history)) {
+        (Some(threads), _, _) if threads.len() == 1 => {
+            let life = threads.first().and_then(|thread| Some((*thread, history.names.threads.get(thread)?)));
+            let (thread, life) = life.ok_or_else(|| expected(0))?;
+            Ok(of(Actor::Thread(thread), life.interval))
+        }
+        (None, Some(lwps), Level::Lwps) if lwps.len() == 1 => {
+            let life = lwps.first().and_then(|lwp| Some((*lwp, history.names.lwps.get(lwp)?)));
+            let (lwp, life) = life.ok_or_else(|| expected(0))?;
+            Ok(of(Actor::Lwp(lwp), life.interval))
+        }
+        (Some(threads), _, _) => Err(expected(threads.len())),
+        (None, Some(lwps), _) => Err(expected(lwps.len())),
+        (None, None, _) => Err(expected(0)),
+    }
+}

@@ -1,0 +1,350 @@
+//! The histories of slices, from rows that come the last first.
+//!
+//! Rows of a table come in runs: each run is of rows that are in the table before those of all earlier runs, in the order of
+//! the table. A row stays for as long as a slice may need it.
+
+use std::{collections::VecDeque, mem};
+
+use sigmund_model::{EndReason, LwpState, ThreadState};
+
+use super::{
+    EventAt, Fault, Gap, History, HistoryBuilder, Interrupt, LockRequest, LwpStay, Mark, Names, Span,
+    Syscall, ThreadStay, Wakeup, Word, Words, derived::OnCpuAround,
+};
+use crate::{Interval, Slice, map::Map};
+
+/// A row of a table.
+pub trait Row {
+    /// When it is of interest: a slice has the rows whose interval overlaps or touches it.
+    fn interval(&self) -> Interval;
+
+    /// Replaces its words.
+    fn replace_words(&mut self, _: &dyn Fn(Word) -> Word) {}
+}
+
+/// A row of `thread_states`.
+pub type ThreadRow = (u64, Interval, ThreadStay);
+/// A row of `lwp_states`.
+pub type LwpRow = (u32, Interval, LwpStay);
+
+impl Row for ThreadRow {
+    fn interval(&self) -> Interval {
+        // That it has exited lasts to the end of the trace, and is of no interest after its begin.
+        match self.2.state {
+            ThreadState::Exited => Interval::new(self.1.from, self.1.from),
+            _ => self.1,
+        }
+    }
+}
+
+impl Row for LwpRow {
+    fn interval(&self) -> Interval {
+        match self.2.state {
+            LwpState::Exited => Interval::new(self.1.from, self.1.from),
+            _ => self.1,
+        }
+    }
+}
+
+impl Row for Wakeup {
+    /// To the dispatch.
+    fn interval(&self) -> Interval {
+        Interval::new(self.tick, self.tick.saturating_add(self.latency.unwrap_or(0)))
+    }
+}
+
+impl Row for Interrupt {
+    fn interval(&self) -> Interval {
+        self.interval
+    }
+
+    fn replace_words(&mut self, with: &dyn Fn(Word) -> Word) {
+        self.kind = with(self.kind);
+        self.name = self.name.map(with);
+    }
+}
+
+impl Row for Syscall {
+    fn interval(&self) -> Interval {
+        self.interval
+    }
+
+    fn replace_words(&mut self, with: &dyn Fn(Word) -> Word) {
+        self.name = with(self.name);
+    }
+}
+
+impl Row for Span {
+    fn interval(&self) -> Interval {
+        self.interval
+    }
+
+    fn replace_words(&mut self, with: &dyn Fn(Word) -> Word) {
+        self.name = self.name.map(with);
+        self.source = self.source.map(with);
+    }
+}
+
+impl Row for LockRequest {
+    /// From the request to the end of the hold. One whose end is not known lasts.
+    fn interval(&self) -> Interval {
+        if self.is_contended && self.wait.is_none() {
+            return Interval::new(self.tick, i64::MAX);
+        }
+        let length = self.wait.unwrap_or(0).saturating_add(self.hold.unwrap_or(0));
+        Interval::new(self.tick, self.tick.saturating_add(length))
+    }
+
+    fn replace_words(&mut self, with: &dyn Fn(Word) -> Word) {
+        self.kind = with(self.kind);
+        self.call_site = self.call_site.map(with);
+    }
+}
+
+impl Row for EventAt {
+    fn interval(&self) -> Interval {
+        Interval::new(self.tick(), self.tick())
+    }
+}
+
+impl Row for Fault {
+    fn interval(&self) -> Interval {
+        self.at.interval()
+    }
+}
+
+impl Row for Mark {
+    fn interval(&self) -> Interval {
+        Interval::new(self.tick, self.tick)
+    }
+}
+
+/// The rows of a table that later slices, which are earlier in time, may need.
+#[derive(Debug)]
+struct Kept<R>(VecDeque<Vec<R>>);
+
+impl<R> Default for Kept<R> {
+    fn default() -> Kept<R> {
+        Kept(VecDeque::new())
+    }
+}
+
+impl<R: Row> Kept<R> {
+    fn len(&self) -> usize {
+        self.0.iter().map(Vec::len).sum()
+    }
+
+    /// The rows that overlap or touch an interval, in the order of the table.
+    fn touching(&self, slice: Interval) -> impl Iterator<Item = &R> {
+        let touches = move |row: &&R| {
+            let interval = row.interval();
+            interval.from <= slice.to && interval.to >= slice.from
+        };
+        self.0.iter().flatten().filter(touches)
+    }
+
+    /// Forgets what begins after an instant.
+    fn forget_after(&mut self, tick: i64) {
+        for run in &mut self.0 {
+            run.retain(|row| row.interval().from <= tick);
+            if run.capacity() > 2 * run.len() {
+                run.shrink_to_fit();
+            }
+        }
+        self.0.retain(|run| !run.is_empty());
+        // Those that last are few in each of many runs: one run of them.
+        if self.0.len() > MOST_RUNS {
+            self.0 = VecDeque::from([mem::take(&mut self.0).into_iter().flatten().collect()]);
+        }
+    }
+}
+
+/// So many runs are kept apart.
+const MOST_RUNS: usize = 16;
+
+/// What has to be known of a CPU before the slice that is made next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastOnCpu {
+    /// When the last LWP left it.
+    pub to: i64,
+    /// Whether it is known that it left; else the trace has a gap there, or ends.
+    pub is_left: bool,
+}
+
+impl LastOnCpu {
+    /// Of a stay on a CPU; the idle task (0) does not leave it to itself.
+    pub fn of(lwp: u32, interval: Interval, stay: &LwpStay) -> LastOnCpu {
+        let is_unknown =
+            matches!(stay.end, None | Some(EndReason::Lost | EndReason::Resync | EndReason::TraceEnd));
+        LastOnCpu { to: interval.to, is_left: lwp != 0 && !is_unknown }
+    }
+}
+
+/// Makes the histories of slices.
+#[derive(Debug, Default)]
+pub struct Slicer {
+    /// What is the same in all slices.
+    shared: History,
+    threads: Kept<ThreadRow>,
+    lwps: Kept<LwpRow>,
+    wakeups: Kept<Wakeup>,
+    interrupts: Kept<Interrupt>,
+    syscalls: Kept<Syscall>,
+    spans: Kept<Span>,
+    locks: Kept<LockRequest>,
+    events: Kept<EventAt>,
+    faults: Kept<Fault>,
+    marks: Kept<Mark>,
+    /// The begin of the first stay on each CPU in the slices so far.
+    first_on_cpu: Map<u32, i64>,
+    /// The last stay on each CPU that ends before a slice, as far as it was looked up.
+    last_on_cpu: Map<u32, Option<LastOnCpu>>,
+    without_culprits: bool,
+}
+
+macro_rules! tables {
+    ($($name:ident: $row:ty),*) => {
+        impl Slicer {
+            $(
+                #[doc = concat!("Adds rows of `", stringify!($name), "` that are before all that were added. Their words are those of `words`.")]
+                pub fn $name(&mut self, mut rows: Vec<$row>, words: &Words) {
+                    self.translate(&mut rows, words);
+                    if !rows.is_empty() {
+                        self.$name.0.push_front(rows);
+                    }
+                }
+            )*
+
+            /// How many rows it keeps.
+            pub fn rows(&self) -> usize {
+                let counts = [$(self.$name.len()),*];
+                counts.iter().sum()
+            }
+
+            /// Forgets what no slice before a tick needs.
+            fn forget_after(&mut self, tick: i64) {
+                $(self.$name.forget_after(tick);)*
+            }
+        }
+    };
+}
+
+tables! {
+    threads: ThreadRow,
+    lwps: LwpRow,
+    wakeups: Wakeup,
+    interrupts: Interrupt,
+    syscalls: Syscall,
+    spans: Span,
+    locks: LockRequest,
+    events: EventAt,
+    faults: Fault,
+    marks: Mark
+}
+
+impl Slicer {
+    /// Of a trace, with the gaps in it, and who there is.
+    pub fn new(extent: Option<Interval>, gaps: Vec<Gap>, names: Names) -> Slicer {
+        Slicer { shared: History { extent, gaps, names, ..History::default() }, ..Slicer::default() }
+    }
+
+    /// Leaves out who had CPUs and what LWPs carried.
+    pub fn without_culprits(&mut self) {
+        self.without_culprits = true;
+    }
+
+    /// Gives rows the words of the history.
+    fn translate<R: Row>(&mut self, rows: &mut [R], words: &Words) {
+        if words.len() == 0 {
+            return;
+        }
+        let translated: Vec<Word> = words.iter().map(|(_, text)| self.shared.words.intern(text)).collect();
+        let translate = |word: Word| translated[word.place()];
+        rows.iter_mut().for_each(|row| row.replace_words(&translate));
+    }
+
+    /// Of these CPUs those of which has to be said who was on them last before a tick: of the others it is known, or
+    /// among the rows.
+    pub fn unknown_cpus(&mut self, before: i64, cpus: &[u32]) -> Vec<u32> {
+        let mut last: Map<u32, LastOnCpu> = Map::default();
+        let is_before =
+            |(_, interval, stay): &&LwpRow| stay.state == LwpState::Running && interval.to < before;
+        for (lwp, interval, stay) in self.lwps.0.iter().flatten().filter(is_before) {
+            let Some(cpu) = stay.cpu else { continue };
+            let found = LastOnCpu::of(*lwp, *interval, stay);
+            let last = last.entry(cpu).or_insert(found);
+            if last.to <= interval.to {
+                *last = found;
+            }
+        }
+        self.last_on_cpu.retain(|_, last| last.is_none_or(|last| last.to < before));
+        self.last_on_cpu.extend(last.into_iter().map(|(cpu, last)| (cpu, Some(last))));
+        cpus.iter().copied().filter(|cpu| !self.last_on_cpu.contains_key(cpu)).collect()
+    }
+
+    /// Says who was on a CPU last before all rows; `None` if nobody was.
+    pub fn set_last_on_cpu(&mut self, cpu: u32, last: Option<LastOnCpu>) {
+        self.last_on_cpu.insert(cpu, last);
+    }
+
+    /// Calls `of` with the history of a slice. All rows that overlap or touch it have been added.
+    pub fn with_slice<T>(&mut self, slice: Slice, of: impl FnOnce(&History) -> T) -> T {
+        if !self.without_culprits {
+            self.unknown_cpus(slice.interval.from, &[]);
+        }
+        let history = self.history(slice.interval);
+        let answer = of(&history);
+        self.shared = History {
+            extent: history.extent,
+            gaps: history.gaps,
+            names: history.names,
+            words: history.words,
+            ..History::default()
+        };
+        self.forget_after(slice.interval.from);
+        answer
+    }
+
+    /// All rows as one history.
+    pub fn into_history(mut self) -> History {
+        self.history(Interval::ALL)
+    }
+
+    /// What is the same in all slices, and no rows.
+    pub fn shared(&self) -> &History {
+        &self.shared
+    }
+
+    fn history(&mut self, slice: Interval) -> History {
+        let mut builder = HistoryBuilder::default();
+        if self.without_culprits {
+            builder.without_culprits();
+        }
+        *builder.history() = mem::take(&mut self.shared);
+        for (thread, interval, stay) in self.threads.touching(slice) {
+            builder.thread_state(*thread, *interval, *stay);
+        }
+        let mut firsts: Map<u32, i64> = Map::default();
+        for (lwp, interval, stay) in self.lwps.touching(slice) {
+            builder.lwp_state(*lwp, *interval, *stay);
+            // Those that begin before are rows of the next slice, too.
+            if let (LwpState::Running, Some(cpu), true) = (stay.state, stay.cpu, interval.from > slice.from) {
+                let first = firsts.entry(cpu).or_insert(interval.from);
+                *first = interval.from.min(*first);
+            }
+        }
+        let last = self.last_on_cpu.iter().filter_map(|(cpu, last)| Some((*cpu, (*last)?)));
+        builder.around(OnCpuAround { before: last.collect(), after: self.first_on_cpu.clone() });
+        self.first_on_cpu.extend(firsts);
+        let history = builder.history();
+        history.wakeups.extend(self.wakeups.touching(slice));
+        history.interrupts.extend(self.interrupts.touching(slice));
+        history.syscalls.extend(self.syscalls.touching(slice));
+        history.spans.extend(self.spans.touching(slice));
+        history.locks.extend(self.locks.touching(slice));
+        history.events.extend(self.events.touching(slice));
+        history.faults.extend(self.faults.touching(slice));
+        history.marks.extend(self.marks.touching(slice));
+        builder.build()
+    }
+}

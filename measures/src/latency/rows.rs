@@ -1,0 +1,144 @@
+//! States with what is known of their begin, and which of them a slice can decide.
+//!
+//! What a wait began with is in the states before its end. So of each user thread or LWP the first states of a slice, up to
+//! one after which nothing before it matters, are **kept** for the slice before, and come there after its own.
+
+use sigmund_model::{EndReason, LwpState, ThreadState};
+
+use crate::{History, Interval, LwpStay, Series, Slice, ThreadStay, Track, Wakeup};
+
+/// A state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At<S> {
+    pub(super) interval: Interval,
+    pub(super) stay: S,
+    /// The wakeup that led to the dispatch with which it begins.
+    pub(super) wake: Option<Wakeup>,
+    /// Of a user thread on an LWP: the CPU of that at its begin.
+    pub(super) cpu: Option<u32>,
+    /// Of a user thread that was unparked at its begin: since when it was woken.
+    pub(super) unparked: Option<Since>,
+    /// Of a user thread whose LWP was dispatched at its begin: when that was woken.
+    pub(super) carrier: Option<i64>,
+}
+
+/// Since when a user thread was woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Since {
+    Tick(i64),
+    /// Since its poller was, if it has been awake since the slice began and long before; else since a tick.
+    Poller {
+        lwp: u32,
+        otherwise: i64,
+    },
+}
+
+/// States of a level.
+pub(super) trait Stay: Copy {
+    /// Whether nothing that was before it matters to what comes after it.
+    fn is_reset(self) -> bool;
+    fn end(self) -> Option<EndReason>;
+}
+
+impl Stay for LwpStay {
+    fn is_reset(self) -> bool {
+        self.state != LwpState::Runnable
+    }
+
+    fn end(self) -> Option<EndReason> {
+        self.end
+    }
+}
+
+impl Stay for ThreadStay {
+    fn is_reset(self) -> bool {
+        matches!(self.state, ThreadState::Active | ThreadState::Unknown)
+    }
+
+    fn end(self) -> Option<EndReason> {
+        self.end
+    }
+}
+
+/// States whose waits can be decided, and what is kept for the slice before.
+pub(super) struct Decided<S> {
+    /// When what is just before these states ended, and by what.
+    pub(super) before: Option<(i64, EndReason)>,
+    pub(super) states: Vec<At<S>>,
+    pub(super) kept: Vec<At<S>>,
+}
+
+impl<S: Stay> Decided<S> {
+    /// Of the states that begin in a slice, and what later slices kept. `goes_on` if there is a state just before them.
+    pub(super) fn new(mut own: Vec<At<S>>, later: &[At<S>], goes_on: bool) -> Decided<S> {
+        if !goes_on {
+            own.extend_from_slice(later);
+            return Decided { before: None, states: own, kept: Vec::new() };
+        }
+        let Some(reset) = own.iter().position(|at| at.stay.is_reset()) else {
+            own.extend_from_slice(later);
+            return Decided { before: None, states: Vec::new(), kept: own };
+        };
+        let At { interval, stay, .. } = own[reset];
+        let mut states = own.split_off(reset + 1);
+        states.extend_from_slice(later);
+        Decided { before: stay.end().map(|end| (interval.to, end)), states, kept: own }
+    }
+}
+
+/// The states of a track that begin in a slice; and whether there is one just before them.
+pub(super) fn own<'t, S>(
+    track: Track<'t, S>,
+    slice: Slice,
+) -> (impl Iterator<Item = (Interval, &'t S)> + use<'t, S>, bool) {
+    let first = track.count_before(slice.interval.from);
+    let goes_on = match (first.checked_sub(1).and_then(|last| track.get(last)), track.get(first)) {
+        (Some((last, _)), Some((first, _))) => last.to == first.from,
+        (Some((last, _)), None) => last.to >= slice.interval.to,
+        (None, _) => false,
+    };
+    let own = (first..track.len()).filter_map(move |place| track.get(place));
+    (own.take_while(move |(interval, _)| interval.from < slice.interval.to), goes_on)
+}
+
+/// The wakeups in the kernel of the LWPs.
+pub(super) struct Kernel<'w> {
+    /// Those of each LWP that led to its dispatch, up to the dispatch.
+    pub(super) lwps: &'w Series<u32>,
+    pub(super) slice: Slice,
+}
+
+/// When an LWP was woken that has not slept, nor carried a user thread, since.
+pub(super) enum Polled {
+    /// Then.
+    At(i64),
+    /// Not known, or it has.
+    Never,
+    /// Before the slice.
+    Before,
+}
+
+impl Kernel<'_> {
+    /// When an LWP was woken that made an unpark at a tick outside of any user thread: a poller that the kernel had just
+    /// woken for the event.
+    pub(super) fn poller(&self, history: &History, lwp: u32, tick: i64) -> Polled {
+        let wakes = self.lwps.of(lwp.into());
+        let woken = wakes.count_to(tick).checked_sub(1).and_then(|last| wakes.get(last));
+        let from = woken.map_or(self.slice.interval.from, |(woken, _)| woken.to);
+        let is_first = from == i64::MIN;
+        if is_first {
+            return Polled::Never;
+        }
+        let since = Interval::new(from, tick);
+        let mut states = history.lwps.of(lwp.into()).partition(since);
+        let is_awake = states.all(|(_, stay)| {
+            stay.is_some_and(|stay| matches!(stay.state, LwpState::Running | LwpState::Runnable))
+        });
+        let has_carried = history.mounted.of(lwp.into()).within(since).any(|(part, _)| part.ticks() > 0);
+        match (is_awake && !has_carried, woken) {
+            (false, _) => Polled::Never,
+            (true, Some((woken, _))) => Polled::At(woken.from),
+            (true, None) => Polled::Before,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! When a thread or LWP that an event has caused to run leaves that: at its next wait, or where its state is not known.
+
+use sigmund_model::{LwpState, ThreadState};
+
+use crate::{Actor, History, Interval, LwpStay, Searches, ThreadStay, Track};
+
+/// What a state means for one that enters or is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stays {
+    In,
+    /// It leaves as this begins. One that is woken out of it enters.
+    Waits,
+    /// Nobody enters.
+    Unknown,
+}
+
+/// An actor at a tick.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    /// Whether one that is woken at this tick is in after it.
+    pub(super) enters: bool,
+    /// Whether one that was in before leaves at this tick.
+    pub(super) leaves: bool,
+}
+
+impl At {
+    pub(super) fn new(searches: &mut Searches<'_>, actor: Actor, tick: i64) -> At {
+        match actor {
+            Actor::Thread(thread) => {
+                let cursor = searches.threads.of(thread);
+                let count = cursor.count_from(tick);
+                at(cursor.track, count, tick, of_thread)
+            }
+            Actor::Lwp(lwp) => {
+                let cursor = searches.lwps.of(lwp.into());
+                let count = cursor.count_from(tick);
+                at(cursor.track, count, tick, of_lwp)
+            }
+        }
+    }
+}
+
+/// Whether one that is in leaves at some tick in `between`, but for its first and last.
+pub(super) fn leaves_between(searches: &mut Searches<'_>, actor: Actor, between: Interval) -> bool {
+    match actor {
+        Actor::Thread(thread) => {
+            let cursor = searches.threads.of(thread);
+            let first = cursor.count_from(between.from);
+            leaves(cursor.track, first, between.to, of_thread)
+        }
+        Actor::Lwp(lwp) => {
+            let cursor = searches.lwps.of(lwp.into());
+            let first = cursor.count_from(between.from);
+            leaves(cursor.track, first, between.to, of_lwp)
+        }
+    }
+}
+
+/// Whether one that is in leaves at a tick of a slice before `tick`.
+pub(super) fn leaves_in(history: &History, actor: Actor, slice: Interval, tick: i64) -> bool {
+    let until = tick.min(slice.to);
+    match actor {
+        Actor::Thread(thread) => {
+            let track = history.threads.of(thread);
+            leaves(track, track.count_before(slice.from), until, of_thread)
+        }
+        Actor::Lwp(lwp) => {
+            let track = history.lwps.of(lwp.into());
+            leaves(track, track.count_before(slice.from), until, of_lwp)
+        }
+    }
+}
+
+/// `count` states begin at the tick or before.
+fn at<T>(track: Track<'_, T>, count: usize, tick: i64, stays: impl Fn(&T) -> Stays) -> At {
+    let begun = (0..count).rev().map_while(|place| track.get(place));
+    let leaves = begun.take_while(|(stay, _)| stay.from == tick).any(|(_, stay)| stays(stay) != Stays::In);
+    let last = count.checked_sub(1).and_then(|place| track.get(place));
+    let enters = match last.filter(|(stay, _)| stay.to > tick || stay.from == tick) {
+        Some((interval, stay)) => match stays(stay) {
+            Stays::In => true,
+            Stays::Waits => interval.from < tick,
+            Stays::Unknown => false,
+        },
+        None => true,
+    };
+    At { enters, leaves }
+}
+
+/// Whether a state in which one leaves is at `first` or after it, and begins before `until`.
+fn leaves<T>(track: Track<'_, T>, first: usize, until: i64, stays: impl Fn(&T) -> Stays) -> bool {
+    let later = (first..track.len()).map_while(|place| track.get(place));
+    later.take_while(|(stay, _)| stay.from < until).any(|(_, stay)| stays(stay) != Stays::In)
+}
+
+fn of_thread(stay: &ThreadStay) -> Stays {
+    use ThreadState::{Active, Blocked, InKernel, Mounted, New, Ready, Stalled, Stopped};
+    match stay.state {
+        Active | Stalled | Ready | New | Mounted => Stays::In,
+        Blocked | InKernel | Stopped => Stays::Waits,
+        _ => Stays::Unknown,
+    }
+}
+
+fn of_lwp(stay: &LwpStay) -> Stays {
+    match stay.state {
+        LwpState::Running | LwpState::Runnable => Stays::In,
+        LwpState::Exited | LwpState::OffCpu | LwpState::Unknown => Stays::Unknown,
+        _ => Stays::Waits,
+    }
+}

@@ -1,0 +1,218 @@
+//! Measures that are computed slice by slice, so that a long trace need not be in memory as a whole.
+//!
+//! 1. Slices divide the window of a request. They come from its end to its begin: the tables are sorted by the end of
+//!    their intervals, so whoever reads them backward has every row that overlaps a slice when the rows end before it.
+//! 2. The history of a slice has all rows of intervals, uncut, that overlap or touch it: that end at its begin or after, and
+//!    begin at its end or before. It has at least the rows of instants that are inside of it. A wakeup lasts to the dispatch
+//!    that it led to. So a row may be in several slices: it **counts** in the one that [owns](Slice::owns) it, and its ticks are cut to each.
+//! 3. Names, gaps and the extent are those of the whole trace in each slice. Words only become more: a
+//!    [`Word`](crate::Word) is the same in all later ones. Places in the lists of a history are of one slice only.
+//! 4. A whole history is one slice, so a measure has one implementation.
+
+use crate::{Answer, History, Interval, Needs, Request};
+
+/// A part of the window of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// From its first tick to the one after its last.
+    pub interval: Interval,
+    /// The window that it is a part of.
+    pub window: Interval,
+}
+
+impl Slice {
+    /// The whole window.
+    pub fn whole(window: Interval) -> Slice {
+        Slice { interval: window, window }
+    }
+
+    /// The slices between these borders, the latest first. Borders are sorted; those outside of the window do not count.
+    pub fn between(window: Interval, borders: &[i64]) -> Vec<Slice> {
+        let mut slices = Vec::new();
+        let mut to = window.to;
+        for border in
+            borders.iter().rev().copied().filter(|border| window.from < *border && *border < window.to)
+        {
+            if border < to {
+                slices.push(Slice { interval: Interval { from: border, to }, window });
+                to = border;
+            }
+        }
+        slices.push(Slice { interval: Interval { from: window.from, to }, window });
+        slices
+    }
+
+    /// Whether it is the first that a measure gets.
+    pub fn is_latest(self) -> bool {
+        self.interval.to == self.window.to
+    }
+
+    /// Whether it is the last that a measure gets.
+    pub fn is_earliest(self) -> bool {
+        self.interval.from == self.window.from
+    }
+
+    /// The part that is in the trace.
+    pub(crate) fn extent(self, history: &History) -> Interval {
+        let all = history.extent.unwrap_or(Interval { from: 0, to: 0 });
+        Interval::new(self.interval.from.max(all.from), self.interval.to.min(all.to))
+    }
+
+    /// Whether an interval that overlaps it goes on in the slice before this one, which comes next.
+    pub(crate) fn goes_on_before(self, interval: Interval) -> bool {
+        interval.from < self.interval.from && !self.is_earliest()
+    }
+
+    /// Whether an interval that overlaps it was in the slice after this one.
+    pub(crate) fn goes_on_after(self, interval: Interval) -> bool {
+        interval.to > self.interval.to && !self.is_latest()
+    }
+
+    /// Whether an instant is in it, and in the window.
+    pub(crate) fn counts(self, tick: i64) -> bool {
+        self.interval.contains(tick) && self.window.contains(tick)
+    }
+
+    /// Whether it is before the window, for a measure that [looks back](Sliced::looks_back).
+    pub fn is_before_window(self) -> bool {
+        self.interval.from < self.window.from
+    }
+
+    /// Whether an interval counts here: of the slices that it is in, in the latest. One of length 0 counts in the slice that
+    /// contains it.
+    pub fn owns(self, interval: Interval) -> bool {
+        interval.clipped(self.interval).is_some() && (interval.to <= self.interval.to || self.is_latest())
+    }
+
+    /// Whether the begin of an interval, cut to the window, is here.
+    pub fn begins(self, interval: Interval) -> bool {
+        interval.clipped(self.interval).is_some()
+            && (interval.from >= self.interval.from || self.is_earliest())
+    }
+}
+
+/// A measure that is being computed, slice by slice, the latest slice first.
+///
+/// A measure may need several passes: all slices are added, and once more, as long as it [is not done](Self::is_done).
+pub trait Sliced: Send {
+    /// The tables that the next pass needs; `None` if that is what the measure says.
+    fn needs(&self) -> Option<Needs> {
+        None
+    }
+
+    /// Adds a slice.
+    ///
+    /// # Errors
+    /// What is wrong with the request.
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String>;
+
+    /// Whether it has to know what was before the window: then it gets slices there, too, the latest first, for as long as
+    /// this holds.
+    fn looks_back(&self) -> bool {
+        false
+    }
+
+    /// Whether it has what it needs, after all slices were added. Else they are to be added once more, from the latest to the
+    /// earliest. Of the history, names, words, gaps and the extent are those of all slices.
+    ///
+    /// # Errors
+    /// What is wrong with the request.
+    fn is_done(&mut self, history: &History) -> Result<bool, String> {
+        let _ = history;
+        Ok(true)
+    }
+
+    /// The answer. Of the history, names, words, gaps and the extent are those of all slices; its rows are not to be used.
+    ///
+    /// # Errors
+    /// What is wrong with the request.
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String>;
+}
+
+/// The answer of a whole history.
+pub(crate) fn whole(
+    mut measure: Box<dyn Sliced>,
+    history: &History,
+    request: &Request,
+) -> Result<Answer, String> {
+    loop {
+        measure.add(history, Slice::whole(request.window))?;
+        if measure.looks_back() && request.window.from > i64::MIN {
+            let interval = Interval { from: i64::MIN, to: request.window.from };
+            measure.add(history, Slice { interval, window: request.window })?;
+        }
+        if measure.is_done(history)? {
+            return measure.finish(history);
+        }
+    }
+}
+
+/// How a measure is computed.
+#[derive(Clone, Copy)]
+pub(crate) enum Computed {
+    /// From any slices.
+    Sliced(fn(&Request) -> Box<dyn Sliced>),
+    /// The same, if the request is of this kind; else the whole window is one slice.
+    SlicedIf(fn(&Request) -> bool, fn(&Request) -> Box<dyn Sliced>),
+    /// From the whole window as one slice.
+    Whole(fn(&History, &Request) -> Result<Answer, String>),
+}
+
+impl Computed {
+    pub(crate) fn start(self, request: &Request) -> Box<dyn Sliced> {
+        match self {
+            Computed::Sliced(start) | Computed::SlicedIf(_, start) => start(request),
+            Computed::Whole(answer) => {
+                Box::new(Whole { compute: answer, request: request.clone(), answer: None })
+            }
+        }
+    }
+}
+
+/// A measure of the whole window.
+struct Whole {
+    compute: fn(&History, &Request) -> Result<Answer, String>,
+    request: Request,
+    answer: Option<Answer>,
+}
+
+impl Sliced for Whole {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        if !(slice.is_latest() && slice.is_earliest()) {
+            return Err("it is computed from the whole window as one slice".to_string());
+        }
+        self.answer = Some((self.compute)(history, &self.request)?);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _: &History) -> Result<Answer, String> {
+        self.answer.ok_or_else(|| "expected one slice, found none".to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // window      |---------------------------|      ticks 10 to 50, borders 20 and 30
+    // slices      |  third  | second |  first |
+    //    |---a---------|   |b|  |c---------------|   d and e of length 0, at 20 and 30
+    #[test]
+    fn an_interval_counts_in_one_slice_and_begins_in_one() {
+        let window = Interval::new(10, 50);
+        let slices = Slice::between(window, &[-5, 20, 30, 50, 70]);
+        let intervals: Vec<_> = slices.iter().map(|slice| (slice.interval.from, slice.interval.to)).collect();
+        assert_eq!(intervals, [(30, 50), (20, 30), (10, 20)]);
+        let [a, b, c, d, e] = [(0, 25), (22, 24), (28, 90), (20, 20), (30, 30)];
+        let which = |is: fn(Slice, Interval) -> bool, (from, to)| {
+            let found: Vec<_> =
+                (0..slices.len()).filter(|place| is(slices[*place], Interval::new(from, to))).collect();
+            assert_eq!(found.len(), 1);
+            found[0]
+        };
+        assert_eq!([a, b, c, d, e].map(|interval| which(Slice::owns, interval)), [1, 1, 0, 1, 0]);
+        assert_eq!([a, b, c, d, e].map(|interval| which(Slice::begins, interval)), [2, 1, 1, 1, 0]);
+        assert!(!slices[0].owns(Interval::new(60, 70)) && !slices[2].owns(Interval::new(0, 10)));
+        assert_eq!(Slice::between(window, &[]), [Slice::whole(window)]);
+    }
+}

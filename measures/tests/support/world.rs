@@ -1,0 +1,74 @@
+//! A random machine with everything that a measure can be asked about: locks, calls, functions, events, faults, gaps, marks.
+
+use sigmund_measures::{EventAt, Fault, Gap, History, Interval};
+
+use super::{
+    CPUS, LWPS, Machine, THREADS, TICKS, calls::add_calls, locks::add_locks, marks::marks, number,
+    random::Random, slices::rebuilt, slow_walk::damage, tid,
+};
+
+/// What a merge would make of it.
+pub(crate) fn world(seed: u64) -> History {
+    let mut machine = Machine::new(seed);
+    if seed % 4 == 3 {
+        damage(&mut machine, seed);
+    }
+    let (ticks, mut history) = machine.history();
+    history.marks = marks(&ticks, seed);
+    add_locks(&mut history, seed);
+    if seed % 2 == 1 {
+        add_calls(&mut history, seed);
+    }
+    let mut random = Random::new(seed ^ 0x3017d);
+    for span in &mut history.spans {
+        span.is_function = random.one_in(2);
+        span.source = random.one_in(3).then(|| history.words.intern("a.c:7"));
+    }
+    for tick in 0..=TICKS {
+        let now = &ticks[tick as usize];
+        for cpu in 0..CPUS {
+            let lwp = now.cpus[cpu];
+            let thread = lwp.and_then(|lwp| now.lwps[lwp].carries).map(number);
+            let at = EventAt::new(tick, Some(lwp.map_or(0, tid)), Some(cpu as u32), thread);
+            for _ in 0..[0, 0, 1, 2][random.below(4)] {
+                history.events.push(at);
+            }
+            if random.one_in(20) {
+                history.faults.push(Fault { at, is_user: random.one_in(2) });
+            }
+        }
+    }
+    for _ in 0..random.below(4) {
+        let from = random.below(TICKS as usize) as i64;
+        let interval = Interval::new(from, from + random.below(20) as i64);
+        let cpu = random.one_in(2).then(|| random.below(CPUS) as u32);
+        let lwp = random.one_in(2).then(|| tid(random.below(LWPS)));
+        history.gaps.push(Gap { interval, cpu, lwp, is_sum: random.one_in(4) });
+    }
+    history.gaps.sort_by_key(|gap| gap.interval);
+    if seed % 3 == 0 {
+        // Of several processes, and created by each other.
+        for place in 0..THREADS {
+            if let Some(life) = history.names.threads.get_mut(&number(place)) {
+                life.pid = [Some(70), Some(71), None][random.below(3)];
+                life.created_by = (place > 0 && random.one_in(2)).then(|| number(random.below(place)));
+                life.interval.from = random.below(40) as i64;
+            }
+        }
+        for place in 0..LWPS {
+            if let Some(life) = history.names.lwps.get_mut(&tid(place)) {
+                life.pid = [Some(70), Some(71), None][random.below(3)];
+            }
+        }
+    }
+    if seed % 11 == 10 {
+        // Of LWPs alone.
+        history.names.threads.clear();
+        (history.threads, history.mounted) = Default::default();
+        history.unparks = Default::default();
+        history.wakeups.iter_mut().for_each(|wakeup| (wakeup.thread, wakeup.waker_thread) = (None, None));
+        history.spans.iter_mut().for_each(|span| span.thread = None);
+        history.locks.iter_mut().for_each(|request| request.thread = None);
+    }
+    rebuilt(&history)
+}

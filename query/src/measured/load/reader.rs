@@ -1,0 +1,127 @@
+//! Tables, row group by row group, the last first; the next is decoded on another thread meanwhile.
+//!
+//! Tables of intervals are sorted by the end of the interval. Rows whose length is not known, and those that a contradiction
+//! shortened, are where that was found: after rows that end later. So no row that was not read yet ends after the latest end
+//! of the row group that was read last, if any row of that has a known end; else after that of the one before.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use async_trait::async_trait;
+use datafusion::common::runtime::SpawnedTask;
+use sigmund_measures::{Interval, Row, Slicer, Words};
+use sigmund_model::tables::Table;
+use sigmund_sql::{RowGroups, SuperTrace};
+
+use crate::Error;
+
+/// The rows of a row group, in the order of the table.
+pub(super) struct Decoded<R> {
+    pub(super) rows: Vec<R>,
+    /// The words of these rows.
+    pub(super) words: Words,
+    /// The latest end that is known.
+    pub(super) latest: Option<i64>,
+}
+
+impl<R> Decoded<R> {
+    pub(super) fn new(batch: &RecordBatch) -> Decoded<R> {
+        Decoded { rows: Vec::with_capacity(batch.num_rows()), words: Words::default(), latest: None }
+    }
+
+    /// Adds a row that ends at a tick, if that is known.
+    pub(super) fn push(&mut self, row: R, end: Option<i64>) {
+        self.latest = self.latest.max(end);
+        self.rows.push(row);
+    }
+}
+
+/// Makes rows of a batch.
+pub(super) type Decode<R> = Arc<dyn Fn(&RecordBatch) -> Decoded<R> + Send + Sync>;
+
+/// A table that is being read.
+#[async_trait]
+pub(super) trait Reader: Send {
+    /// Which rows are of use.
+    fn window(&self) -> Interval;
+
+    /// No row that was not read yet ends after this; `None` if all were read.
+    fn latest(&self) -> Option<i64>;
+
+    /// Reads the next rows; the answer is how many, and whether one of them ends at `until` or after it.
+    async fn advance(&mut self, slicer: &mut Slicer, until: i64) -> Result<(usize, bool), Error>;
+}
+
+pub(super) struct TableReader<R> {
+    groups: Arc<RowGroups>,
+    /// How many row groups have not been begun.
+    left: usize,
+    ahead: Option<SpawnedTask<Result<Decoded<R>, sigmund_sql::Error>>>,
+    latest: i64,
+    decode: Decode<R>,
+    add: fn(&mut Slicer, Vec<R>, &Words),
+    window: Interval,
+}
+
+impl<R: Row + Send + 'static> TableReader<R> {
+    /// # Errors
+    /// When a footer cannot be read.
+    pub(super) fn open(
+        trace: &SuperTrace,
+        (table, columns): (&Table, &[&str]),
+        window: Interval,
+        decode: impl Fn(&RecordBatch) -> Decoded<R> + Send + Sync + 'static,
+        add: fn(&mut Slicer, Vec<R>, &Words),
+    ) -> Result<Box<dyn Reader>, Error> {
+        let groups = Arc::new(trace.row_groups(table, columns)?);
+        let (left, decode, latest) = (groups.len(), Arc::new(decode), i64::MAX);
+        let mut reader = TableReader { groups, left, ahead: None, latest, decode, add, window };
+        reader.begin();
+        Ok(Box::new(reader))
+    }
+
+    /// Begins to decode the next row group that may have rows in the window.
+    fn begin(&mut self) {
+        let window = self.window;
+        while let Some(next) = self.left.checked_sub(1) {
+            self.left = next;
+            if self.groups.bounds(next, "ts_tick").is_some_and(|(first, _)| first > window.to) {
+                continue;
+            }
+            let (groups, decode) = (Arc::clone(&self.groups), Arc::clone(&self.decode));
+            self.ahead = Some(SpawnedTask::spawn_blocking(move || {
+                let mut decoded = decode(&groups.read(next)?);
+                if window.to < i64::MAX {
+                    decoded.rows.retain(|row| row.interval().from <= window.to);
+                }
+                Ok(decoded)
+            }));
+            return;
+        }
+    }
+}
+
+#[async_trait]
+impl<R: Row + Send + 'static> Reader for TableReader<R> {
+    fn window(&self) -> Interval {
+        self.window
+    }
+
+    fn latest(&self) -> Option<i64> {
+        self.ahead.as_ref().map(|_| self.latest)
+    }
+
+    async fn advance(&mut self, slicer: &mut Slicer, until: i64) -> Result<(usize, bool), Error> {
+        let Some(ahead) = self.ahead.take() else { return Ok((0, false)) };
+        let decoded = ahead.join().await;
+        let decoded = decoded.map_err(Error::of_task)??;
+        self.begin();
+        if let Some(latest) = decoded.latest {
+            self.latest = self.latest.min(latest);
+        }
+        let is_late = decoded.rows.iter().any(|row| row.interval().to >= until);
+        let count = decoded.rows.len();
+        (self.add)(slicer, decoded.rows, &decoded.words);
+        Ok((count, is_late))
+    }
+}

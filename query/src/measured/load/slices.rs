@@ -1,0 +1,252 @@
+//! The slices of a trace, the latest first: read, made, and given to a measure.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::common::runtime::SpawnedTask;
+use sigmund_measures::{History, Interval, LastOnCpu, Needs, Slice, Slicer};
+use sigmund_model::{
+    LwpState,
+    tables::{CPUS, EVENTS, INTERRUPTS, LOCKS, LWP_STATES, SPANS, SYSCALLS, THREAD_STATES, Table, WAKEUPS},
+};
+use sigmund_sql::{RowGroups, SuperTrace};
+
+use super::{
+    Window, actors,
+    cells::{Small, read},
+    events, intervals,
+    reader::{Reader, TableReader},
+    states,
+};
+use crate::{Error, Selector};
+
+/// How large a slice may be.
+#[derive(Clone, Copy, Debug)]
+pub struct SliceSize {
+    /// It ends where so many rows have been read for it.
+    pub rows: usize,
+    /// It is no longer than that.
+    pub ticks: i64,
+}
+
+impl SliceSize {
+    /// All in one.
+    pub(in crate::measured) const WHOLE: SliceSize = SliceSize { rows: usize::MAX, ticks: i64::MAX };
+}
+
+impl Default for SliceSize {
+    /// Some 100 MB.
+    fn default() -> SliceSize {
+        SliceSize { rows: 1 << 20, ..SliceSize::WHOLE }
+    }
+}
+
+/// The tables of a trace that a measure needs.
+pub(in crate::measured) struct Slices {
+    slicer: Slicer,
+    readers: Vec<Box<dyn Reader>>,
+    on_cpu: OnCpu,
+    /// Tables that were needed, and are not in this super-trace.
+    pub(in crate::measured) left_out: Vec<&'static str>,
+}
+
+/// What a slice was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::measured) enum Order {
+    /// Rows were where they have to be.
+    Kept,
+    /// A row ends later than those after it in the table: slices after it in time lacked it.
+    Broken,
+}
+
+impl Slices {
+    /// Begins to read the tables.
+    pub(in crate::measured) async fn open(
+        trace: &SuperTrace,
+        needs: Needs,
+        window: Window,
+        pair: Option<(&Selector, &Selector)>,
+    ) -> Result<Slices, Error> {
+        let Window { of_rows, of_names, around } = window;
+        let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else {
+            let slicer = Slicer::new(None, Vec::new(), Default::default());
+            let (readers, on_cpu, left_out) = Default::default();
+            return Ok(Slices { slicer, readers, on_cpu, left_out });
+        };
+        let extent = Interval::new(first.0 as i64, last.0 as i64);
+        let mut left_out = Vec::new();
+        let mut wants = |is_needed: bool, table: &'static Table| {
+            let is_left_out = trace.info().left_out_tables().any(|name| name == table.name);
+            if is_needed && is_left_out {
+                left_out.push(table.name);
+            }
+            is_needed && !is_left_out
+        };
+        let mut readers = Vec::new();
+        let last = extent.to;
+        if needs.thread_states {
+            let decode = move |batch: &RecordBatch| states::of_threads(batch, last);
+            let table = (&THREAD_STATES, states::OF_THREADS);
+            readers.push(TableReader::open(trace, table, of_rows, decode, Slicer::threads)?);
+        }
+        if needs.lwp_states {
+            let decode = move |batch: &RecordBatch| states::of_lwps(batch, last);
+            let table = (&LWP_STATES, states::OF_LWPS);
+            readers.push(TableReader::open(trace, table, of_rows, decode, Slicer::lwps)?);
+        }
+        if needs.events {
+            let table = (&EVENTS, events::ALL);
+            readers.push(TableReader::open(trace, table, of_rows, events::all, Slicer::events)?);
+        }
+        if wants(needs.wakeups, &WAKEUPS) {
+            let table = (&WAKEUPS, intervals::OF_WAKEUPS);
+            let rows = if needs.only_lives { of_rows } else { around };
+            readers.push(TableReader::open(trace, table, rows, intervals::wakeups, Slicer::wakeups)?);
+        }
+        if wants(needs.interrupts, &INTERRUPTS) {
+            let table = (&INTERRUPTS, intervals::OF_INTERRUPTS);
+            readers.push(TableReader::open(
+                trace,
+                table,
+                of_rows,
+                intervals::interrupts,
+                Slicer::interrupts,
+            )?);
+        }
+        if wants(needs.syscalls, &SYSCALLS) {
+            let table = (&SYSCALLS, intervals::OF_SYSCALLS);
+            readers.push(TableReader::open(trace, table, of_rows, intervals::syscalls, Slicer::syscalls)?);
+        }
+        if wants(needs.spans, &SPANS) {
+            let table = (&SPANS, intervals::OF_SPANS);
+            readers.push(TableReader::open(trace, table, of_rows, intervals::spans, Slicer::spans)?);
+        }
+        if wants(needs.locks, &LOCKS) {
+            let table = (&LOCKS, intervals::OF_LOCKS);
+            readers.push(TableReader::open(trace, table, around, intervals::locks, Slicer::locks)?);
+        }
+        let mut names = Default::default();
+        actors::names(trace, (of_names != Interval::ALL).then_some(of_names), last, &mut names).await?;
+        let mut slicer = Slicer::new(Some(extent), actors::gaps(trace, extent).await?, names);
+        let window = (of_rows != Interval::ALL).then_some(of_rows);
+        let words = Default::default();
+        if needs.faults {
+            slicer.faults(events::faults(trace, window).await?, &words);
+        }
+        if let Some(pair) = pair {
+            slicer.marks(events::marks(trace, pair, window).await?, &words);
+        }
+        if !needs.culprits {
+            slicer.without_culprits();
+        }
+        let on_cpu = if needs.culprits && needs.lwp_states {
+            OnCpu::open(trace, last).await?
+        } else {
+            OnCpu::default()
+        };
+        Ok(Slices { slicer, readers, on_cpu, left_out })
+    }
+
+    /// All of it as one history.
+    pub(in crate::measured) async fn whole(mut self) -> Result<History, Error> {
+        for reader in &mut self.readers {
+            while reader.latest() >= Some(reader.window().from) {
+                reader.advance(&mut self.slicer, i64::MAX).await?;
+            }
+        }
+        Ok(self.slicer.into_history())
+    }
+
+    /// What is the same in all slices.
+    pub(in crate::measured) fn shared(&self) -> &History {
+        self.slicer.shared()
+    }
+
+    /// Calls `of` with the slices of a part of a window, the latest first, until it has an error, or wants no
+    /// more.
+    pub(in crate::measured) async fn each(
+        &mut self,
+        part: Interval,
+        window: Interval,
+        size: SliceSize,
+        mut of: impl FnMut(&History, Slice) -> Result<bool, String>,
+    ) -> Result<Result<Order, String>, Error> {
+        let mut to = part.to;
+        loop {
+            let mut read = 0;
+            let from = loop {
+                let next = self.readers.iter_mut().filter(|reader| reader.latest() >= Some(part.from));
+                let Some(next) = next.max_by_key(|reader| reader.latest()) else { break part.from };
+                let latest = next.latest().unwrap_or(i64::MAX);
+                if read >= size.rows && latest.saturating_add(1) < to {
+                    break latest.saturating_add(1).max(part.from);
+                }
+                let (count, is_late) = next.advance(&mut self.slicer, to).await?;
+                if is_late && to < window.to {
+                    return Ok(Ok(Order::Broken));
+                }
+                read += count;
+            };
+            let end = self.slicer.shared().extent.map_or(to, |extent| extent.to.saturating_add(1));
+            let from = from.max(end.min(to).saturating_sub(size.ticks)).min(to.saturating_sub(1));
+            self.on_cpu.look_up(&mut self.slicer, from).await?;
+            let slice = Slice { interval: Interval { from, to }, window };
+            match self.slicer.with_slice(slice, |history| of(history, slice)) {
+                Ok(true) if from > part.from => to = from,
+                Ok(_) => return Ok(Ok(Order::Kept)),
+                Err(message) => return Ok(Err(message)),
+            }
+        }
+    }
+}
+
+/// Looks up who was on a CPU last before a slice, where the rows that were read do not show it.
+#[derive(Default)]
+struct OnCpu {
+    cpus: Vec<u32>,
+    states: Option<Arc<RowGroups>>,
+    last: i64,
+}
+
+impl OnCpu {
+    async fn open(trace: &SuperTrace, last: i64) -> Result<OnCpu, Error> {
+        let mut cpus = Vec::new();
+        read(trace, &CPUS, &["cpu"], None, |batch| {
+            cpus.extend((0..batch.num_rows()).filter_map(|row| Small::of(batch, 0).get(row)));
+        })
+        .await?;
+        let states = trace.row_groups(&LWP_STATES, states::OF_LWPS)?;
+        Ok(OnCpu { cpus, states: Some(Arc::new(states)), last })
+    }
+
+    async fn look_up(&self, slicer: &mut Slicer, before: i64) -> Result<(), Error> {
+        let Some(states) = self.states.as_ref().filter(|_| before > i64::MIN) else { return Ok(()) };
+        let mut unknown = slicer.unknown_cpus(before, &self.cpus);
+        for group in (0..states.len()).rev() {
+            if unknown.is_empty() {
+                break;
+            }
+            let may_have =
+                |(first, last): (i64, i64)| unknown.iter().any(|cpu| (first..=last).contains(&(*cpu).into()));
+            let is_after = states.bounds(group, "ts_tick").is_some_and(|(first, _)| first > before);
+            if is_after || !states.bounds(group, "cpu").is_none_or(may_have) {
+                continue;
+            }
+            let (groups, last) = (Arc::clone(states), self.last);
+            let rows = move || Ok(states::of_lwps(&groups.read(group)?, last).rows);
+            let rows: Result<Result<Vec<_>, sigmund_sql::Error>, _> =
+                SpawnedTask::spawn_blocking(rows).join().await;
+            for (lwp, interval, stay) in rows.map_err(Error::of_task)??.into_iter().rev() {
+                let Some(cpu) = stay.cpu.filter(|_| stay.state == LwpState::Running) else { continue };
+                if interval.to < before
+                    && let Some(place) = unknown.iter().position(|unknown| *unknown == cpu)
+                {
+                    unknown.swap_remove(place);
+                    slicer.set_last_on_cpu(cpu, Some(LastOnCpu::of(lwp, interval, &stay)));
+                }
+            }
+        }
+        unknown.into_iter().for_each(|cpu| slicer.set_last_on_cpu(cpu, None));
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! The row groups of a table, each read as one batch: in any order, from any thread.
+
+use std::sync::Arc;
+
+use arrow::{
+    array::RecordBatch,
+    compute::cast,
+    datatypes::{DataType, Field, Schema, SchemaRef},
+};
+use datafusion::parquet::{
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+    },
+    file::statistics::Statistics,
+};
+use sigmund_model::tables::{ColumnType, Table};
+
+use super::Part;
+use crate::Error;
+
+/// Some columns of a table, row group by row group, in the order of the table.
+#[derive(Debug)]
+pub struct RowGroups {
+    parts: Vec<OfPart>,
+    /// The part of each row group, and its place in it.
+    groups: Vec<(usize, usize)>,
+    /// The columns that batches have, texts as dictionaries.
+    schema: SchemaRef,
+}
+
+/// A file, with its footer.
+#[derive(Debug)]
+struct OfPart {
+    part: Part,
+    footer: ArrowReaderMetadata,
+    columns: ProjectionMask,
+}
+
+impl RowGroups {
+    /// Of the files of a table.
+    ///
+    /// # Errors
+    /// When a footer cannot be read.
+    pub(super) fn open(parts: &[Part], table: &Table, columns: &[&str]) -> Result<RowGroups, Error> {
+        let fields =
+            columns.iter().filter_map(|name| table.columns.iter().find(|column| column.name == *name));
+        let fields = fields.map(|column| Field::new(column.name, batch_type(column.ty), true));
+        let mut groups = RowGroups {
+            parts: Vec::new(),
+            groups: Vec::new(),
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+        };
+        for (place, part) in parts.iter().enumerate() {
+            let footer = with_dictionaries(part.footer()?);
+            let columns = ProjectionMask::columns(footer.parquet_schema(), columns.iter().copied());
+            groups.groups.extend((0..footer.metadata().num_row_groups()).map(|group| (place, group)));
+            groups.parts.push(OfPart { part: part.clone(), footer, columns });
+        }
+        Ok(groups)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The least and the greatest value of a column of integers in a row group, if its footer has them.
+    pub fn bounds(&self, group: usize, column: &str) -> Option<(i64, i64)> {
+        let (part, group) = *self.groups.get(group)?;
+        let footer = &self.parts[part].footer;
+        let columns = footer.metadata().row_group(group).columns();
+        let column = columns.iter().find(|chunk| chunk.column_path().string() == column)?;
+        match column.statistics()? {
+            Statistics::Int64(values) => Some((*values.min_opt()?, *values.max_opt()?)),
+            Statistics::Int32(values) => Some(((*values.min_opt()?).into(), (*values.max_opt()?).into())),
+            _ => None,
+        }
+    }
+
+    /// The columns of a row group, in the order in which they were asked for.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    ///
+    /// # Panics
+    /// When there is no such row group.
+    pub fn read(&self, group: usize) -> Result<RecordBatch, Error> {
+        let (part, group) = self.groups[group];
+        let OfPart { part, footer, columns } = &self.parts[part];
+        let rows = usize::try_from(footer.metadata().row_group(group).num_rows()).unwrap_or_default();
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(part.reader(), footer.clone());
+        // A batch has no more than the file: its size is from a footer.
+        let reader = reader.with_projection(columns.clone()).with_row_groups(vec![group]);
+        let reader = reader.with_batch_size(rows.clamp(1, MOST_ROWS)).build();
+        let mut batches = Vec::new();
+        for batch in reader.map_err(|error| part.unreadable(&error))? {
+            let batch = batch.map_err(|error| part.unreadable(&error))?;
+            batches.push(self.as_asked(&batch).map_err(|error| part.unreadable(&error))?);
+        }
+        arrow::compute::concat_batches(&self.schema, &batches).map_err(|error| part.unreadable(&error))
+    }
+
+    fn as_asked(&self, batch: &RecordBatch) -> Result<RecordBatch, arrow::error::ArrowError> {
+        let columns = self.schema.fields().iter().map(|field| {
+            let column = batch.column(batch.schema().index_of(field.name())?);
+            if column.data_type() == field.data_type() {
+                Ok(Arc::clone(column))
+            } else {
+                cast(column, field.data_type())
+            }
+        });
+        RecordBatch::try_new(Arc::clone(&self.schema), columns.collect::<Result<_, _>>()?)
+    }
+}
+
+/// Rows that are decoded at a time; row groups of a merge have a quarter.
+const MOST_ROWS: usize = 1 << 20;
+
+/// Texts as dictionaries.
+fn batch_type(ty: ColumnType) -> DataType {
+    match ty {
+        ColumnType::Text => ColumnType::Word.data_type(),
+        ty => ty.data_type(),
+    }
+}
+
+/// The footer, such that texts are read as dictionaries, which is what the file holds. As it is, if that cannot be.
+fn with_dictionaries(footer: ArrowReaderMetadata) -> ArrowReaderMetadata {
+    let fields = footer.schema().fields().iter().map(|field| match field.data_type() {
+        DataType::Utf8 => field.as_ref().clone().with_data_type(ColumnType::Word.data_type()),
+        _ => field.as_ref().clone(),
+    });
+    let schema = Schema::new(fields.collect::<Vec<_>>());
+    let schema = Arc::new(schema.with_metadata(footer.schema().metadata().clone()));
+    let options = ArrowReaderOptions::new().with_schema(schema);
+    ArrowReaderMetadata::try_new(Arc::clone(footer.metadata()), options).unwrap_or(footer)
+}
