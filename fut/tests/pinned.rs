@@ -1,10 +1,7 @@
 //! A user thread that has begun stays on its LWP: values that belong to that LWP can be kept across any call. Work is
 //! still distributed: threads that have not begun go to any idle LWP, and no wakeup is lost.
 
-#[path = "../common/mod.rs"]
 mod common;
-mod unwinding;
-mod wakeups;
 
 use std::{
     cell::Cell,
@@ -270,6 +267,253 @@ fn an_urgent_thread_is_on_the_reactors_lwp_from_its_first_instruction() {
         });
         assert!(names.iter().all(|name| name == "lwp/reactor"), "{policy:?}: {names:?}");
     }
+}
+
+/// A message goes round through threads on all LWPs, which have nothing else to do: each wakes the next one's LWP.
+/// With `busy`, they have.
+fn a_message_goes_round(policy: Policy, busy: bool) {
+    let (tell, told) = mpsc::channel();
+    let runtime = Runtime::builder().lwps(4).policy(policy).build().unwrap();
+    let main = runtime.spawn(move || {
+        let channels: Vec<_> = (0..8).map(|_| unbounded::<u32>()).collect();
+        let begun = Arc::new(AtomicUsize::new(0));
+        let done = Arc::new(AtomicBool::new(false));
+        let members: Vec<_> = (0..8)
+            .map(|n| {
+                let (receive, send) = (channels[n].1.clone(), channels[(n + 1) % 8].0.clone());
+                let begun = Arc::clone(&begun);
+                spawn(move || {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    // So that others are begun elsewhere.
+                    compute(Duration::from_millis(3));
+                    while let Ok(number) = receive.recv() {
+                        // The last round tells all to end.
+                        let _ = send.send(number.saturating_sub(1));
+                        if number == 0 {
+                            break;
+                        }
+                    }
+                    lwp()
+                })
+            })
+            .collect();
+        let load: Vec<_> = (0..if busy { 6 } else { 0 })
+            .map(|n| {
+                let done = Arc::clone(&done);
+                spawn(move || {
+                    while !done.load(Ordering::Relaxed) {
+                        match n % 3 {
+                            0 => yield_now(),
+                            1 => fut::sleep(Duration::from_micros(20)),
+                            _ => drop(spawn(|| compute(Duration::from_micros(20))).join()),
+                        }
+                    }
+                })
+            })
+            .collect();
+        while begun.load(Ordering::Relaxed) < 8 {
+            yield_now();
+        }
+        channels[0].0.send(if busy { 100 } else { 1_000 }).unwrap();
+        let lwps: BTreeSet<_> = join_all(members).into_iter().collect();
+        done.store(true, Ordering::Relaxed);
+        join_all(load);
+        tell.send(lwps).unwrap();
+    });
+    let lwps = told.recv_timeout(LONG).unwrap_or_else(|_| {
+        fut::live_threads().iter().for_each(|thread| eprintln!("  {thread:?}"));
+        panic!("{policy:?}, busy {busy}: a wakeup was lost")
+    });
+    assert!(lwps.len() > 1, "{policy:?}: all on {lwps:?}");
+    main.join().unwrap();
+}
+
+#[test]
+fn a_thread_that_another_lwp_readies_wakes_its_own() {
+    for policy in POLICIES {
+        a_message_goes_round(policy, false);
+        a_message_goes_round(policy, true);
+    }
+}
+
+/// CPU time of the calling LWP, and of the process.
+fn cpu_times() -> (Duration, Duration) {
+    let of = |clock| {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` is a valid place.
+        unsafe { libc::clock_gettime(clock, &raw mut time) };
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    (of(libc::CLOCK_THREAD_CPUTIME_ID), of(libc::CLOCK_PROCESS_CPUTIME_ID))
+}
+
+/// Two threads of one LWP unpark each other all the time. No other LWP could run them, so no other is woken.
+#[test]
+fn lwps_sleep_while_only_another_has_work() {
+    if env::var_os(CASE).is_none() {
+        // A process of its own: the CPU time of other tests would count.
+        let program = Command::new(env::current_exe().unwrap())
+            .args(["lwps_sleep_while_only_another_has_work", "--exact", "--nocapture"])
+            .env(CASE, "1")
+            .output()
+            .unwrap();
+        assert!(program.status.success(), "{}", String::from_utf8_lossy(&program.stderr));
+        return;
+    }
+    let (mine, all) = runtime(4).run(|| {
+        let (there, back) = (unbounded::<u32>(), unbounded::<u32>());
+        let (receive, answer) = (there.1, back.0);
+        let home = lwp();
+        let partner = |receive: fut::sync::channel::Receiver<u32>,
+                       answer: fut::sync::channel::Sender<u32>| {
+            spawn(move || {
+                let here = lwp();
+                while let Ok(number) = receive.recv() {
+                    answer.send(number).unwrap();
+                }
+                here
+            })
+        };
+        // Begun here, since this thread leaves at once and the others are asleep or late.
+        let partner = partner(receive, answer);
+        there.0.send(0).unwrap();
+        back.1.recv().unwrap();
+        let before = cpu_times();
+        let until = Instant::now() + Duration::from_millis(300);
+        while Instant::now() < until {
+            there.0.send(1).unwrap();
+            back.1.recv().unwrap();
+        }
+        let after = cpu_times();
+        drop(there.0);
+        let theirs = partner.join().unwrap();
+        let (mine, all) = (after.0 - before.0, after.1 - before.1);
+        // Elsewhere it would be another test: of waking each other's LWP.
+        if theirs == home { (mine, all) } else { (all, all) }
+    });
+    assert!(all < mine.mul_f64(1.25), "{mine:?} of this LWP, {all:?} of all");
+}
+
+#[test]
+fn a_blocking_call_runs_elsewhere_and_borrows_from_its_caller() {
+    for lwps in [1, 3] {
+        runtime(lwps).run(|| {
+            let mine = lwp();
+            let mut numbers = vec![1, 2, 3];
+            let (sum, there) = fut::blocking(|| {
+                numbers.push(4);
+                (numbers.iter().sum::<i32>(), lwp())
+            });
+            assert_eq!((sum, numbers.len()), (10, 4));
+            assert_ne!(there, mine);
+            assert_eq!(lwp(), mine);
+            // One in another runs where it is, and there, too, a user thread can wait.
+            let (inner, woken) = fut::blocking(|| {
+                let here = lwp();
+                let other = spawn(|| fut::sleep(Duration::from_millis(1)));
+                other.join().unwrap();
+                yield_now();
+                assert_eq!(lwp(), here, "it stays where it is");
+                (fut::blocking(lwp) == here, true)
+            });
+            assert!(inner && woken);
+        });
+    }
+    // Outside of a runtime it is just a call.
+    assert_eq!(fut::blocking(lwp), lwp());
+}
+
+/// What has panicked comes out of `blocking` on the caller's LWP, whose count of panics is right again, as is that of
+/// the LWP that ran it.
+#[test]
+fn a_panic_in_a_blocking_call_is_the_callers() {
+    let runtime = runtime(2);
+    runtime.run(|| {
+        let thread = |n: u32| {
+            spawn(move || {
+                let mine = lwp();
+                for round in 0..20 {
+                    let panic = catch_unwind(|| {
+                        fut::blocking(|| {
+                            if n < 9 {
+                                panic!("{n}, {round}")
+                            }
+                        })
+                    });
+                    assert_eq!(*panic.unwrap_err().downcast::<String>().unwrap(), format!("{n}, {round}"));
+                    assert_eq!(lwp(), mine);
+                    assert!(!thread::panicking());
+                    assert!(!fut::blocking(thread::panicking));
+                }
+            })
+        };
+        join_all((0..6).map(thread).collect());
+    });
+    nobody_panics_any_more(&runtime, 2);
+}
+
+/// A thread on each LWP at once, which looks.
+fn nobody_panics_any_more(runtime: &Runtime, lwps: usize) {
+    let there = Arc::new(AtomicUsize::new(0));
+    let looks: Vec<_> = (0..lwps)
+        .map(|_| {
+            let there = Arc::clone(&there);
+            runtime.spawn(move || {
+                there.fetch_add(1, Ordering::Relaxed);
+                let since = Instant::now();
+                while there.load(Ordering::Relaxed) < lwps {
+                    assert!(since.elapsed() < LONG, "not all LWPs run a thread");
+                    std::hint::spin_loop();
+                }
+                thread::panicking()
+            })
+        })
+        .collect();
+    for look in looks {
+        assert!(!look.join().unwrap(), "an LWP counts a panic that is over");
+    }
+}
+
+/// Leaves its LWP in every way that a destructor can.
+struct LeavesWhenDropped(u32);
+
+impl Drop for LeavesWhenDropped {
+    fn drop(&mut self) {
+        let (mine, panics) = (lwp(), thread::panicking());
+        for _ in 0..5 {
+            yield_now();
+            assert_eq!(lwp(), mine);
+        }
+        fut::sleep(Duration::from_micros(u64::from(self.0 % 5) * 40));
+        assert_eq!(lwp(), mine);
+        fut::blocking(|| ());
+        assert_eq!(lwp(), mine);
+        spawn(yield_now).join().unwrap();
+        assert_eq!(lwp(), mine);
+        assert!(panics && thread::panicking());
+    }
+}
+
+#[test]
+fn a_destructor_that_yields_while_its_thread_unwinds_stays_on_its_lwp() {
+    let runtime = runtime(3);
+    runtime.run(|| {
+        let thread = |n| {
+            spawn(move || {
+                for _ in 0..10 {
+                    let leaves = AssertUnwindSafe(LeavesWhenDropped(n));
+                    let panic = catch_unwind(|| {
+                        let _leaves = leaves;
+                        panic!("on purpose")
+                    });
+                    assert!(panic.is_err());
+                    yield_now();
+                }
+            })
+        };
+        join_all((0..9).map(thread).collect());
+    });
+    nobody_panics_any_more(&runtime, 3);
 }
 
 /// What an LWP's thread-local lends to a thread that never ends may be in use on another LWP when the runtime is
