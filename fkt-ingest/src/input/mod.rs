@@ -75,7 +75,7 @@ impl Input {
 
     /// Fills `buffer` with the bytes from `at` on, and returns their number. Unlike mapped bytes, they do not stay in
     /// this process's memory.
-    fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let Bytes::Mapped(_, file) = &*self.bytes else {
             let from = usize::try_from(at).ok().and_then(|at| self.bytes().get(at..)).unwrap_or_default();
             let len = from.len().min(buffer.len());

@@ -51,14 +51,38 @@ impl Header {
         Ok(Header { places })
     }
 
-    /// The cell of a column in a line; empty if the line has none.
-    pub(super) fn cell<'l>(&self, line: &'l str, column: Column) -> &'l str {
-        let cell = line.split('\t').zip(&self.places).find(|(_, place)| **place == Some(column));
-        cell.map_or("", |(cell, _)| cell.trim())
+    /// The cells of a line.
+    ///
+    /// # Errors
+    /// When it has more than the header: these come from a stray tab. Trailing empty cells may be missing.
+    pub(super) fn cells<'l>(&self, line: &'l str) -> Result<Cells<'l>, BadLine> {
+        let mut cells = Cells::default();
+        let mut places = self.places.iter();
+        for (index, cell) in line.split('\t').enumerate() {
+            match places.next() {
+                Some(Some(column)) => {
+                    let first = &mut cells.0[*column as usize];
+                    *first = first.or(Some(cell.trim()));
+                }
+                Some(None) => {}
+                None => {
+                    let found = index + line.split('\t').skip(index).count();
+                    let expected = format!("{} columns, as in the header", self.places.len());
+                    return Err(BadLine::new(&expected, &found.to_string()));
+                }
+            }
+        }
+        Ok(cells)
     }
+}
 
-    /// The number of columns.
-    pub(super) fn len(&self) -> usize {
-        self.places.len()
+/// The cells of one line, without the blanks around them.
+#[derive(Debug, Default)]
+pub(super) struct Cells<'l>([Option<&'l str>; Column::ALL.len()]);
+
+impl<'l> Cells<'l> {
+    /// The cell of a column; empty if the line has none.
+    pub(super) fn of(&self, column: Column) -> &'l str {
+        self.0[column as usize].unwrap_or_default()
     }
 }

@@ -11,27 +11,29 @@
 //! other lines that begin with `#`, and empty ones, are ignored.
 
 mod header;
+mod lines;
+mod ordered;
 mod params;
 mod row;
 mod row_stream;
+mod stretches;
+mod survey;
+mod types;
 
 use std::fs::File;
-use std::io::{Read, Seek};
 use std::path::Path;
 
 use sigmund_files::open_regular;
-use sigmund_model::{ClockDomain, EventType, Hertz, Level, Loss, LossKind, Thread};
+use sigmund_model::{ClockDomain, EventType, Hertz, Loss, Thread};
 
-use self::header::Header;
-use self::row::{BadLine, Row};
-use self::row_stream::{ListingStream, ListingTypes};
+use self::ordered::{Limits, Sorted};
+use self::row_stream::ListingStream;
+use self::survey::{Named, Survey};
 use crate::error::Error;
+use crate::input::Input;
 use crate::trace_file::TraceStream;
 
-/// The number of unreadable lines that have a row each; one more row counts the others.
-const MAX_ROWS: u64 = 10_000;
-
-/// An open listing: all its lines have been read.
+/// An open listing: all its lines have been read once, for what they name. Its stream reads them again.
 ///
 /// It is not a [`TraceFile`](crate::TraceFile), and [`open`](crate::open) does not accept it, because its beginning
 /// does not identify it.
@@ -70,16 +72,14 @@ impl Listing {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn of_file(path: &Path, mut file: File) -> Result<Option<Listing>, Error> {
-        let io = |error| Error::io(path, error);
-        file.rewind().map_err(io)?;
-        let mut bytes = Vec::new();
-        file.by_ref().take(64).read_to_end(&mut bytes).map_err(io)?;
-        if !Listing::is_listing(&bytes) {
+    pub fn of_file(path: &Path, file: File) -> Result<Option<Listing>, Error> {
+        let input = Input::of_file(path, file)?;
+        let mut head = [0; 64];
+        let read = input.read_at(0, &mut head).map_err(|error| Error::io(path, error))?;
+        if !Listing::is_listing(&head[..read]) {
             return Ok(None);
         }
-        file.read_to_end(&mut bytes).map_err(io)?;
-        Listing::from_bytes(path, &bytes).map(Some)
+        Listing::of_input(path, &input, &Limits::USUAL).map(Some)
     }
 
     /// Reads a listing in memory; `name` is used in messages. Lines that cannot be read are losses; the others are
@@ -88,65 +88,25 @@ impl Listing {
     /// # Errors
     /// When there is no header line.
     pub fn from_bytes(name: &Path, bytes: &[u8]) -> Result<Listing, Error> {
-        let text = String::from_utf8_lossy(bytes);
-        // Some editors begin a file with a byte-order mark.
-        let text = text.trim_start_matches('\u{feff}');
-        let (mut tick_hz, mut header, mut losses, mut damaged) = (None, None, Vec::new(), 0);
-        let mut rows: Vec<Row> = Vec::new();
-        for (number, line) in (1..).zip(text.lines()) {
-            if let Some(comment) = line.strip_prefix('#') {
-                tick_hz = tick_hz.or(tick_hz_of_comment(comment));
-                continue;
-            }
-            if line.trim().is_empty() {
-                continue;
-            }
-            let Some(header) = &header else {
-                header = Some(
-                    Header::parse(line)
-                        .map_err(|bad| Error::in_line(name, number, bad.expected, bad.found))?,
-                );
-                continue;
-            };
-            match Row::parse(header, line) {
-                Ok(row) => rows.push(row),
-                Err(bad) => {
-                    damaged += 1;
-                    if damaged <= MAX_ROWS {
-                        losses.push(bad_line(name, number, &bad));
-                    }
-                }
-            }
+        Listing::of_input(name, &Input::from_bytes(name, bytes.to_vec()), &Limits::USUAL)
+    }
+
+    fn of_input(name: &Path, input: &Input, limits: &Limits) -> Result<Listing, Error> {
+        let io = |error| Error::io(name, error);
+        let Survey { header, tick_hz, stretches, mut named, losses } = Survey::of(input, name, limits)?;
+        let sorted = Sorted::of(input, header, &stretches, limits).map_err(io)?;
+        // People may write one thread after the other.
+        if !stretches.is_one() {
+            named = Named::of(&mut sorted.lines().map_err(io)?).map_err(io)?;
         }
-        losses.extend(others(name, damaged));
-        if header.is_none() {
-            let expected = "a header line that names the columns".to_owned();
-            return Err(Error::in_line(name, 1, expected, "the end of the file".to_owned()));
-        }
-        // People may write one thread after the other. The sort keeps the order of lines with the same tick.
-        rows.sort_by_key(|row| row.tick);
-        let types = ListingTypes::of(&rows);
-        let (thread_names, declared) = (types.thread_names(&rows), types.event_types());
-        let events = Box::new(ListingStream::new(rows, types));
+        let Named { types, threads, exits } = named;
+        let declared = types.event_types();
+        let events = Box::new(ListingStream::new(sorted.lines().map_err(io)?, types, exits));
         let stream = TraceStream { clock: ClockDomain::Ticks, cpu: None, buffer: String::new(), events };
+        let thread_names = threads.into_iter().map(|(thread, name)| (thread, name.into())).collect();
         Ok(Listing { types: declared, streams: vec![stream], tick_hz, thread_names, losses })
     }
 }
 
-fn tick_hz_of_comment(comment: &str) -> Option<Hertz> {
-    let value = comment.trim().strip_prefix("tick_hz")?.trim_start().strip_prefix('=')?;
-    Hertz::new(value.trim().parse().ok()?)
-}
-
-/// One row for the lines without a row of their own.
-fn others(name: &Path, damaged: u64) -> Option<Loss> {
-    let count = damaged.checked_sub(MAX_ROWS).filter(|count| *count > 0)?;
-    let detail = format!("{}: {count} more damaged lines", name.display());
-    Some(Loss { count: Some(count), ..Loss::new(LossKind::Damaged, Level::User, detail) })
-}
-
-fn bad_line(name: &Path, number: u64, bad: &BadLine) -> Loss {
-    let BadLine { expected, found } = bad;
-    let detail = format!("{}: line {number}: expected {expected}, found {found}", name.display());
-    Loss { count: Some(1), ..Loss::new(LossKind::Damaged, Level::User, detail) }
-}
+#[cfg(test)]
+mod tests;

@@ -1,28 +1,43 @@
 //! Parameters in a cell: `15`, `24(eth0)`, `received_msg`, `next_pid=6152 prev_comm="my prog"`.
 
+use std::borrow::Cow;
+
 /// One parameter as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ListedParam {
+pub(super) struct ListedParam<'l> {
     /// Name of its field; empty if none was written.
-    pub(super) field: String,
+    pub(super) field: &'l str,
     pub(super) number: Option<i64>,
-    pub(super) text: Option<String>,
+    pub(super) text: Option<Cow<'l, str>>,
 }
 
 /// Reads a cell. It cannot fail: what is not a number is a text.
-pub(super) fn parse(cell: &str) -> Vec<ListedParam> {
-    tokens(cell).into_iter().map(|token| param(&token)).collect()
+pub(super) fn parse(cell: &str) -> Vec<ListedParam<'_>> {
+    tokens(cell).map(param).collect()
 }
 
 /// Splits at blanks and commas that are outside of quotes and parentheses.
-fn tokens(cell: &str) -> Vec<String> {
-    let mut tokens = vec![String::new()];
+fn tokens(cell: &str) -> impl Iterator<Item = &str> {
+    let mut rest = cell;
+    std::iter::from_fn(move || {
+        let (token, after) = rest.split_at(end_of_token(rest));
+        let mut chars = after.chars();
+        // The separator.
+        chars.next();
+        let is_end = rest.is_empty();
+        rest = chars.as_str();
+        (!is_end).then_some(token)
+    })
+    .filter(|token| !token.is_empty())
+}
+
+/// The length of the first token, which ends before a separator.
+fn end_of_token(text: &str) -> usize {
     let (mut quoted, mut escaped, mut depth) = (false, false, 0_u32);
-    for c in cell.chars() {
+    for (at, c) in text.char_indices() {
         let separates = (c.is_whitespace() || c == ',') && !quoted && depth == 0;
         if separates {
-            tokens.push(String::new());
-            continue;
+            return at;
         }
         match c {
             '"' if !escaped => quoted = !quoted,
@@ -31,21 +46,17 @@ fn tokens(cell: &str) -> Vec<String> {
             _ => {}
         }
         escaped = c == '\\' && !escaped;
-        if let Some(token) = tokens.last_mut() {
-            token.push(c);
-        }
     }
-    tokens.retain(|token| !token.is_empty());
-    tokens
+    text.len()
 }
 
-fn param(token: &str) -> ListedParam {
+fn param(token: &str) -> ListedParam<'_> {
     let (field, value) = match token.split_once('=') {
         Some((field, value)) if is_name(field) => (field, value),
         _ => ("", token),
     };
     let (number, text) = value_of(value);
-    ListedParam { field: field.into(), number, text }
+    ListedParam { field, number, text }
 }
 
 fn is_name(text: &str) -> bool {
@@ -54,7 +65,7 @@ fn is_name(text: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn value_of(value: &str) -> (Option<i64>, Option<String>) {
+fn value_of(value: &str) -> (Option<i64>, Option<Cow<'_, str>>) {
     if let Some(number) = number(value) {
         return (Some(number), None);
     }
@@ -74,11 +85,12 @@ fn number(text: &str) -> Option<i64> {
     text.parse::<i64>().ok().or_else(|| text.parse::<u64>().ok().map(|n| n as i64))
 }
 
-fn unquoted(text: &str) -> String {
+fn unquoted(text: &str) -> Cow<'_, str> {
     if text.len() >= 2 && text.starts_with('"') && text.ends_with('"') {
-        return serde_json::from_str(text).unwrap_or_else(|_| text[1..text.len() - 1].to_string());
+        let within = &text[1..text.len() - 1];
+        return serde_json::from_str(text).map_or(Cow::Borrowed(within), Cow::Owned);
     }
-    text.to_string()
+    Cow::Borrowed(text)
 }
 
 #[cfg(test)]
@@ -86,7 +98,8 @@ mod tests {
     use super::*;
 
     fn printed(cell: &str) -> Vec<(String, Option<i64>, Option<String>)> {
-        parse(cell).into_iter().map(|p| (p.field, p.number, p.text)).collect()
+        let printed = |p: ListedParam<'_>| (p.field.to_owned(), p.number, p.text.map(Cow::into_owned));
+        parse(cell).into_iter().map(printed).collect()
     }
 
     #[test]
@@ -105,6 +118,14 @@ mod tests {
             ("addr".into(), Some(-1), None),
         ];
         assert_eq!(printed(r#"prev_comm="my \"prog\"" next_pid=6152 addr=0xffffffffffffffff"#), expected);
+    }
+
+    #[test]
+    fn a_backslash_does_not_change_the_next_parameter() {
+        assert_eq!(
+            printed(r#"C:\ "a b""#),
+            [("".into(), None, Some(r"C:\".into())), ("".into(), None, Some("a b".into())),]
+        );
     }
 
     #[test]

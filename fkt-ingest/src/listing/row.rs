@@ -9,17 +9,17 @@ use super::params::{self, ListedParam};
 const SHOWN: usize = 80;
 
 /// One line, read.
-#[derive(Clone, Debug)]
-pub(super) struct Row {
+#[derive(Debug)]
+pub(super) struct Row<'l> {
     pub(super) level: Level,
     pub(super) tick: u64,
     pub(super) lwp: Option<Lwp>,
     pub(super) cpu: Option<Cpu>,
     pub(super) thread: Reported<Thread>,
-    pub(super) thread_name: Option<String>,
+    pub(super) thread_name: Option<&'l str>,
     pub(super) code: Option<u32>,
-    pub(super) name: String,
-    pub(super) params: Vec<ListedParam>,
+    pub(super) name: &'l str,
+    pub(super) params: Vec<ListedParam<'l>>,
 }
 
 /// Why a line cannot be read.
@@ -36,38 +36,34 @@ impl BadLine {
     }
 }
 
-impl Row {
-    pub(super) fn parse(header: &Header, line: &str) -> Result<Row, BadLine> {
-        let cells = line.split('\t').count();
-        // Trailing empty cells may be missing; more cells than the header has come from a stray tab.
-        if cells > header.len() {
-            return Err(bad(&format!("{} columns, as in the header", header.len()), &cells.to_string()));
-        }
-        let cell = |column| header.cell(line, column);
-        let level = match cell(Column::Type) {
+impl<'l> Row<'l> {
+    pub(super) fn parse(header: &Header, line: &'l str) -> Result<Row<'l>, BadLine> {
+        let cells = header.cells(line)?;
+        let level = match cells.of(Column::Type) {
             "KERN" => Level::Kern,
             "USER" => Level::User,
             other => return Err(bad("KERN or USER in column type", other)),
         };
-        let name = cell(Column::Name);
+        let name = cells.of(Column::Name);
         if name.is_empty() {
             return Err(bad("a name in column name", name));
         }
-        let (thread, thread_name) = thread(cell(Column::Thr))?;
+        let (thread, thread_name) = thread(cells.of(Column::Thr))?;
+        let date_tick = cells.of(Column::DateTick);
         Ok(Row {
             level,
-            tick: cell(Column::DateTick)
+            tick: date_tick
                 .parse()
                 .ok()
                 .filter(|tick| *tick <= i64::MAX as u64)
-                .ok_or_else(|| bad("a tick in column date_tick", cell(Column::DateTick)))?,
-            lwp: number(cell(Column::Pid), "pid")?.map(Lwp),
-            cpu: number(cell(Column::Cpu), "cpu")?.map(Cpu),
+                .ok_or_else(|| bad("a tick in column date_tick", date_tick))?,
+            lwp: number(cells.of(Column::Pid), "pid")?.map(Lwp),
+            cpu: number(cells.of(Column::Cpu), "cpu")?.map(Cpu),
             thread,
             thread_name,
-            code: number(cell(Column::Code), "code")?,
-            name: name.to_string(),
-            params: params::parse(cell(Column::Params)),
+            code: number(cells.of(Column::Code), "code")?,
+            name,
+            params: params::parse(cells.of(Column::Params)),
         })
     }
 }
@@ -86,7 +82,7 @@ fn number(cell: &str, column: &str) -> Result<Option<u32>, BadLine> {
 }
 
 /// `15`, `8(work/6)`, `?` (none), `-` (unknown).
-fn thread(cell: &str) -> Result<(Reported<Thread>, Option<String>), BadLine> {
+fn thread(cell: &str) -> Result<(Reported<Thread>, Option<&str>), BadLine> {
     let error = || bad("a thread such as 15 or 8(work/6), - or ? in column thr", cell);
     match cell {
         "" | "-" => return Ok((Reported::Nothing, None)),
@@ -94,7 +90,7 @@ fn thread(cell: &str) -> Result<(Reported<Thread>, Option<String>), BadLine> {
         _ => {}
     }
     let (number, name) = match cell.split_once('(') {
-        Some((number, name)) => (number, Some(name.strip_suffix(')').ok_or_else(error)?.to_string())),
+        Some((number, name)) => (number, Some(name.strip_suffix(')').ok_or_else(error)?)),
         None => (cell, None),
     };
     let number: u64 = number.parse().ok().filter(|n| *n <= i64::MAX as u64).ok_or_else(error)?;

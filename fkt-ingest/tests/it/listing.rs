@@ -1,7 +1,11 @@
 //! The effect of a listing's lines on the state.
 
+use std::io::{BufWriter, Write};
+
 use fkt_ingest::Listing;
 use sigmund_model::{Context, Effect, Event, Lwp, TaskState};
+
+use crate::memory;
 
 fn effects(lines: &[&str]) -> Vec<(Effect, Context)> {
     let header = "type\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams";
@@ -48,4 +52,38 @@ fn a_switch_may_name_the_lwp_that_leaves() {
     let expected = switches
         .map(|(prev, prev_state, next)| (Effect::KernelSwitch { prev, prev_state, next }, Context::Task));
     assert_eq!(effects(&lines), expected);
+}
+
+/// A listing of so many lines; each stretch of `ascending` lines is earlier than the one before.
+fn long(lines: u64, ascending: u64) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut out = BufWriter::new(&file);
+    writeln!(out, "type\tdate_tick\tpid\tcpu\tname\tparams").unwrap();
+    let stretches = lines / ascending;
+    for line in 0..lines {
+        let tick = (stretches - line / ascending) * ascending + line % ascending;
+        writeln!(out, "KERN\t{tick}\t7\t0\tsched_switch\tprev_state=0 next_pid={}", tick % 50).unwrap();
+    }
+    drop(out);
+    file
+}
+
+// 600 thousand lines in memory would be 250 MB.
+#[test]
+fn memory_does_not_grow_with_a_listing_whatever_the_order_of_its_lines() {
+    const LINES: u64 = 600_000;
+    for ascending in [LINES, LINES / 10, 10] {
+        let file = long(LINES, ascending);
+        let (events, in_order) = memory::bounded(|| {
+            let mut listing = Listing::open(file.path()).unwrap().unwrap();
+            let (mut event, mut events, mut last, mut in_order) = (Event::default(), 0, None, true);
+            while listing.streams[0].events.next_into(&mut event).unwrap() {
+                in_order &= last < Some(event.tick);
+                last = Some(event.tick);
+                events += 1;
+            }
+            (events, in_order)
+        });
+        assert_eq!((events, in_order), (LINES, true), "{ascending}");
+    }
 }
