@@ -1,11 +1,12 @@
 //! Pages of one CPU, compressed as trace-cmd does it; drawn at the head of `trace_dat/pages.rs`.
 //!
 //! A chunk of trace-cmd has 10 pages. Ours have 128 KiB: zstd finds more of what repeats, and a reader that looks for one
-//! page decompresses 128 KiB. Measured on hackbench with all system calls (EPYC 2.6 GHz, level 1): see
-//! `fkt-ingest/examples/pack_pages.rs`.
+//! page decompresses 128 KiB. Numbered system calls and switches of two CPUs (EPYC, three runs of the test of parts with
+//! other load): 3.1 to 4.0 MB of pages became trace.dats of 13.5 to 15.4 times less, in 5.0 to 6.7 ms of CPU time.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of a chunk before it is compressed: whole pages.
 const CHUNK: usize = 128 << 10;
@@ -13,8 +14,15 @@ const LEVEL: i32 = 1;
 /// Bytes of the number of chunks.
 pub(super) const CHUNKS_HEAD: u64 = 4;
 
-/// Writes the first `len` bytes of `pages`, whole pages, to `out`. Returns the bytes written: none for no pages.
-pub(super) fn write(pages: &mut File, len: u64, page_size: usize, out: &mut File) -> io::Result<u64> {
+/// Writes the first `len` bytes of `pages`, whole pages, to `out`. Returns the bytes written: none for no pages. When
+/// `stop` is set, it ends with an error.
+pub(super) fn write(
+    pages: &mut File,
+    len: u64,
+    page_size: usize,
+    out: &mut File,
+    stop: &AtomicBool,
+) -> io::Result<u64> {
     if len == 0 {
         return Ok(0);
     }
@@ -27,6 +35,10 @@ pub(super) fn write(pages: &mut File, len: u64, page_size: usize, out: &mut File
     let (mut plain, mut packed) = (vec![0; chunk], vec![0; zstd::zstd_safe::compress_bound(chunk)]);
     let mut left = len;
     while left > 0 {
+        // Relaxed: it publishes no other memory.
+        if stop.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         let plain = &mut plain[..chunk.min(left as usize)];
         pages.read_exact(plain)?;
         let size = compressor.compress_to_buffer(plain, &mut packed)?;

@@ -73,7 +73,9 @@ mod tests {
             assert_eq!(part_number(&name), Some(7), "{name}");
         }
         assert_eq!(part_number(&part_name(123_456)), Some(123_456));
-        for name in ["kernel.dat", "kernel.part-7.dat", "kernel.part-00007.txt", "kernel.part-.dat", "user-1.fut"] {
+        for name in
+            ["kernel.dat", "kernel.part-7.dat", "kernel.part-00007.txt", "kernel.part-.dat", "user-1.fut"]
+        {
             assert_eq!(part_number(name), None, "{name}");
         }
         let there = [part_name(3), FileNames(Some(9)).description(), names.description()];

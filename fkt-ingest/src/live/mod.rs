@@ -45,4 +45,6 @@ pub use recorded::{CpuSummary, Recorded, Summary};
 pub use recorder::{Progress, Recorder};
 pub use rotator::{ClosedPart, Rotator};
 pub use tracefs::{Unavailable, available, remove_leftovers};
-pub use unfinished::{Finished, finish, finish_parts, is_part, is_unfinished, remove_part, write_part};
+pub use unfinished::{
+    Finished, finish, finish_parts, is_part, is_unfinished, remove_part, write_part, write_part_compressed,
+};

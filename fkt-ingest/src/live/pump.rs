@@ -19,8 +19,8 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -107,11 +107,7 @@ impl Pump {
     }
 }
 
-fn run(
-    mut routes: Vec<Route>,
-    shared: &PumpControl,
-    new_files: &Receiver<NewFiles>,
-) -> io::Result<Duration> {
+fn run(mut routes: Vec<Route>, shared: &PumpControl, new_files: &Receiver<NewFiles>) -> io::Result<Duration> {
     // Refused without CAP_SYS_NICE: the pump then keeps its priority. 0 is the calling thread.
     let _ = setpriority_process(None, -20);
     let (mut reader, mut writer) = io::pipe()?;

@@ -90,6 +90,7 @@ impl Recorded {
             part: self.files.0.unwrap_or(0),
             events: cpus().map(|cpu| read_events(&cpu.stats)).sum(),
             lost: cpus().map(|cpu| (Cpu(cpu.cpu), cpu.lost)).collect(),
+            not_described: None,
         };
         Ok((closed, self.failures))
     }

@@ -18,9 +18,9 @@ use std::time::Duration;
 use sigmund_files::Folder;
 use sigmund_model::{Cpu, Pid};
 
+use super::file_names::FileNames;
 use super::instance::Instance;
 use super::options::{RecorderOptions, Scope};
-use super::file_names::FileNames;
 use super::pump::{NewFiles, Pump, PumpControl, Route, WAKE_AT_PERCENT};
 use super::recorded::Recorded;
 use super::rotator::{Current, Rotator, stats_path};
@@ -133,7 +133,7 @@ impl Recorder {
     /// gone before [`stop`](Self::stop).
     pub fn rotator(&self) -> Rotator {
         let (current, pumps) = (Arc::clone(&self.current), self.switches.clone());
-        Rotator { current, pumps, places: self.places.clone() }
+        Rotator { current, pumps, places: self.places.clone(), shared: Arc::clone(&self.shared) }
     }
 
     /// The progress of the recording.

@@ -12,6 +12,7 @@
 //! page was not full.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +20,7 @@ use sigmund_files::Folder;
 use sigmund_model::Cpu;
 
 use super::file_names::FileNames;
-use super::pump::{NewFiles, RouteAtSwitch};
+use super::pump::{NewFiles, PumpControl, RouteAtSwitch};
 use super::stats::{lost, read_events, since};
 use super::unfinished::{Description, Pages, remove_files};
 use crate::error::Error;
@@ -41,6 +42,7 @@ pub struct Rotator {
     pub(super) pumps: Vec<Sender<NewFiles>>,
     /// For each pump, where its routes lead: a buffer, and the place of the CPU in it.
     pub(super) places: Vec<Vec<(usize, usize)>>,
+    pub(super) shared: Arc<PumpControl>,
 }
 
 /// A part to which nothing is added.
@@ -52,14 +54,21 @@ pub struct ClosedPart {
     pub events: u64,
     /// Events that the kernel's buffers lost while it was recorded, for each CPU of each buffer.
     pub lost: Vec<(Cpu, u64)>,
+    /// Why its description is not on the disk: without it, the names of its LWPs and these counts are as of its beginning.
+    pub not_described: Option<String>,
 }
 
 impl Rotator {
+    /// Bytes of pages that were moved to files so far, in all parts.
+    pub fn bytes(&self) -> u64 {
+        // Relaxed: it need not be exact.
+        self.shared.bytes.load(Ordering::Relaxed)
+    }
+
     /// Closes the current part, and records into the next one. The pumps need up to 200 ms to notice.
     ///
     /// # Errors
-    /// When the files of the next part cannot be created; recording into the current part continues then. When the
-    /// description of the closed part cannot be written; recording into the next part has begun then.
+    /// When the files of the next part cannot be created; recording into the current part continues then.
     pub fn next_part(&mut self, folder: &Folder) -> Result<ClosedPart, Error> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let files = FileNames(current.files.0.map(|part| part + 1));
@@ -84,8 +93,9 @@ impl Rotator {
         }
         current.description.system.read_names();
         let written = current.description.write(folder, current.files);
+        closed.not_described = written.err().map(|error| error.to_string());
         *current = Current { files, description, pages, stats_before: next_stats };
-        written.map(|()| closed)
+        Ok(closed)
     }
 
     /// Gives new files to the pumps; returns what they report, each with the place of its buffer and CPU.

@@ -43,8 +43,10 @@ mod tests {
 
     #[test]
     fn the_counts_of_a_part_are_those_since_the_part_before() {
-        let before = "entries: 9\noverrun: 5\ncommit overrun: 1\nbytes: 70\ndropped events: 2\nread events: 100\n";
-        let after = "entries: 3\noverrun: 8\ncommit overrun: 1\nbytes: 30\ndropped events: 2\nread events: 164\n";
+        let before =
+            "entries: 9\noverrun: 5\ncommit overrun: 1\nbytes: 70\ndropped events: 2\nread events: 100\n";
+        let after =
+            "entries: 3\noverrun: 8\ncommit overrun: 1\nbytes: 30\ndropped events: 2\nread events: 164\n";
         let part = since(after, before);
         assert_eq!(
             part,

@@ -11,6 +11,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 use sigmund_files::Folder;
@@ -61,8 +62,7 @@ pub(super) struct BufferCpu {
 
 /// Whether a folder has files of a tracepoint recording, or of a part of one, that was not finished.
 pub fn is_unfinished(folder: &Folder) -> bool {
-    folder.has(WHOLE.description())
-        || folder.names().is_ok_and(|names| !unfinished_parts(&names).is_empty())
+    folder.has(WHOLE.description()) || folder.names().is_ok_and(|names| !unfinished_parts(&names).is_empty())
 }
 
 /// Whether a file name is one that a recorder gives beside that of a whole trace.dat.
@@ -101,19 +101,30 @@ pub fn finish_parts(folder: &Folder) -> Result<Vec<(u32, Finished)>, Error> {
     let names = folder.names().map_err(|e| Error::io(folder.path(), e))?;
     let mut finished = Vec::new();
     for part in unfinished_parts(&names) {
-        finished.extend(write_part(folder, part, false)?.map(|written| (part, written)));
+        finished.extend(write_part(folder, part)?.map(|written| (part, written)));
     }
     Ok(finished)
 }
 
-/// Writes the trace.dat of a closed part, its pages compressed by zstd if wanted, and removes the files that it is made
-/// of. `None` if it is written already, or the part was removed.
+/// Writes the trace.dat of a closed part, and removes the files that it is made of. `None` if it is written already, or the
+/// part was removed.
 ///
 /// # Errors
 /// As those of [`finish`].
-pub fn write_part(folder: &Folder, part: u32, compressed: bool) -> Result<Option<Finished>, Error> {
-    let compression = if compressed { Compression::Zstd } else { Compression::None };
-    finish_files(folder, FileNames(Some(part)), &part_name(part), compression)
+pub fn write_part(folder: &Folder, part: u32) -> Result<Option<Finished>, Error> {
+    finish_files(folder, FileNames(Some(part)), &part_name(part), Compression::None)
+}
+
+/// As [`write_part`], with pages compressed by zstd. When `stop` is set, it ends with an error, and the part is as it was.
+///
+/// # Errors
+/// As those of [`finish`]; [`std::io::ErrorKind::Interrupted`] because of `stop`.
+pub fn write_part_compressed(
+    folder: &Folder,
+    part: u32,
+    stop: &AtomicBool,
+) -> Result<Option<Finished>, Error> {
+    finish_files(folder, FileNames(Some(part)), &part_name(part), Compression::Zstd(stop))
 }
 
 /// Removes all files of a part. The description goes first: without it, the rest is no recording.
@@ -122,8 +133,11 @@ pub fn write_part(folder: &Folder, part: u32, compressed: bool) -> Result<Option
 /// When one cannot be removed.
 pub fn remove_part(folder: &Folder, part: u32) -> Result<(), Error> {
     let names = folder.names().map_err(|e| Error::io(folder.path(), e))?;
-    let mut of_part: Vec<&str> =
-        names.iter().filter_map(|name| name.to_str()).filter(|name| part_number(name) == Some(part)).collect();
+    let mut of_part: Vec<&str> = names
+        .iter()
+        .filter_map(|name| name.to_str())
+        .filter(|name| part_number(name) == Some(part))
+        .collect();
     let description = FileNames(Some(part)).description();
     of_part.sort_by_key(|name| **name != description);
     let removed = of_part.iter().map(|name| match folder.remove_file(name) {
@@ -138,7 +152,7 @@ fn finish_files(
     folder: &Folder,
     files: FileNames,
     name: &str,
-    compression: Compression,
+    compression: Compression<'_>,
 ) -> Result<Option<Finished>, Error> {
     if !folder.has(files.description()) {
         return Ok(None);
@@ -163,7 +177,7 @@ pub(super) fn write(
     name: &str,
     description: &Description,
     pages: &mut Pages,
-    compression: Compression,
+    compression: Compression<'_>,
 ) -> Result<Summary, Error> {
     let path = folder.path_of(name);
     let io = |error| Error::io(&path, error);
@@ -217,7 +231,9 @@ impl Pages {
     /// Opens the files that a recorder left.
     fn open(folder: &Folder, files: FileNames, description: &Description) -> Result<Pages, Error> {
         let buffers = &description.buffers;
-        Pages::each(files, buffers, |name| folder.open_file(name).map_err(|e| Error::io(&folder.path_of(name), e)))
+        Pages::each(files, buffers, |name| {
+            folder.open_file(name).map_err(|e| Error::io(&folder.path_of(name), e))
+        })
     }
 
     fn each(

@@ -10,6 +10,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::atomic::AtomicBool;
 
 use sigmund_model::Cpu;
 
@@ -39,10 +40,11 @@ struct BufferPlace {
 }
 
 /// How the pages are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compression {
+#[derive(Clone, Copy)]
+pub(super) enum Compression<'s> {
     None,
-    Zstd,
+    /// Until this is set: then it ends with an error.
+    Zstd(&'s AtomicBool),
 }
 
 /// Writes the file; `pages` are the files of each buffer, one for each of its CPUs.
@@ -50,7 +52,7 @@ pub(super) fn write(
     description: &Description,
     pages: &mut [Vec<File>],
     out: &mut File,
-    compression: Compression,
+    compression: Compression<'_>,
 ) -> io::Result<Summary> {
     let Description { system, buffers, .. } = description;
     let mut strings = Strings::default();
@@ -65,15 +67,16 @@ pub(super) fn write(
     for ((buffer, files), name) in buffers.iter().zip(pages).zip(names) {
         let placed = match compression {
             Compression::None => place(buffer, files, at)?,
-            Compression::Zstd => compress(buffer, files, at, out)?,
+            Compression::Zstd(stop) => compress(buffer, files, at, out, stop)?,
         };
         at = placed.end;
         out.seek(SeekFrom::Start(placed.section))?;
         let size = placed.end - placed.section - SECTION_HEAD;
-        let flags = if compression == Compression::None { 0 } else { COMPRESSED };
+        let is_plain = matches!(compression, Compression::None);
+        let flags = if is_plain { 0 } else { COMPRESSED };
         out.write_all(&section_header(section::FLYRECORD, flags, name, size))?;
         for ((cpu, file), region) in buffer.cpus.iter().zip(files).zip(&placed.regions) {
-            if compression == Compression::None {
+            if is_plain {
                 copy(file, region, out)?;
             }
             let (buffer, cpu, lost) = (buffer.name.clone(), Cpu(cpu.cpu), cpu.lost);
@@ -101,13 +104,19 @@ fn copy(file: &mut File, region: &Region, out: &mut File) -> io::Result<()> {
 }
 
 /// Writes the pages of a buffer, compressed, one CPU after the other.
-fn compress(buffer: &Buffer, files: &mut [File], section: u64, out: &mut File) -> io::Result<BufferPlace> {
+fn compress(
+    buffer: &Buffer,
+    files: &mut [File],
+    section: u64,
+    out: &mut File,
+    stop: &AtomicBool,
+) -> io::Result<BufferPlace> {
     let mut at = section + SECTION_HEAD;
     let mut regions = Vec::new();
     for file in files {
         let page_bytes = whole_pages(file, buffer.page_size)?;
         out.seek(SeekFrom::Start(at))?;
-        let written = compressed_pages::write(file, page_bytes, buffer.page_size, out)?;
+        let written = compressed_pages::write(file, page_bytes, buffer.page_size, out, stop)?;
         // As trace-cmd: the count of chunks before them is not a part of the size.
         regions.push(Region { offset: at, size: written.saturating_sub(CHUNKS_HEAD), page_bytes });
         at += written;
@@ -148,7 +157,7 @@ fn head(
     system: &System,
     buffers: &[Buffer],
     strings: &mut Strings,
-    compression: Compression,
+    compression: Compression<'_>,
 ) -> HeaderSections {
     let page_size = buffers.first().map_or(4096, |b| b.page_size) as u32;
     let mut bytes = MAGIC.to_vec();
@@ -156,7 +165,7 @@ fn head(
     bytes.extend(page_size.to_le_bytes());
     match compression {
         Compression::None => bytes.extend(b"none\0\0"),
-        Compression::Zstd => {
+        Compression::Zstd(_) => {
             text(&mut bytes, "zstd");
             text(&mut bytes, compressed_pages::zstd_version());
         }

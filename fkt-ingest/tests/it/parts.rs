@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fkt_ingest::TraceDat;
 use fkt_ingest::live::{
     ClosedPart, EventFilter, Recorder, RecorderOptions, Rotator, Scope, finish_parts, is_part, is_unfinished,
-    part_name, remove_part, write_part,
+    part_name, remove_part, write_part, write_part_compressed,
 };
 use sigmund_files::Folder;
 use sigmund_model::{Cpu, Event, EventStream, Pid, Ticks};
@@ -19,10 +20,8 @@ use crate::skipped::skipped;
 
 /// Calls with numbers, of a thread on each CPU, and switches.
 fn options() -> RecorderOptions {
-    let calls = EventFilter {
-        event: "raw_syscalls:sys_enter".into(),
-        condition: format!("id == {SYSTEM_CALL}"),
-    };
+    let calls =
+        EventFilter { event: "raw_syscalls:sys_enter".into(), condition: format!("id == {SYSTEM_CALL}") };
     RecorderOptions {
         program_events: vec!["raw_syscalls:sys_enter".into()],
         filters: vec![calls],
@@ -32,7 +31,8 @@ fn options() -> RecorderOptions {
 
 /// Records for some tenths of a second, and cuts that into five parts.
 fn record_in_parts(folder: &Folder) -> Vec<(ClosedPart, Ticks)> {
-    let recorder = Recorder::start_in_parts(&options(), Scope::Program(Pid(std::process::id())), folder).unwrap();
+    let recorder =
+        Recorder::start_in_parts(&options(), Scope::Program(Pid(std::process::id())), folder).unwrap();
     let mut rotator: Rotator = recorder.rotator();
     let mut parts = Vec::new();
     for _ in 0..4 {
@@ -90,11 +90,19 @@ fn all_parts_together_have_every_event_once_and_each_has_what_the_kernel_counted
     assert_eq!(parts.iter().map(|(closed, _)| closed.part).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
 
     // One compressed, one plain, and the others as after a kill.
-    let compressed = write_part(&folder, 2, true).unwrap().unwrap();
+    let stopped = write_part_compressed(&folder, 2, &AtomicBool::new(true)).unwrap_err();
+    assert_eq!(stopped.kind(), fkt_ingest::ErrorKind::Io, "{stopped}");
+    let go_on = AtomicBool::new(false);
+    let before = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let compressed = write_part_compressed(&folder, 2, &go_on).unwrap().unwrap();
+    let after = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let ms = (after.tv_sec - before.tv_sec) as f64 * 1e3 + (after.tv_nsec - before.tv_nsec) as f64 / 1e6;
+    let (plain, packed) = (compressed.summary.page_bytes(), compressed.summary.bytes);
+    eprintln!("zstd: {plain} bytes of pages to {packed} in {ms:.1} ms of CPU time");
     assert!(compressed.stopped);
     assert!(compressed.summary.bytes < compressed.summary.page_bytes() / 2, "{compressed:?}");
-    assert!(write_part(&folder, 3, false).unwrap().unwrap().stopped);
-    assert_eq!(write_part(&folder, 3, true).unwrap(), None, "it is written already");
+    assert!(write_part(&folder, 3).unwrap().unwrap().stopped);
+    assert_eq!(write_part_compressed(&folder, 3, &go_on).unwrap(), None, "it is written already");
     let finished: Vec<u32> = finish_parts(&folder).unwrap().into_iter().map(|(part, _)| part).collect();
     assert_eq!(finished, [1, 4, 5]);
     assert!(!is_unfinished(&folder));
@@ -143,12 +151,12 @@ fn a_part_that_is_removed_leaves_the_others() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::open_own(dir.path(), None).unwrap();
     record_in_parts(&folder);
-    write_part(&folder, 1, true).unwrap();
+    write_part_compressed(&folder, 1, &AtomicBool::new(false)).unwrap();
     // Written or not, it is gone; twice, too.
     for part in [1, 2, 2] {
         remove_part(&folder, part).unwrap();
     }
-    assert_eq!(write_part(&folder, 2, false).unwrap(), None);
+    assert_eq!(write_part(&folder, 2).unwrap(), None);
     finish_parts(&folder).unwrap();
     assert_eq!(sorted_names(&folder), [3, 4, 5].map(|part| OsString::from(part_name(part))));
 }

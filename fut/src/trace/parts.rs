@@ -123,8 +123,8 @@ mod tests {
         }
         // Records that were lost before the first packet are before what is kept.
         let lost = [file_head().to_vec(), packet(7, 40), packet(8, 40), end(8)].concat();
-        assert_eq!(read(&opened(&[lost.clone()], true)), (ticks_of(7..9), Vec::new()));
-        let (_, losses) = read(&opened(&[lost], false));
+        assert_eq!(read(&opened(std::slice::from_ref(&lost), true)), (ticks_of(7..9), Vec::new()));
+        let (_, losses) = read(&opened(std::slice::from_ref(&lost), false));
         assert!(losses.iter().any(|loss| loss.contains("no free packet before packet 7")), "{losses:?}");
     }
 
@@ -146,7 +146,10 @@ mod tests {
             let kept: Vec<u64> = ticks.iter().copied().filter(|tick| !(20..23).contains(tick)).collect();
             assert_eq!(kept, whole, "cut at {len}: {losses:?}");
             let at_a_packet = [16, 16 + process("a").len(), all[1].len() - process("b").len()].contains(&len);
-            assert!(at_a_packet || losses.iter().any(|loss| loss.contains("part-1: at byte")), "{len}: {losses:?}");
+            assert!(
+                at_a_packet || losses.iter().any(|loss| loss.contains("part-1: at byte")),
+                "{len}: {losses:?}"
+            );
         }
     }
 

@@ -121,7 +121,8 @@ impl UserTrace {
         begins_later: bool,
     ) -> Result<UserTrace, TraceError> {
         if parts.is_empty() {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "expected parts of a user trace, found none");
+            let error =
+                io::Error::new(io::ErrorKind::InvalidInput, "expected parts of a user trace, found none");
             return Err(TraceError::Io(path.to_path_buf(), error));
         }
         UserTrace::read(UserTraceFile::of_parts(path, parts)?, begins_later)
