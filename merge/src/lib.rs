@@ -42,6 +42,7 @@ pub use error::Error;
 pub use merge::{MergeOptions, Progress, merge};
 pub use run::{
     CpuTimeReading, KERNEL_DAT, KERNEL_PERF, KernelSide, LwpCpuTime, Manifest, ManifestSnapshot,
-    NAMESPACE_MARK, NamespaceNumbers, ProcessLwps, RecordedSchema, SnapshotLog, UserSide, is_of_a_run,
+    NAMESPACE_MARK, NamespaceNumbers, Packed, Part, PartFile, ProcessLwps, RecordedSchema, Removed, Rotation,
+    SnapshotLog, UserSide, is_of_a_run, user_part_name,
 };
 pub use summary::Summary;

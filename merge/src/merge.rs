@@ -123,6 +123,7 @@ pub fn merge(
     })?;
 
     losses.append(&mut ordered.take_losses());
+    losses.extend(sources.iter().flat_map(|source| &source.removed).map(about::removed));
     losses.append(&mut about::uncounted_losses(&sources, &losses));
     losses.append(&mut about::empty_sides(&sources, &merging.summary, &losses));
     about::judge(&mut losses);

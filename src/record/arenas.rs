@@ -216,7 +216,9 @@ impl Arenas {
         }
         self.finished_bytes += summary.bytes;
         let namespace = namespace.map(Namespace::numbers);
-        let side = UserSide { file, pid: pid.0, lost, unfinished, unwritten, cut, no_memory, namespace };
+        let parts = Vec::new();
+        let side =
+            UserSide { file, parts, pid: pid.0, lost, unfinished, unwritten, cut, no_memory, namespace };
         self.finished.push(side);
     }
 

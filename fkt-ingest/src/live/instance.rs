@@ -64,6 +64,11 @@ impl Instance {
         self.set("set_event_pid", &tids.join(" "))
     }
 
+    /// Its folder.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(super) fn cpus(&self) -> &[Cpu] {
         &self.cpus
     }

@@ -21,6 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod compressed_pages;
+mod file_names;
 mod instance;
 mod options;
 mod perf;
@@ -28,15 +30,21 @@ mod plan;
 mod pump;
 mod recorded;
 mod recorder;
+mod rotator;
+mod stats;
 mod system;
 mod tracefs;
 mod unfinished;
 mod writer;
 
+pub use file_names::{part_name, part_number};
 pub use options::{EventFilter, RecorderOptions, Scope};
 pub use perf::{PerfRecorder, PerfSummary, perf_fallback_available};
 pub use plan::{Plan, plan};
 pub use recorded::{CpuSummary, Recorded, Summary};
 pub use recorder::{Progress, Recorder};
+pub use rotator::{ClosedPart, Rotator};
 pub use tracefs::{Unavailable, available, remove_leftovers};
-pub use unfinished::{Finished, finish, is_part, is_unfinished};
+pub use unfinished::{
+    Finished, finish, finish_parts, is_part, is_unfinished, remove_part, write_part, write_part_compressed,
+};

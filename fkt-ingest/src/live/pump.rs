@@ -7,16 +7,20 @@
 //! During the recording, only full pages are moved. At its end the partial one is read by read(2), which returns a
 //! whole page, however full.
 //!
+//! When the recording is cut into parts, it goes on with new files: all pages that it has moved are in the old ones.
+//!
 //! The pump sleeps in poll(2) until one of its buffers is [`WAKE_AT_PERCENT`] full, which the kernel checks whenever it
 //! completes a page. So it wakes in time however fast a buffer fills, and costs nothing while there are few events. It
 //! also checks every [`LOOK_EVERY`]. On a machine whose CPUs are all busy it must still get CPU time: it requests the
 //! highest non-real-time priority.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -63,6 +67,22 @@ pub(super) struct Route {
     pub(super) pages: File,
     pub(super) page_size: usize,
     pub(super) file: File,
+    /// The kernel's counts of this CPU's buffer.
+    pub(super) stats: PathBuf,
+}
+
+/// The files with which a pump goes on, one for each route.
+#[derive(Debug)]
+pub(super) struct NewFiles {
+    pub(super) files: Vec<File>,
+    pub(super) answer: Sender<Vec<RouteAtSwitch>>,
+}
+
+/// A route when its pump changed to a new file.
+#[derive(Debug)]
+pub(super) struct RouteAtSwitch {
+    /// The kernel's counts: what it had read was in the old file, or in older ones. Empty if they could not be read.
+    pub(super) stats: String,
 }
 
 /// A running pump. Its result is its CPU time.
@@ -71,8 +91,13 @@ pub(super) struct Pump(JoinHandle<io::Result<Duration>>);
 
 impl Pump {
     /// Starts a thread that pumps all routes of a CPU.
-    pub(super) fn start(name: String, routes: Vec<Route>, shared: Arc<PumpControl>) -> io::Result<Pump> {
-        let thread = thread::Builder::new().name(name).spawn(move || run(routes, &shared))?;
+    pub(super) fn start(
+        name: String,
+        routes: Vec<Route>,
+        shared: Arc<PumpControl>,
+        new_files: Receiver<NewFiles>,
+    ) -> io::Result<Pump> {
+        let thread = thread::Builder::new().name(name).spawn(move || run(routes, &shared, &new_files))?;
         Ok(Pump(thread))
     }
 
@@ -82,7 +107,7 @@ impl Pump {
     }
 }
 
-fn run(mut routes: Vec<Route>, shared: &PumpControl) -> io::Result<Duration> {
+fn run(mut routes: Vec<Route>, shared: &PumpControl, new_files: &Receiver<NewFiles>) -> io::Result<Duration> {
     // Refused without CAP_SYS_NICE: the pump then keeps its priority. 0 is the calling thread.
     let _ = setpriority_process(None, -20);
     let (mut reader, mut writer) = io::pipe()?;
@@ -91,6 +116,11 @@ fn run(mut routes: Vec<Route>, shared: &PumpControl) -> io::Result<Duration> {
     loop {
         // Acquire: pairs with the Release in `PumpControl::stop`; everything recorded before it is found below.
         let last_look = shared.stop.load(Ordering::Acquire);
+        if let Ok(NewFiles { files, answer }) = new_files.try_recv() {
+            let switched = routes.iter_mut().zip(files).map(|(route, file)| route.go_on_with(file)).collect();
+            // The rotator may have given up.
+            let _ = answer.send(switched);
+        }
         for route in &mut routes {
             route.move_full_pages(&mut reader, &mut writer, shared)?;
         }
@@ -119,6 +149,11 @@ fn sleep_until_full(routes: &[Route], shared: &PumpControl) -> io::Result<()> {
 }
 
 impl Route {
+    fn go_on_with(&mut self, file: File) -> RouteAtSwitch {
+        self.file = file;
+        RouteAtSwitch { stats: fs::read_to_string(&self.stats).unwrap_or_default() }
+    }
+
     fn move_full_pages(
         &mut self,
         reader: &mut PipeReader,

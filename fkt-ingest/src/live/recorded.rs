@@ -5,12 +5,17 @@ use std::time::Duration;
 use sigmund_files::Folder;
 use sigmund_model::Cpu;
 
+use super::file_names::FileNames;
+use super::rotator::ClosedPart;
+use super::stats::read_events;
 use super::unfinished::{self, Description, Pages};
+use super::writer::Compression;
 use crate::error::Error;
 
 /// A completed recording whose trace.dat has not been written.
 #[derive(Debug)]
 pub struct Recorded {
+    pub(super) files: FileNames,
     pub(super) description: Description,
     pub(super) pages: Pages,
     pub(super) failures: Vec<String>,
@@ -67,8 +72,26 @@ impl Recorded {
     /// When the file cannot be written. It can be finished later: [`finish`](super::finish).
     pub fn write_trace_dat(mut self, folder: &Folder, name: &str) -> Result<Summary, Error> {
         // If this process is killed from here on, the kernel's counts are on the disk.
-        self.description.write(folder)?;
-        let summary = unfinished::write(folder, name, &self.description, &mut self.pages)?;
+        self.description.write(folder, self.files)?;
+        let (files, none) = (self.files, Compression::None);
+        let summary = unfinished::write(folder, files, name, &self.description, &mut self.pages, none)?;
         Ok(Summary { failures: self.failures, pump_time: self.pump_time, ..summary })
+    }
+
+    /// Closes the last part of a recording in parts, of which [`write_part`](super::write_part) makes a trace.dat.
+    /// Returns it, and failures during the recording, in one line each.
+    ///
+    /// # Errors
+    /// When its description cannot be written.
+    pub fn close_part(self, folder: &Folder) -> Result<(ClosedPart, Vec<String>), Error> {
+        self.description.write(folder, self.files)?;
+        let cpus = || self.description.buffers.iter().flat_map(|buffer| &buffer.cpus);
+        let closed = ClosedPart {
+            part: self.files.0.unwrap_or(0),
+            events: cpus().map(|cpu| read_events(&cpu.stats)).sum(),
+            lost: cpus().map(|cpu| (Cpu(cpu.cpu), cpu.lost)).collect(),
+            not_described: None,
+        };
+        Ok((closed, self.failures))
     }
 }

@@ -10,20 +10,24 @@
 //! filter keeps a switch if either LWP is the program's, and any wakeup of one of the program's LWPs.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sigmund_files::Folder;
 use sigmund_model::{Cpu, Pid};
 
+use super::file_names::FileNames;
 use super::instance::Instance;
 use super::options::{RecorderOptions, Scope};
-use super::pump::{Pump, PumpControl, Route, WAKE_AT_PERCENT};
+use super::pump::{NewFiles, Pump, PumpControl, Route, WAKE_AT_PERCENT};
 use super::recorded::Recorded;
+use super::rotator::{Current, Rotator, stats_path};
+use super::stats::{lost, since};
 use super::system::System;
 use super::tracefs::available_with_clock;
-use super::unfinished::{self, BufferCpu, Description, Pages};
+use super::unfinished::{self, BufferCpu, Description, Pages, WHOLE};
 use crate::error::{Error, ErrorKind, ParseError};
 
 /// A running recording. When dropped, it stops and removes its instances from tracefs; its data can still be finished
@@ -31,10 +35,12 @@ use crate::error::{Error, ErrorKind, ParseError};
 #[derive(Debug)]
 pub struct Recorder {
     buffers: Vec<Running>,
-    pages: Pages,
     pumps: Vec<Pump>,
+    /// How the pumps get new files, and for each pump where its routes lead.
+    switches: Vec<Sender<NewFiles>>,
+    places: Vec<Vec<(usize, usize)>>,
     shared: Arc<PumpControl>,
-    description: Description,
+    current: Arc<Mutex<Current>>,
 }
 
 #[derive(Debug)]
@@ -62,6 +68,27 @@ impl Recorder {
     /// When [`available`](super::available) returns an error, an event does not exist, or the kernel has no memory for
     /// the buffers. Nothing is then left in tracefs.
     pub fn start(options: &RecorderOptions, scope: Scope, folder: &Folder) -> Result<Recorder, Error> {
+        Recorder::start_files(options, scope, folder, WHOLE)
+    }
+
+    /// As [`start`](Self::start), into part 1 of a recording that a [`Rotator`] cuts into parts.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
+    pub fn start_in_parts(
+        options: &RecorderOptions,
+        scope: Scope,
+        folder: &Folder,
+    ) -> Result<Recorder, Error> {
+        Recorder::start_files(options, scope, folder, FileNames(Some(1)))
+    }
+
+    fn start_files(
+        options: &RecorderOptions,
+        scope: Scope,
+        folder: &Folder,
+        files: FileNames,
+    ) -> Result<Recorder, Error> {
         let tracefs = available_with_clock(&options.clock).map_err(|why| {
             let expected = "tracefs that may be used".to_owned();
             let parse_error = ParseError { at: 0, part: "live recording", expected, found: why.0 };
@@ -80,20 +107,33 @@ impl Recorder {
         let description = Description::new(system, described);
 
         let shared = Arc::new(PumpControl::new().map_err(|e| Error::io(folder.path(), e))?);
-        let pages = Pages::create(folder, &description.buffers)?;
-        let mut recorder = Recorder { buffers, pages, pumps: Vec::new(), shared, description };
+        let pages = Pages::create(folder, files, &description.buffers)?;
+        let stats_before =
+            description.buffers.iter().map(|buffer| vec![String::new(); buffer.cpus.len()]).collect();
+        let current = Arc::new(Mutex::new(Current { files, description, pages, stats_before }));
+        let (pumps, switches, places) = (Vec::new(), Vec::new(), Vec::new());
+        let mut recorder = Recorder { buffers, pumps, switches, places, shared, current };
         if let Err(error) = recorder.begin(folder) {
             drop(recorder);
-            unfinished::remove_parts(folder)?;
+            unfinished::remove_files(folder, files)?;
             return Err(error);
         }
         Ok(recorder)
     }
 
     fn begin(&mut self, folder: &Folder) -> Result<(), Error> {
-        self.description.write(folder)?;
-        self.start_pumps(folder)?;
+        let current = Arc::clone(&self.current);
+        let current = current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.description.write(folder, current.files)?;
+        self.start_pumps(folder, &current.pages)?;
         self.buffers.iter().try_for_each(|buffer| buffer.instance.set("tracing_on", "1"))
+    }
+
+    /// What cuts the recording into parts, if it was started by [`start_in_parts`](Self::start_in_parts). It must be
+    /// gone before [`stop`](Self::stop).
+    pub fn rotator(&self) -> Rotator {
+        let (current, pumps) = (Arc::clone(&self.current), self.switches.clone());
+        Rotator { current, pumps, places: self.places.clone(), shared: Arc::clone(&self.shared) }
     }
 
     /// The progress of the recording.
@@ -122,38 +162,47 @@ impl Recorder {
     /// (disk full) loses later events of its CPU; its error is in [`Summary::failures`](super::Summary::failures).
     pub fn stop(mut self) -> Result<Recorded, Error> {
         let (failures, pump_time) = self.stop_pumps();
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let mut buffers = Vec::new();
-        for running in std::mem::take(&mut self.buffers) {
+        for (running, before) in std::mem::take(&mut self.buffers).into_iter().zip(&current.stats_before) {
             let mut buffer = running.describe()?;
-            for cpu in &mut buffer.cpus {
-                cpu.stats = stats(&running.instance, Cpu(cpu.cpu))?;
+            for (cpu, before) in buffer.cpus.iter_mut().zip(before) {
+                cpu.stats = since(&stats(&running.instance, Cpu(cpu.cpu))?, before);
                 cpu.lost = lost(&cpu.stats);
             }
             buffers.push(buffer);
         }
-        let mut system = std::mem::take(&mut self.description.system);
+        let mut system = std::mem::take(&mut current.description.system);
         system.read_names();
-        let pages = std::mem::replace(&mut self.pages, Pages(Vec::new()));
-        Ok(Recorded { description: Description::new(system, buffers), pages, failures, pump_time })
+        let pages = std::mem::replace(&mut current.pages, Pages(Vec::new()));
+        let (files, description) = (current.files, Description::new(system, buffers));
+        drop(current);
+        Ok(Recorded { files, description, pages, failures, pump_time })
     }
 
-    fn start_pumps(&mut self, folder: &Folder) -> Result<(), Error> {
+    fn start_pumps(&mut self, folder: &Folder, pages: &Pages) -> Result<(), Error> {
         let io = |error| Error::io(folder.path(), error);
         let Some(first) = self.buffers.first() else { return Ok(()) };
         for cpu in first.instance.cpus().to_vec() {
-            let mut routes = Vec::new();
-            for (buffer, files) in self.buffers.iter().zip(&self.pages.0) {
-                for (_, file) in buffer.instance.cpus().iter().zip(files).filter(|(of, _)| **of == cpu) {
+            let (mut routes, mut places) = (Vec::new(), Vec::new());
+            for (number, (buffer, files)) in self.buffers.iter().zip(&pages.0).enumerate() {
+                let of_buffer = buffer.instance.cpus().iter().zip(files).enumerate();
+                for (place, (_, file)) in of_buffer.filter(|(_, (of, _))| **of == cpu) {
                     routes.push(Route {
                         pages: buffer.instance.open_pages(cpu)?,
                         page_size: buffer.instance.page_size(),
                         file: file.try_clone().map_err(io)?,
+                        stats: stats_path(buffer.instance.path(), cpu),
                     });
+                    places.push((number, place));
                 }
             }
+            let (switch, new_files) = channel();
             // A thread's name has at most 15 bytes.
-            let pump = Pump::start(format!("sigmund-cpu{cpu}"), routes, Arc::clone(&self.shared));
+            let pump = Pump::start(format!("sigmund-cpu{cpu}"), routes, Arc::clone(&self.shared), new_files);
             self.pumps.push(pump.map_err(io)?);
+            self.switches.push(switch);
+            self.places.push(places);
         }
         Ok(())
     }
@@ -244,14 +293,4 @@ fn prepare(buffer: &Buffer<'_>, instance: Instance, options: &RecorderOptions) -
 
 fn stats(instance: &Instance, cpu: Cpu) -> Result<String, Error> {
     instance.get(&format!("per_cpu/cpu{cpu}/stats"))
-}
-
-/// Number of events in `stats` that were lost before they were read.
-fn lost(stats: &str) -> u64 {
-    let keys = ["overrun: ", "commit overrun: ", "dropped events: "];
-    let counts = stats.lines().filter_map(|line| {
-        let value = keys.iter().find_map(|key| line.strip_prefix(key))?;
-        value.trim().parse::<u64>().ok()
-    });
-    counts.sum()
 }

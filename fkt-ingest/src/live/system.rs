@@ -71,6 +71,11 @@ impl System {
         self.names.extend(names_in_proc());
     }
 
+    /// Replaces all names by those of the living LWPs.
+    pub(super) fn read_names_again(&mut self) {
+        self.names = names_in_proc();
+    }
+
     /// In the format of `saved_cmdlines`: lines `pid comm`.
     pub(super) fn cmdlines(&self) -> String {
         self.names.iter().map(|(pid, comm)| format!("{pid} {comm}\n")).collect()

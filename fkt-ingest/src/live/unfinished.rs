@@ -6,21 +6,24 @@
 //!
 //! [`finish`] makes the trace.dat from them, at the end of a recording or after the recorder was killed. They are
 //! removed when it is complete, the description last: while the description exists, the trace.dat is not complete.
+//!
+//! A recording that is cut into parts has such files for each part (`file_names.rs`), until its trace.dat is written.
 
 use std::fs::File;
 use std::io::Read;
+use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 use sigmund_files::Folder;
 
+use super::file_names::{FileNames, part_name, part_number, unfinished_parts};
 use super::recorded::Summary;
 use super::system::System;
-use super::writer;
+use super::writer::{self, Compression};
 use crate::error::{Error, ErrorKind, ParseError};
 
-/// Name of the description.
-pub(super) const DESCRIPTION: &str = "kernel.unfinished";
-const PAGES: &str = "kernel.pages-";
+/// A recording that is not cut into parts.
+pub(super) const WHOLE: FileNames = FileNames(None);
 /// The version of the description's format.
 const VERSION: u32 = 1;
 /// Largest description. A usual one has some 100 KB, most of them declarations of events.
@@ -29,7 +32,7 @@ const MAX_DESCRIPTION: u64 = 64 << 20;
 const MAX_CPUS: usize = crate::trace_dat::MAX_REGIONS;
 
 /// Everything in a trace.dat except the pages.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Description {
     version: u32,
     pub(super) system: System,
@@ -37,7 +40,7 @@ pub(super) struct Description {
 }
 
 /// One instance.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Buffer {
     /// Its name in the file; empty for the top buffer.
     pub(super) name: String,
@@ -48,7 +51,7 @@ pub(super) struct Buffer {
 }
 
 /// One CPU of an instance.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct BufferCpu {
     pub(super) cpu: u32,
     /// `per_cpu/cpuN/stats`, as the kernel writes it; empty during the recording.
@@ -57,14 +60,17 @@ pub(super) struct BufferCpu {
     pub(super) lost: u64,
 }
 
-/// Whether a folder has parts of a tracepoint recording that was not finished.
+/// Whether a folder has files of a tracepoint recording, or of a part of one, that was not finished.
 pub fn is_unfinished(folder: &Folder) -> bool {
-    folder.has(DESCRIPTION)
+    folder.has(WHOLE.description()) || folder.names().is_ok_and(|names| !unfinished_parts(&names).is_empty())
 }
 
-/// Whether a file name is that of a part of an unfinished recording.
+/// Whether a file name is one that a recorder gives beside that of a whole trace.dat.
 pub fn is_part(name: &str) -> bool {
-    name == DESCRIPTION || name.starts_with(PAGES) || name.ends_with(".dat.unfinished")
+    name == WHOLE.description()
+        || name.starts_with(&WHOLE.pages())
+        || name.ends_with(".dat.unfinished")
+        || part_number(name).is_some()
 }
 
 /// The result of [`finish`].
@@ -84,28 +90,94 @@ pub struct Finished {
 /// # Errors
 /// When the description is invalid, or the file cannot be written. The parts are then unchanged.
 pub fn finish(folder: &Folder, name: &str) -> Result<Option<Finished>, Error> {
-    if !folder.has(DESCRIPTION) {
+    finish_files(folder, WHOLE, name, Compression::None)
+}
+
+/// The same of all parts of a recording that are not trace.dats yet, the oldest first, each with its number.
+///
+/// # Errors
+/// As those of [`finish`]. The parts before the one in error are finished.
+pub fn finish_parts(folder: &Folder) -> Result<Vec<(u32, Finished)>, Error> {
+    let names = folder.names().map_err(|e| Error::io(folder.path(), e))?;
+    let mut finished = Vec::new();
+    for part in unfinished_parts(&names) {
+        finished.extend(write_part(folder, part)?.map(|written| (part, written)));
+    }
+    Ok(finished)
+}
+
+/// Writes the trace.dat of a closed part, and removes the files that it is made of. `None` if it is written already, or the
+/// part was removed.
+///
+/// # Errors
+/// As those of [`finish`].
+pub fn write_part(folder: &Folder, part: u32) -> Result<Option<Finished>, Error> {
+    finish_files(folder, FileNames(Some(part)), &part_name(part), Compression::None)
+}
+
+/// As [`write_part`], with pages compressed by zstd. When `stop` is set, it ends with an error, and the part is as it was.
+///
+/// # Errors
+/// As those of [`finish`]; [`std::io::ErrorKind::Interrupted`] because of `stop`.
+pub fn write_part_compressed(
+    folder: &Folder,
+    part: u32,
+    stop: &AtomicBool,
+) -> Result<Option<Finished>, Error> {
+    finish_files(folder, FileNames(Some(part)), &part_name(part), Compression::Zstd(stop))
+}
+
+/// Removes all files of a part. The description goes first: without it, the rest is no recording.
+///
+/// # Errors
+/// When one cannot be removed.
+pub fn remove_part(folder: &Folder, part: u32) -> Result<(), Error> {
+    let names = folder.names().map_err(|e| Error::io(folder.path(), e))?;
+    let mut of_part: Vec<&str> = names
+        .iter()
+        .filter_map(|name| name.to_str())
+        .filter(|name| part_number(name) == Some(part))
+        .collect();
+    let description = FileNames(Some(part)).description();
+    of_part.sort_by_key(|name| **name != description);
+    let removed = of_part.iter().map(|name| match folder.remove_file(name) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(|e| Error::io(&folder.path_of(name), e)),
+    });
+    // All of them, before the first error.
+    removed.collect::<Vec<_>>().into_iter().collect()
+}
+
+fn finish_files(
+    folder: &Folder,
+    files: FileNames,
+    name: &str,
+    compression: Compression<'_>,
+) -> Result<Option<Finished>, Error> {
+    if !folder.has(files.description()) {
         return Ok(None);
     }
     folder.check_own().map_err(|e| Error::io(folder.path(), e))?;
-    let description = Description::read(folder)?;
+    let description = Description::read(folder, files)?;
     if folder.has(name) {
-        // The trace.dat was complete: the recorder was killed while removing the parts.
-        remove_parts(folder)?;
+        // The trace.dat was complete: the recorder was killed while removing its files.
+        remove_files(folder, files)?;
         return Ok(None);
     }
-    let mut pages = Pages::open(folder, &description)?;
+    let mut pages = Pages::open(folder, files, &description)?;
     let stopped = description.buffers.iter().flat_map(|buffer| &buffer.cpus).all(|cpu| !cpu.stats.is_empty());
-    let summary = write(folder, name, &description, &mut pages)?;
+    let summary = write(folder, files, name, &description, &mut pages, compression)?;
     Ok(Some(Finished { summary, stopped }))
 }
 
-/// Writes the trace.dat, and removes its parts.
+/// Writes the trace.dat, and removes the files that it is made of.
 pub(super) fn write(
     folder: &Folder,
+    files: FileNames,
     name: &str,
     description: &Description,
     pages: &mut Pages,
+    compression: Compression<'_>,
 ) -> Result<Summary, Error> {
     let path = folder.path_of(name);
     let io = |error| Error::io(&path, error);
@@ -114,25 +186,26 @@ pub(super) fn write(
         folder.remove_file(&partial).map_err(io)?;
     }
     let mut out = folder.create_file(&partial).map_err(io)?;
-    let written = writer::write(description, &mut pages.0, &mut out)
+    let written = writer::write(description, &mut pages.0, &mut out, compression)
         .and_then(|summary| folder.rename(&partial, name).map(|()| summary));
     if written.is_err() {
         // The first error is the one to report.
         let _ = folder.remove_file(&partial);
     }
     let summary = written.map_err(io)?;
-    remove_parts(folder)?;
+    remove_files(folder, files)?;
     Ok(summary)
 }
 
-/// Removes the parts; the description last.
-pub(super) fn remove_parts(folder: &Folder) -> Result<(), Error> {
+/// Removes what a trace.dat is made of; the description last.
+pub(super) fn remove_files(folder: &Folder, files: FileNames) -> Result<(), Error> {
     let io = |error| Error::io(folder.path(), error);
-    let names = folder.names().map_err(io)?;
-    for name in names.iter().filter(|name| name.as_encoded_bytes().starts_with(PAGES.as_bytes())) {
+    let (names, pages) = (folder.names().map_err(io)?, files.pages());
+    for name in names.iter().filter(|name| name.as_encoded_bytes().starts_with(pages.as_bytes())) {
         folder.remove_file(name).map_err(io)?;
     }
-    if folder.has(DESCRIPTION) { folder.remove_file(DESCRIPTION).map_err(io) } else { Ok(()) }
+    let description = files.description();
+    if folder.has(&description) { folder.remove_file(&description).map_err(io) } else { Ok(()) }
 }
 
 /// The files of pages: for each buffer, one for each of its CPUs.
@@ -141,9 +214,9 @@ pub(super) struct Pages(pub(super) Vec<Vec<File>>);
 
 impl Pages {
     /// Creates the files.
-    pub(super) fn create(folder: &Folder, buffers: &[Buffer]) -> Result<Pages, Error> {
+    pub(super) fn create(folder: &Folder, files: FileNames, buffers: &[Buffer]) -> Result<Pages, Error> {
         let mut made = Vec::new();
-        let created = Pages::each(buffers, |name| {
+        let created = Pages::each(files, buffers, |name| {
             let file = folder.create_file(name).map_err(|e| Error::io(&folder.path_of(name), e))?;
             made.push(name.to_owned());
             Ok(file)
@@ -156,14 +229,20 @@ impl Pages {
     }
 
     /// Opens the files that a recorder left.
-    fn open(folder: &Folder, description: &Description) -> Result<Pages, Error> {
+    fn open(folder: &Folder, files: FileNames, description: &Description) -> Result<Pages, Error> {
         let buffers = &description.buffers;
-        Pages::each(buffers, |name| folder.open_file(name).map_err(|e| Error::io(&folder.path_of(name), e)))
+        Pages::each(files, buffers, |name| {
+            folder.open_file(name).map_err(|e| Error::io(&folder.path_of(name), e))
+        })
     }
 
-    fn each(buffers: &[Buffer], mut file: impl FnMut(&str) -> Result<File, Error>) -> Result<Pages, Error> {
+    fn each(
+        names: FileNames,
+        buffers: &[Buffer],
+        mut file: impl FnMut(&str) -> Result<File, Error>,
+    ) -> Result<Pages, Error> {
         let of_buffer = |(number, buffer): (usize, &Buffer)| {
-            buffer.cpus.iter().map(|cpu| file(&format!("{PAGES}{number}-{}", cpu.cpu))).collect()
+            buffer.cpus.iter().map(|cpu| file(&names.pages_of(number, cpu.cpu))).collect()
         };
         let files: Result<Vec<Vec<File>>, Error> = buffers.iter().enumerate().map(of_buffer).collect();
         files.map(Pages)
@@ -176,21 +255,23 @@ impl Description {
     }
 
     /// Writes it to the folder, replacing the previous one.
-    pub(super) fn write(&self, folder: &Folder) -> Result<(), Error> {
+    pub(super) fn write(&self, folder: &Folder, files: FileNames) -> Result<(), Error> {
+        let name = files.description();
         let json = serde_json::to_vec(self).map_err(std::io::Error::from);
-        let written = json.and_then(|json| folder.write_file(DESCRIPTION, &json));
-        written.map_err(|e| Error::io(&folder.path_of(DESCRIPTION), e))
+        let written = json.and_then(|json| folder.write_file(&name, &json));
+        written.map_err(|e| Error::io(&folder.path_of(&name), e))
     }
 
-    fn read(folder: &Folder) -> Result<Description, Error> {
-        let path = folder.path_of(DESCRIPTION);
+    fn read(folder: &Folder, files: FileNames) -> Result<Description, Error> {
+        let name = files.description();
+        let path = folder.path_of(&name);
         let io = |error| Error::io(&path, error);
         let bad = |part: &'static str, expected: &str, found: String| {
             let parse_error = ParseError { at: 0, part, expected: expected.to_owned(), found };
             Error::at(ErrorKind::Damaged, &path, parse_error)
         };
         let mut json = Vec::new();
-        let file = folder.open_file(DESCRIPTION).map_err(io)?;
+        let file = folder.open_file(&name).map_err(io)?;
         file.take(MAX_DESCRIPTION).read_to_end(&mut json).map_err(io)?;
         let described: Description = serde_json::from_slice(&json)
             .map_err(|error| bad("description", "the description of a recording", error.to_string()))?;

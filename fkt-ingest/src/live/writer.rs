@@ -1,4 +1,4 @@
-//! Writes a trace.dat of version 7, uncompressed; the format is drawn in [`crate::TraceDat`].
+//! Writes a trace.dat of version 7, its pages as they are or compressed; the format is drawn in [`crate::TraceDat`].
 //!
 //! ```text
 //!   | common header | header info | ftrace events | events | kallsyms (empty) | printk formats | cmdlines |
@@ -10,20 +10,26 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::atomic::AtomicBool;
 
 use sigmund_model::Cpu;
 
+use super::compressed_pages::{self, CHUNKS_HEAD};
 use super::recorded::{CpuSummary, Summary};
 use super::system::System;
 use super::unfinished::{Buffer, Description};
 use crate::trace_dat::{MAGIC, option, section};
 
 const SECTION_HEAD: u64 = 16;
+/// Flag of a section whose content is compressed.
+const COMPRESSED: u16 = 1;
 
 /// The position of a CPU's pages.
 struct Region {
     offset: u64,
+    /// In the file.
     size: u64,
+    page_bytes: u64,
 }
 
 /// The position of a buffer's section.
@@ -33,49 +39,94 @@ struct BufferPlace {
     end: u64,
 }
 
+/// How the pages are written.
+#[derive(Clone, Copy)]
+pub(super) enum Compression<'s> {
+    None,
+    /// Until this is set: then it ends with an error.
+    Zstd(&'s AtomicBool),
+}
+
 /// Writes the file; `pages` are the files of each buffer, one for each of its CPUs.
 pub(super) fn write(
     description: &Description,
     pages: &mut [Vec<File>],
     out: &mut File,
+    compression: Compression<'_>,
 ) -> io::Result<Summary> {
     let Description { system, buffers, .. } = description;
     let mut strings = Strings::default();
     let names: Vec<u32> =
         buffers.iter().map(|b| strings.add(&format!("buffer flyrecord {}", b.name))).collect();
-    let mut head = head(system, buffers, &mut strings);
+    let mut head = head(system, buffers, &mut strings, compression);
 
-    // The table of the pages' positions precedes them, so it is written twice: its size does not depend on them.
-    let mut places = Vec::new();
-    let start = head.with_options(system, buffers, &places, &strings).len() as u64;
+    // The table of the pages' positions precedes them: its size does not depend on them, and it is written last.
+    let start = head.with_options(system, buffers, &[], &strings).len() as u64;
+    let (mut places, mut summary) = (Vec::new(), Summary::default());
     let mut at = start;
-    for (buffer, files) in buffers.iter().zip(pages.iter()) {
-        let placed = place(buffer, files, at)?;
+    for ((buffer, files), name) in buffers.iter().zip(pages).zip(names) {
+        let placed = match compression {
+            Compression::None => place(buffer, files, at)?,
+            Compression::Zstd(stop) => compress(buffer, files, at, out, stop)?,
+        };
         at = placed.end;
-        places.push(placed);
-    }
-    out.write_all(&head.with_options(system, buffers, &places, &strings))?;
-
-    let mut summary = Summary { bytes: at, ..Summary::default() };
-    for (((buffer, files), placed), name) in buffers.iter().zip(pages).zip(&places).zip(names) {
         out.seek(SeekFrom::Start(placed.section))?;
         let size = placed.end - placed.section - SECTION_HEAD;
-        out.write_all(&section_header(section::FLYRECORD, name, size))?;
+        let is_plain = matches!(compression, Compression::None);
+        let flags = if is_plain { 0 } else { COMPRESSED };
+        out.write_all(&section_header(section::FLYRECORD, flags, name, size))?;
         for ((cpu, file), region) in buffer.cpus.iter().zip(files).zip(&placed.regions) {
-            out.seek(SeekFrom::Start(region.offset))?;
-            file.rewind()?;
-            // Whole pages: the last one of a recorder that was killed may be incomplete. Copied within the kernel: std
-            // uses copy_file_range(2) for two files.
-            let copied = io::copy(&mut file.take(region.size), out)?;
-            if copied != region.size {
-                return Err(io::Error::other(format!("{} bytes of pages became {copied}", region.size)));
+            if is_plain {
+                copy(file, region, out)?;
             }
             let (buffer, cpu, lost) = (buffer.name.clone(), Cpu(cpu.cpu), cpu.lost);
-            summary.cpus.push(CpuSummary { buffer, cpu, bytes: region.size, lost });
+            summary.cpus.push(CpuSummary { buffer, cpu, bytes: region.page_bytes, lost });
         }
+        places.push(placed);
     }
-    out.set_len(summary.bytes)?;
-    Ok(summary)
+    out.rewind()?;
+    out.write_all(&head.with_options(system, buffers, &places, &strings))?;
+    out.set_len(at)?;
+    Ok(Summary { bytes: at, ..summary })
+}
+
+/// Copies the pages of a CPU to their place.
+fn copy(file: &mut File, region: &Region, out: &mut File) -> io::Result<()> {
+    out.seek(SeekFrom::Start(region.offset))?;
+    file.rewind()?;
+    // Whole pages: the last one of a recorder that was killed may be incomplete. Copied within the kernel: std
+    // uses copy_file_range(2) for two files.
+    let copied = io::copy(&mut file.take(region.size), out)?;
+    if copied != region.size {
+        return Err(io::Error::other(format!("{} bytes of pages became {copied}", region.size)));
+    }
+    Ok(())
+}
+
+/// Writes the pages of a buffer, compressed, one CPU after the other.
+fn compress(
+    buffer: &Buffer,
+    files: &mut [File],
+    section: u64,
+    out: &mut File,
+    stop: &AtomicBool,
+) -> io::Result<BufferPlace> {
+    let mut at = section + SECTION_HEAD;
+    let mut regions = Vec::new();
+    for file in files {
+        let page_bytes = whole_pages(file, buffer.page_size)?;
+        out.seek(SeekFrom::Start(at))?;
+        let written = compressed_pages::write(file, page_bytes, buffer.page_size, out, stop)?;
+        // As trace-cmd: the count of chunks before them is not a part of the size.
+        regions.push(Region { offset: at, size: written.saturating_sub(CHUNKS_HEAD), page_bytes });
+        at += written;
+    }
+    Ok(BufferPlace { section, regions, end: at })
+}
+
+fn whole_pages(file: &File, page_size: usize) -> io::Result<u64> {
+    let page = page_size as u64;
+    Ok(file.metadata()?.len() / page * page)
 }
 
 fn place(buffer: &Buffer, files: &[File], section: u64) -> io::Result<BufferPlace> {
@@ -84,8 +135,8 @@ fn place(buffer: &Buffer, files: &[File], section: u64) -> io::Result<BufferPlac
     let mut regions = Vec::new();
     for file in files {
         let offset = at.next_multiple_of(page);
-        let size = file.metadata()?.len() / page * page;
-        regions.push(Region { offset, size });
+        let size = whole_pages(file, buffer.page_size)?;
+        regions.push(Region { offset, size, page_bytes: size });
         at = offset + size;
     }
     Ok(BufferPlace { section, regions, end: at })
@@ -102,12 +153,23 @@ struct HeaderSections {
     strings_name: u32,
 }
 
-fn head(system: &System, buffers: &[Buffer], strings: &mut Strings) -> HeaderSections {
+fn head(
+    system: &System,
+    buffers: &[Buffer],
+    strings: &mut Strings,
+    compression: Compression<'_>,
+) -> HeaderSections {
     let page_size = buffers.first().map_or(4096, |b| b.page_size) as u32;
     let mut bytes = MAGIC.to_vec();
     bytes.extend(b"7\0\0\x08");
     bytes.extend(page_size.to_le_bytes());
-    bytes.extend(b"none\0\0");
+    match compression {
+        Compression::None => bytes.extend(b"none\0\0"),
+        Compression::Zstd(_) => {
+            text(&mut bytes, "zstd");
+            text(&mut bytes, compressed_pages::zstd_version());
+        }
+    }
     let options_at = bytes.len();
     bytes.extend(0u64.to_le_bytes());
     let (options_name, strings_name) = (strings.add("options"), strings.add("strings"));
@@ -146,7 +208,7 @@ fn head(system: &System, buffers: &[Buffer], strings: &mut Strings) -> HeaderSec
 impl HeaderSections {
     fn section(&mut self, id: u16, name: u32, content: &[u8]) {
         self.references.push((id, self.bytes.len() as u64));
-        self.bytes.extend(section_header(id, name, content.len() as u64));
+        self.bytes.extend(section_header(id, 0, name, content.len() as u64));
         self.bytes.extend(content);
     }
 
@@ -180,13 +242,13 @@ impl HeaderSections {
         let mut bytes = self.bytes.clone();
         let options = bytes.len() as u64;
         bytes[self.options_at..self.options_at + 8].copy_from_slice(&options.to_le_bytes());
-        bytes.extend(section_header(section::OPTIONS, self.options_name, content.len() as u64));
+        bytes.extend(section_header(section::OPTIONS, 0, self.options_name, content.len() as u64));
         bytes.extend(&content);
         // The strings section extends to the page boundary, so that there is no gap between sections.
         let page = buffers.first().map_or(4096, |b| b.page_size);
         let end = (bytes.len() + SECTION_HEAD as usize + strings.0.len()).next_multiple_of(page);
         let size = end - bytes.len() - SECTION_HEAD as usize;
-        bytes.extend(section_header(section::STRINGS, self.strings_name, size as u64));
+        bytes.extend(section_header(section::STRINGS, 0, self.strings_name, size as u64));
         bytes.extend(&strings.0);
         bytes.resize(end, 0);
         bytes
@@ -220,9 +282,9 @@ impl Strings {
     }
 }
 
-fn section_header(id: u16, name: u32, size: u64) -> Vec<u8> {
+fn section_header(id: u16, flags: u16, name: u32, size: u64) -> Vec<u8> {
     let mut head = id.to_le_bytes().to_vec();
-    head.extend(0u16.to_le_bytes());
+    head.extend(flags.to_le_bytes());
     head.extend(name.to_le_bytes());
     head.extend(size.to_le_bytes());
     head

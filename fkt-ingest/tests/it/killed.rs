@@ -28,14 +28,14 @@ use crate::{
 };
 
 /// `pread64`, whose fourth argument is the number of the call.
-const SYSTEM_CALL: i64 = 17;
+pub(crate) const SYSTEM_CALL: i64 = 17;
 
 fn kills() -> u64 {
     std::env::var("SIGMUND_KILLS").map_or(5, |kills| kills.parse().expect("a number of kills"))
 }
 
 /// A thread on one CPU that numbers its system calls.
-struct Counting {
+pub(crate) struct Counting {
     lwp: Lwp,
     stop: Arc<AtomicBool>,
     /// The call it is in.
@@ -44,7 +44,7 @@ struct Counting {
 }
 
 impl Counting {
-    fn start(cpu: usize) -> Counting {
+    pub(crate) fn start(cpu: usize) -> Counting {
         let (stop, at) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (sender, receiver) = std::sync::mpsc::channel();
         let (stopped, reached) = (Arc::clone(&stop), Arc::clone(&at));
@@ -68,7 +68,11 @@ impl Counting {
         Counting { lwp: receiver.recv().unwrap(), stop, at, thread }
     }
 
-    fn end(self) {
+    pub(crate) fn lwp(&self) -> Lwp {
+        self.lwp
+    }
+
+    pub(crate) fn end(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap();
     }
@@ -170,6 +174,11 @@ fn calls(trace: &TraceDat) -> Vec<(Lwp, i64)> {
         assert_eq!(stream.take_losses(), []);
     }
     calls
+}
+
+/// The numbers of the counted calls of an LWP.
+pub(crate) fn calls_of(trace: &TraceDat, lwp: Lwp) -> Vec<i64> {
+    calls(trace).into_iter().filter(|(of, _)| *of == lwp).map(|(_, number)| number).collect()
 }
 
 #[test]

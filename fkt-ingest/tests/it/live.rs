@@ -263,7 +263,7 @@ fn instances(prefix: &str) -> Vec<String> {
 }
 
 /// Number of events by name, as read by us.
-fn count(trace: &TraceDat) -> BTreeMap<String, usize> {
+pub(crate) fn count(trace: &TraceDat) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     let mut event = Event::default();
     for mut stream in trace.streams() {
@@ -276,7 +276,7 @@ fn count(trace: &TraceDat) -> BTreeMap<String, usize> {
 }
 
 /// Number of events by name, as printed by `trace-cmd report`. Lines of instances begin with the instance's name.
-fn count_report(path: &Path) -> BTreeMap<String, usize> {
+pub(crate) fn count_report(path: &Path) -> BTreeMap<String, usize> {
     let output = Command::new("trace-cmd").arg("report").arg("-i").arg(path).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (lines, dropped) = report::parse(&String::from_utf8_lossy(&output.stdout));

@@ -16,6 +16,7 @@ mod listing;
 mod live;
 #[path = "../../../fut/tests/common/memory.rs"]
 mod memory;
+mod parts;
 mod perf;
 mod perf_big_endian;
 mod perf_damage;

@@ -158,6 +158,28 @@ impl<A: Borrow<Arena>> Drain<A> {
         Ok(taken)
     }
 
+    /// Goes on in another open, empty file: the next part of the trace. It begins with all metadata, so that it can be read
+    /// without the parts before; [`UserTrace::of_parts`](crate::trace::UserTrace::of_parts) reads them as one.
+    ///
+    /// # Errors
+    /// When one of the two files cannot be written, as for [`poll`](Drain::poll).
+    pub fn next_part(&mut self, file: File, path: &Path) -> io::Result<()> {
+        self.take_metadata();
+        let Drain { arena, out, .. } = self;
+        let arena: &Arena = (*arena).borrow();
+        append_clocks(arena.pid(), out);
+        out.next_file(file);
+        let metadata = arena.metadata(0);
+        out.append(&file_head());
+        out.append(&metadata);
+        append_clocks(arena.pid(), out);
+        out.flush();
+        self.metadata_taken = metadata.len();
+        self.path = path.to_path_buf();
+        self.clocks_read = Instant::now();
+        self.out.failure()
+    }
+
     /// Takes everything, including packets that are not full. Only after the process has ended or stopped recording.
     ///
     /// # Errors

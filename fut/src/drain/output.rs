@@ -24,6 +24,8 @@ pub(super) struct Output {
     packets: Vec<(usize, u64)>,
     /// Bytes of the file that hold whole packets.
     written: u64,
+    /// Bytes of the files before.
+    written_before: u64,
     failed: bool,
     /// The first failure, until it is returned.
     error: Option<io::Error>,
@@ -41,15 +43,24 @@ impl Output {
             filled: 0,
             packets: Vec::new(),
             written: 0,
+            written_before: 0,
             failed: false,
             error: None,
             unwritten: 0,
         }
     }
 
-    /// Bytes of whole packets, those in the buffer included.
+    /// Appends to another file, which is empty. What was appended before is written to the one before.
+    pub(super) fn next_file(&mut self, file: File) {
+        self.flush();
+        self.file = file;
+        self.written_before += std::mem::take(&mut self.written);
+        self.failed = false;
+    }
+
+    /// Bytes of whole packets in all files, those in the buffer included.
     pub(super) fn bytes(&self) -> u64 {
-        self.written + if self.failed { 0 } else { self.filled as u64 }
+        self.written_before + self.written + if self.failed { 0 } else { self.filled as u64 }
     }
 
     pub(super) fn unwritten(&self) -> u64 {

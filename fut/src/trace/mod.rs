@@ -30,6 +30,7 @@ mod costs;
 mod declaration;
 mod module;
 mod packet;
+mod parts;
 mod reader;
 mod record;
 mod user_stream;

@@ -4,7 +4,13 @@
 //! is invalid, the pass continues at the next `FUTP` with a correct checksum. Time and memory are linear for any input:
 //! a [`Search`] gives up when too many headers were wrong, and packets within a damaged one replace it.
 
-use std::{collections::HashMap, fs::File, io, path::Path, sync::Arc};
+use std::{
+    collections::HashMap,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp, Nanos, Pid, Severity, Snapshot, Ticks};
 
@@ -13,6 +19,7 @@ use super::{
     declaration::{Declaration, decode_declarations},
     module::{Module, NamedPlace, decode_modules, decode_places},
     packet::{FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PacketHead, PacketKind},
+    parts::RepeatedMetadata,
     record::Records,
     user_trace_file::{Search, UserTraceFile},
     wire::{Cut, TraceError},
@@ -41,6 +48,9 @@ pub struct UserTrace {
     /// The index of each in `lwps`.
     lwp_places: HashMap<(Pid, Lwp), usize>,
     overwritten_lwps: u64,
+    metadata: RepeatedMetadata,
+    /// Whether parts before the first were removed.
+    begins_later: bool,
     /// Regular losses: overwritten by a flight recorder.
     notes: Vec<Loss>,
     losses: Vec<Loss>,
@@ -63,6 +73,8 @@ pub struct LwpPackets {
     pub overwritten_packets: u64,
     /// Bytes of records that were in them.
     pub overwritten_bytes: u64,
+    /// Whether its first packets may be in parts of the trace that were removed.
+    pub(super) may_begin_later: bool,
     source: Arc<UserTraceFile>,
     packets: Vec<(u64, PacketHead)>,
 }
@@ -86,7 +98,7 @@ impl UserTrace {
     /// # Errors
     /// When the file cannot be read, is not a user trace, or has another version.
     pub fn open(path: &Path) -> Result<UserTrace, TraceError> {
-        UserTrace::read(UserTraceFile::open(path)?)
+        UserTrace::read(UserTraceFile::open(path)?, false)
     }
 
     /// As [`open`](Self::open), from an open file; `path` is used in messages only.
@@ -94,10 +106,29 @@ impl UserTrace {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn of_file(path: &Path, file: File) -> Result<UserTrace, TraceError> {
-        UserTrace::read(UserTraceFile::of_file(path, file)?)
+        UserTrace::read(UserTraceFile::of_file(path, file)?, false)
     }
 
-    fn read(source: UserTraceFile) -> Result<UserTrace, TraceError> {
+    /// As [`of_file`](Self::of_file), from the parts of one trace, the oldest first; `path` is the name of all of them in
+    /// messages, and each has its own. `begins_later`: older parts were removed, so that packets before the first are not
+    /// a loss.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), for each part; when there is none.
+    pub fn of_parts(
+        path: &Path,
+        parts: Vec<(PathBuf, File)>,
+        begins_later: bool,
+    ) -> Result<UserTrace, TraceError> {
+        if parts.is_empty() {
+            let error =
+                io::Error::new(io::ErrorKind::InvalidInput, "expected parts of a user trace, found none");
+            return Err(TraceError::Io(path.to_path_buf(), error));
+        }
+        UserTrace::read(UserTraceFile::of_parts(path, parts)?, begins_later)
+    }
+
+    fn read(source: UserTraceFile, begins_later: bool) -> Result<UserTrace, TraceError> {
         let source = Arc::new(source);
         let mut trace = UserTrace {
             source: Arc::clone(&source),
@@ -110,10 +141,11 @@ impl UserTrace {
             lwps: Vec::new(),
             lwp_places: HashMap::new(),
             overwritten_lwps: 0,
+            metadata: RepeatedMetadata::default(),
+            begins_later,
             notes: Vec::new(),
             losses: Vec::new(),
         };
-        source.check_head()?;
         trace.walk()?;
         Ok(trace)
     }
@@ -229,6 +261,7 @@ impl UserTrace {
                 ends: 0,
                 overwritten_packets: 0,
                 overwritten_bytes: 0,
+                may_begin_later: self.begins_later,
                 source: Arc::clone(&self.source),
                 packets: Vec::new(),
             });
@@ -238,6 +271,11 @@ impl UserTrace {
     }
 
     fn read_metadata(&mut self, packet: &Packet, at: u64) {
+        // The drain takes snapshots of the clocks in each part.
+        let is_published = packet.head.kind != PacketKind::CLOCKS;
+        if self.source.has_parts() && is_published && self.metadata.repeats(self.source.part_of(at), packet) {
+            return;
+        }
         let payload_at = at + PACKET_HEAD_LEN as u64;
         let done = match packet.head.kind {
             PacketKind::DECLARATIONS => {

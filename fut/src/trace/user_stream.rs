@@ -266,6 +266,9 @@ impl UserStream {
 
     /// Reports missing packets before the first one.
     fn note_missing_start(&mut self, head: &PacketHead, path: &str) {
+        if head.sequence > 0 && self.packets.may_begin_later {
+            return;
+        }
         if head.lost > 0 {
             let detail = format!("{path}: LWP {}: no free packet before packet {}", head.lwp, head.sequence);
             let advice = "record with a larger --user-buffer";
@@ -315,7 +318,11 @@ impl UserStream {
         };
         let (path, lwp) = (self.packets.path().display(), self.packets.lwp);
         let loss = Loss::new(LossKind::Dropped, Level::User, format!("{path}: LWP {lwp}: {what}"));
+        // Its packets may be in a part that was removed.
+        let is_before = self.packets.is_empty() && self.packets.may_begin_later;
+        let severity = if is_before { Severity::Note } else { loss.severity };
         self.losses.push(Loss {
+            severity,
             lwp: Some(lwp),
             from: last.map(|last| last.last_tick),
             count: Some(self.packets.lost - lost_before),

@@ -1,4 +1,12 @@
 //! The file of a user trace: reads headers and packets at offsets, and searches for the next valid packet.
+//!
+//! Several parts of a trace are read as one: each begins with a header of its own, which is skipped in all but the first.
+//!
+//! ```text
+//!   part 5   | header | packet | packet |
+//!   part 6                              | header | packet | packet |
+//!   offset   0        16                         (not counted)     len
+//! ```
 
 use std::{
     fs::{File, OpenOptions},
@@ -25,8 +33,20 @@ const NONBLOCKING: i32 = 0o4000;
 #[derive(Debug)]
 pub(super) struct UserTraceFile {
     pub(super) path: PathBuf,
-    file: File,
+    /// In order; at least one.
+    parts: Vec<Part>,
     pub(super) len: u64,
+}
+
+/// One file.
+#[derive(Debug)]
+struct Part {
+    path: PathBuf,
+    file: File,
+    /// The offset of its first byte that counts.
+    start: u64,
+    /// The bytes before that.
+    skipped: u64,
 }
 
 impl UserTraceFile {
@@ -37,41 +57,56 @@ impl UserTraceFile {
     }
 
     pub(super) fn of_file(path: &Path, file: File) -> Result<UserTraceFile, TraceError> {
-        let io_error = |error| TraceError::Io(path.to_path_buf(), error);
-        let about = file.metadata().map_err(io_error)?;
-        if !about.is_file() {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "expected a regular file");
-            return Err(io_error(error));
-        }
-        let len = about.len();
-        Ok(UserTraceFile { path: path.to_path_buf(), file, len })
+        UserTraceFile::of_parts(path, vec![(path.to_path_buf(), file)])
     }
 
-    pub(super) fn check_head(&self) -> Result<(), TraceError> {
-        let bad = |at, expected: String, found: String| TraceError::Bad {
-            file: self.path.clone(),
-            at,
-            expected,
-            found,
-        };
-        let mut head = vec![0; FILE_HEAD_LEN.min(self.len as usize)];
-        self.read(0, &mut head)?;
-        if !head.starts_with(FILE_MAGIC) || head.len() < FILE_HEAD_LEN {
-            return Err(bad(
-                0,
-                "a user trace (\"FUTTRACE\")".into(),
-                format!("{:?}", String::from_utf8_lossy(&head)),
-            ));
+    /// `path` is the name of all of them.
+    pub(super) fn of_parts(path: &Path, files: Vec<(PathBuf, File)>) -> Result<UserTraceFile, TraceError> {
+        let (mut parts, mut len) = (Vec::new(), 0);
+        for (path, file) in files {
+            let io_error = |error| TraceError::Io(path.clone(), error);
+            let about = file.metadata().map_err(io_error)?;
+            if !about.is_file() {
+                let error = io::Error::new(io::ErrorKind::InvalidInput, "expected a regular file");
+                return Err(io_error(error));
+            }
+            check_head(&path, &file, about.len())?;
+            let skipped = if parts.is_empty() { 0 } else { FILE_HEAD_LEN as u64 };
+            parts.push(Part { path, file, start: len, skipped });
+            len += about.len() - skipped;
         }
-        let version = Cut::new(&head[8..], 8).u32("version")?;
-        if version != VERSION {
-            return Err(bad(8, format!("version {VERSION}"), format!("version {version}")));
+        Ok(UserTraceFile { path: path.to_path_buf(), parts, len })
+    }
+
+    /// Whether there is more than one part.
+    pub(super) fn has_parts(&self) -> bool {
+        self.parts.len() > 1
+    }
+
+    /// The number of the part that holds the byte at `at`, from 0.
+    pub(super) fn part_of(&self, at: u64) -> usize {
+        self.parts.partition_point(|part| part.start <= at).saturating_sub(1)
+    }
+
+    /// The file that holds the byte at `at`, and its offset in it.
+    fn place(&self, at: u64) -> (&Path, u64) {
+        let part = &self.parts[self.part_of(at)];
+        (&part.path, at - part.start + part.skipped)
+    }
+
+    fn read(&self, mut at: u64, mut into: &mut [u8]) -> Result<(), TraceError> {
+        let mut index = self.part_of(at);
+        while !into.is_empty() {
+            let part = &self.parts[index];
+            let end = self.parts.get(index + 1).map_or(self.len, |next| next.start);
+            let here = into.len().min((end - at) as usize);
+            // Beyond the last byte of all, the file has the error.
+            let here = if index + 1 == self.parts.len() { into.len() } else { here };
+            let read = part.file.read_exact_at(&mut into[..here], at - part.start + part.skipped);
+            read.map_err(|error| TraceError::Io(part.path.clone(), error))?;
+            (at, into, index) = (at + here as u64, &mut into[here..], index + 1);
         }
         Ok(())
-    }
-
-    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), TraceError> {
-        self.file.read_exact_at(into, at).map_err(|error| TraceError::Io(self.path.clone(), error))
     }
 
     /// The header at `at`, if it is valid and its packet fits into the file.
@@ -124,13 +159,37 @@ impl UserTraceFile {
     }
 
     pub(super) fn damage(&self, at: u64, expected: &str, found: &str) -> Loss {
-        let detail = format!("{}: at byte {at}: expected {expected}, found {found}", self.path.display());
+        let (path, at) = self.place(at);
+        let detail = format!("{}: at byte {at}: expected {expected}, found {found}", path.display());
         Loss::new(LossKind::Damaged, Level::User, detail)
     }
 
     pub(super) fn truncation(&self, at: u64, expected: &str, found: &str) -> Loss {
         Loss { kind: LossKind::Truncated, ..self.damage(at, expected, found) }
     }
+}
+
+fn check_head(path: &Path, file: &File, len: u64) -> Result<(), TraceError> {
+    let bad = |at, expected: String, found: String| TraceError::Bad {
+        file: path.to_path_buf(),
+        at,
+        expected,
+        found,
+    };
+    let mut head = vec![0; FILE_HEAD_LEN.min(len as usize)];
+    file.read_exact_at(&mut head, 0).map_err(|error| TraceError::Io(path.to_path_buf(), error))?;
+    if !head.starts_with(FILE_MAGIC) || head.len() < FILE_HEAD_LEN {
+        return Err(bad(
+            0,
+            "a user trace (\"FUTTRACE\")".into(),
+            format!("{:?}", String::from_utf8_lossy(&head)),
+        ));
+    }
+    let version = Cut::new(&head[8..], 8).u32("version")?;
+    if version != VERSION {
+        return Err(bad(8, format!("version {VERSION}"), format!("version {version}")));
+    }
+    Ok(())
 }
 
 /// Searches damaged bytes for valid packets.

@@ -13,8 +13,9 @@
 //! RUN/kernel.unfinished, kernel.pages-*    what kernel.dat is made of (fkt_ingest::live)
 //! ```
 //!
-//! [`finish`](unfinished::finish) makes a run of that.
+//! [`finish`](unfinished::finish) makes a run of that. A recording that is limited is cut into parts: `parts.rs`.
 
+mod parts;
 mod snapshots;
 mod unfinished;
 
@@ -26,6 +27,7 @@ use sigmund_model::{ClockDomain, Lwp, Nanos, Pid, Snapshot, Ticks};
 use sigmund_files::Folder;
 
 use crate::error::Error;
+pub use parts::{Packed, Part, PartFile, Removed, Rotation, user_part_name};
 pub use snapshots::SnapshotLog;
 pub use unfinished::is_of_a_run;
 pub(crate) use unfinished::{finish, is_unfinished};
@@ -38,6 +40,9 @@ pub const KERNEL_DAT: &str = "kernel.dat";
 pub const KERNEL_PERF: &str = "kernel.perf";
 /// A manifest of a week has a tenth of that, for its clock snapshots.
 const MAX_MANIFEST: u64 = 1 << 30;
+
+/// The most parts of a recording that are there: a limit is divided into 16.
+const MOST_PARTS: u32 = 1 << 16;
 
 /// What is known about a recording beside its events.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -73,6 +78,9 @@ pub struct Manifest {
     /// How much of that time the recorder had on CPUs.
     #[serde(default)]
     pub recorder_cpu_ns: u64,
+    /// How it was cut into parts, if it was.
+    #[serde(default)]
+    pub rotation: Option<Rotation>,
     /// Clock snapshots, taken at the start, every second and at the end.
     pub snapshots: Vec<ManifestSnapshot>,
     /// The LWPs that lived when the recording of the kernel had begun, by process. Older recordings have none.
@@ -177,8 +185,11 @@ pub struct KernelSide {
 /// The user side of one process.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct UserSide {
-    /// File name in the run directory.
+    /// File name in the run directory; of several parts, what it would be if they were one file.
     pub file: String,
+    /// The parts of a recording that was cut in which it has a file ([`user_part_name`]).
+    #[serde(default)]
+    pub parts: Vec<u32>,
     /// The process.
     pub pid: u32,
     /// Records that found no room.
@@ -265,6 +276,12 @@ impl Manifest {
             let place = format!("line {}, column {}", error.line(), error.column());
             Error::bad(&path, &place, "the manifest of a run", error.to_string())
         })?;
+        if let Some(Rotation { first, last, .. }) = manifest.rotation
+            && (first == 0 || last < first || last - first > MOST_PARTS)
+        {
+            let expected = format!("parts from 1 on, at most {MOST_PARTS}");
+            return Err(Error::bad(&path, "rotation", &expected, format!("{first} to {last}")));
+        }
         if manifest.unfinished {
             manifest.snapshots.append(&mut snapshots::read(run)?);
         }

@@ -7,7 +7,8 @@ use fut::trace::UserTrace;
 use sigmund_files::{Folder, Owner};
 
 use super::{
-    KERNEL_DAT, KERNEL_PERF, MANIFEST, Manifest, NAMESPACE_MARK, NamespaceNumbers, SnapshotLog, UserSide,
+    KERNEL_DAT, KERNEL_PERF, MANIFEST, Manifest, NAMESPACE_MARK, NamespaceNumbers, Part, Rotation,
+    SnapshotLog, UserSide, parts,
 };
 use crate::error::Error;
 
@@ -27,22 +28,29 @@ pub(crate) fn finish(
         return Err(Error::StillRecording(path.into()));
     }
     let kernel = live::finish(&run, KERNEL_DAT)?;
-    let bytes = kernel.as_ref().map_or(0, |finished| finished.summary.page_bytes());
+    let parts = live::finish_parts(&run)?;
+    let finished = || kernel.iter().chain(parts.iter().map(|(_, finished)| finished));
+    let bytes: u64 = finished().map(|finished| finished.summary.page_bytes()).sum();
+    // Only the last part can be cut off.
+    let stopped = finished().last().map(|finished| finished.stopped);
     // A recorder that only could not write kernel.dat has written everything else.
     let was_killed = manifest.as_ref().is_none_or(|manifest| manifest.unfinished);
     let mut manifest = manifest.unwrap_or_default();
+    let rotation = find_parts(&run, manifest.rotation.take())?;
     let side = &mut manifest.kernel_side;
-    if run.has(KERNEL_DAT) {
+    if run.has(KERNEL_DAT) || rotation.as_ref().is_some_and(|rotation| has_kernel(&run, rotation)) {
         (side.file, side.means, side.why) = (Some(KERNEL_DAT.into()), "tracefs".into(), None);
     } else if run.has(KERNEL_PERF) {
         (side.file, side.means) = (Some(KERNEL_PERF.into()), "perf".into());
     } else {
         side.file = None;
     }
-    side.cut = side.file.is_some() && was_killed && kernel.as_ref().is_none_or(|finished| !finished.stopped);
-    if let Some(finished) = kernel.filter(|finished| finished.stopped) {
-        side.lost = finished.summary.cpus.iter().map(|cpu| (cpu.cpu.0, cpu.lost)).collect();
+    side.cut = side.file.is_some() && was_killed && stopped != Some(true);
+    if stopped == Some(true) && rotation.is_none() {
+        let cpus = finished().flat_map(|finished| &finished.summary.cpus);
+        side.lost = cpus.map(|cpu| (cpu.cpu.0, cpu.lost)).collect();
     }
+    manifest.rotation = rotation;
     if was_killed {
         manifest.ended = "recorder killed".into();
         manifest.user_side = user_sides(&run)?;
@@ -60,19 +68,44 @@ pub(crate) fn finish(
     Ok((manifest, said))
 }
 
+/// The parts that there are, if the recording was cut into parts.
+fn find_parts(run: &Folder, rotation: Option<Rotation>) -> Result<Option<Rotation>, Error> {
+    let Some((rotation, (first, last))) = rotation.zip(parts::first_and_last(run)?) else { return Ok(None) };
+    // The newest knows most of what was removed.
+    let removed = Part::read(run, last).map_or(rotation.removed, |part| part.removed);
+    Ok(Some(Rotation { first, last, removed, ..rotation }))
+}
+
+fn has_kernel(run: &Folder, rotation: &Rotation) -> bool {
+    (rotation.first..=rotation.last).any(|part| run.has(live::part_name(part)))
+}
+
 /// The user traces in it; files that their recorder has made and not begun are none.
 fn user_sides(run: &Folder) -> Result<Vec<UserSide>, Error> {
     let names = run.names().map_err(Error::io(run.path()))?;
-    let mut sides = Vec::new();
-    for file in names.iter().filter_map(|name| name.to_str()) {
+    let mut sides: Vec<UserSide> = Vec::new();
+    let mut files: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
+    files.sort_unstable();
+    for name in files {
+        let (file, part) = match parts::whole_and_part(name) {
+            Some((whole, part)) => (whole, Some(part)),
+            None => (name.to_owned(), None),
+        };
         let number = file.strip_prefix("user-").and_then(|rest| rest.strip_suffix(".fut"));
         let pid = number.and_then(|number| number.split('-').next()?.parse().ok());
         let Some(pid) = pid else { continue };
-        let path = run.path_of(file);
-        let opened = run.open_file(file).map_err(Error::io(&path))?;
-        if UserTrace::is_user_trace(&crate::source::head(&path, &opened)?) {
-            let namespace = file.contains(NAMESPACE_MARK).then(NamespaceNumbers::default);
-            sides.push(UserSide { file: file.into(), pid, namespace, ..UserSide::default() });
+        let path = run.path_of(name);
+        let opened = run.open_file(name).map_err(Error::io(&path))?;
+        if !UserTrace::is_user_trace(&crate::source::head(&path, &opened)?) {
+            continue;
+        }
+        match sides.iter_mut().find(|side| part.is_some() && side.file == file) {
+            Some(side) => side.parts.extend(part),
+            None => {
+                let namespace = file.contains(NAMESPACE_MARK).then(NamespaceNumbers::default);
+                let parts = part.into_iter().collect();
+                sides.push(UserSide { file, parts, pid, namespace, ..UserSide::default() });
+            }
         }
     }
     Ok(sides)
@@ -83,5 +116,9 @@ pub fn is_of_a_run(name: &str) -> bool {
     let is_user_side = name.starts_with("user-") && name.ends_with(".fut");
     let fixed = [MANIFEST, super::snapshots::SNAPSHOTS, KERNEL_DAT, KERNEL_PERF];
     let is_partial_manifest = name.starts_with("run.json.partial-");
-    is_user_side || fixed.contains(&name) || is_partial_manifest || live::is_part(name)
+    is_user_side
+        || fixed.contains(&name)
+        || is_partial_manifest
+        || live::is_part(name)
+        || parts::is_description(name)
 }

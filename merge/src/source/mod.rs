@@ -3,8 +3,10 @@
 mod clock;
 mod cut;
 mod far;
+mod joined;
 mod namespace;
 mod numbers;
+mod parts;
 mod run;
 mod twice;
 
@@ -12,6 +14,7 @@ use std::{
     fs::File,
     io::{Read, Seek},
     path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicU64},
 };
 
 use fkt_ingest::{ErrorKind, Listing, OpenOptions, TraceFile, TraceStream};
@@ -84,6 +87,8 @@ pub(crate) struct OpenedInput {
     pub(crate) facts: Vec<(String, String)>,
     /// What was done to finish the run, if its recorder had not.
     pub(crate) finished: Option<String>,
+    /// What a rotated recording has removed; the number is of events that its first part has and that are left out.
+    pub(crate) removed: Vec<(Loss, Arc<AtomicU64>)>,
 }
 
 impl OpenedInput {
@@ -122,6 +127,7 @@ impl OpenedInput {
             numbers_its_threads: false,
             facts: Vec::new(),
             finished: None,
+            removed: Vec::new(),
         }
     }
 }
@@ -222,7 +228,10 @@ pub(crate) fn head(path: &Path, mut file: &File) -> Result<Vec<u8>, Error> {
 }
 
 fn user_trace(path: &Path, file: File) -> Result<OpenedInput, Error> {
-    let trace = UserTrace::of_file(path, file)?;
+    Ok(of_user_trace(path, &UserTrace::of_file(path, file)?))
+}
+
+fn of_user_trace(path: &Path, trace: &UserTrace) -> OpenedInput {
     let mut source = OpenedInput::new(path);
     source.types = trace.event_types();
     source.numbers_its_threads = true;
@@ -235,9 +244,9 @@ fn user_trace(path: &Path, file: File) -> Result<OpenedInput, Error> {
     source.facts.extend(trace.costs().iter().flat_map(|(pid, costs)| cost_facts(*pid, costs)));
     let boxed = |stream| Box::new(stream) as Box<dyn EventStream + Send>;
     let streams = trace.streams().into_iter().map(boxed).collect();
-    let streams = symbols::named(streams, &source.types, Symbols::of(&trace, path));
+    let streams = symbols::named(streams, &source.types, Symbols::of(trace, path));
     source.streams = streams.into_iter().map(|events| stream_of(ClockDomain::Tsc, events)).collect();
-    Ok(source)
+    source
 }
 
 fn cost_facts(pid: Pid, costs: &ProbeCosts) -> [(String, String); 3] {

@@ -7,7 +7,7 @@ use std::path::Path;
 use sigmund_files::Folder;
 use sigmund_model::{Level, Loss, LossKind, Lwp, Ticks, sum_of_counts, tables::info_keys};
 
-use super::{Inputs, OpenedInput, Recorded, cut::cut, namespace, open_file};
+use super::{Inputs, OpenedInput, Recorded, cut::cut, namespace, open_file, parts::Parts};
 use crate::{
     error::Error,
     merge::MergeOptions,
@@ -60,8 +60,15 @@ fn open_sides(
     let mut sources = Vec::new();
     let left_out_before = inputs.count_left_out();
     let mut about = about_run(path, manifest);
+    let parts = manifest.rotation.as_ref().map(|rotation| Parts::open(path, run, rotation)).transpose()?;
+    if let Some(parts) = &parts {
+        parts.describe(&mut about);
+    }
     if let Some(file) = &manifest.kernel_side.file {
-        let mut kernel = open_side(run, file, inputs, options)?;
+        let mut kernel = match &parts {
+            Some(parts) => parts.kernel_side(inputs, options).into_iter().collect(),
+            None => open_side(run, file, inputs, options)?,
+        };
         for source in &mut kernel {
             source.cpus_lost = manifest.kernel_side.lost.clone();
             source.others_unseen = manifest.kernel_side.others_unseen;
@@ -78,7 +85,11 @@ fn open_sides(
     }
     about.losses.extend(unrecorded(path, manifest));
     for side in &manifest.user_side {
-        for mut user in open_side(run, &side.file, inputs, options)? {
+        let opened = match parts.as_ref().filter(|_| !side.parts.is_empty()) {
+            Some(parts) => parts.user_side(side, inputs)?.into_iter().collect(),
+            None => open_side(run, &side.file, inputs, options)?,
+        };
+        for mut user in opened {
             user.losses.extend(without_ring(path, side, &user.lost));
             user.losses.extend(unwritten(path, side));
             user.losses.extend(cut_at_the_end(path, side, &user.carriers));

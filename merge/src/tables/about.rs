@@ -1,6 +1,12 @@
 //! Rows about the trace itself: CPUs, event types, losses, clocks, facts.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use sigmund_model::{
     ClockDomain, Cpu, Level, Loss, LossKind, Severity, sum_of_counts,
@@ -33,6 +39,14 @@ pub(crate) fn uncounted_losses(sources: &[OpenedInput], losses: &[Loss]) -> Vec<
         Some(Loss { cpu: Some(Cpu(cpu)), count: Some(count), advice, ..loss })
     };
     by_cpu.into_iter().filter_map(rest).collect()
+}
+
+/// What a rotated recording has removed: the events of removed parts, and those that the first part has and that are left
+/// out because the other streams begin later. All streams have ended.
+pub(crate) fn removed((loss, skipped): &(Loss, Arc<AtomicU64>)) -> Loss {
+    // Relaxed: whoever counted has handed over its last event since.
+    let count = loss.count.unwrap_or(0).saturating_add(skipped.load(Ordering::Relaxed));
+    Loss { count: Some(count), ..loss.clone() }
 }
 
 /// Sides (kernel, user) that have an input but no event.

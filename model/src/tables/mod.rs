@@ -63,6 +63,10 @@ pub mod info_keys {
     pub const RECORDED_SCHEMA: &str = "recorded_schema_";
     /// The tracepoints of these schemata that the kernel did not have, separated by commas; absent if there are none.
     pub const MISSING_TRACEPOINTS: &str = "missing_tracepoints";
+    /// The parts of a recording that was cut into parts, from the first that was kept to the last: `5 to 12`.
+    pub const PARTS: &str = "parts";
+    /// The tick from which on a limited recording was kept; absent if nothing was removed.
+    pub const KEPT_FROM: &str = "kept_from";
     /// Ticks per second of the main clock; absent if unknown.
     pub const TICK_HZ: &str = "tick_hz";
     /// Tick of the first event.

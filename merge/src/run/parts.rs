@@ -1,0 +1,216 @@
+//! The parts of a recording that was cut while it ran, and whose oldest parts may have been removed.
+//!
+//! ```text
+//! RUN/part-00007.json            what this file holds: when the part begins, and its files once it is closed
+//! RUN/kernel.part-00007.dat      the kernel side, a trace.dat; until it is written, what it is made of
+//! RUN/user-PID.part-00007.fut    the user side
+//! ```
+//!
+//! From the tick at which a part begins, everything is in it or in later ones.
+
+use std::io::Read;
+
+use serde::{Deserialize, Serialize};
+use sigmund_files::Folder;
+
+use super::ProcessLwps;
+use crate::error::Error;
+
+const NAME: &str = "part-";
+/// One for each LWP that lives is 20 bytes.
+const MAX_PART: u64 = 256 << 20;
+
+/// How a recording was cut into parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rotation {
+    /// Identifies the recording: its parts have the same.
+    pub recording: String,
+    /// TSC at its start.
+    pub began: u64,
+    /// The most bytes of the recording, if limited.
+    #[serde(default)]
+    pub max_bytes: Option<u64>,
+    /// The least time to be kept, in nanoseconds, if limited.
+    #[serde(default)]
+    pub max_ns: Option<u64>,
+    /// The first part that was kept, and the last.
+    pub first: u32,
+    /// See `first`.
+    pub last: u32,
+    /// What was removed.
+    #[serde(default)]
+    pub removed: Removed,
+    /// What zstd made of the kernel side while it was recorded.
+    #[serde(default)]
+    pub packed: Packed,
+}
+
+/// The contents of parts that were removed because the recording is limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// How many.
+    pub parts: u32,
+    /// Their bytes, as they were on the disk.
+    pub bytes: u64,
+    /// Events of the kernel in them.
+    pub kernel_events: u64,
+    /// Events of programs in them.
+    pub user_events: u64,
+}
+
+/// Parts of the kernel side that were compressed while the recording continued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packed {
+    /// How many.
+    pub parts: u32,
+    /// Bytes of pages in them.
+    pub page_bytes: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
+    /// CPU time of compressing them.
+    pub cpu_ns: u64,
+}
+
+/// What the file of a part holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Identifies the recording.
+    pub recording: String,
+    /// From 1.
+    pub number: u32,
+    /// TSC from which on everything is in this part or later ones; 0 while that is not known.
+    pub begins: u64,
+    /// The LWPs that lived then, by process.
+    #[serde(default)]
+    pub processes: Vec<ProcessLwps>,
+    /// What had been removed when this part began.
+    #[serde(default)]
+    pub removed: Removed,
+    /// Its files; none while it is recorded.
+    #[serde(default)]
+    pub files: Vec<PartFile>,
+}
+
+/// A file of a part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartFile {
+    /// Its name.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The events in it.
+    pub events: u64,
+    /// Events that were lost while it was written: of the user side.
+    #[serde(default)]
+    pub lost: u64,
+}
+
+impl Part {
+    /// Name of the file that describes a part.
+    pub fn name(number: u32) -> String {
+        format!("{NAME}{number:05}.json")
+    }
+
+    /// Writes it, replacing the one before.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, run: &Folder) -> Result<(), Error> {
+        let name = Part::name(self.number);
+        let json = serde_json::to_vec(self).map_err(std::io::Error::from);
+        json.and_then(|json| run.write_file(&name, &json)).map_err(Error::io(&run.path_of(&name)))
+    }
+
+    /// Reads the one of this number.
+    ///
+    /// # Errors
+    /// When there is none, or it is not one.
+    pub fn read(run: &Folder, number: u32) -> Result<Part, Error> {
+        let name = Part::name(number);
+        let path = run.path_of(&name);
+        let mut json = Vec::new();
+        let file = run.open_file(&name).map_err(Error::io(&path))?;
+        file.take(MAX_PART).read_to_end(&mut json).map_err(Error::io(&path))?;
+        let part: Part = serde_json::from_slice(&json).map_err(|error| {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            Error::bad(&path, &place, "the description of a part", error.to_string())
+        })?;
+        if part.number != number {
+            return Err(Error::bad(&path, "number", &number.to_string(), part.number.to_string()));
+        }
+        Ok(part)
+    }
+}
+
+/// The number of the part that a file of this name describes.
+fn described(name: &str) -> Option<u32> {
+    let number: u32 = name.strip_prefix(NAME)?.strip_suffix(".json")?.parse().ok()?;
+    (Part::name(number) == name).then_some(number)
+}
+
+/// The first and the last part of which there is a description; `None` if there is none.
+pub(super) fn first_and_last(run: &Folder) -> Result<Option<(u32, u32)>, Error> {
+    let names = run.names().map_err(Error::io(run.path()))?;
+    let numbers = || names.iter().filter_map(|name| described(name.to_str()?));
+    Ok(numbers().min().zip(numbers().max()))
+}
+
+/// Whether a name is that of a description, or of one that is being written.
+pub(super) fn is_description(name: &str) -> bool {
+    let whole = name.split_once(".partial-").map_or(name, |(whole, _)| whole);
+    described(whole).is_some()
+}
+
+/// Name of a part of a user trace: `user-7.fut` is that of the whole, `user-7.part-00003.fut` that of part 3.
+pub fn user_part_name(whole: &str, part: u32) -> String {
+    let stem = whole.strip_suffix(".fut").unwrap_or(whole);
+    format!("{stem}.{NAME}{part:05}.fut")
+}
+
+/// The name of the whole, and the number of the part.
+pub(super) fn whole_and_part(name: &str) -> Option<(String, u32)> {
+    let (stem, part) = name.strip_suffix(".fut")?.rsplit_once('.')?;
+    let number = part.strip_prefix(NAME)?.parse().ok()?;
+    let whole = format!("{stem}.fut");
+    (user_part_name(&whole, number) == name).then_some((whole, number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_parts_come_back_and_others_are_none() {
+        assert_eq!(user_part_name("user-7-namespace-2.fut", 3), "user-7-namespace-2.part-00003.fut");
+        for (whole, part) in [("user-7.fut", 1), ("user-7-2.fut", 99_999), ("user-7.fut", 100_000)] {
+            assert_eq!(whole_and_part(&user_part_name(whole, part)), Some((whole.into(), part)));
+        }
+        for name in ["user-7.fut", "user-7.part-3.fut", "user-7.part-00003", "user-7.part-x.fut"] {
+            assert_eq!(whole_and_part(name), None, "{name}");
+        }
+        assert!(is_description("part-00001.json") && is_description("part-00001.json.partial-77"));
+        assert!(!is_description("part-1.json") && !is_description("part-00001.txt"));
+    }
+
+    #[test]
+    fn a_part_that_is_none_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = Folder::open_own(dir.path(), None).unwrap();
+        assert_eq!(first_and_last(&run).unwrap(), None);
+        let part = Part { recording: "a".into(), number: 4, begins: 9, ..Part::default() };
+        part.write(&run).unwrap();
+        Part { number: 11, ..part.clone() }.write(&run).unwrap();
+        assert_eq!(first_and_last(&run).unwrap(), Some((4, 11)));
+        assert_eq!(Part::read(&run, 4).unwrap(), part);
+        std::fs::copy(dir.path().join(Part::name(4)), dir.path().join(Part::name(5))).unwrap();
+        std::fs::write(dir.path().join(Part::name(6)), "{").unwrap();
+        for (number, words) in [
+            (5, "part-00005.json: number: expected 5, found 4"),
+            (6, "part-00006.json: line 1, column 1: expected the description of a part, found EOF"),
+            (7, "part-00007.json: No such file"),
+        ] {
+            let error = Part::read(&run, number).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}
