@@ -240,9 +240,9 @@ fn an_unknown_span_is_an_error_with_the_nearest_names() {
         end: sigmund_model::EndReason::Returned,
     });
     let history = builder.build();
-    let noise = sigmund_measures::named("noise").unwrap().answer;
+    let noise = sigmund_measures::named("noise").unwrap();
     let asked = |subject: &str| {
-        noise(&history, &Request { subject: Some(subject.into()), ..Request::default() }).map(|_| ())
+        noise.answer(&history, &Request { subject: Some(subject.into()), ..Request::default() }).map(|_| ())
     };
     let error = "expected the name of a span or function, found `requets`; the trace has request";
     assert_eq!(asked("requets"), Err(error.into()));

@@ -9,10 +9,9 @@ use sigmund_measures::{
 };
 use sigmund_model::{LwpState, ThreadState};
 use support::{
-    CPUS, Machine, Now, TICKS, number,
+    Machine, Now, TICKS,
     sketch::{Drawing, at},
     slow_walk::{damage, mix},
-    tid,
 };
 
 fn text(value: &Value) -> String {

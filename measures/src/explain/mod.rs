@@ -55,7 +55,7 @@ struct Explain {
 enum Pass {
     /// `None` if none are asked for.
     Finding(Option<Instances>),
-    Walking(Walked),
+    Walking(Box<Walked>),
 }
 
 impl Sliced for Explain {
@@ -91,7 +91,7 @@ impl Sliced for Explain {
                     return Ok(false);
                 }
                 let found = found.finish(history, &self.request)?;
-                self.pass = Pass::Walking(Walked::new(found, &self.request, history));
+                self.pass = Pass::Walking(Box::new(Walked::new(found, &self.request, history)));
                 Ok(false)
             }
             Pass::Walking(walked) => Ok(walked.is_done()),

@@ -54,7 +54,7 @@ struct Reactivity {
 /// First all slices are searched for pairs, then the latency of these is explained.
 enum Pass {
     Finding(Pairs),
-    Walking(Latency),
+    Walking(Box<Latency>),
 }
 
 /// The lengths of all pairs, and what caused them.
@@ -86,7 +86,7 @@ impl Sliced for Reactivity {
             if pair.is_caused { &mut caused } else { &mut next }.push(pair.interval.ticks());
         }
         let causes = Causes::new(found.pairs.into_iter().map(|pair| (0, pair)).collect());
-        self.pass = Pass::Walking(Latency { count: found.count, caused, next, causes });
+        self.pass = Pass::Walking(Box::new(Latency { count: found.count, caused, next, causes }));
         Ok(false)
     }
 

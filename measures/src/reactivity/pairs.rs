@@ -34,7 +34,7 @@ pub(crate) struct Found {
 /// Collects pairs, slice by slice.
 #[derive(Default)]
 pub(crate) struct Pairs {
-    search: Search,
+    search: Box<Search>,
     /// Double that many TO events are kept of those that each thread or LWP reaches.
     keep: usize,
     found: Found,
@@ -158,7 +158,7 @@ impl Search {
                 self.handlers.push(history, wakeup, reached);
             }
             for (mark, after) in from {
-                self.push_from(history, here, mark, after, &step, &events, keep);
+                self.push_from((history, here), (mark, after), (&step, &events), keep);
             }
         }
     }
@@ -169,15 +169,12 @@ impl Search {
         !self.reach.is_empty() && woken.any(|woken| self.reach.has(woken))
     }
 
-    /// A FROM event, before so many TO events.
+    /// A FROM event, before so many TO events, with what is reached from its tick and the events there.
     fn push_from(
         &mut self,
-        history: &History,
-        here: Interval,
-        mark: &Mark,
-        after: u32,
-        step: &Step,
-        events: &[(Actor, Option<u32>)],
+        (history, here): (&History, Interval),
+        (mark, after): (&Mark, u32),
+        (step, events): (&Step, &[(Actor, Option<u32>)]),
         keep: usize,
     ) {
         let mut reached: Vec<u32> = Vec::new();

@@ -2,7 +2,7 @@
 
 use rayon::slice::ParallelSliceMut;
 
-use crate::Interval;
+use crate::{Interval, near};
 
 /// A set of intervals, which may overlap.
 pub(super) struct Coverage {
@@ -33,15 +33,23 @@ impl Edges {
         Edges { ticks, sums }
     }
 
-    fn count_before(&self, tick: i64) -> usize {
-        self.ticks.partition_point(|edge| *edge < tick)
+    /// How many are before a tick: `hint` is where the last search ended.
+    fn count_before(&self, tick: i64, hint: &mut usize) -> usize {
+        *hint = near(&self.ticks, |edge| *edge < tick, *hint);
+        *hint
     }
 
-    /// The sum of the distances from each instant before `tick` to `tick`.
-    fn ticks_to(&self, tick: i64) -> i64 {
-        let count = self.count_before(tick);
+    /// The sum of the distances to `tick` from the instants before it, of which there are `count`.
+    fn ticks_to(&self, tick: i64, count: usize) -> i64 {
         tick.wrapping_mul(count as i64).wrapping_sub(self.sums[count])
     }
+}
+
+/// Where searches ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Hints {
+    begins: usize,
+    ends: usize,
 }
 
 impl Coverage {
@@ -68,17 +76,20 @@ impl Coverage {
         &self.runs
     }
 
-    /// The sum of the lengths of all waits, clipped to an interval.
-    pub(super) fn ticks(&self, interval: Interval) -> i64 {
-        let to = |tick| self.begins.ticks_to(tick).wrapping_sub(self.ends.ticks_to(tick));
-        to(interval.to).wrapping_sub(to(interval.from))
-    }
-
-    /// The number of waits that overlap an interval.
-    pub(super) fn count(&self, interval: Interval) -> u64 {
-        let begun = self.begins.count_before(interval.to);
-        let ended = self.ends.count_before(interval.from.saturating_add(1));
-        begun.saturating_sub(ended) as u64
+    /// The number of waits that overlap an interval, and the sum of their lengths, clipped to it. Quick for intervals that are
+    /// near each other.
+    pub(super) fn during(&self, interval: Interval, hints: &mut Hints) -> (u64, i64) {
+        let Interval { from, to } = interval;
+        let (begins, ends) = (&self.begins, &self.ends);
+        let begun_at_first = begins.count_before(from, &mut hints.begins);
+        let ended_at_first = ends.count_before(from, &mut hints.ends);
+        let ended = ends.count_before(from.saturating_add(1), &mut hints.ends);
+        let begun = begins.count_before(to, &mut hints.begins);
+        let ended_at_last = ends.count_before(to, &mut hints.ends);
+        let at_first =
+            begins.ticks_to(from, begun_at_first).wrapping_sub(ends.ticks_to(from, ended_at_first));
+        let at_last = begins.ticks_to(to, begun).wrapping_sub(ends.ticks_to(to, ended_at_last));
+        (begun.saturating_sub(ended) as u64, at_last.wrapping_sub(at_first))
     }
 }
 
@@ -98,7 +109,10 @@ mod tests {
             [(0, 30, 24, 3), (0, 5, 5, 1), (5, 10, 10, 2), (4, 6, 3, 2), (10, 12, 2, 1), (15, 20, 0, 0)]
         {
             let interval = Interval { from, to };
-            assert_eq!((coverage.ticks(interval), coverage.count(interval)), (ticks, count), "{interval:?}");
+            for (begins, ends) in [(0, 0), (1, 3), (3, 2)] {
+                let found = coverage.during(interval, &mut Hints { begins, ends });
+                assert_eq!(found, (count, ticks), "{interval:?}");
+            }
         }
     }
 }

@@ -31,6 +31,7 @@ mod paused;
 mod piece;
 mod shares;
 mod step;
+mod sums;
 mod totals;
 mod wait;
 mod waits;

@@ -2,7 +2,10 @@
 
 use sigmund_model::LwpState;
 
-use super::{Actor, Blame, coverage::Coverage};
+use super::{
+    Actor, Blame,
+    coverage::{Coverage, Hints},
+};
 use crate::{History, Interval, Searches, map::Map, stretches};
 
 /// A number of times, and their length.
@@ -35,14 +38,14 @@ impl InSlice {
     }
 
     /// The waits during a stretch; those of a stretch that goes on after the slice count there.
-    fn during(&self, stretch: Interval) -> Option<Sum> {
+    fn during(&self, stretch: Interval, hints: &mut Hints) -> Option<Sum> {
         let part = Interval { from: stretch.from, to: stretch.to.min(self.slice.to) };
         if part.from >= part.to {
             return None;
         }
         let counted = if stretch.to > self.slice.to { self.open } else { 0 };
-        let count = self.waits.count(part).saturating_sub(counted);
-        Some(Sum { count, ticks: self.waits.ticks(part) })
+        let (count, ticks) = self.waits.during(part, hints);
+        Some(Sum { count: count.saturating_sub(counted), ticks })
     }
 
     /// From the begin of the slice on.
@@ -53,9 +56,9 @@ impl InSlice {
 
 /// Who had a CPU during waits for it. The ticks sum to the waits in the slice.
 pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: u32, waits: &InSlice) -> Shares {
-    let mut shares = Shares::default();
+    let (mut shares, mut at) = (Shares::default(), Hints::default());
     let mut had = |blame, interval: Interval| {
-        if let Some(sum) = waits.during(interval) {
+        if let Some(sum) = waits.during(interval, &mut at) {
             add(&mut shares, blame, sum);
         }
     };
@@ -79,9 +82,9 @@ pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: u32, waits: &InSlice
 /// What an LWP carried during waits for one of its process.
 pub(super) fn of_lwp(history: &History, lwp: u32, waits: &InSlice) -> Shares {
     let (mounted, states) = (history.mounted.of(lwp.into()), history.lwps.of(lwp.into()));
-    let (mut shares, mut hints) = (Shares::default(), (0, 0));
+    let (mut shares, mut hints, mut at) = (Shares::default(), (0, 0), Hints::default());
     let mut had = |blame, interval: Interval| {
-        if let Some(sum) = waits.during(interval) {
+        if let Some(sum) = waits.during(interval, &mut at) {
             add(&mut shares, blame, sum);
         }
     };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Blame, Piece, Sum, Waits};
-use crate::{By, History, Interval, map::Map};
+use super::{Blame, Piece, Sum, Waits, sums::Sums};
+use crate::{By, History, Interval};
 
 /// What a sum is of, for people.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,11 +20,11 @@ pub(crate) struct Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Of {
     /// Which walks.
-    part: u32,
+    pub(super) part: u32,
     /// Its place in `Totals::causes`.
-    cause: u8,
+    pub(super) cause: u8,
     /// Whether the actor is the one that the walk began with.
-    is_own: bool,
+    pub(super) is_own: bool,
 }
 
 /// Sums of pieces, of several parts of all walks.
@@ -32,7 +32,7 @@ pub(crate) struct Of {
 pub(crate) struct Totals {
     /// There are few. Texts are compared only if their addresses differ.
     causes: Vec<&'static str>,
-    others: Map<(Of, Blame), Sum>,
+    others: Sums,
     waits: Waits<Of>,
 }
 
@@ -49,9 +49,8 @@ impl Totals {
         let of = Of { part, cause: self.cause(cause), is_own };
         match Blame::of(history, piece, is_own) {
             Some(blame) => {
-                let sum = self.others.entry((of, blame)).or_default();
-                sum.count += u64::from(!goes_on);
-                sum.ticks += piece.interval.ticks();
+                let sum = Sum { count: u64::from(!goes_on), ticks: piece.interval.ticks() };
+                self.others.add((of, blame), sum);
             }
             None => self.waits.push(history, of, piece),
         }
@@ -66,9 +65,7 @@ impl Totals {
         goes_on: bool,
     ) {
         let of = Of { part, cause: self.cause(cause), is_own: false };
-        let sum = self.others.entry((of, blame)).or_default();
-        sum.count += u64::from(!goes_on);
-        sum.ticks += ticks;
+        self.others.add((of, blame), Sum { count: u64::from(!goes_on), ticks });
     }
 
     /// The place of a cause.
@@ -86,10 +83,8 @@ impl Totals {
     pub(crate) fn merge(&mut self, other: Totals) {
         let places: Vec<u8> = other.causes.iter().map(|cause| self.cause(cause)).collect();
         let of = |of: Of| Of { cause: places[usize::from(of.cause)], ..of };
-        for ((key, blame), sum) in other.others {
-            let into = self.others.entry((of(key), blame)).or_default();
-            into.count += sum.count;
-            into.ticks += sum.ticks;
+        for ((key, blame), sum) in other.others.finish() {
+            self.others.add((of(key), blame), sum);
         }
         self.waits.merge(other.waits, of);
     }
@@ -116,7 +111,7 @@ impl Totals {
             into.ticks += sum.ticks;
         };
         let all = |of: Of| parts(of.part).into_iter().map(move |part| Of { part, ..of });
-        for ((of, blame), sum) in others {
+        for ((of, blame), sum) in others.finish() {
             all(of).for_each(|of| add(of, blame, sum));
         }
         for (of, shares) in waits.finish(all) {

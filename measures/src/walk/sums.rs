@@ -1,0 +1,65 @@
+//! Sums by what they are of and the culprit: of those that came last without hashing.
+
+use super::{Actor, Blame, Sum, totals::Of};
+use crate::map::Map;
+
+/// So many are kept apart: a power of two.
+const RECENT: usize = 512;
+
+/// Adds up many lengths. Walks near each other mostly have the same culprits.
+#[derive(Default)]
+pub(super) struct Sums {
+    sums: Map<(Of, Blame), Sum>,
+    /// By their numbers; empty at first.
+    recent: Vec<Option<((Of, Blame), Sum)>>,
+}
+
+impl Sums {
+    pub(super) fn add(&mut self, key: (Of, Blame), sum: Sum) {
+        if self.recent.is_empty() {
+            self.recent = vec![None; RECENT];
+        }
+        let recent = &mut self.recent[number(&key)];
+        match recent {
+            Some((known, into)) if *known == key => {
+                into.count += sum.count;
+                into.ticks += sum.ticks;
+            }
+            _ => {
+                if let Some((known, before)) = recent.replace((key, sum)) {
+                    add(&mut self.sums, known, before);
+                }
+            }
+        }
+    }
+
+    /// All sums.
+    pub(super) fn finish(mut self) -> Map<(Of, Blame), Sum> {
+        for (key, sum) in self.recent.into_iter().flatten() {
+            add(&mut self.sums, key, sum);
+        }
+        self.sums
+    }
+}
+
+fn add(sums: &mut Map<(Of, Blame), Sum>, key: (Of, Blame), sum: Sum) {
+    let into = sums.entry(key).or_default();
+    into.count += sum.count;
+    into.ticks += sum.ticks;
+}
+
+/// A number less than `RECENT`, which often differs for different keys.
+fn number((of, blame): &(Of, Blame)) -> usize {
+    let of_blame = match blame {
+        Blame::Who(Actor::Thread(thread)) => (*thread as usize).wrapping_mul(2),
+        Blame::Who(Actor::Lwp(lwp)) => *lwp as usize * 2 + 1,
+        Blame::Interrupt(kind, number, _) => {
+            (kind.place() * 8).wrapping_add((number.unwrap_or(0) as usize).wrapping_mul(64))
+        }
+        Blame::Object(_, object, _) => *object as usize >> 4,
+        Blame::Call(call) => call.place() * 4,
+        _ => 0,
+    };
+    let of = (of.part as usize % RECENT) * 31 + usize::from(of.cause) * 7 + usize::from(of.is_own);
+    of_blame.wrapping_mul(5).wrapping_add(of.wrapping_mul(67)) % RECENT
+}
