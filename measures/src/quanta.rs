@@ -7,7 +7,7 @@ use crate::map::Map;
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use crate::{
-    Answer, By, Column, Distribution, Group, History, Interval, Level, LwpStay, Measure, Needs, Request,
+    Answer, By, Column, Distribution, Group, History, Interval, LwpStay, Measure, Needs, Request,
     collect::collect,
     distribution::Lengths,
     groups::Owner,
@@ -74,7 +74,7 @@ struct Quanta {
     uncounted: u64,
     /// Those that began before the slice, by the user thread.
     open: Map<u64, Later>,
-    /// Whether an LWP was on a CPU when the slice began.
+    /// Whether a stay that counts, and is not among these, may have begun before the slice.
     has_begun: bool,
 }
 
@@ -90,23 +90,32 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 
 impl Sliced for Quanta {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
-        let (by, level) = (self.request.by(history), self.request.level(history));
+        let by = self.request.by(history);
         let owners = asked_owners(history, &self.request);
         let (request, open) = (&self.request, &self.open);
-        let new = || Part { history, request, slice, sums: Map::default(), uncounted: 0, open: Vec::new() };
+        let new = || Part {
+            history,
+            request,
+            slice,
+            sums: Map::default(),
+            uncounted: 0,
+            open: Vec::new(),
+            has_begun: false,
+        };
         let parts = collect(&owners, new, |part, owner| match owner {
             Owner::Thread(thread) => part.add_thread(*thread, by, open.get(thread).copied()),
             Owner::Lwp(lwp) => part.add_lwp(*lwp, by),
         });
-        let parts: Vec<_> = parts.into_iter().map(|part| (part.sums, part.uncounted, part.open)).collect();
+        let parts: Vec<_> =
+            parts.into_iter().map(|part| (part.sums, part.uncounted, part.open, part.has_begun)).collect();
         self.has_begun = false;
-        for (sums, uncounted, open) in parts {
+        for (sums, uncounted, open, has_begun) in parts {
             for (group, ends) in sums {
                 let of_group = self.sums.entry(group).or_default();
                 ends.into_iter().for_each(|(end, sum)| of_group.entry(end).or_default().merge(sum));
             }
             self.uncounted += uncounted;
-            self.has_begun |= level == Level::Lwps && !open.is_empty();
+            self.has_begun |= has_begun;
             for (owner, later) in open {
                 match later {
                     Some(later) => self.open.insert(owner, later),
@@ -151,6 +160,8 @@ struct Part<'s> {
     uncounted: u64,
     /// The changes of `Quanta::open`.
     open: Vec<(u64, Option<Later>)>,
+    /// Whether a stay that counts may have begun before the slice.
+    has_begun: bool,
 }
 
 /// A stay on an LWP, as far as the slice shows it.
@@ -186,6 +197,7 @@ impl Part<'_> {
             before = stay.end.map(|end| (interval.to, end));
             let Some(part) = interval.clipped(slice.interval) else {
                 mounted = lwp.map(|lwp| (interval.to, lwp));
+                self.has_begun |= lwp.is_some() && slice.counts(interval.to);
                 continue;
             };
             let Some(lwp) = lwp else { continue };
@@ -257,12 +269,8 @@ impl Part<'_> {
             let is_begin_known = before == Some((interval.from, EndReason::Dispatched));
             before = stay.end.map(|end| (interval.to, end));
             let is_running = stay.state == LwpState::Running && self.slice.window.contains(interval.to);
-            if is_running
-                && interval.from < self.slice.interval.from
-                && interval.to > self.slice.interval.from
-            {
-                self.open.push((lwp.into(), None));
-            }
+            let is_before = interval.from < self.slice.interval.from;
+            self.has_begun |= is_running && is_before && interval.to >= self.slice.interval.from;
             let ended_by = stay.end.unwrap_or(EndReason::Lost);
             let is_here = is_running && self.slice.interval.contains(interval.from);
             if is_here && self.is_asked_of(ended_by, interval, lwp, stay) {

@@ -1,9 +1,10 @@
 //! Reading a TCP socket, with the number of bytes that are left.
 //!
 //! A read that fills its buffer does not reveal whether more is there: the next one would have to try, in vain if each
-//! message is read by its length. Such a call takes 330 ns alone, and 900 ns after a read. With TCP_INQ (Linux 4.18) a read
-//! returns what is left; that takes 270 ns, and spares the other. (`recvmsg` of 64 bytes beside `recvfrom`, AMD EPYC, guest
-//! with Linux 6.18, medians of 4 runs.) So a socket is asked once a read has filled its buffer, until one does not.
+//! message is read by its length. Such a call took 830 to 1230 ns after a read. With TCP_INQ (Linux 4.18) a read returns what
+//! is left; that took 230 to 640 ns more, and spares the other. (`recvmsg` of 64 bytes beside `recvfrom` on loopback, a busy
+//! guest of an AMD EPYC, Linux 6.18. What an echo server gains was not measured.) So a socket is asked once a read has filled
+//! its buffer, until one does not.
 
 use std::{
     io,

@@ -46,7 +46,7 @@ pub(crate) fn world(seed: u64) -> History {
         history.gaps.push(Gap { interval, cpu, lwp, is_sum: random.one_in(4) });
     }
     history.gaps.sort_by_key(|gap| gap.interval);
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         // Of several processes, and created by each other.
         for place in 0..THREADS {
             if let Some(life) = history.names.threads.get_mut(&number(place)) {
