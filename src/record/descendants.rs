@@ -106,9 +106,12 @@ mod tests {
     /// A process that is given this folder, and has begun.
     fn given(folder: &Path) -> Child {
         let mut child = Command::new("sleep").arg("100").env(fut::ENV_ARENA_DIR, folder).spawn().unwrap();
-        let comm = format!("/proc/{}/comm", child.id());
+        let pid = child.id();
+        let of_child = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        // While it is executed it has its name already, and no environment yet.
+        let has_begun = || of_child("comm") == b"sleep\n" && !of_child("environ").is_empty();
         let begun = Instant::now();
-        while fs::read_to_string(&comm).unwrap_or_default().trim() != "sleep" {
+        while !has_begun() {
             assert!(child.try_wait().unwrap().is_none() && begun.elapsed() < Duration::from_secs(20));
         }
         child

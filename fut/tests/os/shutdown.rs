@@ -20,7 +20,7 @@ fn chain(left: usize, ended: Arc<AtomicUsize>) {
         let next = Arc::clone(&ended);
         spawn(move || chain(left - 1, next));
     }
-    if left % 100 == 0 {
+    if left.is_multiple_of(100) {
         sleep(Duration::from_micros(300));
     }
     ended.fetch_add(1, Ordering::Relaxed);
