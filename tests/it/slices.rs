@@ -7,7 +7,7 @@ use sigmund_model::{Cpu, Lwp};
 use sigmund_query::{Filter, MeasureOptions, SliceSize, measure_in_slices};
 use sigmund_sql::SuperTrace;
 
-use crate::{kernel, record::recorded, sigmund::Sigmund, views::listing};
+use crate::{sigmund::Sigmund, views::listing};
 
 const WHOLE: SliceSize = SliceSize { rows: usize::MAX, ticks: i64::MAX };
 
@@ -60,8 +60,8 @@ fn assert_same(whole: &Answer, sliced: &Answer, of: &str) {
     assert_eq!(whole, sliced, "{of}");
 }
 
-/// All measures, groupings and filters; with slices of so many parts of the trace.
-fn compare_all(path: &Path, parts: i64) {
+/// One in so many of all combinations of measures, groupings and filters, with slices of so many parts of the trace.
+fn compare_some(path: &Path, parts: i64, one_in: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let trace = SuperTrace::open(path).await.unwrap();
@@ -69,11 +69,15 @@ fn compare_all(path: &Path, parts: i64) {
         let ticks = ((last - first) / parts).max(1);
         let span = trace.sql("SELECT min(name) FROM spans").await.unwrap().to_text().await.unwrap();
         let span = span.lines().last().map(str::trim).filter(|name| !name.is_empty()).map(str::to_string);
-        let mut with_rows = 0;
+        let (mut number, mut with_rows) = (parts as usize, 0);
         for measure in ALL {
             for filter in filters(&trace) {
                 for by in [None].into_iter().chain(By::ALL.map(Some)) {
                     for worst in [0, 3] {
+                        number += 1;
+                        if !number.is_multiple_of(one_in) {
+                            continue;
+                        }
                         let (subject, pair) = match measure.subject {
                             Subject::None | Subject::Optional(_) => (None, None),
                             Subject::Required(_) | Subject::RequiredOrPair(_) => (span.clone(), None),
@@ -88,21 +92,14 @@ fn compare_all(path: &Path, parts: i64) {
                 }
             }
         }
-        assert!(with_rows > ALL.len() * 20, "{with_rows}");
+        assert!(with_rows > number / one_in / 3, "{with_rows} of {number}");
     });
 }
 
 #[test]
 fn slices_of_a_drawn_trace_have_the_answer_of_the_whole() {
     let sigmund = Sigmund::with_listing("t", &listing());
-    for parts in [3, 17, 1000] {
-        compare_all(&sigmund.path("t.supertrace"), parts);
+    for parts in [3, 17] {
+        compare_some(&sigmund.path("t.supertrace"), parts, 101);
     }
-}
-
-#[test]
-fn slices_of_a_recording_have_the_answer_of_the_whole() {
-    let Some(_alone) = kernel::as_root() else { return };
-    let (sigmund, _) = recorded();
-    compare_all(&sigmund.path("RUN.supertrace"), 7);
 }

@@ -57,7 +57,7 @@ fn states_are_drawn_as_long_as_they_last() {
     let Some(states) = states(&known_timelines::actors(11_000), known_timelines::small) else { return };
     let drawn: Vec<(&str, u64)> = states.iter().map(|state| color_and_ns(state)).collect();
     let (green, red, orange, grey) = ("rgb(0,179,0)", "rgb(230,0,0)", "rgb(256,153,0)", "rgb(153,153,153)");
-    let for_mutex = "rgb(74,74,112)";
+    let for_mutex = "rgb(72,72,111)";
     let total = |color| drawn.iter().filter(|(c, _)| *c == color).map(|(_, ns)| ns).sum::<u64>();
     // Running: LWP 70 for 1000 ns, LWP 71 for 2000; active: thread 1 for 1000, thread 2 for 2000.
     assert_eq!(total(green), 1000 + 2000 + 1000 + 2000, "{drawn:?}");

@@ -7,7 +7,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `futures-io` | `futures_io::{AsyncRead, AsyncWrite}` for [`TcpStream`](crate::net::TcpStream), [`UnixStream`](crate::net::UnixStream), and shared references to them |
+//! | `futures-io` | `futures_io::{AsyncRead, AsyncWrite}` for [`TcpStream`], [`UnixStream`], and shared references to them |
 //! | `tokio` | `tokio::io::{AsyncRead, AsyncWrite}` for the same; no runtime of tokio is needed |
 //! | `hyper` | `hyper::rt::{Read, Write}` for the same; [`Executor`] and [`Timer`] |
 //!
