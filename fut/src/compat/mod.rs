@@ -21,7 +21,7 @@
 //! - A socket belongs to the runtime of the user thread that made it. Any thread may poll it.
 //!
 //! TLS needs none of this: `rustls::Stream` takes what implements [`Read`](std::io::Read) and
-//! [`Write`](std::io::Write), as this crate's streams do.
+//! [`Write`], as this crate's streams do.
 
 #[cfg(feature = "futures-io")]
 mod futures_io;
