@@ -5,10 +5,10 @@ use std::{io::Write, path::Path};
 use anyhow::{Context, Result, bail};
 use sigmund_files::{Destination, Replaceable};
 use sigmund_measures::{
-    Answer, Distribution, Histogram, Kind, Needs, Value, cdf_svg, folded, gantt, gantt_svg,
+    Answer, Distribution, FOLDED, Histogram, Kind, Needs, Value, cdf_svg, gantt, gantt_svg,
 };
 use sigmund_model::{Hertz, Ticks};
-use sigmund_query::{Filter, MeasureOptions, measure, reactivity, with_history};
+use sigmund_query::{Filter, MeasureOptions, Measured, measure, reactivity, with_history};
 use sigmund_sql::SuperTrace;
 
 use crate::{
@@ -79,14 +79,16 @@ pub(crate) async fn stacks(trace: &SuperTrace, filter: &Filter, question: &Quest
     if question.drawing.is_asked() {
         bail!("--format folded: expected no drawing beside it");
     }
-    let needs = Needs { spans: true, ..Needs::STATES };
     let options = MeasureOptions { by: args.by, subject: args.subject.clone(), ..MeasureOptions::default() };
-    let stacks = |history: &_, request: &_| Ok(folded(history, request));
-    let stacks = with_history(trace, ("functions", needs), filter, &options, stacks).await?;
+    let Measured { answer, .. } = measure(trace, &FOLDED, filter, &options).await?;
     let out = &mut terminal::data();
-    out.write_all(stacks.as_bytes())?;
+    for row in &answer.rows {
+        if let [Value::Text(stack), Value::Number(active)] = row.as_slice() {
+            writeln!(out, "{stack} {active}")?;
+        }
+    }
     out.flush()?;
-    Ok(if stacks.is_empty() { Found::Nothing } else { Found::Something })
+    Ok(if answer.rows.is_empty() { Found::Nothing } else { Found::Something })
 }
 
 /// The colour of each character of a line of a timeline: letters of states in the bar and in the legend. The letter says

@@ -48,7 +48,7 @@ pub use critical_path::critical_path_chains;
 pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
 pub use distribution::Distribution;
 pub use explain::explain_braids;
-pub use functions::folded;
+pub use functions::FOLDED;
 pub use histogram::Histogram;
 pub use history::{
     Context, EventAt, Fault, Gap, History, HistoryBuilder, Interrupt, LastOnCpu, Life, LockRequest, LwpRow,

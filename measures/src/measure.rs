@@ -70,7 +70,6 @@ impl Measure {
         match self.computed {
             Computed::Sliced(_) => true,
             Computed::SlicedIf(is_sliced, _) => is_sliced(request),
-            Computed::Whole(_) => false,
         }
     }
 }

@@ -154,39 +154,13 @@ pub(crate) enum Computed {
     Sliced(fn(&Request) -> Box<dyn Sliced>),
     /// The same, if the request is of this kind; else the whole window is one slice.
     SlicedIf(fn(&Request) -> bool, fn(&Request) -> Box<dyn Sliced>),
-    /// From the whole window as one slice.
-    Whole(fn(&History, &Request) -> Result<Answer, String>),
 }
 
 impl Computed {
     pub(crate) fn start(self, request: &Request) -> Box<dyn Sliced> {
         match self {
             Computed::Sliced(start) | Computed::SlicedIf(_, start) => start(request),
-            Computed::Whole(answer) => {
-                Box::new(Whole { compute: answer, request: request.clone(), answer: None })
-            }
         }
-    }
-}
-
-/// A measure of the whole window.
-struct Whole {
-    compute: fn(&History, &Request) -> Result<Answer, String>,
-    request: Request,
-    answer: Option<Answer>,
-}
-
-impl Sliced for Whole {
-    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
-        if !(slice.is_latest() && slice.is_earliest()) {
-            return Err("it is computed from the whole window as one slice".to_string());
-        }
-        self.answer = Some((self.compute)(history, &self.request)?);
-        Ok(())
-    }
-
-    fn finish(self: Box<Self>, _: &History) -> Result<Answer, String> {
-        self.answer.ok_or_else(|| "expected one slice, found none".to_string())
     }
 }
 

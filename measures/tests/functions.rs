@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sigmund_measures::{Answer, By, History, Interval, Request, folded, named};
+use sigmund_measures::{Answer, By, FOLDED, History, Interval, Request, named};
 use sigmund_model::{LwpState, ThreadState};
 use support::drawing::{Drawing, listing};
 use support::{Machine, THREADS, TICKS, number};
@@ -77,6 +77,12 @@ fn recursion_counts_once_and_self_time_leaves_out_what_is_inside() {
     assert_eq!(listing(&ask(&history, &walk), "function self_tick self_active_tick"), ["walk 10 5"]);
     let elsewhere = Request { cpus: Some([4].into()), ..Request::default() };
     assert_eq!(ask(&history, &elsewhere).rows.len(), 0);
+}
+
+/// A line for each stack.
+fn folded(history: &History, request: &Request) -> String {
+    let answer = FOLDED.answer(history, request).unwrap();
+    listing(&answer, "stack self_active_tick").iter().map(|line| format!("{line}\n")).collect()
 }
 
 #[test]

@@ -129,26 +129,12 @@ fn holder(history: &History, now: &Now, tick: i64, object: i64, of_lwps: bool) -
     };
     let mut all: Vec<_> = history.locks.iter().filter(is_hold).collect();
     all.sort_by_key(|lock| span(lock).0);
-    // Who has it already when it acquires it has it since then.
-    let since = |place: usize| {
-        let mut since = place;
-        while let Some(before) = (0..since).rev().find(|before| {
-            let same = (all[*before].thread, all[*before].lwp.filter(|_| all[*before].thread.is_none()));
-            let owner = (all[since].thread, all[since].lwp.filter(|_| all[since].thread.is_none()));
-            same == owner && span(all[*before]).1 >= span(all[since]).0
-        }) {
-            since = before;
-        }
-        since
-    };
-    let held = (0..all.len()).filter(|place| {
-        let (acquired, released) = span(all[*place]);
+    let held = all.into_iter().filter(|lock| {
+        let (acquired, released) = span(lock);
         acquired <= tick && tick < released
     });
-    let mut held: Vec<_> = held.map(|place| (since(place), all[place])).collect();
-    held.sort_by_key(|(since, _)| *since);
     let mut first = Holder::Nobody;
-    for (_, lock) in held {
+    for lock in held {
         let lwp_of = |lwp: usize| now.lwps[lwp];
         let (state, lwp) = match lock.thread {
             Some(thread) => {

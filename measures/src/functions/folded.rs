@@ -3,10 +3,14 @@
 use crate::map::Map;
 
 use super::{
-    Selection,
-    nesting::{Nested, Visitor, key, walk_in_turn},
+    FUNCTIONS, Selection,
+    nesting::{LaterSpans, Nested, Visitor, key, walk},
 };
-use crate::{By, Culprit, History, Request, Span, Word, groups::Groups, groups::Owner};
+use crate::{
+    Answer, By, Column, Culprit, History, Measure, Request, Slice, Span, Word,
+    groups::{Groups, Owner},
+    sliced::{Computed, Sliced},
+};
 
 /// A stack of spans, and what its innermost took itself.
 #[derive(Clone, Copy, Debug)]
@@ -66,36 +70,88 @@ impl Visitor for Stacks<'_> {
 }
 
 /// Folded stacks of spans and functions, weighted by the ticks in which each was active itself (its thread active, and in
-/// none inside of it): a line for each stack that has any, sorted. The first frame is the thread's name, or its group if
+/// none inside of it): a row for each stack that has any, sorted. The first frame is the thread's name, or its group if
 /// rows are grouped otherwise. What is not known to be active is left out. With a subject, only stacks that contain it.
-pub fn folded(history: &History, request: &Request) -> String {
-    let request = &Request { by: Some(request.by.unwrap_or(By::Name)), ..request.clone() };
-    let selection = Selection { history, request };
-    let groups = Groups::new(history, request);
-    let mut stacks =
-        Stacks { selection, groups, roots: Map::default(), places: Map::default(), stacks: Vec::new() };
-    walk_in_turn(history, request.window, &mut stacks);
-    let Stacks { groups, stacks, .. } = stacks;
+pub const FOLDED: Measure = Measure { computed: Computed::Sliced(start), ..FUNCTIONS };
 
-    let mut lines: Vec<String> = Vec::new();
-    let mut frames: Vec<String> = Vec::new();
-    for stack in stacks.iter().filter(|stack| stack.is_asked && stack.active > 0) {
+/// The active ticks of each stack so far.
+struct Folded {
+    request: Request,
+    active: Map<String, i64>,
+    open: LaterSpans,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    let request = Request { by: Some(request.by.unwrap_or(By::Name)), ..request.clone() };
+    Box::new(Folded { request, active: Map::default(), open: LaterSpans::default() })
+}
+
+impl Folded {
+    /// Whether a call counts only where it began: on which CPU that was is asked for.
+    fn at_begin(&self) -> bool {
+        self.request.cpus.is_some()
+    }
+}
+
+impl Sliced for Folded {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let (request, at_begin) = (&self.request, self.at_begin());
+        let later = std::mem::take(&mut self.open);
+        let (visitors, open) = walk(history, (slice, at_begin), &later, || Stacks {
+            selection: Selection { history, request },
+            groups: Groups::new(history, request),
+            roots: Map::default(),
+            places: Map::default(),
+            stacks: Vec::new(),
+        });
+        self.open = open;
+        for (stack, active) in visitors.iter().flat_map(|stacks| stacks.active(history)) {
+            *self.active.entry(stack).or_insert(0) += active;
+        }
+        Ok(())
+    }
+
+    fn looks_back(&self) -> bool {
+        self.at_begin() && !self.open.is_empty()
+    }
+
+    fn finish(self: Box<Self>, _: &History) -> Result<Answer, String> {
+        let mut answer = Answer::new(vec![
+            Column::text(
+                "stack",
+                "The thread's name or group, and the spans and functions, the outermost first.",
+            ),
+            Column::length("self_active_tick", "The time in which the innermost was active itself."),
+        ]);
+        let mut active: Vec<(String, i64)> = self.active.into_iter().collect();
+        active.sort_unstable();
+        active.into_iter().for_each(|(stack, active)| answer.push(vec![stack.into(), active.into()]));
+        Ok(answer)
+    }
+}
+
+impl Stacks<'_> {
+    /// Each stack that was active, as `thread;outer;inner`, and for how long.
+    fn active(&self, history: &History) -> impl Iterator<Item = (String, i64)> {
+        let active = self.stacks.iter().filter(|stack| stack.is_asked && stack.active > 0);
+        active.map(|stack| (self.text(history, stack), stack.active))
+    }
+
+    fn text(&self, history: &History, stack: &Stack) -> String {
+        let mut frames: Vec<String> = Vec::new();
         let mut at = Some(stack);
-        frames.clear();
         while let Some(stack) = at {
             frames.push(match (stack.group, stack.name) {
-                (Some(group), _) => frame(&Culprit::Group(groups.group(group).clone()).label(history)),
+                (Some(group), _) => frame(&Culprit::Group(self.groups.group(group).clone()).label(history)),
                 (None, Some(name)) => frame(history.words.text(name)),
                 (None, None) if stack.around.is_none() => "unknown".to_string(),
                 (None, None) => "without a name".to_string(),
             });
-            at = stack.around.map(|around| &stacks[around as usize]);
+            at = stack.around.map(|around| &self.stacks[around as usize]);
         }
         frames.reverse();
-        lines.push(format!("{} {}\n", frames.join(";"), stack.active));
+        frames.join(";")
     }
-    lines.sort_unstable();
-    lines.concat()
 }
 
 /// A name without what would end a frame or a line.

@@ -15,7 +15,7 @@ use crate::{
 };
 use nesting::{LaterSpans, Nested, Visitor, key, walk};
 
-pub use folded::folded;
+pub use folded::FOLDED;
 
 /// What each function and span took.
 pub(crate) const FUNCTIONS: Measure = Measure {

@@ -100,16 +100,6 @@ pub(super) fn walk<V: Visitor + Send>(
     (visitors.collect(), all)
 }
 
-/// Visits all spans in a window, one owner after the other.
-pub(super) fn walk_in_turn(history: &History, window: Interval, visitor: &mut impl Visitor) {
-    let owned = Owned::new(history, Slice::whole(window), false);
-    let mut open_of_key = vec![0_u32; keys(history)];
-    let (later, mut before) = (LaterSpans::default(), LaterSpans::default());
-    for number in 0..owned.owners.len() as u32 {
-        owned.walk(number, &mut open_of_key, visitor, &later, &mut before);
-    }
-}
-
 impl<'h> Owned<'h> {
     fn new(history: &'h History, slice: Slice, at_begin: bool) -> Owned<'h> {
         let (owners, numbers) = number(history.spans.len(), |place| {

@@ -5,6 +5,8 @@ mod to_user;
 mod waits;
 mod worst;
 
+use std::collections::BTreeSet;
+
 use sigmund_model::{LwpState, ThreadState};
 
 use crate::{
@@ -17,7 +19,7 @@ use crate::{
 };
 use rows::{At, Decided, Kernel, Polled, Since, own};
 use waits::{Kind, Wait, Wakes};
-use worst::Worst;
+use worst::{Listed, Worst};
 
 /// How long LWPs waited for a CPU, and user threads for an LWP.
 pub(crate) const LATENCY: Measure = Measure {
@@ -40,7 +42,7 @@ pub(crate) const LATENCY: Measure = Measure {
         is not known), who had that CPU longest; for user threads what the LWPs of its process carried longest, in \
         LWP-ticks; wakeup-to-user is left out, since its waits are in the other kinds.",
     needs: Needs { wakeups: true, interrupts: true, ..Needs::STATES },
-    computed: Computed::SlicedIf(is_sliced, start),
+    computed: Computed::Sliced(start),
 };
 
 /// The waits so far.
@@ -54,7 +56,10 @@ struct Latency {
     threads: Map<u64, Vec<At<ThreadStay>>>,
     /// Waits of user threads whose poller was woken before the slices so far; or that began at a tick, if it was not.
     pollers: Vec<(u64, Wait, u32, i64)>,
-    answer: Option<Answer>,
+    /// LWPs that carried a user thread in the window.
+    carriers: BTreeSet<u32>,
+    /// The second pass, if single waits are listed: what is known of these.
+    listed: Option<Listed>,
 }
 
 fn start(request: &Request) -> Box<dyn Sliced> {
@@ -66,54 +71,65 @@ fn start(request: &Request) -> Box<dyn Sliced> {
         lwps: Map::default(),
         threads: Map::default(),
         pollers: Vec::new(),
-        answer: None,
+        carriers: BTreeSet::new(),
+        listed: None,
     })
-}
-
-/// What waits for culprits needs the states during all of a wait: the longest are listed from one slice.
-fn is_sliced(request: &Request) -> bool {
-    request.worst == 0
 }
 
 impl Sliced for Latency {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        if let Some(listed) = &mut self.listed {
+            listed.add(history, slice, self.request.by(history));
+            return Ok(());
+        }
         match self.request.level(history) {
             Level::Lwps => self.add_lwps(history, slice),
             Level::Threads => self.add_threads(history, slice),
         }
-        if slice.interval.from == i64::MIN || (self.request.worst > 0 && !self.looks_back()) {
-            self.add_kept(history);
-        }
-        if self.request.worst > 0 {
-            let (by, level) = (self.request.by(history), self.request.level(history));
-            let worst = std::mem::replace(&mut self.worst, Worst::new(self.request.worst));
-            self.answer = Some(worst.clone().finish(history, by, level));
-            self.worst = worst;
+        if self.request.worst > 0 && !slice.is_before_window() {
+            let carries = |lwp: &u64| history.mounted.of(*lwp).within(slice.interval).next().is_some();
+            self.carriers.extend(history.mounted.keys().filter(carries).map(|lwp| lwp as u32));
         }
         Ok(())
     }
 
     fn looks_back(&self) -> bool {
-        !self.lwps.is_empty() || !self.threads.is_empty() || !self.pollers.is_empty()
+        match &self.listed {
+            Some(listed) => listed.looks_back(),
+            None => !self.lwps.is_empty() || !self.threads.is_empty() || !self.pollers.is_empty(),
+        }
     }
 
-    fn finish(mut self: Box<Self>, history: &History) -> Result<Answer, String> {
+    fn is_done(&mut self, history: &History) -> Result<bool, String> {
         self.add_kept(history);
+        if self.request.worst == 0 || self.listed.is_some() {
+            return Ok(true);
+        }
+        let worst = std::mem::replace(&mut self.worst, Worst::new(0));
+        self.listed = Some(Listed::new(worst, history, &self.carriers));
+        Ok(false)
+    }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
         let (by, level) = (self.request.by(history), self.request.level(history));
-        let Latency { answer, tally, uncounted, .. } = *self;
-        let mut answer = answer.unwrap_or_else(|| {
-            let mut columns = Group::columns(by, level);
-            columns.push(Column::text("kind", "What it waited after: a wakeup, a yield, a preemption ..."));
-            columns.extend(Distribution::columns());
-            let mut answer = Answer::new(columns);
-            for (group, kind, lengths) in tally.finish() {
-                answer.push_with_lengths(tally::cells(history, &group, kind.name(), &lengths), lengths);
+        let mut answer = match self.listed {
+            Some(listed) => listed.finish(history, level),
+            None => {
+                let mut columns = Group::columns(by, level);
+                columns
+                    .push(Column::text("kind", "What it waited after: a wakeup, a yield, a preemption ..."));
+                columns.extend(Distribution::columns());
+                let mut answer = Answer::new(columns);
+                for (group, kind, lengths) in self.tally.finish() {
+                    answer.push_with_lengths(tally::cells(history, &group, kind.name(), &lengths), lengths);
+                }
+                answer
             }
-            answer
-        });
-        if uncounted > 0 {
+        };
+        if self.uncounted > 0 {
             answer.notes.push(format!(
-                "{uncounted} waits are not counted: events are missing at their begin or end."
+                "{} waits are not counted: events are missing at their begin or end.",
+                self.uncounted
             ));
         }
         Ok(answer)

@@ -1,14 +1,14 @@
 //! The longest waits, one row each, with who woke it and who had the CPU.
 
-use crate::map::Map;
+use std::collections::BTreeSet;
 
 use super::waits::Wait;
 use crate::{
-    Answer, By, Column, Context, Culprit, Group, History, Interval, Level, Wakeup, who_had_cpu, who_had_lwps,
+    Answer, By, Column, Context, Culprit, Group, History, Interval, Level, Slice, Wakeup, map::Map,
+    who_had_cpu, who_had_lwps,
 };
 
 /// Keeps the N longest.
-#[derive(Clone)]
 pub(super) struct Worst {
     limit: usize,
     waits: Vec<(Group, Wait)>,
@@ -42,9 +42,69 @@ impl Worst {
         });
         self.waits.truncate(self.limit);
     }
+}
 
-    pub(super) fn finish(mut self, history: &History, by: By, level: Level) -> Answer {
-        self.cut();
+/// A wait that is listed.
+struct Row {
+    actor: Group,
+    wait: Wait,
+    /// Who had the CPU or the LWPs, and for how long.
+    shares: Map<Culprit, i64>,
+    waker: Option<String>,
+}
+
+/// The longest waits, and what slices have shown of them.
+pub(super) struct Listed {
+    rows: Vec<Row>,
+    /// The LWPs of each process that carried user threads.
+    carriers: Map<Option<u32>, Vec<u32>>,
+    /// The begin of the first wait, or of the wakeup that it began with.
+    first: i64,
+    /// The begin of the slices so far.
+    begin: i64,
+}
+
+impl Listed {
+    pub(super) fn new(mut worst: Worst, history: &History, lwps: &BTreeSet<u32>) -> Listed {
+        worst.cut();
+        let mut carriers: Map<_, Vec<u32>> = Map::default();
+        for (lwp, life) in history.names.lwps.iter().filter(|(lwp, _)| lwps.contains(lwp)) {
+            carriers.entry(life.pid).or_default().push(*lwp);
+        }
+        let begin =
+            |(_, wait): &(Group, Wait)| wait.wakeup.map_or(wait.from, |wakeup| wakeup.tick.min(wait.from));
+        let first = worst.waits.iter().map(begin).min().unwrap_or(i64::MAX);
+        let row = |(actor, wait)| Row { actor, wait, shares: Map::default(), waker: None };
+        let rows = worst.waits.into_iter().map(row).collect();
+        Listed { rows, carriers, first, begin: i64::MAX }
+    }
+
+    pub(super) fn looks_back(&self) -> bool {
+        self.first < self.begin
+    }
+
+    pub(super) fn add(&mut self, history: &History, slice: Slice, by: By) {
+        self.begin = slice.interval.from;
+        for Row { actor, wait, shares, waker } in &mut self.rows {
+            if let Some(wakeup) = wait.wakeup.filter(|wakeup| slice.interval.contains(wakeup.tick)) {
+                *waker = Some(waker_label(history, &wakeup));
+            }
+            let Some(part) = Interval::new(wait.from, wait.to).clipped(slice.interval) else { continue };
+            let of_part = match actor {
+                Group::Thread(thread) => {
+                    let pid = history.names.threads.get(thread).and_then(|life| life.pid);
+                    let lwps = self.carriers.get(&pid).map_or(&[][..], Vec::as_slice);
+                    who_had_lwps(history, by, lwps, part)
+                }
+                _ => who_had_cpu(history, by, wait.queue, part),
+            };
+            for (culprit, ticks) in of_part {
+                *shares.entry(culprit).or_insert(0) += ticks;
+            }
+        }
+    }
+
+    pub(super) fn finish(self, history: &History, level: Level) -> Answer {
         let of_actor = match level {
             Level::Threads => By::Thread,
             Level::Lwps => By::Lwp,
@@ -67,18 +127,8 @@ impl Worst {
             Column::text("culprit", "Who had that CPU, or the LWPs of its process, longest meanwhile."),
             Column::length("culprit_tick", "For how long; of LWPs the sum."),
         ]);
-        let carriers = carriers(history);
         let mut answer = Answer::new(columns);
-        for (actor, wait) in self.waits {
-            let interval = Interval::new(wait.from, wait.to);
-            let shares = match &actor {
-                Group::Thread(thread) => {
-                    let pid = history.names.threads.get(thread).and_then(|life| life.pid);
-                    let lwps = carriers.get(&pid).map_or(&[][..], Vec::as_slice);
-                    who_had_lwps(history, by, lwps, interval)
-                }
-                _ => who_had_cpu(history, by, wait.queue, interval),
-            };
+        for Row { actor, wait, shares, waker } in self.rows {
             let longest = shares.into_iter().filter(|(_, ticks)| *ticks > 0);
             let longest = longest.max_by(|(a, of_a), (b, of_b)| of_a.cmp(of_b).then_with(|| b.cmp(a)));
             let mut row = actor.cells(history);
@@ -88,7 +138,7 @@ impl Worst {
                 (wait.to - wait.from).into(),
                 if level == Level::Threads { wait.lwp } else { wait.queue }.into(),
                 wait.cpu.into(),
-                wait.wakeup.map(|wakeup| waker_label(history, &wakeup)).into(),
+                waker.into(),
                 longest.as_ref().map(|(culprit, _)| culprit.label(history)).into(),
                 longest.map(|(_, ticks): (Culprit, i64)| ticks).into(),
             ]);
@@ -96,17 +146,6 @@ impl Worst {
         }
         answer
     }
-}
-
-/// The LWPs of each process that ever carried a user thread.
-fn carriers(history: &History) -> Map<Option<u32>, Vec<u32>> {
-    let mut carriers: Map<_, Vec<u32>> = Map::default();
-    for (lwp, life) in &history.names.lwps {
-        if !history.mounted.of((*lwp).into()).is_empty() {
-            carriers.entry(life.pid).or_default().push(*lwp);
-        }
-    }
-    carriers
 }
 
 /// Who made a wakeup: `15(work/6)`, `LWP 812(cc1)`, the name of an interrupt, `idle`, `unknown`.

@@ -42,6 +42,12 @@ pub(super) struct Holders {
 }
 
 impl Holders {
+    pub(super) fn add(&mut self, other: Holders) {
+        self.active += other.active;
+        self.off += other.off;
+        self.unknown += other.unknown;
+    }
+
     pub(super) fn total(self) -> i64 {
         self.active + self.off + self.unknown
     }
@@ -155,10 +161,15 @@ impl Timeline {
                 let Some((_, stay)) = searches.threads.of(thread).at(at) else { return };
                 let reason = match (stay.state, stay.lwp) {
                     (ThreadState::Stalled, Some(lwp)) => {
-                        let cpu = searches.lwps.of(lwp.into()).at(at).and_then(|(_, stay)| stay.cpu);
-                        return self.add_shares(searches, of_lwps, stay.state.name(), cpu, interval);
+                        for (part, of_lwp) in searches.lwps.of(lwp.into()).partition(interval) {
+                            let cpu = of_lwp.and_then(|stay| stay.cpu);
+                            self.add_shares(searches, of_lwps, stay.state.name(), cpu, part);
+                        }
+                        return;
                     }
-                    (ThreadState::InKernel, Some(lwp)) => in_call(searches, lwp, at),
+                    (ThreadState::InKernel, Some(lwp)) => {
+                        return self.add_calls(searches, stay.state.name(), lwp, interval);
+                    }
                     (ThreadState::Blocked, _) => {
                         stay.waits_for.map_or(Raw::Unknown, |kind| Raw::Waits(kind, stay.object))
                     }
@@ -172,13 +183,25 @@ impl Timeline {
                     LwpState::Runnable => {
                         return self.add_shares(searches, of_lwps, stay.state.name(), stay.cpu, interval);
                     }
-                    LwpState::Sleeping | LwpState::DiskSleep => in_call(searches, lwp, at),
+                    LwpState::Sleeping | LwpState::DiskSleep => {
+                        return self.add_calls(searches, stay.state.name(), lwp, interval);
+                    }
                     _ => Raw::Unknown,
                 };
                 (stay.state.name(), reason)
             }
         };
         *self.reasons.entry((state, reason)).or_insert(0) += interval.ticks();
+    }
+
+    /// The system calls that an LWP was in.
+    fn add_calls(&mut self, searches: &mut Searches<'_>, state: &'static str, lwp: u32, interval: Interval) {
+        let syscalls = &searches.history.syscalls;
+        for (part, place) in searches.calls.of(lwp.into()).partition(interval) {
+            let call = place.and_then(|place| syscalls.get(*place as usize));
+            let reason = call.map_or(Raw::Unknown, |call| Raw::Call(call.name));
+            *self.reasons.entry((state, reason)).or_insert(0) += part.ticks();
+        }
     }
 
     fn add_shares(
@@ -193,12 +216,6 @@ impl Timeline {
             *self.reasons.entry((state, Raw::Cpu(on_cpu))).or_insert(0) += ticks;
         });
     }
-}
-
-fn in_call(searches: &mut Searches<'_>, lwp: u32, tick: i64) -> Raw {
-    let call = searches.calls.of(lwp.into()).at(tick);
-    let call = call.and_then(|(_, place)| searches.history.syscalls.get(*place as usize));
-    call.map_or(Raw::Unknown, |call| Raw::Call(call.name))
 }
 
 /// Adds an interval to a union that is sorted and disjoint; it begins at no earlier tick than those before it.

@@ -45,28 +45,6 @@ fn are_disjoint(holds: &[(Interval, Owner)]) -> bool {
     holds.is_sorted_by(|(one, _), (next, _)| one.to <= next.from)
 }
 
-/// Makes holds of one owner that overlap one, from the first acquisition to the last release. They are in the order of
-/// acquisition.
-pub(super) fn once_each(holds: &mut Vec<(Interval, Owner)>) {
-    if are_disjoint(holds) {
-        return;
-    }
-    let mut last: Map<Owner, usize> = Map::default();
-    let mut count = 0;
-    for place in 0..holds.len() {
-        let (hold, owner) = holds[place];
-        match last.get(&owner).map(|place| &mut holds[*place].0) {
-            Some(before) if hold.from <= before.to => before.to = before.to.max(hold.to),
-            _ => {
-                last.insert(owner, count);
-                holds[count] = (hold, owner);
-                count += 1;
-            }
-        }
-    }
-    holds.truncate(count);
-}
-
 /// What a holder did in an interval; where it has no state, that is not known.
 fn add_pieces(
     pieces: &mut Vec<Does>,

@@ -5,7 +5,7 @@ mod holding;
 mod lock;
 mod rows;
 
-use crate::{Answer, Column, Group, History, Measure, Needs, Request};
+use crate::{Column, Group, History, Measure, Needs, Request};
 
 pub(crate) use lock::{Lock, Selection, locks};
 
@@ -28,13 +28,18 @@ pub(crate) const LOCKS: Measure = Measure {
         state is its own, wherever it migrates. Where no holder is known at any instant of the waits, these columns are \
         NULL. Main state and culprit of the holder are those of the whole lock, over all selected waits: the state with \
         most of its convoy, and of that state the culprit with the largest share (who had the CPU, the system call, or \
-        what the holder waited for itself); of several readers those of the first that acquired it. A thread that acquires a lock \
+        what the holder waited for itself); of holds that overlap, as those of readers, those of the first acquisition. A thread that acquires a lock \
         again while it has it has it until the last release.",
     needs: Needs { locks: true, syscalls: true, ..Needs::STATES },
-    computed: crate::sliced::Computed::Whole(answer),
+    computed: crate::sliced::Computed::SlicedIf(is_sliced, rows::start),
 };
 
-fn answer(history: &History, request: &Request) -> Result<Answer, String> {
+/// Whether a request that began before a slice is selected is not known there, if that depends on its CPU.
+fn is_sliced(request: &Request) -> bool {
+    request.cpus.is_none()
+}
+
+fn columns(history: &History, request: &Request) -> Vec<Column> {
     let mut columns = match request.by {
         Some(by) => Group::columns(by, request.level(history)),
         None => Vec::new(),
@@ -75,7 +80,5 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         ),
         Column::length("culprit_tick", "For how long."),
     ]);
-    let mut answer = Answer::new(columns);
-    rows::write(history, request, &mut answer);
-    Ok(answer)
+    columns
 }

@@ -1,34 +1,34 @@
 //! The rows of `--locks`: sums over requests, then the convoys of each lock.
 
-use std::{cmp::Reverse, sync::Arc};
+use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
 use super::{
     Selection,
     convoy::{Holders, Reason, Timeline, unite},
-    holding::once_each,
-    lock::locks,
+    lock::{Lock, locks},
 };
 use crate::{
-    Answer, By, History, Interval, Request, Searches, Value, Word,
+    Answer, By, Group, History, Interval, LockRequest, Request, Searches, Slice, Value, Word,
     groups::{Groups, Owner},
     map::Map,
     near,
     numbering::{ByNumber, number},
+    sliced::Sliced,
 };
 
+/// What makes a row, apart from the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     group: Option<u32>,
-    lock: u32,
     kind: Word,
     call_site: Option<Word>,
 }
 
-#[derive(Debug)]
+/// Sums over requests.
+#[derive(Clone, Debug, Default)]
 struct Row {
-    key: Key,
     requests: u64,
     contended: u64,
     wait: i64,
@@ -36,110 +36,184 @@ struct Row {
     holds: u64,
     hold: i64,
     longest_hold: i64,
-    holders: u64,
+    holders: Map<Option<Owner>, ()>,
     /// Time in which at least one waited.
     waited: i64,
-    /// Of that, what holders did; `None` if none is known at any instant of it.
-    known: Option<Holders>,
-    /// What the holders of the whole lock did.
-    main: Shared,
+    /// Of that, what holders did.
+    known: Holders,
 }
 
-/// The same for all rows of a lock.
-type Shared = Arc<Main>;
+impl Row {
+    /// Adds what counts in a slice.
+    fn add(&mut self, asked: &LockRequest, slice: Slice) {
+        let (waiting, holding) = (asked.waiting(), asked.holding());
+        if slice.owns(whole(asked)) {
+            self.requests += 1;
+            if asked.is_acquired() {
+                self.holders.insert(asked.owner(), ());
+            }
+        }
+        let wait = waiting.clipped(slice.window).filter(|_| asked.is_contended && slice.owns(waiting));
+        if let Some(wait) = wait {
+            self.contended += 1;
+            self.wait += wait.ticks();
+            self.longest_wait = self.longest_wait.max(wait.ticks());
+        }
+        let hold = holding.filter(|hold| slice.owns(*hold)).and_then(|hold| hold.clipped(slice.window));
+        if let Some(hold) = hold {
+            self.holds += 1;
+            self.hold += hold.ticks();
+            self.longest_hold = self.longest_hold.max(hold.ticks());
+        }
+    }
 
-/// Collects the rows of one lock.
-struct OfLock<'s, 'h> {
-    searches: &'s mut Searches<'h>,
-    request: &'s Request,
-    selection: &'s Selection<'s>,
-    /// The group of each request, if rows are grouped; `NO_GROUP` if it is in none.
-    group_of: &'s [u32],
+    fn merge(&mut self, other: Row) {
+        self.requests += other.requests;
+        self.contended += other.contended;
+        self.wait += other.wait;
+        self.longest_wait = self.longest_wait.max(other.longest_wait);
+        self.holds += other.holds;
+        self.hold += other.hold;
+        self.longest_hold = self.longest_hold.max(other.longest_hold);
+        self.holders.extend(other.holders);
+        self.waited += other.waited;
+        self.known.add(other.known);
+    }
+
+    /// What holders did while somebody waited; `None` if none is known at any instant of it.
+    fn known(&self) -> Option<Holders> {
+        Some(self.known).filter(|known| self.contended == 0 || known.total() > 0)
+    }
+}
+
+/// From the request to the release, or as far as it is known.
+fn whole(asked: &LockRequest) -> Interval {
+    Interval::new(asked.tick, asked.holding().unwrap_or(asked.waiting()).to)
+}
+
+/// What the holders of a lock did while others waited, over all rows of the lock.
+#[derive(Clone, Debug, Default)]
+struct Main {
+    has_waits: bool,
+    known: Holders,
+    reasons: Map<(&'static str, Reason), i64>,
+}
+
+impl Main {
+    fn merge(&mut self, other: Main) {
+        self.has_waits |= other.has_waits;
+        self.known.add(other.known);
+        for (reason, ticks) in other.reasons {
+            *self.reasons.entry(reason).or_insert(0) += ticks;
+        }
+    }
+
+    fn cells(&self, history: &History) -> [Value; 5] {
+        let convoy = Some(self.known.off).filter(|_| !self.has_waits || self.known.total() > 0);
+        let mut states: Map<&'static str, i64> = Map::default();
+        for ((state, _), ticks) in &self.reasons {
+            *states.entry(state).or_insert(0) += ticks;
+        }
+        let state = states.into_iter().max_by_key(|(state, ticks)| (*ticks, Reverse(*state)));
+        let of_state = self.reasons.iter().filter(|((of, _), _)| state.is_some_and(|(is, _)| is == *of));
+        let most = of_state.clone().map(|(_, ticks)| *ticks).max();
+        // Of several with the same share the first by name; one that is not known is none.
+        let labels = of_state.filter(|(_, ticks)| Some(**ticks) == most);
+        let culprit = labels.filter_map(|((_, reason), _)| label(history, reason)).min();
+        [
+            convoy.into(),
+            state.map(|(state, _)| state).into(),
+            state.map(|(_, ticks)| ticks).into(),
+            culprit.clone().into(),
+            culprit.and(most).into(),
+        ]
+    }
+}
+
+/// A lock in a slice: its rows, and what they share.
+type OfLock = (u32, Vec<(Key, Row)>, Main);
+
+/// Requests of a slice, or of a part of one.
+struct Requests<'h> {
+    history: &'h History,
+    request: &'h Request,
+    selection: Selection<'h>,
+    /// The lock of each request of the history.
+    lock_of: Vec<u32>,
+    /// The group of each request of the history, if rows are grouped; `NO_GROUP` if it is in none.
+    group_of: Vec<u32>,
 }
 
 const NO_GROUP: u32 = u32::MAX;
 
-/// A row, the union of its waits, and who acquired the lock.
-type Open = (Row, Vec<Interval>, Map<Option<Owner>, ()>);
+impl<'h> Requests<'h> {
+    /// The rows of the requests at these places, which are those that overlap or touch the slice.
+    fn rows(&self, slice: Slice, places: &[u32], locks: usize) -> Vec<OfLock> {
+        let lock_of: Vec<u32> = places.iter().map(|place| self.lock_of[*place as usize]).collect();
+        let by_lock = ByNumber::new(locks, &lock_of);
+        drop(lock_of);
+        let rows = |searches: &mut Searches<'h>, lock: u32| {
+            let of_lock = by_lock.of(lock).iter().map(|row| places[*row as usize]);
+            self.of_lock(searches, slice, lock, &of_lock.collect::<Vec<_>>())
+        };
+        let numbers = (0..by_lock.len() as u32).into_par_iter().filter(|lock| !by_lock.of(*lock).is_empty());
+        numbers.map_init(|| Searches::new(self.history), rows).collect()
+    }
 
-impl OfLock<'_, '_> {
-    fn rows(&mut self, lock: u32, requests: &[u32]) -> Vec<Row> {
-        let history = self.searches.history;
-        let mut rows: Vec<Open> = Vec::new();
-        let mut places: Map<Key, usize> = Map::default();
+    fn of_lock(&self, searches: &mut Searches<'h>, slice: Slice, lock: u32, places: &[u32]) -> OfLock {
+        // Each with the union of its waits in the slice.
+        let mut rows: Vec<(Key, Row, Vec<Interval>)> = Vec::new();
+        let mut known: Map<Key, usize> = Map::default();
+        let mut main = Main::default();
         let mut waited = Vec::new();
-        for place in requests {
-            let asked = &history.locks[*place as usize];
-            let (waiting, holding) = (asked.waiting(), asked.holding());
-            let whole = Interval::new(asked.tick, holding.unwrap_or(waiting).to);
-            if whole.clipped(self.request.window).is_none() || !self.selection.has(history, asked) {
+        for place in places {
+            let asked = &self.history.locks[*place as usize];
+            let is_inside = whole(asked).clipped(slice.window).is_some();
+            if !is_inside || !self.selection.has(self.history, asked) {
                 continue;
             }
             let group = self.group_of.get(*place as usize).copied();
             if group == Some(NO_GROUP) {
                 continue;
             }
-            let key = Key { group, lock, kind: asked.kind, call_site: asked.call_site };
+            let key = Key { group, kind: asked.kind, call_site: asked.call_site };
             // Mostly that of the request before.
             let row = match rows.last() {
-                Some((row, ..)) if row.key == key => rows.len() - 1,
-                _ => *places.entry(key).or_insert_with(|| {
-                    rows.push((Row::new(key), Vec::new(), Map::default()));
+                Some((of_last, ..)) if *of_last == key => rows.len() - 1,
+                _ => *known.entry(key).or_insert_with(|| {
+                    rows.push((key, Row::default(), Vec::new()));
                     rows.len() - 1
                 }),
             };
-            let (row, waits, holders) = &mut rows[row];
-            row.requests += 1;
-            if let (true, Some(wait)) = (asked.is_contended, waiting.clipped(self.request.window)) {
-                row.contended += 1;
-                row.wait += wait.ticks();
-                row.longest_wait = row.longest_wait.max(wait.ticks());
+            let (_, row, waits) = &mut rows[row];
+            row.add(asked, slice);
+            if let (true, Some(wait)) = (asked.is_contended, asked.waiting().clipped(slice.interval)) {
                 unite(waits, wait);
                 unite(&mut waited, wait);
             }
-            if let Some(hold) = holding.and_then(|hold| hold.clipped(self.request.window)) {
-                row.holds += 1;
-                row.hold += hold.ticks();
-                row.longest_hold = row.longest_hold.max(hold.ticks());
-            }
-            if asked.is_acquired() {
-                holders.insert(asked.owner(), ());
-            }
         }
-        let timeline = (!waited.is_empty()).then(|| {
-            let holds = self.holds(requests, &waited);
-            let of_lwps = self.request.by(history) == By::Lwp;
-            Timeline::new(self.searches, of_lwps, holds, &waited)
-        });
-        let main = match &timeline {
-            Some(timeline) => Main::of(history, self.request.by(history), timeline, &waited),
-            None => Main { convoy: Some(0), ..Main::default() },
-        };
-        let main = Shared::new(main);
-        let finish = |(mut row, waits, holders): Open| {
-            row.holders = holders.len() as u64;
-            row.waited = waits.iter().map(|wait| wait.ticks()).sum();
-            row.known = match &timeline {
-                Some(timeline) if row.contended > 0 => {
-                    Some(timeline.within(&waits)).filter(|holders| holders.total() > 0)
-                }
-                _ => Some(Holders::default()),
-            };
-            row.main = main.clone();
-            row
-        };
-        rows.into_par_iter().map(finish).collect()
+        if !waited.is_empty() {
+            let by = self.request.by(self.history);
+            let timeline = Timeline::new(searches, by == By::Lwp, self.holds(places, &waited), &waited);
+            main.has_waits = true;
+            main.known = timeline.within(&waited);
+            main.reasons = timeline.reasons(self.history, by);
+            rows.par_iter_mut().for_each(|(_, row, waits)| {
+                row.waited = waits.iter().map(|wait| wait.ticks()).sum();
+                row.known = timeline.within(waits);
+            });
+        }
+        (lock, rows.into_iter().map(|(key, row, _)| (key, row)).collect(), main)
     }
 
     /// The holds of a lock in which somebody waited, in the order of acquisition.
-    fn holds(&self, requests: &[u32], waited: &[Interval]) -> Vec<(Interval, Owner)> {
+    fn holds(&self, places: &[u32], waited: &[Interval]) -> Vec<(Interval, Owner)> {
         let hold = |place: &u32| {
-            let asked = &self.searches.history.locks[*place as usize];
+            let asked = &self.history.locks[*place as usize];
             Some((asked.holding().filter(|hold| hold.ticks() > 0)?, asked.owner()?))
         };
-        let mut holds: Vec<(Interval, Owner)> = requests.iter().filter_map(hold).collect();
+        let mut holds: Vec<(Interval, Owner)> = places.iter().filter_map(hold).collect();
         holds.sort_by_key(|(hold, _)| hold.from);
-        once_each(&mut holds);
         let mut run = 0;
         holds.retain(|(hold, _)| {
             run = near(waited, |wait| wait.to <= hold.from, run);
@@ -149,118 +223,118 @@ impl OfLock<'_, '_> {
     }
 }
 
-impl Row {
-    fn new(key: Key) -> Row {
-        Row {
-            key,
-            requests: 0,
-            contended: 0,
-            wait: 0,
-            longest_wait: 0,
-            holds: 0,
-            hold: 0,
-            longest_hold: 0,
-            holders: 0,
-            waited: 0,
-            known: None,
-            main: Shared::default(),
+/// The rows so far, by group, lock, kind and call site; and what all rows of a lock share.
+pub(super) struct Locks {
+    request: Request,
+    rows: Map<(Option<Group>, Lock, Word, Option<Word>), Row>,
+    locks: Map<Lock, Main>,
+}
+
+pub(super) fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(Locks { request: request.clone(), rows: Map::default(), locks: Map::default() })
+}
+
+impl Sliced for Locks {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let request = self.request.clone();
+        let mut groups = Groups::new(history, &request);
+        let (locks, lock_of) = locks(history);
+        let group_of = match request.by {
+            None => Vec::new(),
+            Some(_) => group_of(history, &mut groups),
+        };
+        let selection = Selection::new(&request);
+        let requests = Requests { history, request: &request, selection, lock_of, group_of };
+        let parts = parts(&history.locks, slice);
+        let of_part = |(part, places): &(Slice, Vec<u32>)| requests.rows(*part, places, locks.len());
+        let of_parts: Vec<Vec<OfLock>> = parts.par_iter().map(of_part).collect();
+        for (number, rows, main) in of_parts.into_iter().flatten() {
+            let lock = locks[number as usize];
+            self.locks.entry(lock).or_default().merge(main);
+            for (Key { group, kind, call_site }, row) in rows {
+                let group = group.map(|group| groups.group(group).clone());
+                self.rows.entry((group, lock, kind, call_site)).or_default().merge(row);
+            }
         }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        let mut answer = Answer::new(super::columns(history, &self.request));
+        let words = &history.words;
+        let mut rows: Vec<_> = self.rows.into_iter().filter(|(_, row)| row.requests > 0).collect();
+        rows.sort_by_cached_key(|((group, lock, kind, site), row)| {
+            let site = site.map(|site| words.text(site).to_string());
+            (Reverse((row.wait, row.requests)), group.clone(), *lock, words.text(*kind).to_string(), site)
+        });
+        let main: Map<Lock, [Value; 5]> =
+            self.locks.iter().map(|(lock, main)| (*lock, main.cells(history))).collect();
+        for ((group, lock, kind, call_site), row) in rows {
+            let mut cells = group.map(|group| group.cells(history)).unwrap_or_default();
+            cells.extend([
+                lock.process.into(),
+                lock.object.into(),
+                words.text(kind).to_string().into(),
+                call_site.map(|site| words.text(site).to_string()).into(),
+                row.requests.into(),
+                row.contended.into(),
+                row.wait.into(),
+                row.longest_wait.into(),
+                row.holds.into(),
+                (row.holds > 0).then_some(row.hold).into(),
+                (row.holds > 0).then_some(row.longest_hold).into(),
+                (!row.holders.is_empty()).then_some(row.holders.len() as u64).into(),
+                row.waited.into(),
+                row.known().map(|holders| holders.active).into(),
+                row.known().map(|holders| holders.off).into(),
+                row.known().map(|holders| holders.unknown).into(),
+                row.known().map(|holders| row.waited - holders.total()).into(),
+            ]);
+            cells.extend(main.get(&lock).into_iter().flatten().cloned());
+            answer.push(cells);
+        }
+        Ok(answer)
     }
 }
 
-/// Writes the rows of all locks.
-pub(super) fn write(history: &History, request: &Request, answer: &mut Answer) {
-    let mut groups = Groups::new(history, request);
-    let group_of: Vec<u32> = match request.by {
-        None => Vec::new(),
-        Some(_) => {
-            let asked = &history.locks;
-            let (who, mut group_of) = number(asked.len(), |place| (asked[place].thread, asked[place].lwp));
-            let group = |(thread, lwp)| groups.number(thread, lwp).unwrap_or(NO_GROUP);
-            let group_of_who: Vec<u32> = who.into_iter().map(group).collect();
-            group_of.par_iter_mut().for_each(|who| *who = group_of_who[*who as usize]);
-            group_of
-        }
-    };
-    let (locks, lock_of) = locks(history);
-    let by_lock = ByNumber::new(locks.len(), &lock_of);
-    drop(lock_of);
-    let selection = Selection::new(request);
-    let of_lock = |searches: &mut Searches<'_>, lock: u32| {
-        let mut of = OfLock { searches, request, selection: &selection, group_of: &group_of };
-        of.rows(lock, by_lock.of(lock))
-    };
-    let numbers = (0..by_lock.len() as u32).into_par_iter();
-    let mut rows: Vec<Row> = numbers.map_init(|| Searches::new(history), of_lock).flatten_iter().collect();
-
-    let words = &history.words;
-    let order = |row: &Row| {
-        let site = row.key.call_site.map(|site| words.text(site));
-        let group = row.key.group.map(|group| groups.group(group));
-        let lock = locks[row.key.lock as usize];
-        (Reverse((row.wait, row.requests)), group, lock, words.text(row.key.kind), site)
-    };
-    rows.sort_by(|a, b| order(a).cmp(&order(b)));
-    for row in &rows {
-        let group = row.key.group.map(|group| groups.group(group).cells(history));
-        let mut cells = group.unwrap_or_default();
-        let lock = locks[row.key.lock as usize];
-        cells.extend([
-            lock.process.into(),
-            lock.object.into(),
-            words.text(row.key.kind).to_string().into(),
-            row.key.call_site.map(|site| words.text(site).to_string()).into(),
-            row.requests.into(),
-            row.contended.into(),
-            row.wait.into(),
-            row.longest_wait.into(),
-            row.holds.into(),
-            (row.holds > 0).then_some(row.hold).into(),
-            (row.holds > 0).then_some(row.longest_hold).into(),
-            (row.holders > 0).then_some(row.holders).into(),
-            row.waited.into(),
-            row.known.map(|holders| holders.active).into(),
-            row.known.map(|holders| holders.off).into(),
-            row.known.map(|holders| holders.unknown).into(),
-            row.known.map(|holders| row.waited - holders.total()).into(),
-        ]);
-        cells.extend(row.main.cells());
-        answer.push(cells);
-    }
+/// The group of each request, by its number.
+fn group_of(history: &History, groups: &mut Groups<'_>) -> Vec<u32> {
+    let asked = &history.locks;
+    let (who, mut group_of) = number(asked.len(), |place| (asked[place].thread, asked[place].lwp));
+    let group = |(thread, lwp)| groups.number(thread, lwp).unwrap_or(NO_GROUP);
+    let group_of_who: Vec<u32> = who.into_iter().map(group).collect();
+    group_of.par_iter_mut().for_each(|who| *who = group_of_who[*who as usize]);
+    group_of
 }
 
-/// What the holder of a lock did most of the time while others waited.
-#[derive(Clone, Debug, Default)]
-struct Main {
-    convoy: Option<i64>,
-    state: Option<(&'static str, i64)>,
-    culprit: Option<(String, i64)>,
-}
+/// The most requests of a part.
+const PART: usize = 1 << 16;
 
-impl Main {
-    fn of(history: &History, by: By, timeline: &Timeline, waited: &[Interval]) -> Main {
-        let reasons = timeline.reasons(history, by);
-        let known = Some(timeline.within(waited)).filter(|holders| holders.total() > 0);
-        let mut states: Map<&'static str, i64> = Map::default();
-        for ((state, _), ticks) in &reasons {
-            *states.entry(state).or_insert(0) += ticks;
+/// A slice in parts of time, the latest first, each with the places of the requests that overlap or touch it: so that one lock
+/// of all requests is not the work of one CPU.
+fn parts(requests: &[LockRequest], slice: Slice) -> Vec<(Slice, Vec<u32>)> {
+    let inside = |tick: i64| slice.interval.from < tick && tick < slice.interval.to;
+    let mut borders: Vec<i64> =
+        requests.iter().step_by(PART).map(|asked| asked.tick).filter(|tick| inside(*tick)).collect();
+    borders.dedup();
+    let mut parts: Vec<(Slice, Vec<u32>)> = Vec::with_capacity(borders.len() + 1);
+    let ends = borders.iter().copied().chain([slice.interval.to]);
+    let begins = [slice.interval.from].into_iter().chain(borders.iter().copied());
+    for (from, to) in begins.zip(ends) {
+        parts.push((Slice { interval: Interval { from, to }, ..slice }, Vec::new()));
+    }
+    for (place, asked) in requests.iter().enumerate() {
+        let Interval { from, to } = whole(asked);
+        let first = borders.partition_point(|border| *border < from);
+        for (part, places) in &mut parts[first..] {
+            if part.interval.from > to {
+                break;
+            }
+            places.push(place as u32);
         }
-        let state = states.into_iter().max_by_key(|(state, ticks)| (*ticks, Reverse(*state)));
-        let of_state = reasons.iter().filter(|((of, _), _)| state.is_some_and(|(is, _)| is == *of));
-        let culprit = of_state.max_by_key(|((_, reason), ticks)| (**ticks, Reverse(reason)));
-        let culprit = culprit.and_then(|((_, reason), ticks)| Some((label(history, reason)?, *ticks)));
-        Main { convoy: known.map(|holders| holders.off), state, culprit }
     }
-
-    fn cells(&self) -> [Value; 5] {
-        [
-            self.convoy.into(),
-            self.state.map(|(state, _)| state).into(),
-            self.state.map(|(_, ticks)| ticks).into(),
-            self.culprit.as_ref().map(|(culprit, _)| culprit.clone()).into(),
-            self.culprit.as_ref().map(|(_, ticks)| *ticks).into(),
-        ]
-    }
+    parts.reverse();
+    parts
 }
 
 fn label(history: &History, reason: &Reason) -> Option<String> {

@@ -62,20 +62,26 @@ pub fn walk_back(history: &History, actor: Actor, window: Interval) -> Vec<Piece
 /// Walks one after the other: each is quick if it begins near the previous one.
 pub(crate) struct Walks<'h> {
     searches: Searches<'h>,
-    /// When each thread was created, and by which user thread.
-    created: Map<Actor, (i64, u64)>,
+    /// When threads were created, and by which user thread: of those that were asked for.
+    created: Map<Actor, Option<(i64, u64)>>,
 }
 
 impl<'h> Walks<'h> {
     pub(crate) fn new(history: &'h History) -> Walks<'h> {
-        let names = &history.names;
-        let threads = names.threads.iter().map(|(thread, life)| (Actor::Thread(*thread), life));
-        let lwps = names.lwps.iter().map(|(lwp, life)| (Actor::Lwp(*lwp), life));
-        let of_life = |(actor, life): (Actor, &crate::Life)| {
+        Walks { searches: Searches::new(history), created: Map::default() }
+    }
+
+    /// When a user thread or LWP was created, and by which other user thread.
+    fn created(&mut self, actor: Actor) -> Option<(i64, u64)> {
+        let names = &self.searches.history.names;
+        *self.created.entry(actor).or_insert_with(|| {
+            let life = match actor {
+                Actor::Thread(thread) => names.threads.get(&thread),
+                Actor::Lwp(lwp) => names.lwps.get(&lwp),
+            }?;
             let creator = life.created_by.filter(|creator| Actor::Thread(*creator) != actor)?;
-            Some((actor, (life.interval.from, creator)))
-        };
-        Walks { searches: Searches::new(history), created: threads.chain(lwps).filter_map(of_life).collect() }
+            Some((life.interval.from, creator))
+        })
     }
 
     /// Calls `each` with every piece, the last one first.

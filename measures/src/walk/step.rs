@@ -50,7 +50,8 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
             self.at.jumps = 0;
         }
         while self.at.tick > self.at.until && self.at.tick > self.begin {
-            let (tick, since, jumps) = (self.at.tick, self.created(), self.at.jumps);
+            let since = self.created();
+            let (tick, jumps) = (self.at.tick, self.at.jumps);
             match self.at.actor {
                 _ if since == Some(tick) => self.go_on_with_creator(),
                 Actor::Thread(thread) => self.thread(thread, since),
@@ -66,13 +67,13 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
     }
 
     /// When the actor was created, not after now; `None` if its creator is not known.
-    fn created(&self) -> Option<i64> {
-        self.walks.created.get(&self.at.actor).map(|(tick, _)| (*tick).min(self.at.tick))
+    fn created(&mut self) -> Option<i64> {
+        self.walks.created(self.at.actor).map(|(tick, _)| tick.min(self.at.tick))
     }
 
     fn go_on_with_creator(&mut self) {
-        if let Some((_, creator)) = self.walks.created.get(&self.at.actor) {
-            self.jump(Actor::Thread(*creator), Link::Created(self.at.actor));
+        if let Some((_, creator)) = self.walks.created(self.at.actor) {
+            self.jump(Actor::Thread(creator), Link::Created(self.at.actor));
         }
     }
 

@@ -1,6 +1,8 @@
 //! A random machine with everything that a measure can be asked about: locks, calls, functions, events, faults, gaps, marks.
 
-use sigmund_measures::{EventAt, Fault, Gap, History, Interval};
+use std::collections::BTreeMap;
+
+use sigmund_measures::{EventAt, Fault, Gap, History, Interval, Span};
 
 use super::{
     CPUS, LWPS, Machine, THREADS, TICKS, calls::add_calls, locks::add_locks, marks::marks, number,
@@ -68,7 +70,26 @@ pub(crate) fn world(seed: u64) -> History {
         history.unparks = Default::default();
         history.wakeups.iter_mut().for_each(|wakeup| (wakeup.thread, wakeup.waker_thread) = (None, None));
         history.spans.iter_mut().for_each(|span| span.thread = None);
+        keep_nested(&mut history.spans);
         history.locks.iter_mut().for_each(|request| request.thread = None);
     }
     rebuilt(&history)
+}
+
+/// What several threads did on one LWP need not nest: leaves out what does not.
+fn keep_nested(spans: &mut Vec<Span>) {
+    let mut open: BTreeMap<Option<u32>, Vec<Interval>> = BTreeMap::new();
+    spans.sort_by_key(|span| (span.interval.from, -span.interval.to));
+    spans.retain_mut(|span| {
+        let open = open.entry(span.lwp).or_default();
+        while open.last().is_some_and(|around| around.to <= span.interval.from) {
+            open.pop();
+        }
+        let is_inside = open.last().is_none_or(|around| span.interval.to <= around.to);
+        if is_inside {
+            span.depth = open.len() as u32;
+            open.push(span.interval);
+        }
+        is_inside
+    });
 }

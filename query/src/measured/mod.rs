@@ -71,13 +71,7 @@ pub async fn measure_in_slices(
 ) -> Result<Measured, Error> {
     let refused = |message| Error::argument(format!("{}: {message}", measure.name));
     let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
-    if !measure.is_sliced(&request) {
-        let Loaded { history, request, left_out } =
-            loaded(trace, (measure.name, measure.needs), filter, options).await?;
-        let mut answer = measure.answer(&history, &request).map_err(refused)?;
-        answer.notes.extend(left_out.into_iter().map(left_out_note));
-        return Ok(Measured { answer, gaps: gaps(&history, &request) });
-    }
+    let size = if measure.is_sliced(&request) { size } else { SliceSize::WHOLE };
     // All of it as one slice, if rows are not in the order in which they have to be.
     for size in [size, SliceSize::WHOLE] {
         let mut computed = measure.start(&request);

@@ -1,6 +1,9 @@
 //! Loads names and lifetimes of user threads, LWPs and processes, and the gaps.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use arrow::array::RecordBatch;
 use datafusion::logical_expr::{ident, in_list, lit};
@@ -45,10 +48,11 @@ pub(super) async fn names(
     names: &mut Names,
 ) -> Result<(), Error> {
     let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
+    let mut texts = HashSet::new();
     read(trace, &THREADS, &columns, window, |batch| {
         let (thread, created_by) = (Wide::of(batch, 0), Wide::of(batch, 5));
         for row in 0..batch.num_rows() {
-            let life = Life { created_by: created_by.thread(row), ..life(batch, row, last) };
+            let life = Life { created_by: created_by.thread(row), ..life(batch, row, last, &mut texts) };
             names.threads.insert(thread.or_zero(row) as u64, life);
         }
     })
@@ -57,7 +61,7 @@ pub(super) async fn names(
     read(trace, &LWPS, &columns, None, |batch| {
         let lwp = Small::of(batch, 0);
         for row in 0..batch.num_rows() {
-            names.lwps.insert(lwp.or_zero(row), life(batch, row, last));
+            names.lwps.insert(lwp.or_zero(row), life(batch, row, last, &mut texts));
         }
     })
     .await?;
@@ -75,10 +79,19 @@ pub(super) async fn names(
     .await
 }
 
-fn life(batch: &RecordBatch, row: usize, last: i64) -> Life {
+/// Threads of the same name share its text.
+fn life(batch: &RecordBatch, row: usize, last: i64, texts: &mut HashSet<Arc<str>>) -> Life {
+    let mut shared = |text: &str| match texts.get(text) {
+        Some(text) => Arc::clone(text),
+        None => {
+            let text: Arc<str> = text.into();
+            texts.insert(Arc::clone(&text));
+            text
+        }
+    };
     let (from, length) = (Wide::of(batch, 3).or_zero(row), Wide::of(batch, 4).get(row));
     Life {
-        name: Texts::of(batch, 1).get(row).map(Arc::from),
+        name: Texts::of(batch, 1).get(row).map(&mut shared),
         pid: Small::of(batch, 2).get(row),
         interval: interval(from, length, last),
         created_by: None,

@@ -162,6 +162,13 @@ impl Slices {
         self.slicer.shared()
     }
 
+    /// Where a slice that ends at a tick has to begin. There is nothing to divide before the trace, or after it.
+    fn shortest(&self, to: i64, size: SliceSize) -> i64 {
+        let Some(extent) = self.slicer.shared().extent else { return i64::MIN };
+        let from = extent.to.saturating_add(1).min(to).saturating_sub(size.ticks);
+        if from > extent.from { from } else { i64::MIN }
+    }
+
     /// Calls `of` with the slices of a part of a window, the latest first, until it has an error, or wants no
     /// more.
     pub(in crate::measured) async fn each(
@@ -187,8 +194,7 @@ impl Slices {
                 }
                 read += count;
             };
-            let end = self.slicer.shared().extent.map_or(to, |extent| extent.to.saturating_add(1));
-            let from = from.max(end.min(to).saturating_sub(size.ticks)).min(to.saturating_sub(1));
+            let from = from.max(self.shortest(to, size)).min(to.saturating_sub(1));
             self.on_cpu.look_up(&mut self.slicer, from).await?;
             let slice = Slice { interval: Interval { from, to }, window };
             match self.slicer.with_slice(slice, |history| of(history, slice)) {

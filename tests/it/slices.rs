@@ -1,0 +1,108 @@
+//! Measures of slices of a super-trace are those of the whole.
+
+use std::path::Path;
+
+use sigmund_measures::{ALL, Answer, By, Measure, Subject};
+use sigmund_model::{Cpu, Lwp};
+use sigmund_query::{Filter, MeasureOptions, SliceSize, measure_in_slices};
+use sigmund_sql::SuperTrace;
+
+use crate::{kernel, record::recorded, sigmund::Sigmund, views::listing};
+
+const WHOLE: SliceSize = SliceSize { rows: usize::MAX, ticks: i64::MAX };
+
+/// Filters of each kind that leave something of the trace.
+fn filters(trace: &SuperTrace) -> Vec<Filter> {
+    let (first, last) = (trace.first_tick().unwrap().0, trace.last_tick().unwrap().0);
+    let at = |part: u64| format!("{}", (last - first) * part / 10 + first).parse().ok();
+    let all = Filter::default();
+    let mut filters = vec![
+        all.clone(),
+        Filter { from: at(3), to: at(8), ..all.clone() },
+        Filter { cpus: vec![Cpu(0)], from: at(2), ..all.clone() },
+        Filter { to: at(6), ..all.clone() },
+    ];
+    if let Some(thread) = trace.threads().unwrap().iter().map(|(thread, _)| thread.0).nth(1) {
+        filters.push(Filter { threads: vec![thread.to_string().parse().unwrap()], ..all.clone() });
+    }
+    filters.push(Filter { lwps: vec![Lwp(70)], ..all });
+    filters
+}
+
+async fn compare(
+    trace: &SuperTrace,
+    measure: &Measure,
+    filter: &Filter,
+    options: &MeasureOptions,
+    ticks: i64,
+) -> bool {
+    let of = |size| measure_in_slices(trace, measure, filter, options, size);
+    let small = SliceSize { rows: 0, ticks };
+    match (of(WHOLE).await, of(small).await) {
+        (Ok(whole), Ok(sliced)) => {
+            let of = format!("{} {filter:?} {options:?} of {ticks} ticks", measure.name);
+            assert_same(&whole.answer, &sliced.answer, &of);
+            assert_eq!(whole.gaps, sliced.gaps, "{of}");
+            !whole.answer.rows.is_empty()
+        }
+        (Err(whole), Err(sliced)) => {
+            assert_eq!(whole.to_string(), sliced.to_string());
+            false
+        }
+        (whole, sliced) => panic!("{} {filter:?} {options:?}: {whole:?} {sliced:?}", measure.name),
+    }
+}
+
+fn assert_same(whole: &Answer, sliced: &Answer, of: &str) {
+    for (place, (expected, found)) in whole.rows.iter().zip(&sliced.rows).enumerate() {
+        assert_eq!(expected, found, "{of}: row {place}");
+    }
+    assert_eq!(whole, sliced, "{of}");
+}
+
+/// All measures, groupings and filters; with slices of so many parts of the trace.
+fn compare_all(path: &Path, parts: i64) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let trace = SuperTrace::open(path).await.unwrap();
+        let (first, last) = (trace.first_tick().unwrap().0 as i64, trace.last_tick().unwrap().0 as i64);
+        let ticks = ((last - first) / parts).max(1);
+        let span = trace.sql("SELECT min(name) FROM spans").await.unwrap().to_text().await.unwrap();
+        let span = span.lines().last().map(str::trim).filter(|name| !name.is_empty()).map(str::to_string);
+        let mut with_rows = 0;
+        for measure in ALL {
+            for filter in filters(&trace) {
+                for by in [None].into_iter().chain(By::ALL.map(Some)) {
+                    for worst in [0, 3] {
+                        let (subject, pair) = match measure.subject {
+                            Subject::None | Subject::Optional(_) => (None, None),
+                            Subject::Required(_) | Subject::RequiredOrPair(_) => (span.clone(), None),
+                            Subject::OptionalOrPair(_) | Subject::Pair => {
+                                let pair = ("sched_waking".parse().unwrap(), "sched_switch".parse().unwrap());
+                                (None, Some(pair))
+                            }
+                        };
+                        let options = MeasureOptions { by, worst, subject, pair };
+                        with_rows += usize::from(compare(&trace, measure, &filter, &options, ticks).await);
+                    }
+                }
+            }
+        }
+        assert!(with_rows > ALL.len() * 20, "{with_rows}");
+    });
+}
+
+#[test]
+fn slices_of_a_drawn_trace_have_the_answer_of_the_whole() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    for parts in [3, 17, 1000] {
+        compare_all(&sigmund.path("t.supertrace"), parts);
+    }
+}
+
+#[test]
+fn slices_of_a_recording_have_the_answer_of_the_whole() {
+    let Some(_alone) = kernel::as_root() else { return };
+    let (sigmund, _) = recorded();
+    compare_all(&sigmund.path("RUN.supertrace"), 7);
+}
