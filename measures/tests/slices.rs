@@ -111,7 +111,7 @@ fn check(measure: &Measure, history: &History, seed: u64) -> Result<bool, String
 /// `SLICES=states` checks one measure, `SLICES_SEEDS` so many worlds.
 #[test]
 fn slices_have_the_answer_of_the_whole() {
-    let seeds = std::env::var("SLICES_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300);
+    let seeds = std::env::var("SLICES_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(200);
     let only = std::env::var("SLICES").ok();
     let is_asked = |measure: &&Measure| only.as_deref().is_none_or(|only| measure.name == only);
     let measures: Vec<&Measure> = ALL.iter().chain([&FOLDED]).filter(is_asked).collect();

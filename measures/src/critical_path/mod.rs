@@ -25,7 +25,8 @@ pub(crate) const CRITICAL_PATH: Measure = Measure {
         of a culprit in it. `waiting for an LWP`: by what the LWPs of the process carried meanwhile, each LWP alike, \
         scaled to the wait. `waiting for an interrupt`, `interrupt`: by the interrupt. `blocked`, `in system call`: nobody is \
         known to have ended the wait; by the object (and who held it) or the call. `mounted`: on an LWP, whose state the \
-        trace does not have. `unknown`: events are missing.",
+        trace does not have. `unknown`: events are missing. The 20 \
+        largest culprits of a cause have rows; the rest is one row, `N others`.",
     needs: Needs { events: false, faults: false, ..Needs::ALL },
     computed: Computed::Sliced(start),
 };

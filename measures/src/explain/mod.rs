@@ -29,7 +29,8 @@ pub(crate) const EXPLAIN: Measure = Measure {
         their length: 0-50 up to the median, 50-90 up to the 90th percentile, 99-100 from the 99th percentile on, 90-99 \
         what is between (nearest rank; of instances of equal length the earlier counts as shorter), and the slowest ten once \
         more (or as many as are asked for). mean_tick is the total divided by the instances of the band, rounded such that the \
-        rows of a band sum to its row `duration`. The first rows are the differences between 99-100 and 0-50: their \
+        rows of a band sum to its row `duration`. Of a band's category and who, the 20 largest \
+        culprits have rows; the rest is one row, `N others`. The first rows are the differences between 99-100 and 0-50: their \
         mean_tick sums to the row `duration` among them, too. Counted apart, without categories: instances that touch a \
         gap (a part of the walk is unknown, or the end is missing), and those cut off by the window or the end of the trace.",
     needs: Needs { events: false, faults: false, ..Needs::ALL },

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use sigmund_model::EndReason;
 
 use super::{bands::Bands, category};
-use crate::{By, History, Instance, Key, Piece, Request, Slice, Totals, Walking, What};
+use crate::{By, History, Instance, Interval, Key, Piece, Request, Slice, Totals, Walking, What};
 
 /// Instances and their walks.
 pub(super) struct Walked {
@@ -15,11 +15,15 @@ pub(super) struct Walked {
     bands: Vec<u8>,
     gaps: Apart,
     cut: Apart,
-    /// Those whose walk touches a gap. Once there is one, the sums are not used.
+    /// Those whose walk touches a gap.
     unknown: Vec<u32>,
+    /// In the second pass, what the first added to other bands than the ones without those; sorted by their ends.
+    corrections: Option<Vec<Origin>>,
     walking: Walking<Origin>,
     /// By the bands.
     totals: Totals,
+    /// What has to be taken away from that.
+    wrong: Totals,
 }
 
 /// Instances that are counted without categories.
@@ -43,12 +47,23 @@ pub(super) struct Band {
     pub(super) sums: Vec<(Key, i64)>,
 }
 
-/// The instance that a walk is of.
+/// What a walk is of.
 #[derive(Clone, Copy)]
 struct Origin {
+    /// The place of the instance; of what is taken away not the one that it has now.
     place: u32,
     actor: crate::Actor,
+    interval: Interval,
     bands: u8,
+    is_wrong: bool,
+}
+
+/// Pieces of some walks.
+#[derive(Default)]
+struct Sums {
+    right: Totals,
+    wrong: Totals,
+    unknown: Vec<u32>,
 }
 
 impl Walked {
@@ -61,8 +76,10 @@ impl Walked {
             gaps: Apart::default(),
             cut: Apart::default(),
             unknown: Vec::new(),
+            corrections: None,
             walking: Walking::default(),
             totals: Totals::default(),
+            wrong: Totals::default(),
         };
         let (gaps, cut) = (&mut walked.gaps, &mut walked.cut);
         walked.instances.retain(|instance| {
@@ -105,52 +122,90 @@ impl Walked {
         }
     }
 
-    pub(super) fn add(&mut self, history: &History, slice: Slice, by: By) {
-        let before = |tick| self.instances.partition_point(|instance| instance.interval.to <= tick);
-        let first = if slice.is_earliest() { 0 } else { before(slice.interval.from) };
-        let last = if slice.is_latest() { self.instances.len() } else { before(slice.interval.to) };
-        let places: Vec<u32> = (first as u32..last as u32).collect();
-        let start = |place: &u32| {
-            let Instance { actor, interval, .. } = self.instances[*place as usize];
-            (Origin { place: *place, actor, bands: self.bands[*place as usize] }, actor, interval)
-        };
-        let add = |(totals, unknown): &mut (Totals, Vec<u32>), of: Origin, piece: &Piece, goes_on: bool| {
-            if piece.what == What::Unknown {
-                unknown.push(of.place);
-            }
-            if unknown.is_empty() {
-                let key = (of.bands.into(), category(piece), piece.actor == of.actor);
-                totals.add(history, key, piece, goes_on);
-            }
-        };
-        let parts = self.walking.add_slice(history, slice, &places, start, Default::default, add);
-        for (totals, mut unknown) in parts {
-            self.totals.merge(totals);
-            self.unknown.append(&mut unknown);
-        }
-        if self.unknown.is_empty() {
-            self.totals.add_slice(history, by, slice.interval);
+    /// How many walks this pass makes.
+    fn count(&self) -> usize {
+        self.corrections.as_ref().map_or(self.instances.len(), Vec::len)
+    }
+
+    /// How many of them end at a tick or before.
+    fn ended_by(&self, tick: i64) -> usize {
+        match &self.corrections {
+            Some(walks) => walks.partition_point(|walk| walk.interval.to <= tick),
+            None => self.instances.partition_point(|instance| instance.interval.to <= tick),
         }
     }
 
-    /// Whether the sums are right; else the instances that touch a gap have been set apart.
+    /// One of them: they are sorted by their ends.
+    fn walk(&self, number: usize) -> Origin {
+        match &self.corrections {
+            Some(corrections) => corrections[number],
+            None => self.origin(number),
+        }
+    }
+
+    fn origin(&self, place: usize) -> Origin {
+        let Instance { actor, interval, .. } = self.instances[place];
+        Origin { place: place as u32, actor, interval, bands: self.bands[place], is_wrong: false }
+    }
+
+    pub(super) fn add(&mut self, history: &History, slice: Slice, by: By) {
+        let first = if slice.is_earliest() { 0 } else { self.ended_by(slice.interval.from) };
+        let last = if slice.is_latest() { self.count() } else { self.ended_by(slice.interval.to) };
+        let walks: Vec<Origin> = (first..last).map(|number| self.walk(number)).collect();
+        let start = |walk: &Origin| (*walk, walk.actor, walk.interval);
+        let add = |sums: &mut Sums, of: Origin, piece: &Piece, goes_on: bool| {
+            if piece.what == What::Unknown {
+                sums.unknown.push(of.place);
+            }
+            let key = (of.bands.into(), category(piece), piece.actor == of.actor);
+            let into = if of.is_wrong { &mut sums.wrong } else { &mut sums.right };
+            into.add(history, key, piece, goes_on);
+        };
+        let parts = self.walking.add_slice(history, slice, &walks, start, Default::default, add);
+        for Sums { right, wrong, mut unknown } in parts {
+            self.totals.merge(right);
+            self.wrong.merge(wrong);
+            self.unknown.append(&mut unknown);
+        }
+        self.totals.add_slice(history, by, slice.interval);
+        self.wrong.add_slice(history, by, slice.interval);
+    }
+
+    /// Whether the sums are right; else the instances that touch a gap have been set apart, and what they moved to other
+    /// bands has to be walked again.
     pub(super) fn is_done(&mut self) -> bool {
+        if self.corrections.take().is_some() {
+            self.totals.take_away(std::mem::take(&mut self.wrong));
+            return true;
+        }
         if self.unknown.is_empty() {
             return true;
         }
+        let before: Vec<Origin> = (0..self.instances.len()).map(|place| self.origin(place)).collect();
         let mut is_unknown = vec![false; self.instances.len()];
         std::mem::take(&mut self.unknown).into_iter().for_each(|place| is_unknown[place as usize] = true);
-        let mut is_unknown = is_unknown.into_iter();
+        let mut each = is_unknown.iter();
         let gaps = &mut self.gaps;
         self.instances.retain(|instance| {
-            let is_unknown = is_unknown.next() == Some(true);
+            let is_unknown = each.next() == Some(&true);
             if is_unknown {
                 gaps.add(instance);
             }
             !is_unknown
         });
         self.put_in_bands();
-        (self.walking, self.totals) = Default::default();
+        let mut corrections = Vec::new();
+        let mut place = 0;
+        for (walk, is_unknown) in before.into_iter().zip(is_unknown) {
+            let now = (!is_unknown).then(|| self.origin(place));
+            place += usize::from(!is_unknown);
+            if now.is_none_or(|now| now.bands != walk.bands) {
+                corrections.push(Origin { is_wrong: true, ..walk });
+                corrections.extend(now);
+            }
+        }
+        self.corrections = Some(corrections);
+        self.walking = Walking::default();
         false
     }
 

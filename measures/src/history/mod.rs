@@ -117,28 +117,57 @@ impl HistoryBuilder {
     pub fn build(self) -> History {
         let HistoryBuilder { mut history, threads, mut lwps, around, without_culprits } = self;
         derived::put_in_run_queues(&mut lwps, &history.wakeups);
-        if !without_culprits {
-            history.mounted = derived::mounted(&threads);
-        }
-        history.threads = threads.build();
-        history.wakeups.sort_by_key(|wakeup| wakeup.tick);
-        history.interrupts.sort_by_key(|interrupt| (interrupt.interval.from, interrupt.depth));
-        history.syscalls.sort_by_key(|call| call.interval.from);
-        history.spans.sort_by_key(|span| (span.interval.from, span.depth));
-        history.locks.sort_by_key(|request| request.tick);
+        let History {
+            wakeups,
+            unparks,
+            wakings,
+            interrupts,
+            innermost,
+            syscalls,
+            calls,
+            spans,
+            locks,
+            lock_waits,
+            ..
+        } = &mut history;
+        // What does not depend on each other: two CPUs are better than one.
+        rayon::scope(|scope| {
+            scope.spawn(|_| {
+                wakeups.sort_by_key(|wakeup| wakeup.tick);
+                (*unparks, *wakings) = derived::wakeups_by_target(wakeups);
+            });
+            scope.spawn(|_| {
+                syscalls.sort_by_key(|call| call.interval.from);
+                *calls = derived::calls(syscalls);
+            });
+            scope.spawn(|_| spans.sort_by_key(|span| (span.interval.from, span.depth)));
+            scope.spawn(|_| {
+                locks.sort_by_key(|request| request.tick);
+                *lock_waits = derived::lock_waits(locks);
+            });
+            scope.spawn(|_| {
+                interrupts.sort_by_key(|interrupt| (interrupt.interval.from, interrupt.depth));
+                *innermost = derived::innermost(interrupts);
+            });
+        });
         history.events.sort_by_key(|event| event.tick());
         history.faults.sort_by_key(|fault| fault.at.tick());
         history.gaps.sort_by_key(|gap| gap.interval);
-        let extent = history.extent.unwrap_or(Interval::new(0, 0));
-        if !without_culprits {
-            history.on_cpu = derived::on_cpu(&lwps, &history.gaps, extent, &around);
-        }
         history.marks.sort_by_key(|mark| mark.tick);
-        history.calls = derived::calls(&history.syscalls);
-        (history.unparks, history.wakings) = derived::wakeups_by_target(&history.wakeups);
-        history.lock_waits = derived::lock_waits(&history.locks);
-        history.innermost = derived::innermost(&history.interrupts);
-        history.lwps = lwps.build();
+        let extent = history.extent.unwrap_or(Interval::new(0, 0));
+        let of_threads = || {
+            let mounted = if without_culprits { Series::default() } else { derived::mounted(&threads) };
+            (mounted, threads.build())
+        };
+        let of_lwps = || {
+            let on_cpu = match without_culprits {
+                true => Series::default(),
+                false => derived::on_cpu(&lwps, &history.gaps, extent, &around),
+            };
+            (on_cpu, lwps.build())
+        };
+        ((history.mounted, history.threads), (history.on_cpu, history.lwps)) =
+            rayon::join(of_threads, of_lwps);
         history
     }
 }

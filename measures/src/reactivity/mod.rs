@@ -31,7 +31,8 @@ pub(crate) const REACTIVITY: Measure = Measure {
         the next TO event that is left: `next`. Events without one are `unmatched`. The causes are the walk back from TO to \
         FROM (see critical-path): `running` is that of the thread of TO, `another running` that of those that it waited \
         for; while it waited for an interrupt, what the waking CPU was in is `interrupt` or `softirq`. Over all pairs the \
-        causes sum to the lengths, exactly. Of the filters, the window is of both events, the others of TO.",
+        causes sum to the lengths, exactly. Of the filters, the window is of both events, the others of TO. The 20 \
+        largest culprits of a cause have rows; the rest is one row, `N others`.",
     needs: NEEDS,
     computed: Computed::Sliced(start),
 };

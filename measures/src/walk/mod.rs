@@ -26,6 +26,7 @@
 
 mod blame;
 mod coverage;
+mod labels;
 mod many;
 mod paused;
 mod piece;

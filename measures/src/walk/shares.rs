@@ -23,6 +23,18 @@ pub(super) fn add(shares: &mut Shares, blame: Blame, sum: Sum) {
     into.ticks += sum.ticks;
 }
 
+/// Takes away a part of what was added.
+pub(super) fn take_away(shares: &mut Shares, other: Shares) {
+    for (blame, sum) in other {
+        let from = shares.entry(blame).or_default();
+        from.count = from.count.saturating_sub(sum.count);
+        from.ticks -= sum.ticks;
+        if *from == Sum::default() {
+            shares.remove(&blame);
+        }
+    }
+}
+
 /// Waits in a slice. A wait counts once for each stretch of a culprit in it, though they may be in several slices.
 pub(super) struct InSlice {
     waits: Coverage,

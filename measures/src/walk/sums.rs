@@ -33,6 +33,16 @@ impl Sums {
         }
     }
 
+    /// Takes away a part of what was added.
+    pub(super) fn take_away(&mut self, key: (Of, Blame), sum: Sum) {
+        for (key, sum) in std::mem::take(&mut self.recent).into_iter().flatten() {
+            add(&mut self.sums, key, sum);
+        }
+        let from = self.sums.entry(key).or_default();
+        from.count = from.count.saturating_sub(sum.count);
+        from.ticks -= sum.ticks;
+    }
+
     /// All sums.
     pub(super) fn finish(mut self) -> Map<(Of, Blame), Sum> {
         for (key, sum) in self.recent.into_iter().flatten() {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Blame, Piece, Sum, Waits, sums::Sums};
-use crate::{By, History, Interval};
+use super::{Blame, Piece, Sum, Waits, labels::Labels, sums::Sums};
+use crate::{By, History, Interval, map::Map};
 
 /// What a sum is of, for people.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,6 +15,9 @@ pub(crate) struct Key {
     /// Who or what; `None` for itself.
     pub(crate) culprit: Option<String>,
 }
+
+/// So many culprits of a cause have sums of their own.
+pub(crate) const MOST_CULPRITS: usize = 20;
 
 /// What a sum is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,12 +92,23 @@ impl Totals {
         self.waits.merge(other.waits, of);
     }
 
+    /// Takes away what was added once too often: pieces of this part of the walks, which another has after all slices.
+    pub(crate) fn take_away(&mut self, other: Totals) {
+        let places: Vec<u8> = other.causes.iter().map(|cause| self.cause(cause)).collect();
+        let of = |of: Of| Of { cause: places[usize::from(of.cause)], ..of };
+        for ((key, blame), Sum { count, ticks }) in other.others.finish() {
+            self.others.take_away((of(key), blame), Sum { count, ticks });
+        }
+        self.waits.take_away(other.waits, of);
+    }
+
     /// Finds the culprits of the waits in a slice, all of whose pieces were added.
     pub(crate) fn add_slice(&mut self, history: &History, by: By, slice: Interval) {
         self.waits.add_slice(history, by, slice);
     }
 
-    /// The sums of each part, the largest first. Culprits are grouped. A wait counts for each stretch of a culprit in it.
+    /// The sums of each part, the largest first, and at the end those of the culprits after the first [`MOST_CULPRITS`] of a
+    /// cause as one. Culprits are grouped. A wait counts for each stretch of a culprit in it.
     /// `parts` are those that a part of the walks is in.
     pub(crate) fn finish(
         self,
@@ -103,10 +117,10 @@ impl Totals {
         parts: impl Fn(u32) -> Vec<u32>,
     ) -> BTreeMap<u32, Vec<(Key, Sum)>> {
         let Totals { causes, others, waits } = self;
-        let mut sums: BTreeMap<u32, BTreeMap<Key, Sum>> = BTreeMap::new();
-        let mut add = |Of { part, cause, is_own }: Of, blame: Blame, sum: Sum| {
-            let key = Key { cause: causes[usize::from(cause)], is_own, culprit: blame.label(history, by) };
-            let into = sums.entry(part).or_default().entry(key).or_default();
+        let mut labels = Labels::new(history, by);
+        let mut sums: Map<(Of, u32), Sum> = Map::default();
+        let mut add = |of: Of, blame: Blame, sum: Sum| {
+            let into = sums.entry((of, labels.number(blame))).or_default();
             into.count += sum.count;
             into.ticks += sum.ticks;
         };
@@ -117,11 +131,59 @@ impl Totals {
         for (of, shares) in waits.finish(all) {
             shares.into_iter().for_each(|(blame, sum)| add(of, blame, sum));
         }
-        let sorted = |(part, sums): (u32, BTreeMap<Key, Sum>)| {
-            let mut sums: Vec<(Key, Sum)> = sums.into_iter().filter(|(_, sum)| sum.ticks > 0).collect();
-            sums.sort_by_key(|(_, sum)| -sum.ticks);
-            (part, sums)
+        let mut of_parts: BTreeMap<u32, Vec<(Key, Sum)>> = BTreeMap::new();
+        for ((Of { part, cause, is_own }, label), sum) in sums {
+            let culprit = labels.text(label).map(str::to_string);
+            let key = Key { cause: causes[usize::from(cause)], is_own, culprit };
+            of_parts.entry(part).or_default().push((key, sum));
+        }
+        for sums in of_parts.values_mut() {
+            sums.retain(|(_, sum)| sum.ticks > 0);
+            sums.sort_unstable_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
+            unite_others(sums);
+        }
+        of_parts
+    }
+}
+
+/// Makes one sum of those of each cause after its first, which are the largest.
+fn unite_others(sums: &mut Vec<(Key, Sum)>) {
+    let mut seen: BTreeMap<(&'static str, bool), (usize, Sum)> = BTreeMap::new();
+    sums.retain(|(Key { cause, is_own, .. }, sum)| {
+        let (culprits, others) = seen.entry((*cause, *is_own)).or_default();
+        *culprits += 1;
+        if *culprits > MOST_CULPRITS {
+            others.count += sum.count;
+            others.ticks += sum.ticks;
+        }
+        *culprits <= MOST_CULPRITS
+    });
+    for ((cause, is_own), (culprits, others)) in seen {
+        if culprits > MOST_CULPRITS {
+            let culprit = Some(format!("{} others", culprits - MOST_CULPRITS));
+            sums.push((Key { cause, is_own, culprit }, others));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_culprits_of_a_cause_are_one_sum() {
+        let sum = |cause, culprit: u64| {
+            let key = Key { cause, is_own: false, culprit: Some(format!("{culprit}")) };
+            (key, Sum { count: 1, ticks: 100 - culprit as i64 })
         };
-        sums.into_iter().map(sorted).collect()
+        let mut sums: Vec<_> = (0..20).map(|culprit| sum("ready", culprit)).collect();
+        sums.extend((0..25).map(|culprit| sum("stalled", culprit)));
+        let before = sums.clone();
+        unite_others(&mut sums);
+        assert_eq!(sums[..40], before[..40]);
+        let (key, others) = &sums[40];
+        assert_eq!((key.cause, key.culprit.as_deref()), ("stalled", Some("5 others")));
+        assert_eq!(*others, Sum { count: 5, ticks: (76..=80).sum() });
+        assert_eq!(sums.len(), 41);
     }
 }

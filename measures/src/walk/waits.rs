@@ -76,6 +76,21 @@ impl<K: Copy + Eq + Hash + Send + Sync> Waits<K> {
         }
     }
 
+    /// Takes away waits, all of whose culprits are known, from those of which that holds, too.
+    pub(crate) fn take_away<L: Copy>(&mut self, other: Waits<L>, kind: impl Fn(L) -> K) {
+        for (of, shares) in other.had_cpus {
+            shares::take_away(self.had_cpus.entry(kind(of)).or_default(), shares);
+        }
+        for ((of, process), had) in other.had_lwps {
+            let from = self.had_lwps.entry((kind(of), process)).or_default();
+            from.total -= had.total;
+            shares::take_away(&mut from.threads, had.threads);
+            for (lwp, shares) in had.others {
+                shares::take_away(from.others.entry(lwp).or_default(), shares);
+            }
+        }
+    }
+
     /// Finds who had the CPUs and LWPs in a slice, after all waits that end in it were added.
     pub(crate) fn add_slice(&mut self, history: &History, by: By, slice: Interval) {
         let begun_before = |waits: &[Interval]| -> Vec<Interval> {
@@ -146,7 +161,7 @@ impl<K: Copy + Eq + Hash + Send + Sync> Waits<K> {
                 shares.iter().for_each(|(blame, sum)| shares::add(into, *blame, *sum));
             }
         }
-        for ((kind, _), (total, mut shares)) in of_lwps {
+        for ((kind, _), (total, mut shares)) in of_lwps.into_iter().filter(|(_, (total, _))| *total > 0) {
             shares::scale(&mut shares, total);
             all.push((kind, shares));
         }
