@@ -4,7 +4,10 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sigmund_measures::{ALL, Answer, By, History, Interval, Request, Subject, Value, compare, named};
+use sigmund_measures::{
+    ALL, Answer, By, History, Interval, Measure, Request, Side, Subject, Value, compare, named,
+    request_to_compare, slices_to_compare,
+};
 use sigmund_model::{EndReason, Hertz, ThreadState};
 use support::{Machine, Now, THREADS, TICKS, drawing::Drawing, drawn::Drawn};
 
@@ -14,7 +17,16 @@ fn hz(per_second: f64) -> Hertz {
 
 fn compared(name: &str, a: &History, b: &History, request: &Request, rates: (f64, f64)) -> Answer {
     let measure = named(name).unwrap();
-    compare(measure, (a, request, hz(rates.0)), (b, request, hz(rates.1))).unwrap()
+    let (a, b) = (side(measure, a, request, hz(rates.0)), side(measure, b, request, hz(rates.1)));
+    compare(&a, &b).unwrap()
+}
+
+fn side(measure: &Measure, history: &History, request: &Request, hz: Hertz) -> Side {
+    let window = request.extent(history);
+    let request = request_to_compare(measure, request);
+    let answer = |window| measure.answer(history, &Request { window, ..request.clone() }).unwrap();
+    let slices = slices_to_compare(window, hz).into_iter().map(answer).collect();
+    Side { whole: answer(request.window), slices, window, hz }
 }
 
 fn rows(answer: &Answer, columns: &str) -> Vec<String> {
@@ -72,8 +84,9 @@ fn longer_traces_compare_by_their_rates() {
     let answer = compared("states", &a, &b, &request, (10.0, 10.0));
     assert!(rows(&answer, "verdict").iter().all(|verdict| verdict == "within the spread"));
     let nothing = Request { window: Interval::new(500, 600), ..Request::default() };
-    let sides = ((&a, &request, hz(10.0)), (&b, &nothing, hz(10.0)));
-    let error = compare(named("states").unwrap(), sides.0, sides.1).unwrap_err();
+    let states = named("states").unwrap();
+    let sides = (side(states, &a, &request, hz(10.0)), side(states, &b, &nothing, hz(10.0)));
+    let error = compare(&sides.0, &sides.1).unwrap_err();
     assert!(error.contains("B: expected a window with time in it"), "{error}");
 }
 
@@ -158,8 +171,8 @@ fn a_history_does_not_differ_from_itself_in_any_measure() {
                 let is_about_spans = !matches!(measure.subject, Subject::None | Subject::Pair);
                 let subject = is_about_spans.then(|| "request".to_string());
                 let request = Request { by, subject, ..Request::default() };
-                let side = || (&history, &request, hz(50.0));
-                let answer = match compare(measure, side(), side()) {
+                let side = side(measure, &history, &request, hz(50.0));
+                let answer = match compare(&side, &side) {
                     Ok(answer) => answer,
                     Err(message) => panic!("{}: {message}", measure.name),
                 };

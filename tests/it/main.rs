@@ -30,6 +30,7 @@ mod scope;
 mod sigmund;
 #[path = "../../fut/tests/common/skipped.rs"]
 mod skipped;
+mod slices;
 mod soak;
 mod sql;
 mod stops;

@@ -1,4 +1,4 @@
-//! Two histories in the same measure: per name, what differs, and whether by more than the spread inside each.
+//! Two traces in the same measure: per name, what differs, and whether by more than the spread inside each.
 //!
 //! **Rows** of the two answers are matched by their texts before the first figure (name, state, lock site, ...). What differs
 //! from run to run is no part of that: the numbers of threads, LWPs and processes, addresses, and numbers in the texts of
@@ -8,7 +8,7 @@
 //! **Figures**: sums and counts per second of the window, the percentiles p50 and p99, and the mean where a measure has no
 //! percentiles. All times are in nanoseconds, so that the two clocks may differ.
 //!
-//! **Spread**: the window of each history is cut in equal slices, one for each second, but at least 8 and at most 16, and the
+//! **Spread**: the window of each trace is cut in equal slices, one for each second, but at least 8 and at most 16, and the
 //! measure is asked for each slice. Two halves of the slices are compared in seven ways: the odd with the even ones, the
 //! odd pairs with the even pairs, the first four of each eight with the others, and the four ways to combine these. Of a sum
 //! or count the halves are taken per second; of a percentile or mean, the median (by nearest rank) of its values in each.
@@ -33,10 +33,28 @@ use self::{
     slices::Slices,
     table::{Key, Table},
 };
-use crate::{Answer, By, Column, History, Measure, Request, Value};
+use crate::{Answer, By, Column, Interval, Measure, Request, Value};
+pub use slices::slices_to_compare;
 
-/// A history, what is asked of it, and the rate of its clock.
-pub type Side<'h> = (&'h History, &'h Request, Hertz);
+/// What is known of one of the two.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// Of the window.
+    pub whole: Answer,
+    /// Of each of the [`slices_to_compare`], in their order.
+    pub slices: Vec<Answer>,
+    /// The window, cut to the trace.
+    pub window: Interval,
+    /// The rate of the clock.
+    pub hz: Hertz,
+}
+
+/// What has to be asked for a comparison.
+pub fn request_to_compare(measure: &Measure, request: &Request) -> Request {
+    // All rows of a summary: one that is not among the first ten is not missing.
+    let worst = if measure.name == "summary" { usize::MAX } else { 0 };
+    Request { by: request.by.or(Some(By::Pattern)), worst, ..request.clone() }
+}
 
 /// Relative differences up to this are rounding: lengths of the two clocks are converted.
 const ROUNDING: f64 = 1e-9;
@@ -46,9 +64,9 @@ const ROUNDING: f64 = 1e-9;
 /// The most important rows come first: those that differ, by the size of the difference, times before counts.
 ///
 /// # Errors
-/// When a window has no time in it, when the measure refuses a request, and when the two answers have different columns.
-pub fn compare(measure: &Measure, a: Side<'_>, b: Side<'_>) -> Result<Answer, String> {
-    let (a, b) = (Compared::new(measure, a, "A")?, Compared::new(measure, b, "B")?);
+/// When a window has no time in it, and when the two answers have different columns.
+pub fn compare(a: &Side, b: &Side) -> Result<Answer, String> {
+    let (a, b) = (Compared::new(a, "A")?, Compared::new(b, "B")?);
     if a.whole.names != b.whole.names {
         let names = |side: &Compared| side.whole.names.join(", ");
         return Err(format!("expected the columns of A ({}) in B, found {}", names(&a), names(&b)));
@@ -72,27 +90,20 @@ struct Compared {
 }
 
 impl Compared {
-    fn new(measure: &Measure, (history, request, hz): Side<'_>, side: &str) -> Result<Compared, String> {
-        let of_side = |message: String| format!("{side}: {message}");
-        let mut request = request.clone();
-        request.by = request.by.or(Some(By::Pattern));
-        // All rows of a summary: one that is not among the first ten is not missing.
-        request.worst = if measure.name == "summary" { usize::MAX } else { 0 };
-        let window = request.extent(history);
+    fn new(side: &Side, name: &str) -> Result<Compared, String> {
+        let Side { whole, slices, window, hz } = side;
         if window.ticks() <= 0 {
-            return Err(of_side("expected a window with time in it, found none".to_string()));
+            return Err(format!("{name}: expected a window with time in it, found none"));
         }
-        let answer = measure.answer(history, &request).map_err(of_side)?;
-        let mut notes: Vec<String> = answer.notes.iter().map(|note| format!("{side}: {note}")).collect();
-        let whole = Table::new(&answer, hz, window);
+        let mut notes: Vec<String> = whole.notes.iter().map(|note| format!("{name}: {note}")).collect();
+        let whole = Table::new(whole, *hz, *window);
         if whole.merged > 0 {
             notes.push(format!(
-                "{side}: {} rows of the same key are one: their distributions are not compared.",
+                "{name}: {} rows of the same key are one: their distributions are not compared.",
                 whole.merged
             ));
         }
-        let slices = Slices::new(measure, history, &request, hz).map_err(of_side)?;
-        Ok(Compared { whole, slices, notes })
+        Ok(Compared { whole, slices: Slices::new(slices, *window, *hz), notes })
     }
 }
 

@@ -1,13 +1,12 @@
 //! A window in equal slices, and how much they differ.
 
-use rayon::prelude::*;
 use sigmund_model::Hertz;
 
 use super::{
     figures::Figure,
     table::{Key, Table},
 };
-use crate::{History, Interval, Measure, Request};
+use crate::{Answer, Interval};
 
 /// The fewest slices.
 const FEWEST: i64 = 8;
@@ -22,18 +21,9 @@ const HALVINGS: std::ops::Range<usize> = 1..8;
 pub(super) struct Slices(Vec<Table>);
 
 impl Slices {
-    pub(super) fn new(
-        measure: &Measure,
-        history: &History,
-        request: &Request,
-        hz: Hertz,
-    ) -> Result<Slices, String> {
-        let windows = cut(request.extent(history), hz);
-        let table = |window: &Interval| -> Result<Table, String> {
-            let answer = measure.answer(history, &Request { window: *window, ..request.clone() })?;
-            Ok(Table::new(&answer, hz, *window))
-        };
-        Ok(Slices(windows.par_iter().map(table).collect::<Result<_, String>>()?))
+    pub(super) fn new(answers: &[Answer], window: Interval, hz: Hertz) -> Slices {
+        let windows = slices_to_compare(window, hz);
+        Slices(answers.iter().zip(windows).map(|(answer, window)| Table::new(answer, hz, window)).collect())
     }
 
     /// The largest difference between two halves; `None` if the odd or the even slices have no value.
@@ -55,8 +45,8 @@ impl Slices {
     }
 }
 
-/// Equal slices, to the tick.
-fn cut(window: Interval, hz: Hertz) -> Vec<Interval> {
+/// The slices of a window that show how much a trace differs in itself: equal, to the tick; none of a window without time.
+pub fn slices_to_compare(window: Interval, hz: Hertz) -> Vec<Interval> {
     let ticks = i128::from(window.ticks());
     let seconds = (ticks as f64 / hz.per_second()) as i64;
     let count = i128::from(seconds.clamp(FEWEST, MOST)).min(ticks);
@@ -84,14 +74,14 @@ mod tests {
     #[test]
     fn slices_are_seconds_but_at_least_8_and_at_most_16() {
         let hz = Hertz::new(10.0).unwrap();
-        let count = |to| cut(Interval::new(0, to), hz).len();
+        let count = |to| slices_to_compare(Interval::new(0, to), hz).len();
         assert_eq!([40, 80, 99, 120, 1000, 3, 0].map(count), [8, 8, 9, 12, 16, 3, 0]);
         let window = Interval::new(-7, 96);
-        let slices = cut(window, hz);
+        let slices = slices_to_compare(window, hz);
         assert_eq!((slices[0].from, slices.last().unwrap().to), (-7, 96));
         assert!(slices.windows(2).all(|pair| pair[0].to == pair[1].from));
         assert!(slices.iter().all(|slice| (10..=11).contains(&slice.ticks())), "{slices:?}");
-        let all = cut(Interval::ALL, hz);
+        let all = slices_to_compare(Interval::ALL, hz);
         assert_eq!(all.len(), 16);
     }
 }

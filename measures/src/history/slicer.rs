@@ -310,6 +310,11 @@ impl Slicer {
         self.history(Interval::ALL)
     }
 
+    /// The gaps, and who there is.
+    pub fn into_known(self) -> (Vec<Gap>, Names) {
+        (self.shared.gaps, self.shared.names)
+    }
+
     /// What is the same in all slices, and no rows.
     pub fn shared(&self) -> &History {
         &self.shared

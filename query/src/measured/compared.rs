@@ -1,9 +1,10 @@
 //! Two super-traces in the same measure.
 
-use sigmund_measures::{Measure, compare};
+use sigmund_measures::{Interval, Measure, Request, Side, compare, request_to_compare, slices_to_compare};
+use sigmund_model::Hertz;
 use sigmund_sql::SuperTrace;
 
-use super::{Loaded, MeasureOptions, Measured, gaps, left_out_note, loaded};
+use super::{MeasureOptions, Measured, SliceSize, asked, computed, load};
 use crate::{Error, Filter};
 
 /// Compares two super-traces in a measure: what differs, and whether by more than the spread inside each; see
@@ -19,6 +20,7 @@ pub async fn compare_traces(
     options: &MeasureOptions,
 ) -> Result<Measured, Error> {
     let mut sides = Vec::new();
+    let mut gaps = 0;
     for trace in [a, b] {
         let path = trace.path().display().to_string();
         let Some(hz) = trace.tick_hz() else {
@@ -26,16 +28,43 @@ pub async fn compare_traces(
                 "{path}: the rate of its clock is not known: expected one, to compare times"
             )));
         };
-        let side = loaded(trace, (measure.name, measure.needs), filter, options).await;
-        sides.push((side.map_err(|error| error.in_trace(&path))?, hz));
+        let side = side(trace, (measure, hz), filter, options).await;
+        let (side, of_side) = side.map_err(|error| error.in_trace(&path))?;
+        gaps += of_side;
+        sides.push(side);
     }
-    let [(a, hz_a), (b, hz_b)] = sides.as_slice() else {
+    let [a, b] = sides.as_slice() else {
         return Err(Error::argument(format!("expected two super-traces, found {}", sides.len())));
     };
-    let answer = compare(measure, (&a.history, &a.request, *hz_a), (&b.history, &b.request, *hz_b));
-    let mut answer = answer.map_err(|message| Error::argument(format!("{}: {message}", measure.name)))?;
-    for (side, Loaded { left_out, .. }) in [("A", a), ("B", b)] {
-        answer.notes.extend(left_out.iter().map(|table| format!("{side}: {}", left_out_note(table))));
+    let refused = |message| Error::argument(format!("{}: {message}", measure.name));
+    let answer = compare(a, b).map_err(refused)?;
+    Ok(Measured { answer, gaps })
+}
+
+/// The answers for the window and for slices of it, and the gaps in the window.
+async fn side(
+    trace: &SuperTrace,
+    (measure, hz): (&Measure, Hertz),
+    filter: &Filter,
+    options: &MeasureOptions,
+) -> Result<(Side, usize), Error> {
+    let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
+    let request = request_to_compare(measure, &request);
+    let size = SliceSize::default();
+    let (of_window, mut known) = computed(trace, measure, (&request, window), options, (size, None)).await?;
+    let extent = match (trace.first_tick(), trace.last_tick()) {
+        (Some(first), Some(last)) => Interval::new(first.0 as i64, last.0 as i64),
+        _ => Interval::new(0, 0),
+    };
+    let extent = Interval::new(request.window.from.max(extent.from), request.window.to.min(extent.to));
+    let mut slices = Vec::new();
+    for of_slice in slices_to_compare(extent, hz) {
+        let request = Request { window: of_slice, ..request.clone() };
+        let window = load::Window { of_rows: of_slice, ..window };
+        let of_slice = computed(trace, measure, (&request, window), options, (size, Some(known))).await?;
+        slices.push(of_slice.0.answer);
+        known = of_slice.1;
     }
-    Ok(Measured { answer, gaps: gaps(&a.history, &a.request) + gaps(&b.history, &b.request) })
+    let Measured { answer, gaps } = of_window;
+    Ok((Side { whole: answer, slices, window: extent, hz }, gaps))
 }

@@ -13,7 +13,7 @@ use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter, Selector, reactivity::known};
 
-use load::{Order, Slices};
+use load::{Known, Order, Slices};
 
 pub use batch::to_batch;
 pub use compared::compare_traces;
@@ -69,36 +69,55 @@ pub async fn measure_in_slices(
     options: &MeasureOptions,
     size: SliceSize,
 ) -> Result<Measured, Error> {
-    let refused = |message| Error::argument(format!("{}: {message}", measure.name));
     let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
-    let size = if measure.is_sliced(&request) { size } else { SliceSize::WHOLE };
+    Ok(computed(trace, measure, (&request, window), options, (size, None)).await?.0)
+}
+
+/// Computes a measure. What was read of the trace's threads and gaps is of use for the next one.
+async fn computed(
+    trace: &SuperTrace,
+    measure: &Measure,
+    (request, window): (&Request, load::Window),
+    options: &MeasureOptions,
+    (size, mut known): (SliceSize, Option<Known>),
+) -> Result<(Measured, Known), Error> {
+    let refused = |message| Error::argument(format!("{}: {message}", measure.name));
+    let size = if measure.is_sliced(request) { size } else { SliceSize::WHOLE };
     // All of it as one slice, if rows are not in the order in which they have to be.
     for size in [size, SliceSize::WHOLE] {
-        let mut computed = measure.start(&request);
-        while let Some(slices) = pass(trace, measure, (&mut computed, options), window, size).await? {
+        let mut computed = measure.start(request);
+        loop {
+            let slices = pass(trace, measure, (&mut computed, options), window, (size, known)).await?;
+            let (slices, order) = slices;
+            if order == Order::Broken {
+                known = Some(slices.into_known());
+                break;
+            }
             let shared = slices.shared();
             if computed.is_done(shared).map_err(refused)? {
                 let mut answer = computed.finish(shared).map_err(refused)?;
                 answer.notes.extend(slices.left_out.iter().map(|table| left_out_note(table)));
-                return Ok(Measured { answer, gaps: gaps(shared, &request) });
+                return Ok((Measured { answer, gaps: gaps(shared, request) }, slices.into_known()));
             }
+            known = Some(slices.into_known());
         }
     }
     Err(refused("expected rows in the order of their ends, found others".to_string()))
 }
 
-/// Adds all slices to a measure. The answer is what they were made from; `None` if rows are not in the order in which they
+/// Adds all slices to a measure. The answer is what they were made from, and whether rows are in the order in which they
 /// have to be for so small slices.
 async fn pass(
     trace: &SuperTrace,
     measure: &Measure,
     (computed, options): (&mut Box<dyn Sliced>, &MeasureOptions),
     window: load::Window,
-    size: SliceSize,
-) -> Result<Option<Slices>, Error> {
+    (size, known): (SliceSize, Option<Known>),
+) -> Result<(Slices, Order), Error> {
     let refused = |message| Error::argument(format!("{}: {message}", measure.name));
     let pair = options.pair.as_ref().map(|(from, to)| (from, to));
-    let mut slices = Slices::open(trace, computed.needs().unwrap_or(measure.needs), window, pair).await?;
+    let needs = computed.needs().unwrap_or(measure.needs);
+    let mut slices = Slices::open(trace, needs, window, pair, known).await?;
     let of_rows = window.of_rows;
     let add = |history: &History, slice| computed.add(history, slice).map(|()| true);
     let mut order = slices.each(of_rows, of_rows, size, add).await?.map_err(refused)?;
@@ -110,7 +129,7 @@ async fn pass(
         };
         order = slices.each(before, of_rows, size, add).await?.map_err(refused)?;
     }
-    Ok((order == Order::Kept).then_some(slices))
+    Ok((slices, order))
 }
 
 /// What `of` makes of the history that a filter selects: a drawing, say. It needs the tables `needs`.
@@ -155,7 +174,7 @@ async fn loaded(
 ) -> Result<Loaded, Error> {
     let (request, window) = asked(trace, (name, needs), filter, options).await?;
     let pair = options.pair.as_ref().map(|(from, to)| (from, to));
-    let slices = Slices::open(trace, needs, window, pair).await?;
+    let slices = Slices::open(trace, needs, window, pair, None).await?;
     let left_out = slices.left_out.clone();
     Ok(Loaded { history: slices.whole().await?, request, left_out })
 }
@@ -175,11 +194,16 @@ async fn asked(
         known::check(trace, from).await?;
         known::check(trace, to).await?;
     }
-    let window = match &request.threads {
-        Some(threads) if needs.only_lives => load::within_lives(trace, threads, request.window).await?,
-        _ => load::Window { of_rows: request.window, of_names: Interval::ALL, around: Interval::ALL },
-    };
+    let window = loaded_window(trace, needs, &request).await?;
     Ok((request, window))
+}
+
+/// What has to be read for a request.
+async fn loaded_window(trace: &SuperTrace, needs: Needs, request: &Request) -> Result<load::Window, Error> {
+    match &request.threads {
+        Some(threads) if needs.only_lives => load::within_lives(trace, threads, request.window).await,
+        _ => Ok(load::Window { of_rows: request.window, of_names: Interval::ALL, around: Interval::ALL }),
+    }
 }
 
 /// The gaps of the window.

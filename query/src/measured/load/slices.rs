@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use datafusion::common::runtime::SpawnedTask;
-use sigmund_measures::{History, Interval, LastOnCpu, Needs, Slice, Slicer};
+use sigmund_measures::{Gap, History, Interval, LastOnCpu, Names, Needs, Slice, Slicer};
 use sigmund_model::{
     LwpState,
     tables::{CPUS, EVENTS, INTERRUPTS, LOCKS, LWP_STATES, SPANS, SYSCALLS, THREAD_STATES, Table, WAKEUPS},
@@ -41,6 +41,21 @@ impl Default for SliceSize {
     }
 }
 
+/// Where events are missing, and who there is.
+pub(in crate::measured) struct Known {
+    gaps: Vec<Gap>,
+    names: Names,
+}
+
+impl Known {
+    async fn read(trace: &SuperTrace, of_names: Interval, extent: Interval) -> Result<Known, Error> {
+        let mut names = Names::default();
+        let window = (of_names != Interval::ALL).then_some(of_names);
+        actors::names(trace, window, extent.to, &mut names).await?;
+        Ok(Known { gaps: actors::gaps(trace, extent).await?, names })
+    }
+}
+
 /// The tables of a trace that a measure needs.
 pub(in crate::measured) struct Slices {
     slicer: Slicer,
@@ -60,12 +75,13 @@ pub(in crate::measured) enum Order {
 }
 
 impl Slices {
-    /// Begins to read the tables.
+    /// Begins to read the tables. `known` is of the same threads in the same trace, if it was read before.
     pub(in crate::measured) async fn open(
         trace: &SuperTrace,
         needs: Needs,
         window: Window,
         pair: Option<(&Selector, &Selector)>,
+        known: Option<Known>,
     ) -> Result<Slices, Error> {
         let Window { of_rows, of_names, around } = window;
         let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else {
@@ -125,9 +141,11 @@ impl Slices {
             let table = (&LOCKS, intervals::OF_LOCKS);
             readers.push(TableReader::open(trace, table, around, intervals::locks, Slicer::locks)?);
         }
-        let mut names = Default::default();
-        actors::names(trace, (of_names != Interval::ALL).then_some(of_names), last, &mut names).await?;
-        let mut slicer = Slicer::new(Some(extent), actors::gaps(trace, extent).await?, names);
+        let Known { gaps, names } = match known {
+            Some(known) => known,
+            None => Known::read(trace, of_names, extent).await?,
+        };
+        let mut slicer = Slicer::new(Some(extent), gaps, names);
         let window = (of_rows != Interval::ALL).then_some(of_rows);
         let words = Default::default();
         if needs.faults {
@@ -145,6 +163,12 @@ impl Slices {
             OnCpu::default()
         };
         Ok(Slices { slicer, readers, on_cpu, left_out })
+    }
+
+    /// What another reading of the same trace need not read again.
+    pub(in crate::measured) fn into_known(self) -> Known {
+        let (gaps, names) = self.slicer.into_known();
+        Known { gaps, names }
     }
 
     /// All of it as one history.
