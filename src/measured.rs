@@ -9,7 +9,7 @@ use sigmund_sql::SuperTrace;
 use crate::{
     Found,
     cli::{FormatArg, Question, Unit},
-    output::{Cell, counted, length, notice, print_table},
+    output::{Cell, counted, length, notice, print_rows},
 };
 
 pub(crate) async fn run(
@@ -90,26 +90,60 @@ fn print(answers: &[OfHost<'_>], question: &Question) -> Result<()> {
             columns.push(format!("{name}_{}", unit.name()));
         }
     }
-    let mut rows = Vec::new();
-    for (host, answer, tick_hz) in answers {
-        for row in &answer.rows {
-            let mut cells: Vec<Cell> = host.iter().map(|host| Cell::Text((*host).to_string())).collect();
-            for (column, value) in answer.columns.iter().zip(row) {
-                match (column.kind, value) {
-                    (Kind::Length, Value::Number(ticks)) if is_for_people => {
-                        cells.push(Cell::Length(signed(*ticks, *tick_hz)));
-                    }
-                    _ => cells.push(cell(value)),
-                }
-                if let (Kind::Length, Some(unit)) = (column.kind, question.unit) {
-                    cells.push(in_unit(value, unit, *tick_hz)?);
-                }
-            }
-            rows.push(cells);
-        }
+    if let Some(unit) = question.unit {
+        // Fails without a rate; so no row does.
+        let with_rows = answers.iter().filter(|(_, answer, _)| !answer.rows.is_empty());
+        with_rows
+            .map(|(.., tick_hz)| tick_hz)
+            .try_for_each(|tick_hz| unit.of(Ticks(0), *tick_hz).map(drop))?;
     }
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    print_table(&columns, &rows, format)
+    let unit = question.unit;
+    let rows =
+        answers.iter().flat_map(|of| of.1.rows.iter().map(move |row| cells(of, row, is_for_people, unit)));
+    print_rows(&columns, Counted { rows, left: answers.iter().map(|of| of.1.rows.len()).sum() }, format)
+}
+
+/// Rows that are made when they are printed, and how many are left.
+struct Counted<I> {
+    rows: I,
+    left: usize,
+}
+
+impl<I: Iterator> Iterator for Counted<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        self.left = self.left.saturating_sub(1);
+        self.rows.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<I: Iterator> ExactSizeIterator for Counted<I> {}
+
+fn cells(
+    (host, answer, tick_hz): &OfHost<'_>,
+    row: &[Value],
+    is_for_people: bool,
+    unit: Option<Unit>,
+) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = host.iter().map(|host| Cell::Text((*host).to_string())).collect();
+    for (column, value) in answer.columns.iter().zip(row) {
+        match (column.kind, value) {
+            (Kind::Length, Value::Number(ticks)) if is_for_people => {
+                cells.push(Cell::Length(signed(*ticks, *tick_hz)));
+            }
+            _ => cells.push(cell(value)),
+        }
+        if let (Kind::Length, Some(unit)) = (column.kind, unit) {
+            cells.push(in_unit(value, unit, *tick_hz).unwrap_or(Cell::Nothing));
+        }
+    }
+    cells
 }
 
 pub(crate) fn signed(ticks: i64, tick_hz: Option<Hertz>) -> String {

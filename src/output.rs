@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Error, Result};
 use comfy_table::{CellAlignment, presets};
+use serde::Serializer as _;
 use serde_json::{Map, Value};
 use sigmund_model::{Hertz, Printable, Ticks};
 
@@ -149,23 +150,42 @@ pub(crate) fn print_json(object: &Value) -> Result<()> {
 
 /// Prints a small table in any format.
 pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell>], format: FormatArg) -> Result<()> {
+    print_rows(columns, rows.iter(), format)
+}
+
+/// Rows of a table that people are shown.
+const SHOWN: usize = 1000;
+
+/// Prints the rows of a table as they come, which may be millions; people are shown the first of them.
+pub(crate) fn print_rows(
+    columns: &[&str],
+    rows: impl ExactSizeIterator<Item: AsRef<[Cell]>>,
+    format: FormatArg,
+) -> Result<()> {
     if format == FormatArg::Human {
-        return Ok(terminal::block(&human(columns, rows).to_string())?);
+        let more = rows.len().saturating_sub(SHOWN);
+        terminal::block(&human(columns, rows.take(SHOWN)).to_string())?;
+        if more > 0 {
+            let more = counted(more as u64, "more row");
+            notice(&format!("{more}; `--format tsv` prints all"));
+        }
+        return Ok(());
     }
     let out = &mut terminal::data();
-    let object = |row: &Vec<Cell>| -> Map<String, Value> {
+    let object = |row: &[Cell]| -> Map<String, Value> {
         columns.iter().zip(row).map(|(name, cell)| ((*name).to_string(), cell.json())).collect()
     };
     match format {
         FormatArg::Tsv => separated(out, columns, rows, '\t')?,
         FormatArg::Csv | FormatArg::Human => separated(out, columns, rows, ',')?,
         FormatArg::Json => {
-            serde_json::to_writer_pretty(&mut *out, &rows.iter().map(object).collect::<Vec<_>>())?;
+            let mut json = serde_json::Serializer::pretty(&mut *out);
+            json.collect_seq(rows.map(|row| object(row.as_ref())))?;
             writeln!(out)?;
         }
         FormatArg::Ndjson => {
             for row in rows {
-                serde_json::to_writer(&mut *out, &object(row))?;
+                serde_json::to_writer(&mut *out, &object(row.as_ref()))?;
                 writeln!(out)?;
             }
         }
@@ -174,11 +194,11 @@ pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell>], format: FormatAr
 }
 
 /// Cells are escaped before the table is drawn: a line break in a name must not begin a row.
-fn human(columns: &[&str], rows: &[Vec<Cell>]) -> comfy_table::Table {
+fn human(columns: &[&str], rows: impl Iterator<Item: AsRef<[Cell]>>) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_header(columns.iter().map(|name| Printable(name).to_string()));
     for row in rows {
-        table.add_row(row.iter().map(|cell| {
+        table.add_row(row.as_ref().iter().map(|cell| {
             let align =
                 if matches!(cell, Cell::Text(_)) { CellAlignment::Left } else { CellAlignment::Right };
             comfy_table::Cell::new(Printable(cell.for_people()).to_string()).set_alignment(align)
@@ -188,7 +208,12 @@ fn human(columns: &[&str], rows: &[Vec<Cell>]) -> comfy_table::Table {
 }
 
 /// Texts that hold the separator, quotes or newlines are quoted (RFC 4180).
-fn separated(out: &mut impl Write, columns: &[&str], rows: &[Vec<Cell>], separator: char) -> io::Result<()> {
+fn separated(
+    out: &mut impl Write,
+    columns: &[&str],
+    rows: impl Iterator<Item: AsRef<[Cell]>>,
+    separator: char,
+) -> io::Result<()> {
     let quoted = |text: String| {
         if text.contains([separator, '"', '\n', '\r']) {
             format!("\"{}\"", text.replace('"', "\"\""))
@@ -200,7 +225,7 @@ fn separated(out: &mut impl Write, columns: &[&str], rows: &[Vec<Cell>], separat
         |cells: Vec<String>| cells.into_iter().map(quoted).collect::<Vec<_>>().join(&separator.to_string());
     writeln!(out, "{}", join(columns.iter().map(|c| (*c).to_string()).collect()))?;
     for row in rows {
-        writeln!(out, "{}", join(row.iter().map(Cell::plain).collect()))?;
+        writeln!(out, "{}", join(row.as_ref().iter().map(Cell::plain).collect()))?;
     }
     Ok(())
 }

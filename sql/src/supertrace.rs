@@ -208,6 +208,11 @@ impl SuperTrace {
         self.files.rows(&THREADS) > 0
     }
 
+    /// The number of rows of the table `threads`, without reading it.
+    pub fn thread_count(&self) -> u64 {
+        self.files.rows(&THREADS)
+    }
+
     /// All user threads and their names. The table is read when this is first called.
     ///
     /// # Errors

@@ -42,8 +42,12 @@ impl ThreadNames {
     /// Those of these threads that the trace has.
     pub(crate) async fn among(context: &SessionContext, threads: &[Thread]) -> Result<ThreadNames> {
         let table = context.table(TableReference::partial(OWN_SCHEMA, raw_name(&THREADS))).await?;
-        let numbers = threads.iter().map(|thread| lit(thread.0 as i64)).collect();
-        let table = table.filter(in_list(ident("thread"), numbers, false))?;
+        let numbers = || threads.iter().map(|thread| thread.0 as i64);
+        let mut table = table.filter(in_list(ident("thread"), numbers().map(lit).collect(), false))?;
+        // Statistics of row groups are compared with a range, and not with a long list.
+        if let (Some(first), Some(last)) = (numbers().min(), numbers().max()) {
+            table = table.filter(ident("thread").between(lit(first), lit(last)))?;
+        }
         Ok(ThreadNames::of(&table.select(vec![ident("thread"), ident("name")])?.collect().await?))
     }
 

@@ -143,7 +143,10 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         sentence: "The states of a user thread sum to its lifetime.",
         first_is: "thread",
         in_file_order: false,
-        pass: None,
+        pass: Some(Pass::SameSums(
+            &["SELECT thread, coalesce(dur_tick, $last_tick - ts_tick) FROM raw_thread_states WHERE state <> 'exited'"],
+            "SELECT thread, coalesce(dur_tick, $last_tick - ts_tick) FROM raw_threads",
+        )),
         optional_tables: &[],
         query: "
             WITH sums AS (
@@ -168,7 +171,13 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         sentence: "The active intervals, the active states and the active time of a user thread have the same sum.",
         first_is: "thread",
         in_file_order: false,
-        pass: None,
+        pass: Some(Pass::SameSums(
+            &[
+                "SELECT thread, dur_tick FROM raw_active",
+                "SELECT thread, coalesce(dur_tick, $last_tick - ts_tick) FROM raw_thread_states WHERE state = 'active'",
+            ],
+            "SELECT thread, active_tick FROM raw_threads",
+        )),
         optional_tables: &[],
         query: "
             WITH intervals AS (

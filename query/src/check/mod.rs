@@ -15,6 +15,7 @@
 //!
 //! Everything is a query on the session: the tables are never held in memory, only what is listed.
 
+mod by_number;
 mod clocks;
 mod cpu_times;
 mod disagreements;

@@ -1,17 +1,22 @@
 //! One pass over the rows of a table in the order of the files, which is that of their ends: enough to show that an invariant
 //! holds. Where a pass does not show it, the query of the invariant counts what is broken, or shows that it holds all the same.
 
+use std::collections::HashMap;
+
 use arrow::{
     array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch},
     datatypes::Int64Type,
 };
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion::{execution::SendableRecordBatchStream, physical_plan::common::spawn_buffered};
+use foldhash::fast::RandomState;
 use futures::StreamExt;
 use sigmund_sql::SuperTrace;
 
+use super::by_number::ByNumber;
 use crate::Error;
 
-type Map<V> = std::collections::HashMap<i64, V, foldhash::fast::RandomState>;
+/// Batches that another CPU reads ahead.
+const AHEAD: usize = 2;
 
 /// What a pass looks for, and a query for the columns that it reads, all of them Int64 but `is_last`.
 #[derive(Clone, Copy, Debug)]
@@ -26,18 +31,23 @@ pub(crate) enum Pass {
     Nested(&'static str),
     /// `key`, `from`, `to`: each lies within the only one of its key in the second query, which has the same columns.
     Within(&'static str, &'static str),
+    /// `key`, `ticks`: of each key in the last query, they have the same sum in all.
+    SameSums(&'static [&'static str], &'static str),
 }
 
 impl Pass {
     fn query(self) -> &'static str {
         match self {
             Pass::Sorted(query) | Pass::Disjoint(query) | Pass::Chained(query) | Pass::Nested(query) => query,
-            Pass::Within(query, _) => query,
+            Pass::Within(query, _) | Pass::SameSums(_, query) => query,
         }
     }
 
     /// How many rows there are, if the pass shows that the invariant holds for all of them.
     pub(super) async fn shows(self, trace: &SuperTrace, last_tick: i64) -> Result<Option<u64>, Error> {
+        if let Pass::SameSums(queries, of) = self {
+            return same_sums(trace, queries, of, last_tick).await;
+        }
         let (mut seen, mut count) = (Seen::default(), 0);
         let failed = Error::on(trace, "check");
         let mut rows = rows(trace, self.query(), last_tick).await?;
@@ -58,6 +68,7 @@ impl Pass {
                 Pass::Chained(_) => seen.is_chained(&batch),
                 Pass::Nested(_) => seen.is_nested(&batch),
                 Pass::Within(..) => seen.is_within(&batch),
+                Pass::SameSums(..) => false,
             };
             if !holds {
                 return Ok(None);
@@ -72,7 +83,52 @@ impl Pass {
 async fn rows(trace: &SuperTrace, query: &str, last_tick: i64) -> Result<SendableRecordBatchStream, Error> {
     let query = query.replace("$last_tick", &last_tick.to_string());
     let plan = trace.in_file_order(trace.sql(&query).await?.into_frame());
-    plan.execute_stream().await.map_err(Error::on(trace, "check"))
+    let rows = plan.execute_stream().await.map_err(Error::on(trace, "check"))?;
+    Ok(spawn_buffered(rows, AHEAD))
+}
+
+/// How many keys there are, if the sums of each are the same.
+async fn same_sums(
+    trace: &SuperTrace,
+    queries: &[&str],
+    of: &str,
+    last_tick: i64,
+) -> Result<Option<u64>, Error> {
+    let Some(sums) = sums(trace, of, last_tick, None).await? else { return Ok(None) };
+    for query in queries {
+        let Some(left) = self::sums(trace, query, last_tick, Some(&sums)).await? else { return Ok(None) };
+        if left.values().any(|left| *left != 0) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(sums.values().count() as u64))
+}
+
+/// The sum of each key; or what is left of `of` without it, of the keys that this has. `None` if it cannot be computed.
+async fn sums(
+    trace: &SuperTrace,
+    query: &str,
+    last_tick: i64,
+    of: Option<&ByNumber<i64>>,
+) -> Result<Option<ByNumber<i64>>, Error> {
+    let mut sums = of.cloned().unwrap_or_default();
+    let mut rows = rows(trace, query, last_tick).await?;
+    while let Some(batch) = rows.next().await.transpose().map_err(Error::on(trace, "check"))? {
+        let columns = [0, 1].map(|place| column(&batch, place));
+        for row in 0..batch.num_rows() {
+            let Some([key, ticks]) = cells(&columns, row) else { return Ok(None) };
+            let sum = match of {
+                None => sums.get(key).map_or(Some(ticks), |sum| sum.checked_add(ticks)),
+                Some(_) => match sums.get(key) {
+                    Some(left) => left.checked_sub(ticks),
+                    None => continue,
+                },
+            };
+            let Some(sum) = sum else { return Ok(None) };
+            sums.insert(key, sum);
+        }
+    }
+    Ok(Some(sums))
 }
 
 /// What the rows so far were.
@@ -80,11 +136,11 @@ async fn rows(trace: &SuperTrace, query: &str, last_tick: i64) -> Result<Sendabl
 struct Seen {
     tick: Option<i64>,
     /// The end of the last of each key, and whether it was the last of a chain.
-    ends: Map<(i64, bool)>,
+    ends: ByNumber<(i64, bool)>,
     /// The only interval of each key that others may lie within.
-    outer: Map<(i64, i64)>,
+    outer: ByNumber<(i64, i64)>,
     /// Of each key the rows of each depth.
-    nests: Map<Vec<Depth>>,
+    nests: HashMap<i64, Vec<Depth>, RandomState>,
 }
 
 /// Rows of one key and depth.
@@ -173,7 +229,7 @@ impl Seen {
         let columns = [0, 1, 2].map(|place| column(batch, place));
         (0..batch.num_rows()).all(|row| {
             let Some([key, from, to]) = cells(&columns, row) else { return false };
-            self.outer.get(&key).is_some_and(|(begin, end)| *begin <= from && to <= *end)
+            self.outer.get(key).is_some_and(|(begin, end)| *begin <= from && to <= *end)
         })
     }
 }

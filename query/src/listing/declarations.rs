@@ -1,6 +1,6 @@
 //! Finds the declaration of an event: its fields have the names and types of the parameters.
 
-use std::collections::HashMap;
+use std::{cell::Cell, collections::HashMap};
 
 use foldhash::fast::RandomState;
 use sigmund_model::{EventType, Level};
@@ -8,9 +8,14 @@ use sigmund_sql::DeclaredEvent;
 
 use super::EventRow;
 
+/// Events that were found last; a power of two.
+const RECENT: usize = 32;
+
 /// The declared events, by name, level and code.
 pub(crate) struct Declarations<'t> {
     types: HashMap<(&'t str, Level, Option<i64>), &'t EventType, RandomState>,
+    /// Most rows are of few events, and these need no hash.
+    recent: [Cell<Option<&'t EventType>>; RECENT],
 }
 
 impl<'t> Declarations<'t> {
@@ -19,11 +24,22 @@ impl<'t> Declarations<'t> {
         for DeclaredEvent { ty, .. } in declared {
             types.entry((ty.name.as_str(), ty.level, ty.code.map(i64::from))).or_insert(ty);
         }
-        Declarations { types }
+        Declarations { types, recent: std::array::from_fn(|_| Cell::new(None)) }
     }
 
     /// The declaration with this event's name, level and code; the first, if two sources share all three.
     pub(crate) fn of(&self, row: &EventRow<'_>) -> Option<&'t EventType> {
-        self.types.get(&(row.name, row.level?, row.code)).copied()
+        let level = row.level?;
+        let last = row.name.as_bytes().last().copied().unwrap_or_default();
+        let place = (row.name.len() * 5 + usize::from(last)).wrapping_add(row.code.unwrap_or(0) as usize);
+        let recent = &self.recent[place % RECENT];
+        let is_it =
+            |ty: &&EventType| ty.level == level && ty.code.map(i64::from) == row.code && ty.name == row.name;
+        if let Some(found) = recent.get().filter(is_it) {
+            return Some(found);
+        }
+        let found = self.types.get(&(row.name, level, row.code)).copied();
+        recent.set(found);
+        found
     }
 }

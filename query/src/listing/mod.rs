@@ -3,6 +3,7 @@
 mod declarations;
 mod format;
 mod json;
+mod names;
 mod params;
 mod rows;
 mod table;
@@ -16,7 +17,7 @@ use datafusion::{
     prelude::DataFrame,
 };
 use sigmund_model::{Level, tables::EVENTS};
-use sigmund_sql::SuperTrace;
+use sigmund_sql::{SuperTrace, ThreadNames};
 
 use crate::{Error, Filter};
 
@@ -24,9 +25,13 @@ pub use format::Format;
 pub use rows::{EventBatch, EventRow, EventRows};
 
 use declarations::Declarations;
+use names::Names;
 
 /// Batches that are read ahead.
 const AHEAD: usize = 2;
+
+/// Bytes that [`list`] writes at once.
+const WRITTEN: usize = 1 << 16;
 
 /// Returns the events that the filter selects, in time order; equal ticks are in the order of the merge.
 ///
@@ -54,9 +59,15 @@ pub async fn list(
 ) -> Result<u64, Error> {
     let mut rows = list_events(trace, filter).await?;
     let mut listing = Listing::new(trace, format, out)?;
+    let mut names = Names::new(trace);
     while let Some(batch) = rows.next().await? {
+        names.mention(&batch, &listing.declarations);
+        let names = names.read().await?;
         for row in batch.rows() {
-            listing.event(&row)?;
+            listing.append(&row, names);
+            if listing.line.len() >= WRITTEN {
+                listing.flush_line()?;
+            }
         }
     }
     listing.finish()
@@ -104,7 +115,12 @@ impl<'t, W: Write> Listing<'t, W> {
     /// When `out` cannot be written, or the names of the threads cannot be read.
     pub fn event(&mut self, row: &EventRow<'_>) -> Result<(), Error> {
         // Not before the first event: an empty listing needs no names.
-        let threads = self.trace.threads()?;
+        self.append(row, self.trace.threads()?);
+        self.flush_line()
+    }
+
+    /// Adds one event to what is written next.
+    fn append(&mut self, row: &EventRow<'_>, threads: &ThreadNames) {
         let ty = self.declarations.of(row);
         match self.format {
             Format::Human => table::human(&mut self.line, row, ty, threads),
@@ -117,7 +133,6 @@ impl<'t, W: Write> Listing<'t, W> {
             }
         }
         self.count += 1;
-        self.flush_line()
     }
 
     /// Ends the listing. Returns its number of events.

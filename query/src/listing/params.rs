@@ -93,7 +93,8 @@ pub(crate) fn push_thread(out: &mut String, thread: Option<Thread>, threads: &Th
 
 /// Appends a text that has a cell of its own; quoted only if it would break the line.
 pub(crate) fn push_cell(out: &mut String, text: &str) {
-    if text.contains(char::is_control) { push_quoted(out, text) } else { out.push_str(text) }
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if !is_plain && text.contains(char::is_control) { push_quoted(out, text) } else { out.push_str(text) }
 }
 
 fn push_name(out: &mut String, name: &str) {
@@ -105,12 +106,24 @@ fn push_name(out: &mut String, name: &str) {
 /// Appends a text, quoted if it could be parsed as something else.
 fn push_text(out: &mut String, text: &str) {
     let special = |c: char| c.is_whitespace() || c.is_control() || "\"=,()".contains(c);
-    if text.is_empty() || text.contains(special) || reads_as_value(text) {
+    let is_plain = text.bytes().all(|byte| PLAIN[usize::from(byte)]);
+    if text.is_empty() || (!is_plain && text.contains(special)) || reads_as_value(text) {
         push_quoted(out, text);
     } else {
         out.push_str(text);
     }
 }
+
+/// The bytes of which a text may consist that is not looked at character by character.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = b'!';
+    while byte <= b'~' {
+        plain[byte as usize] = !matches!(byte, b'"' | b'=' | b',' | b'(' | b')');
+        byte += 1;
+    }
+    plain
+};
 
 fn push_quoted(out: &mut String, text: &str) {
     out.push_str(&serde_json::Value::from(text).to_string());
@@ -119,7 +132,10 @@ fn push_quoted(out: &mut String, text: &str) {
 /// Whether an unquoted text would be parsed as a number or as `?`.
 fn reads_as_value(text: &str) -> bool {
     // A number begins with one of these, or is infinite or no number.
-    let may_be_number = text.starts_with(|c: char| c.is_ascii_digit() || "+-.iInN".contains(c));
+    let begins = text.as_bytes().first();
+    let may_be_number = begins.is_some_and(|byte| {
+        byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'i' | b'I' | b'n' | b'N')
+    });
     matches!(text, "?" | "true" | "false")
         || text.starts_with("0x")
         || (may_be_number && text.parse::<f64>().is_ok())

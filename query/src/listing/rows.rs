@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use arrow::{
     array::{
-        Array, ArrayRef, ArrowPrimitiveType, AsArray, Int32Array, Int64Array, ListArray, PrimitiveArray,
-        RecordBatch, StringArray,
+        Array, ArrayRef, ArrowPrimitiveType, AsArray, DictionaryArray, Int32Array, Int64Array, ListArray,
+        PrimitiveArray, RecordBatch, StringArray,
     },
     datatypes::{Int32Type, Int64Type},
 };
@@ -59,16 +59,18 @@ impl EventRows {
 
 /// A batch of consecutive rows of `events`.
 pub struct EventBatch {
-    level: ArrayRef,
+    level: Words,
+    /// What the words of `level` mean.
+    levels: Vec<Option<Level>>,
     tick: Int64Array,
     lwp: Int32Array,
     cpu: Int32Array,
     thread: Int64Array,
     code: Int64Array,
-    name: ArrayRef,
+    name: Words,
     args: ListArray,
     texts: ListArray,
-    context: ArrayRef,
+    context: Words,
     target_lwp: Int32Array,
     target_thread: Int64Array,
     cpu_seen: Int32Array,
@@ -77,17 +79,20 @@ pub struct EventBatch {
 impl EventBatch {
     fn new(batch: RecordBatch) -> EventBatch {
         let column = |i: usize| batch.column(i);
+        let level = Words::of(column(0));
+        let of_word = |word: Option<&str>| Level::ALL.iter().copied().find(|l| Some(l.name()) == word);
         EventBatch {
-            level: column(0).clone(),
+            levels: level.values.iter().map(of_word).collect(),
+            level,
             tick: column(1).as_primitive::<Int64Type>().clone(),
             lwp: column(2).as_primitive::<Int32Type>().clone(),
             cpu: column(3).as_primitive::<Int32Type>().clone(),
             thread: column(4).as_primitive::<Int64Type>().clone(),
             code: column(5).as_primitive::<Int64Type>().clone(),
-            name: column(6).clone(),
+            name: Words::of(column(6)),
             args: column(7).as_list::<i32>().clone(),
             texts: column(8).as_list::<i32>().clone(),
-            context: column(9).clone(),
+            context: Words::of(column(9)),
             target_lwp: column(10).as_primitive::<Int32Type>().clone(),
             target_thread: column(11).as_primitive::<Int64Type>().clone(),
             cpu_seen: column(12).as_primitive::<Int32Type>().clone(),
@@ -122,18 +127,17 @@ impl EventBatch {
     /// # Panics
     /// When `row` is out of bounds.
     pub fn row(&self, row: usize) -> EventRow<'_> {
-        let level = word(&self.level, row);
         EventRow {
-            level: Level::ALL.iter().copied().find(|l| l.name() == level),
+            level: self.level.keys.key(row).and_then(|key| *self.levels.get(key)?),
             tick: self.tick(row),
             lwp: number(&self.lwp, row).map(|lwp| Lwp(lwp as u32)),
             cpu: number(&self.cpu, row).map(|cpu| Cpu(cpu as u32)),
             thread: number(&self.thread, row).map(|thread| Thread(thread as u64)),
             code: number(&self.code, row),
-            name: word(&self.name, row),
+            name: self.name.get(row),
             args: Part::of(&self.args, row, self.args.values().as_primitive::<Int64Type>()),
             texts: Part::of(&self.texts, row, self.texts.values().as_string::<i32>()),
-            context: Some(word(&self.context, row)).filter(|word| !word.is_empty()),
+            context: Some(self.context.get(row)).filter(|word| !word.is_empty()),
             target_lwp: number(&self.target_lwp, row).map(|lwp| Lwp(lwp as u32)),
             target_thread: number(&self.target_thread, row).map(|thread| Thread(thread as u64)),
             cpu_seen: number(&self.cpu_seen, row).map(|cpu| Cpu(cpu as u32)),
@@ -145,10 +149,23 @@ fn number<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>, row: usize) -> Opt
     numbers.is_valid(row).then(|| numbers.value(row))
 }
 
-/// The text of a `Dictionary(Int32, Utf8)`; empty for NULL.
-fn word(words: &ArrayRef, row: usize) -> &str {
-    let words = words.as_dictionary::<Int32Type>();
-    words.key(row).map_or("", |key| words.values().as_string::<i32>().value(key))
+/// The texts of a `Dictionary(Int32, Utf8)`.
+struct Words {
+    keys: DictionaryArray<Int32Type>,
+    values: StringArray,
+}
+
+impl Words {
+    fn of(column: &ArrayRef) -> Words {
+        let keys = column.as_dictionary::<Int32Type>().clone();
+        let values = keys.values().as_string::<i32>().clone();
+        Words { keys, values }
+    }
+
+    /// The text of a row; empty for NULL.
+    fn get(&self, row: usize) -> &str {
+        self.keys.key(row).map_or("", |key| self.values.value(key))
+    }
 }
 
 /// One event.
