@@ -5,7 +5,7 @@ import { identityColour, identityRgb, ink, ofState, rareOrder, stackOrder, state
 import { printable } from "./format.js";
 import { HEIGHTS, SPAN_HEIGHT, lanes } from "./heights.js";
 import { gaps, hatch } from "./losses.js";
-import { picture, pixelOf } from "./picture.js";
+import { picture, pixelOf, release } from "./picture.js";
 import { FEW, overlapping } from "./tiles.js";
 
 /** @typedef {import("./tiles.js").Tile} Tile */
@@ -15,7 +15,7 @@ import { FEW, overlapping } from "./tiles.js";
 /** Boxes narrower than this have no letter or name. */
 const LETTER = 9;
 /** Of a frame: how long pictures are built in it. The others are built in the frames after it, and older ones are drawn meanwhile. */
-const BUILDING_MS = 5;
+const BUILDING_MS = 4;
 
 export class Braid {
   /** @param {CanvasRenderingContext2D} context @param {any} trace */
@@ -162,8 +162,10 @@ export class Braid {
       return tile.before?.get(track.name);
     }
     const image = picture(tile, track, lane.height, kind === "lwp" ? this.inks.lwp : this.inks.thread);
-    const made = { image, from: tile.from, to: tile.to };
+    const made = { image, from: tile.from, to: tile.to, isKept: tile.isWhole === true };
     tile.images.set(track.name, made);
+    const before = tile.before?.get(track.name);
+    if (before) release(before);
     tile.before?.delete(track.name);
     return made;
   }

@@ -18,12 +18,37 @@ export function pixelOf([red, green, blue]) {
 
 /** @param {Tile} tile @param {Track} track @param {number} height @param {Inks} inks @returns {OffscreenCanvas} */
 export function picture(tile, track, height, inks) {
-  const canvas = new OffscreenCanvas(tile.pixels, height);
+  const canvas = spare.get(`${tile.pixels} ${height}`)?.pop() ?? new OffscreenCanvas(tile.pixels, height);
   const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  const image = context.createImageData(tile.pixels, height);
-  paint(new Uint32Array(image.data.buffer), tile, track, height, inks);
-  context.putImageData(image, 0, 0);
+  const bytes = 4 * tile.pixels * height;
+  if (painted.byteLength < bytes) painted = new ArrayBuffer(bytes);
+  const pixels = new Uint32Array(painted, 0, bytes / 4);
+  pixels.fill(0);
+  paint(pixels, tile, track, height, inks);
+  context.putImageData(new ImageData(new Uint8ClampedArray(painted, 0, bytes), tile.pixels, height), 0, 0);
   return canvas;
+}
+
+/** Canvases of pictures that are not needed any more, by size: making one costs as much as painting it. @type {Map<string, OffscreenCanvas[]>} */
+const spare = new Map();
+const MOST_SPARE = 64;
+const MOST_SIZES = 8;
+/** The pixels of the picture that is painted: all pictures are painted there. */
+let painted = new ArrayBuffer(0);
+
+/** Gives back the canvas of a picture that nobody draws any more. @param {import("./tiles.js").Picture} picture */
+export function release({ image, isKept }) {
+  if (isKept) return;
+  const size = `${image.width} ${image.height}`;
+  const canvases = spare.get(size) ?? [];
+  if (canvases.length < MOST_SPARE) canvases.push(image);
+  // The size used last is last: windows of another width leave some that are not used again.
+  spare.delete(size);
+  spare.set(size, canvases);
+  for (const other of spare.keys()) {
+    if (spare.size <= MOST_SIZES) break;
+    spare.delete(other);
+  }
 }
 
 /** Paints a lane into `tile.pixels` × `height` pixels, which are empty. @param {Uint32Array} pixels @param {Tile} tile @param {Track} track

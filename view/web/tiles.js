@@ -2,11 +2,14 @@
 // What the server sends of rows: decoded, kept while it is useful, asked for when it is not there.
 
 import { isAbort } from "./api.js";
+import { release } from "./picture.js";
 
 /** A lane of a row in a window.
  * @typedef {{name: string, form: "intervals" | "pixels", states: boolean, data: Float64Array | Uint16Array | Uint32Array}} Track */
-/** @typedef {{from: number, to: number, pixels: number, ids: string[], names: string[], tracks: Track[], images: Map<string, Picture>, before?: Map<string, Picture>}} Tile */
-/** A lane that was drawn, and what of the trace it shows. @typedef {{image: OffscreenCanvas, from: number, to: number}} Picture */
+/** @typedef {{from: number, to: number, pixels: number, ids: string[], names: string[], tracks: Track[], images: Map<string, Picture>, before?: Map<string, Picture>,
+ *   isWhole?: boolean}} Tile */
+/** A lane that was drawn, and what of the trace it shows; `isKept` by a tile of the whole trace.
+ * @typedef {{image: OffscreenCanvas, from: number, to: number, isKept: boolean}} Picture */
 
 /** Decodes a binary answer. @param {ArrayBuffer} buffer @returns {Map<string, Tile>} */
 export function decode(buffer) {
@@ -63,6 +66,9 @@ const MOST_PIXELS = 8192;
 /** Of the window's length: how near to the end of a tile the next one is asked for. */
 const MARGIN = 0.3;
 const RETRY_MS = 1000;
+/** Between two questions while the window is zoomed: each makes the pictures of the one before useless, and those are stretched
+ * meanwhile. */
+const APART_MS = 80;
 
 export class Tiles {
   /** @param {number} ticks @param {import("./api.js").Source} source @param {() => void} arrived @param {(error: Error) => void} failed */
@@ -78,6 +84,10 @@ export class Tiles {
     /** @type {{controller: AbortController, from: number, to: number, scale: number, keys: Set<string>} | null} */
     this.running = null;
     this.notBefore = 0;
+    /** The last question. */
+    this.last = { at: 0, scale: 0 };
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.later = undefined;
   }
 
   /** @param {string} key */
@@ -117,6 +127,12 @@ export class Tiles {
     const { running } = this;
     // One that will do is waited for: panning would else end each before it arrives.
     if (running && running.scale === scale && reaches(running, 0) && missing.every((key) => running.keys.has(key))) return;
+    const now = performance.now(), wait = this.last.at + APART_MS - now;
+    if (wait > 0 && this.last.scale !== scale && missing.every((key) => this.tiles.has(key) || this.whole.has(key))) {
+      this.later ??= setTimeout(() => { this.later = undefined; this.arrived(); }, wait);
+      return;
+    }
+    this.last = { at: now, scale };
     running?.controller.abort();
     const asked = missing.slice(0, MOST_ASKED);
     const sides = 3 * width <= MOST_PIXELS ? 1 : 0;
@@ -127,11 +143,15 @@ export class Tiles {
       for (const [key, tile] of decode(buffer)) {
         // Until its own pictures are drawn.
         const last = this.tiles.get(key);
-        if (last) tile.before = new Map([...(last.before ?? []), ...last.images]);
+        if (last) {
+          for (const [lane, image] of last.before ?? []) if (last.images.has(lane)) release(image);
+          tile.before = new Map([...(last.before ?? []), ...last.images]);
+        }
         // The last used are last.
         this.tiles.delete(key);
         this.tiles.set(key, tile);
-        if (tile.from <= 0 && tile.to >= this.ticks) this.whole.set(key, tile);
+        tile.isWhole = tile.from <= 0 && tile.to >= this.ticks;
+        if (tile.isWhole) this.whole.set(key, tile);
       }
       for (const kept of [this.tiles, this.whole]) {
         for (const key of kept.keys()) {

@@ -70,6 +70,15 @@ impl RowGroups {
         self.groups.is_empty()
     }
 
+    /// The number of rows of a row group, by its footer; 0 if there is no such row group.
+    pub fn rows(&self, group: usize) -> usize {
+        let rows = self.groups.get(group).map(|(part, group)| {
+            let footer = self.parts[*part].footer.metadata();
+            usize::try_from(footer.row_group(*group).num_rows()).unwrap_or_default()
+        });
+        rows.unwrap_or_default()
+    }
+
     /// The least and the greatest value of a column of integers in a row group, if its footer has them.
     pub fn bounds(&self, group: usize, column: &str) -> Option<(i64, i64)> {
         let (part, group) = *self.groups.get(group)?;

@@ -35,8 +35,7 @@ pub(super) async fn at(view: &View, query: &Query) -> Result<Value, Refusal> {
         view.actors.row(key).ok_or_else(|| Refusal::missing(format!("{key}: the trace has no such row")))?;
     let mut intervals = Vec::new();
     for (name, track, named) in tracks(key.kind) {
-        let Some((set, row)) = view.index.row(*track, row) else { continue };
-        let (stays, _) = set.stays(row, tick, tick.saturating_add(1), 1);
+        let (stays, _) = view.index.row(*track, row).stays(tick, tick.saturating_add(1), 1);
         let Some(stay) = stays.first().filter(|stay| stay.from <= tick) else { continue };
         let interval = match named {
             Some(kind) if stay.value != NOBODY => identity(view, name, *kind, *stay),
@@ -157,8 +156,7 @@ const MOST_STAYS: usize = 100_000;
 
 impl Had {
     fn add(&mut self, view: &View, track: Track, row: usize, kind: Kind, window: Window) {
-        let Some((set, row)) = view.index.row(track, row) else { return };
-        let (stays, _) = set.stays(row, window.from, window.to, MOST_STAYS);
+        let (stays, _) = view.index.row(track, row).stays(window.from, window.to, MOST_STAYS);
         for stay in stays.iter().filter(|stay| stay.value != NOBODY) {
             let time = stay.to.min(window.to).saturating_sub(stay.from.max(window.from)).max(0) as u64;
             *self.0.entry(view.actors.key(kind, stay.value as usize)).or_default() += time;
@@ -167,8 +165,7 @@ impl Had {
 
     /// Who was on a CPU: the user thread that the LWP there carried, or the LWP.
     fn add_cpu(&mut self, view: &View, cpu: usize, window: Window, of_threads: bool) {
-        let Some((set, row)) = view.index.row(Track::CpuLwp, cpu) else { return };
-        let (stays, _) = set.stays(row, window.from, window.to, MOST_STAYS);
+        let (stays, _) = view.index.row(Track::CpuLwp, cpu).stays(window.from, window.to, MOST_STAYS);
         for stay in stays.iter().filter(|stay| stay.value != NOBODY) {
             let part = Window { from: stay.from.max(window.from), to: stay.to.min(window.to) };
             let time = part.to.saturating_sub(part.from).max(0) as u64;

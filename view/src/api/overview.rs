@@ -47,8 +47,8 @@ fn of_process(view: &View, pid: u32, grid: Grid) -> Result<Vec<Vec<f32>>, Refusa
     let states = track.values().sums();
     let mut sums = vec![vec![0_u64; states]; usize::from(grid.pixels)];
     for row in rows {
-        let Some((set, row)) = view.index.row(track, row) else { continue };
-        let mut cursor = set.cursor(row);
+        let row = view.index.row(track, row);
+        let mut cursor = row.cursor();
         let mut before = cursor.sums_at(grid.edge(0));
         for (pixel, sums) in sums.iter_mut().enumerate() {
             let after = cursor.sums_at(grid.edge(pixel as u16 + 1));

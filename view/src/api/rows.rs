@@ -28,6 +28,9 @@ pub(super) const MOST: usize = 1000;
 /// Orders that are kept.
 const KEPT: usize = 16;
 
+/// Rows of all orders that are kept, 4 bytes each: of millions of threads, fewer orders.
+const KEPT_ROWS: usize = 8 << 20;
+
 /// Orders of rows, the last used first, and which threads each has created.
 #[derive(Default)]
 pub(crate) struct Orders {
@@ -48,7 +51,13 @@ impl Orders {
     fn keep(&self, name: String, order: &Arc<Vec<u32>>) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.push_front((name, Arc::clone(order)));
-        recent.truncate(KEPT);
+        let mut rows = 0;
+        let mut fits = |(_, order): &(String, Arc<Vec<u32>>)| {
+            rows += order.len();
+            rows <= KEPT_ROWS
+        };
+        let kept = recent.iter().take(KEPT).take_while(|order| fits(order)).count();
+        recent.truncate(kept.max(1));
     }
 }
 
@@ -152,8 +161,7 @@ fn order(view: &View, wanted: &Wanted, related: Option<&Related>) -> Vec<u32> {
     };
     let time = |row: usize, state: usize| {
         let track = if wanted.kind == Kind::Lwp { Track::LwpState } else { Track::ThreadState };
-        let found = view.index.row(track, row);
-        found.map_or(0, |(set, row)| set.sums(row, wanted.window.from, wanted.window.to)[state])
+        view.index.row(track, row).sums(wanted.window.from, wanted.window.to)[state]
     };
     let is_wanted = |row: &usize| {
         let key = actors.key(wanted.kind, *row);
@@ -281,6 +289,19 @@ fn glob_fits(glob: &[char], name: &[char]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_long_orders_fewer_are_kept_and_the_last_one_always() {
+        let kept = |length: usize| {
+            let orders = Orders::default();
+            let order = Arc::new(vec![0; length]);
+            (0..20).for_each(|name| orders.keep(name.to_string(), &order));
+            (0..20).filter(|name| orders.find(&name.to_string()).is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(10), (4..20).collect::<Vec<_>>());
+        assert_eq!(kept(KEPT_ROWS / 3), vec![17, 18, 19]);
+        assert_eq!(kept(KEPT_ROWS + 1), vec![19]);
+    }
 
     #[test]
     fn a_text_is_found_in_names_and_a_pattern_is_of_the_whole_name() {

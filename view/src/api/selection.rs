@@ -40,10 +40,7 @@ pub(super) async fn selection(view: &View, query: &Query) -> Result<Value, Refus
     }
     let sums = keys
         .par_iter()
-        .filter_map(|key| {
-            let (set, row) = view.index.row(track, view.actors.row(*key)?)?;
-            Some(set.sums(row, window.from, window.to))
-        })
+        .filter_map(|key| Some(view.index.row(track, view.actors.row(*key)?).sums(window.from, window.to)))
         .reduce(|| [0; MOST_SUMS], |a, b| std::array::from_fn(|at| a[at].saturating_add(b[at])));
     let all = sums.iter().fold(0_u64, |all, ticks| all.saturating_add(*ticks));
     let interrupted = interrupted(view, query, kind, &keys, window).await?;

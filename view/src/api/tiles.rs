@@ -111,10 +111,7 @@ fn pictures_of(view: &View, key: &str, grid: Grid) -> Vec<(usize, Picture)> {
     let Ok(key) = key.parse::<Key>() else { return Vec::new() };
     let Some(row) = view.actors.row(key) else { return Vec::new() };
     let tracks = tracks(key.kind).iter().enumerate();
-    let pictures = tracks.filter_map(|(place, (_, track, _))| {
-        let (set, row) = view.index.row(*track, row)?;
-        Some((place, picture(&set, row, grid)))
-    });
+    let pictures = tracks.map(|(place, (_, track, _))| (place, picture(&view.index.row(*track, row), grid)));
     pictures.collect()
 }
 

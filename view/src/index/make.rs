@@ -1,54 +1,53 @@
 //! Makes the index of a super-trace from its tables.
 //!
-//! Tables of intervals are sorted by the end, so those of one row come in the order of time, and rows take turns. A table is
-//! read once to count the intervals of each row, and once more to put each in its place; of long traces once more for each
-//! [`SEGMENT`], so that memory does not grow with the trace.
+//! Tables of intervals are sorted by the end, so those of one row come in the order of time, and rows take turns. Each table
+//! is read once. As many row groups as there are threads are decoded at once, and made runs, which are sorted by row
+//! ([`run`](super::run)); where each row ends is handed from one to the next in the order of the table. When the runs of a
+//! track have [`PART`] intervals they are gathered to a part of the index ([`gather`](super::gather)), and written: memory does
+//! not grow with the trace.
 
-use std::{io, path::Path};
+use std::{io, mem, ops::Range, path::Path};
 
 use arrow::array::RecordBatch;
+use rayon::prelude::*;
 use sigmund_model::{
     LwpState, ThreadState,
-    tables::{ACTIVE, LWP_STATES, THREAD_STATES, Table},
+    tables::{ACTIVE, EVENTS, LWP_STATES, THREAD_STATES, Table},
 };
 use sigmund_sql::{
-    SuperTrace,
+    RowGroups, SuperTrace,
     columns::{Small, Wide, Words},
 };
 
 use super::{
-    Header, Progress, Segment, Track,
-    build::{Assembly, Owned},
-    partition::{NOBODY, Values},
+    Header, Part, Progress, Track,
+    gather::{gather, last_row, stretches},
+    partition::{LONG, ROW},
     population::{BUCKETS, Counting},
-    sequence::Sequence,
+    run::{Interval, NO_STATE, NONE, Run, Scratch},
     store::{Mapped, Writer},
 };
 use crate::{Error, actors::Actors};
 
-/// Intervals of a track that are in memory at once: 5 or 8 bytes each, in up to two tracks.
-const SEGMENT: usize = 24 << 20;
+/// Intervals of a part of a track, about: 5 or 8 bytes each, in memory in up to two tracks.
+const PART: usize = 16 << 20;
 
-/// The value of a hole between two states.
-const NO_STATE: u32 = u8::MAX as u32;
+/// Rows of a table that are made one run; row groups of a merge have fewer.
+const CHUNK: usize = 1 << 19;
 
-/// An interval of one of a table's tracks.
-struct Placed {
-    /// Of [`Source::tracks`].
-    track: usize,
-    row: usize,
-    from: i64,
-    to: i64,
-    value: u32,
-}
+/// Chunks that are in memory at once: some 50 MB each.
+const MOST_CHUNKS: usize = 4;
+
+/// Intervals that are gathered at once, about.
+const STRETCH: usize = 1 << 18;
 
 /// A table, and the tracks that are made of it.
 struct Source {
     table: &'static Table,
     tracks: &'static [Track],
     columns: &'static [&'static str],
-    /// Calls the function with all intervals of a batch; returns how many are of rows that no table has.
-    place: fn(&Actors, &RecordBatch, &mut dyn FnMut(Placed)) -> u64,
+    /// Adds the intervals of a batch to those of the tracks; returns how many are of rows that no table has.
+    place: fn(&Actors, &RecordBatch, &mut [Vec<Interval>]) -> u64,
 }
 
 const SOURCES: [Source; 3] = [
@@ -86,46 +85,61 @@ pub(super) async fn make(
     let on_index = |error| Error::index(path, &error);
     let (first, last) = (trace.first_tick(), trace.last_tick());
     let extent = (first.map_or(0, |tick| tick.0 as i64), last.map_or(0, |tick| tick.0 as i64));
-    let of_threads = trace.has_threads();
-    let states = if of_threads { ThreadState::ALL.len() } else { LwpState::ALL.len() };
-    let mut population = Counting::new(extent.0, extent.1, states);
+    let counted = if trace.has_threads() { Track::ThreadState } else { Track::LwpState };
+    let states = counted.values().sums();
+    let at_once = rayon::current_num_threads().clamp(1, MOST_CHUNKS);
+    let mut populations: Vec<Counting> =
+        (0..at_once).map(|_| Counting::new(extent.0, extent.1, states)).collect();
     let mut writer = Writer::new(path).map_err(on_index)?;
-    let (mut segments, mut stray, mut done) = (Vec::new(), 0, 0);
+    let (mut parts, mut stray, mut done) = (Vec::new(), 0, 0);
     for source in &SOURCES {
-        let counted = if of_threads { Track::ThreadState } else { Track::LwpState };
-        let mut sequences: Vec<Sequence> =
-            source.tracks.iter().map(|track| Sequence::new(track.rows(actors))).collect();
-        let mut counts: Vec<Vec<usize>> =
-            source.tracks.iter().map(|track| vec![0; track.rows(actors)]).collect();
-        each(trace, source, |batch| {
-            stray += (source.place)(actors, batch, &mut |placed| {
-                let Placed { track, row, from, to, value } = placed;
-                let Some(added) = sequences[track].add(row, from, to) else { return };
-                counts[track][row] += added.count();
-                if source.tracks[track] == counted && (value as usize) < states {
-                    population.add(added.from, added.to, value as usize);
-                }
-            });
-            done += batch.num_rows() as u64;
-            progress(Progress { table: source.table.name, intervals: done });
-        })
-        .await?;
-        drop(sequences);
-        let ranges: Vec<Vec<(usize, usize)>> = counts.iter().map(|counts| ranges(counts)).collect();
-        for pass in 0..ranges.iter().map(Vec::len).max().unwrap_or_default() {
-            let parts = parts(trace, actors, source, &counts, &ranges, pass).await?;
-            for (track, first_row, part) in parts {
-                segments.push(write(&mut writer, track, first_row, &part).map_err(on_index)?);
+        let groups = trace.row_groups(source.table, source.columns)?;
+        let mut lines: Vec<Line> = source.tracks.iter().map(|track| Line::new(*track, actors)).collect();
+        for chunks in chunks(&groups).chunks(at_once) {
+            let placed: Result<Vec<Chunk>, _> =
+                chunks.par_iter().map(|of| Chunk::read(&groups, of.clone(), source, actors)).collect();
+            let mut placed = placed?;
+            for chunk in &mut placed {
+                stray += chunk.stray;
+                done += chunk.rows as u64;
+                lines.iter_mut().zip(&mut chunk.tracks).for_each(|(line, of)| line.hand_over(&mut of.ends));
             }
+            let runs = placed.into_par_iter().zip(&mut populations).map(|(chunk, population)| {
+                let runs = source.tracks.iter().zip(chunk.tracks).map(|(track, placed)| {
+                    let population = (*track == counted).then_some(&mut *population);
+                    placed.into_run(*track, population)
+                });
+                runs.collect()
+            });
+            let runs: Vec<Vec<Run>> = runs.collect();
+            for runs in runs {
+                for (line, run) in lines.iter_mut().zip(runs) {
+                    line.intervals += run.intervals();
+                    line.runs.push(run);
+                }
+            }
+            for line in lines.iter_mut().filter(|line| line.intervals >= PART) {
+                parts.push(line.write(&mut writer).map_err(on_index)?);
+            }
+            progress(Progress { table: source.table.name, intervals: done });
+            // Whoever waits for the index may have gone.
+            tokio::task::yield_now().await;
+        }
+        for mut line in lines {
+            parts.push(line.write(&mut writer).map_err(on_index)?);
         }
     }
+    let mut populations = populations.into_iter();
+    // There is at least one.
+    let mut population = populations.next().unwrap_or_else(|| Counting::new(extent.0, extent.1, states));
+    populations.for_each(|other| population.add_all(&other));
     let population = population.finish();
     let ticks: Vec<u8> = population.ticks.iter().flat_map(|ticks| ticks.to_le_bytes()).collect();
     let density = density(trace, population.from, population.width).await?;
     let header = Header {
         fingerprint,
         stray,
-        segments,
+        parts,
         from: population.from,
         bucket: population.width,
         states,
@@ -135,96 +149,186 @@ pub(super) async fn make(
     writer.finish(&header).map_err(on_index)
 }
 
-async fn each(
-    trace: &SuperTrace,
-    source: &Source,
-    each: impl FnMut(&RecordBatch),
-) -> Result<(), sigmund_sql::Error> {
-    trace.each_batch_of(source.table, source.columns, each).await
-}
-
-/// The `pass`th range of rows of each track of a source.
-async fn parts(
-    trace: &SuperTrace,
-    actors: &Actors,
-    source: &Source,
-    counts: &[Vec<usize>],
-    ranges: &[Vec<(usize, usize)>],
-    pass: usize,
-) -> Result<Vec<(Track, usize, Owned)>, Error> {
-    let mut parts: Vec<Option<(usize, Assembly)>> = Vec::new();
-    for (track, (counts, ranges)) in source.tracks.iter().zip(counts.iter().zip(ranges)) {
-        let range = ranges.get(pass);
-        parts.push(range.map(|(first, end)| (*first, Assembly::new(&counts[*first..*end], track.values()))));
-    }
-    let mut sequences: Vec<Sequence> = counts.iter().map(|counts| Sequence::new(counts.len())).collect();
-    each(trace, source, |batch| {
-        (source.place)(actors, batch, &mut |placed| {
-            let Placed { track, row, from, to, value } = placed;
-            let Some(added) = sequences[track].add(row, from, to) else { return };
-            let Some((first, end)) = ranges[track].get(pass) else { return };
-            let Some((_, part)) = parts[track].as_mut().filter(|_| (*first..*end).contains(&row)) else {
-                return;
-            };
-            if let Some((from, to)) = added.hole {
-                let nothing =
-                    if source.tracks[track].values() == Values::Identities { NOBODY } else { NO_STATE };
-                part.push(row - first, from, to, nothing);
-            }
-            part.push(row - first, added.from, added.to, value);
-        });
-    })
-    .await?;
-    let tracks = source.tracks.iter().zip(parts);
-    Ok(tracks.filter_map(|(track, part)| part.map(|(first, part)| (*track, first, part.finish()))).collect())
-}
-
-/// Ranges of rows that have at most [`SEGMENT`] intervals each, or one row.
-fn ranges(counts: &[usize]) -> Vec<(usize, usize)> {
-    let (mut ranges, mut first, mut intervals) = (Vec::new(), 0, 0);
-    for (row, count) in counts.iter().enumerate() {
-        if row > first && intervals + count > SEGMENT {
-            ranges.push((first, row));
-            (first, intervals) = (row, 0);
+/// Ranges of row groups that have about [`CHUNK`] rows each.
+fn chunks(groups: &RowGroups) -> Vec<Range<usize>> {
+    let (mut chunks, mut first, mut rows) = (Vec::new(), 0, 0);
+    for group in 0..groups.len() {
+        rows = groups.rows(group).saturating_add(rows);
+        if rows >= CHUNK || group + 1 == groups.len() {
+            chunks.push(first..group + 1);
+            (first, rows) = (group + 1, 0);
         }
-        intervals += count;
     }
-    ranges.push((first, counts.len()));
-    ranges
+    chunks
 }
 
-fn write(writer: &mut Writer, track: Track, first_row: usize, part: &Owned) -> io::Result<Segment> {
-    Ok(Segment {
-        track,
-        first_row,
-        rows: writer.array(&part.rows)?,
-        lengths: writer.array(&part.lengths)?,
-        values: writer.array(&part.values)?,
-        long: writer.array(&part.long)?,
-        begins: writer.array(&part.begins)?,
-        sums: writer.array(&part.sums)?,
-    })
+/// Row groups that were read.
+struct Chunk {
+    tracks: Vec<Placed>,
+    stray: u64,
+    rows: usize,
 }
+
+/// What row groups have of a track.
+struct Placed {
+    intervals: Vec<Interval>,
+    /// Where each row ends: in these row groups, and then before them.
+    ends: Vec<i64>,
+}
+
+impl Chunk {
+    fn read(
+        groups: &RowGroups,
+        of: Range<usize>,
+        source: &Source,
+        actors: &Actors,
+    ) -> Result<Chunk, sigmund_sql::Error> {
+        let mut intervals: Vec<Vec<Interval>> = source.tracks.iter().map(|_| Vec::new()).collect();
+        let (mut rows, mut stray) = (0, 0);
+        for group in of {
+            let batch = groups.read(group)?;
+            intervals.iter_mut().for_each(|intervals| intervals.reserve(batch.num_rows()));
+            stray += (source.place)(actors, &batch, &mut intervals);
+            rows += batch.num_rows();
+        }
+        let tracks = source.tracks.iter().zip(intervals).map(|(track, intervals)| {
+            let mut ends = vec![NONE; track.rows(actors)];
+            for interval in intervals.iter().filter(|interval| interval.to > interval.from) {
+                let end = &mut ends[interval.row as usize];
+                *end = interval.to.max(*end);
+            }
+            Placed { intervals, ends }
+        });
+        Ok(Chunk { tracks: tracks.collect(), stray, rows })
+    }
+}
+
+impl Placed {
+    fn into_run(mut self, track: Track, mut population: Option<&mut Counting>) -> Run {
+        Run::new(
+            &mut self.intervals,
+            &mut self.ends,
+            track.values(),
+            &mut Scratch::default(),
+            |Interval { from, to, value, .. }| {
+                if let Some(population) = population.as_mut().filter(|of| (*value as usize) < of.states()) {
+                    population.add(*from, *to, *value as usize);
+                }
+            },
+        )
+    }
+}
+
+/// A track while it is made.
+struct Line {
+    track: Track,
+    /// Where each row ends.
+    ends: Vec<i64>,
+    /// What is in no part yet.
+    runs: Vec<Run>,
+    intervals: usize,
+}
+
+impl Line {
+    fn new(track: Track, actors: &Actors) -> Line {
+        Line { track, ends: vec![NONE; track.rows(actors)], runs: Vec::new(), intervals: 0 }
+    }
+
+    /// Takes the ends of a chunk, and gives those before it.
+    fn hand_over(&mut self, ends: &mut [i64]) {
+        for (last, end) in self.ends.iter_mut().zip(ends) {
+            let before = *last;
+            *last = before.max(*end);
+            *end = before;
+        }
+    }
+
+    /// Writes what it has as a part.
+    fn write(&mut self, writer: &mut Writer) -> io::Result<Part> {
+        let (runs, values) = (mem::take(&mut self.runs), self.track.values());
+        self.intervals = 0;
+        let stretches = stretches(&runs, self.ends.len(), STRETCH);
+        // There is at least one.
+        let (rows, intervals, blocks) = stretches.last().map_or((0, 0, 0), |last| {
+            (last.rows.end, last.first_interval + last.intervals, last.first_block + last.blocks)
+        });
+        let mut part = Part {
+            track: self.track,
+            rows: writer.reserve(ROW * (rows + 1)),
+            lengths: writer.reserve(4 * intervals),
+            values: writer.reserve(values.width() * intervals),
+            long: writer.reserve(0),
+            begins: writer.reserve(8 * blocks),
+            sums: writer.reserve(8 * values.of_block() * blocks),
+        };
+        let (of, to) = (&part, &*writer);
+        let long = stretches.par_iter().map(|stretch| {
+            let owned = gather(&runs, stretch, values);
+            to.write(of.rows, ROW * stretch.rows.start, &owned.rows)?;
+            to.write(of.lengths, 4 * stretch.first_interval, &owned.lengths)?;
+            to.write(of.values, values.width() * stretch.first_interval, &owned.values)?;
+            to.write(of.begins, 8 * stretch.first_block, &owned.begins)?;
+            to.write(of.sums, 8 * values.of_block() * stretch.first_block, &owned.sums)?;
+            Ok(owned.long)
+        });
+        let long = long.collect::<io::Result<Vec<Vec<u8>>>>()?.concat();
+        debug_assert!(long.len().is_multiple_of(LONG));
+        if let Some(last) = stretches.last() {
+            writer.write(part.rows, ROW * rows, &last_row(last))?;
+        }
+        part.long = writer.array(&long)?;
+        Ok(part)
+    }
+}
+
+/// Row groups of events that are read before somebody may end it.
+const READ_AT_ONCE: usize = 64;
 
 /// Events in each bucket, u32.
 async fn density(trace: &SuperTrace, from: i64, width: u64) -> Result<Vec<u8>, Error> {
+    let groups = trace.row_groups(&EVENTS, &["ts_tick"])?;
     let mut density = vec![0_u32; BUCKETS];
-    let query = format!(
-        "SELECT (ts_tick - {from}) / {width} AS bucket, count(*) AS events FROM raw_events GROUP BY 1"
-    );
-    for batch in trace.sql(&query).await?.collect().await? {
-        let (bucket, events) = (Wide::of(&batch, 0), Wide::of(&batch, 1));
-        for row in 0..batch.num_rows() {
-            if let Some(place) = usize::try_from(bucket.or_zero(row)).ok().and_then(|at| density.get_mut(at))
-            {
-                *place = u32::try_from(events.or_zero(row)).unwrap_or(u32::MAX);
-            }
-        }
+    let all: Vec<usize> = (0..groups.len()).collect();
+    for some in all.chunks(READ_AT_ONCE) {
+        let count = |mut counts: Vec<u32>, group: &usize| {
+            count_events(&groups.read(*group)?, from, width, &mut counts);
+            Ok::<_, sigmund_sql::Error>(counts)
+        };
+        let counts = some.par_iter().try_fold(|| vec![0_u32; BUCKETS], count);
+        let counts = counts.try_reduce(
+            || vec![0_u32; BUCKETS],
+            |mut a, b| {
+                add(&mut a, &b);
+                Ok(a)
+            },
+        );
+        add(&mut density, &counts?);
+        tokio::task::yield_now().await;
     }
     Ok(density.iter().flat_map(|events| events.to_le_bytes()).collect())
 }
 
-fn of_threads(actors: &Actors, batch: &RecordBatch, each: &mut dyn FnMut(Placed)) -> u64 {
+fn add(sums: &mut [u32], more: &[u32]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+}
+
+/// Events follow each other: most are in the bucket of the one before.
+fn count_events(batch: &RecordBatch, from: i64, width: u64, counts: &mut [u32]) {
+    let ticks = Wide::of(batch, 0);
+    let (mut bucket, mut within) = (0, 0..0_u64);
+    for row in 0..batch.num_rows() {
+        let Ok(offset) = u64::try_from(ticks.or_zero(row).saturating_sub(from)) else { continue };
+        if !within.contains(&offset) {
+            bucket = offset / width;
+            within = bucket * width..(bucket + 1).saturating_mul(width);
+        }
+        if let Some(count) = counts.get_mut(bucket as usize) {
+            *count = count.saturating_add(1);
+        }
+    }
+}
+
+fn of_threads(actors: &Actors, batch: &RecordBatch, tracks: &mut [Vec<Interval>]) -> u64 {
     let (from, length, thread) = (Wide::of(batch, 0), Wide::of(batch, 1), Wide::of(batch, 2));
     let state = |word: &str| ThreadState::ALL.iter().position(|state| state.name() == word);
     let (state, lwp) = (Words::of(batch, 3, state), Small::of(batch, 4));
@@ -238,15 +342,15 @@ fn of_threads(actors: &Actors, batch: &RecordBatch, each: &mut dyn FnMut(Placed)
             continue;
         };
         let value = state.get(row).flatten().map_or(NO_STATE, |state| state as u32);
-        each(Placed { track: 0, row: thread, from, to, value });
+        tracks[0].push(Interval { row: thread as u32, from, to, value });
         if let Some(lwp) = lwp.get(row).and_then(|lwp| actors.lwp(lwp)) {
-            each(Placed { track: 1, row: lwp, from, to, value: thread as u32 });
+            tracks[1].push(Interval { row: lwp as u32, from, to, value: thread as u32 });
         }
     }
     stray
 }
 
-fn of_lwps(actors: &Actors, batch: &RecordBatch, each: &mut dyn FnMut(Placed)) -> u64 {
+fn of_lwps(actors: &Actors, batch: &RecordBatch, tracks: &mut [Vec<Interval>]) -> u64 {
     let (from, length, lwp) = (Wide::of(batch, 0), Wide::of(batch, 1), Small::of(batch, 2));
     let state = |word: &str| LwpState::ALL.iter().position(|state| state.name() == word);
     let (state, cpu) = (Words::of(batch, 3, state), Small::of(batch, 4));
@@ -265,16 +369,17 @@ fn of_lwps(actors: &Actors, batch: &RecordBatch, each: &mut dyn FnMut(Placed)) -
             continue;
         };
         let state = state.get(row).flatten();
-        each(Placed { track: 0, row: lwp, from, to, value: state.map_or(NO_STATE, |state| state as u32) });
+        let value = state.map_or(NO_STATE, |state| state as u32);
+        tracks[0].push(Interval { row: lwp as u32, from, to, value });
         let is_on_cpu = state.is_some_and(|state| LwpState::ALL[state] == LwpState::Running);
         if let Some(cpu) = cpu.get(row).filter(|_| is_on_cpu).and_then(|cpu| actors.cpu(cpu)) {
-            each(Placed { track: 1, row: cpu, from, to, value: lwp as u32 });
+            tracks[1].push(Interval { row: cpu as u32, from, to, value: lwp as u32 });
         }
     }
     stray
 }
 
-fn of_cpus(actors: &Actors, batch: &RecordBatch, each: &mut dyn FnMut(Placed)) -> u64 {
+fn of_cpus(actors: &Actors, batch: &RecordBatch, tracks: &mut [Vec<Interval>]) -> u64 {
     let (from, length) = (Wide::of(batch, 0), Wide::of(batch, 1));
     let (thread, cpu) = (Wide::of(batch, 2), Small::of(batch, 3));
     let mut stray = 0;
@@ -283,7 +388,7 @@ fn of_cpus(actors: &Actors, batch: &RecordBatch, each: &mut dyn FnMut(Placed)) -
         let to = from.saturating_add(length.or_zero(row));
         let Some(cpu) = cpu.get(row).and_then(|cpu| actors.cpu(cpu)) else { continue };
         match actors.thread(thread.or_zero(row) as u64) {
-            Some(thread) => each(Placed { track: 0, row: cpu, from, to, value: thread as u32 }),
+            Some(thread) => tracks[0].push(Interval { row: cpu as u32, from, to, value: thread as u32 }),
             None => stray += 1,
         }
     }

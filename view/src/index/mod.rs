@@ -10,14 +10,15 @@
 //!
 //! Beside them: how many user threads (or LWPs) were in each state over time, and how many events.
 
-pub(crate) mod build;
 mod fingerprint;
 mod frugal;
+pub(crate) mod gather;
 mod make;
 pub(crate) mod partition;
 pub(crate) mod pixels;
 pub(crate) mod population;
-mod sequence;
+pub(crate) mod row;
+pub(crate) mod run;
 mod store;
 
 use std::path::Path;
@@ -27,8 +28,9 @@ use sigmund_model::{LwpState, ThreadState};
 use sigmund_sql::SuperTrace;
 
 use self::{
-    partition::{Arrays, TrackSet, Values},
+    partition::{Arrays, ROW, TrackSet, Values},
     population::{BUCKETS, Population},
+    row::Row,
     store::{Mapped, Span},
 };
 use crate::actors::Actors;
@@ -65,11 +67,10 @@ impl Track {
     }
 }
 
-/// Some rows of a track.
+/// All rows of a track, in a part of its time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Segment {
+struct Part {
     track: Track,
-    first_row: usize,
     rows: Span,
     lengths: Span,
     values: Span,
@@ -84,8 +85,8 @@ struct Header {
     fingerprint: String,
     /// Intervals of rows that no table has.
     stray: u64,
-    /// In the order of tracks and rows.
-    segments: Vec<Segment>,
+    /// Those of a track are in the order of time.
+    parts: Vec<Part>,
     from: i64,
     bucket: u64,
     states: usize,
@@ -99,6 +100,8 @@ pub(crate) struct Index {
     header: Header,
     population: Population,
     density: Vec<u32>,
+    /// When it was last looked at how much of it counts as memory.
+    looked: frugal::Looked,
 }
 
 /// How far the making of an index is.
@@ -138,16 +141,12 @@ impl Index {
             return Err("it is of another super-trace".to_string());
         }
         for track in Track::ALL {
-            let mut rows = 0;
-            for segment in header.segments.iter().filter(|segment| segment.track == track) {
-                let set = TrackSet::new(arrays(&file, segment), track.values())?;
-                if segment.first_row != rows {
-                    return Err("rows are missing".to_string());
+            let parts = header.parts.iter().filter(|part| part.track == track);
+            for part in parts {
+                let set = TrackSet::new(arrays(&file, part), track.values())?;
+                if set.rows() != track.rows(actors) {
+                    return Err("it has other rows".to_string());
                 }
-                rows += set.rows();
-            }
-            if rows != track.rows(actors) {
-                return Err("it has other rows".to_string());
             }
         }
         let ticks = file.array(header.population).chunks_exact(8);
@@ -158,17 +157,21 @@ impl Index {
             return Err("its totals are missing".to_string());
         }
         let (from, width, states) = (header.from, header.bucket, header.states);
-        Ok(Index { population: Population { from, width, states, ticks }, density, header, file })
+        let population = Population { from, width, states, ticks };
+        Ok(Index { file, header, population, density, looked: frugal::Looked::default() })
     }
 
-    /// A row of a track: the set that has it, and its place there.
-    pub(crate) fn row(&self, track: Track, row: usize) -> Option<(TrackSet<'_>, usize)> {
-        let segments = &self.header.segments;
-        let has_it = |segment: &&Segment| segment.track == track && segment.first_row <= row;
-        let segment = segments.iter().rev().find(has_it)?;
-        let set = TrackSet::of_checked(arrays(&self.file, segment), track.values());
-        let place = row - segment.first_row;
-        (place < set.rows()).then_some((set, place))
+    /// A row of a track; without intervals, if there is none.
+    pub(crate) fn row(&self, track: Track, row: usize) -> Row<'_> {
+        // A question about all rows reads all of the index.
+        if self.looked.is_due() {
+            self.give_back_too_much();
+        }
+        let parts = self.header.parts.iter().filter(|part| part.track == track);
+        let has_it = |part: &&Part| (row + 1) * ROW < part.rows.length();
+        let sets = parts.filter(has_it);
+        let sets = sets.map(|part| TrackSet::of_checked(arrays(&self.file, part), track.values()));
+        Row::new(sets, track.values(), row)
     }
 
     /// How many user threads (LWPs, if there are none) were in each state.
@@ -199,6 +202,10 @@ impl Index {
 
     /// To be called after each question: keeps the memory of the server small.
     pub(crate) fn answered(&self) {
+        self.give_back_too_much();
+    }
+
+    fn give_back_too_much(&self) {
         if frugal::is_too_much() {
             self.file.give_back();
         }
@@ -210,13 +217,13 @@ impl Index {
     }
 }
 
-fn arrays<'f>(file: &'f Mapped, segment: &Segment) -> Arrays<'f> {
+fn arrays<'f>(file: &'f Mapped, part: &Part) -> Arrays<'f> {
     Arrays {
-        rows: file.array(segment.rows),
-        lengths: file.array(segment.lengths),
-        values: file.array(segment.values),
-        long: file.array(segment.long),
-        begins: file.array(segment.begins),
-        sums: file.array(segment.sums),
+        rows: file.array(part.rows),
+        lengths: file.array(part.lengths),
+        values: file.array(part.values),
+        long: file.array(part.long),
+        begins: file.array(part.begins),
+        sums: file.array(part.sums),
     }
 }

@@ -13,6 +13,8 @@
 //! So the time in a state in `[a, b)` is `sums(b) - sums(a)`, and each costs a binary search among blocks and at most 63
 //! additions: exact at any zoom. Lengths of 2^32 ticks and more are listed apart, by interval.
 //!
+//! A long trace has several sets of the same rows, one of each part of its time: [`Row`](super::row::Row) is a row of all.
+//!
 //! The arrays are little-endian bytes, of a mapped file or of a `Vec`: nothing is decoded when a set is opened.
 
 /// Intervals in a block.
@@ -147,70 +149,32 @@ impl<'a> TrackSet<'a> {
         self.values
     }
 
-    fn first_interval(&self, row: usize) -> usize {
+    pub(super) fn first_interval(&self, row: usize) -> usize {
         u64_at(self.arrays.rows, 3 * row) as usize
     }
 
-    fn first_block(&self, row: usize) -> usize {
+    pub(super) fn first_block(&self, row: usize) -> usize {
         u64_at(self.arrays.rows, 3 * row + 1) as usize
     }
 
     /// The tick at which a row begins.
-    pub(crate) fn start(&self, row: usize) -> i64 {
+    pub(super) fn start(&self, row: usize) -> i64 {
         u64_at(self.arrays.rows, 3 * row + 2) as i64
     }
 
-    /// A place in a row, at first at its start.
-    pub(crate) fn cursor(&self, row: usize) -> Cursor<'a> {
-        let first = self.first_interval(row);
-        Cursor {
-            set: *self,
-            first,
-            end: self.first_interval(row + 1),
-            first_block: self.first_block(row),
-            blocks: self.first_block(row + 1) - self.first_block(row),
-            next: first,
-            from: self.start(row),
-            sums: [0; MOST_SUMS],
-        }
+    /// The interval of this number.
+    pub(super) fn interval(&self, interval: usize) -> (u64, u32) {
+        (self.length(interval), self.value(interval))
     }
 
-    /// The intervals of a row that have a tick in `[from, to)`, whole; none after `most`, and whether there were more.
-    pub(crate) fn stays(&self, row: usize, from: i64, to: i64, most: usize) -> (Vec<Stay>, bool) {
-        let mut cursor = self.cursor(row);
-        cursor.seek(from);
-        let mut stays = Vec::new();
-        while let Some(stay) = cursor.current().filter(|stay| stay.from < to) {
-            if stay.to > from {
-                if stays.len() == most {
-                    return (stays, true);
-                }
-                stays.push(stay);
-            }
-            cursor.step();
-        }
-        (stays, false)
+    /// The tick at which a block begins: one besides the first one of its row, by its number among these.
+    pub(super) fn begin(&self, block: usize) -> i64 {
+        u64_at(self.arrays.begins, block) as i64
     }
 
-    /// How many intervals of a row begin in `[from, to)`, about: blocks are counted whole.
-    pub(crate) fn about(&self, row: usize, from: i64, to: i64) -> usize {
-        let cursor = self.cursor(row);
-        let blocks = cursor.block_at(to) - cursor.block_at(from);
-        match blocks {
-            0 | 1 => self.stays(row, from, to, 2 * BLOCK).0.len(),
-            _ => blocks * BLOCK,
-        }
-    }
-
-    /// The sums over `[from, to)` of a row.
-    pub(crate) fn sums(&self, row: usize, from: i64, to: i64) -> [u64; MOST_SUMS] {
-        let mut cursor = self.cursor(row);
-        let before = cursor.sums_at(from);
-        let mut sums = cursor.sums_at(to.max(from));
-        for (sum, before) in sums.iter_mut().zip(before) {
-            *sum -= before;
-        }
-        sums
+    /// A number of such a block, of [`Values::of_block`].
+    pub(super) fn number(&self, block: usize, place: usize) -> u64 {
+        u64_at(self.arrays.sums, block * self.values.of_block() + place)
     }
 
     fn value(&self, interval: usize) -> u32 {
@@ -249,117 +213,6 @@ pub(crate) const MOST_SUMS: usize = 16;
 /// Blocks of a row besides its first one.
 pub(crate) fn further_blocks(intervals: usize) -> usize {
     intervals.saturating_sub(1) / BLOCK
-}
-
-/// A place in a row, that moves forward cheaply.
-pub(crate) struct Cursor<'a> {
-    set: TrackSet<'a>,
-    first: usize,
-    end: usize,
-    first_block: usize,
-    /// Blocks besides the first one.
-    blocks: usize,
-    /// The interval it is at, and where that begins.
-    next: usize,
-    from: i64,
-    /// Sums of the row up to `from`.
-    sums: [u64; MOST_SUMS],
-}
-
-impl Cursor<'_> {
-    /// The interval it is at; `None` at the end of the row.
-    pub(crate) fn current(&self) -> Option<Stay> {
-        let is_there = self.next < self.end;
-        is_there.then(|| Stay {
-            from: self.from,
-            to: self.from.saturating_add_unsigned(self.set.length(self.next)),
-            value: self.set.value(self.next),
-        })
-    }
-
-    /// Goes to the next interval.
-    pub(crate) fn step(&mut self) {
-        let Some(stay) = self.current() else { return };
-        if let Some(sum) = self.set.values.sum_of(stay.value) {
-            self.sums[sum] += stay.to.abs_diff(stay.from);
-        }
-        (self.from, self.next) = (stay.to, self.next + 1);
-    }
-
-    /// Goes to the interval that has `tick`: to the first one, if `tick` is before the row; never back.
-    pub(crate) fn seek(&mut self, tick: i64) {
-        self.skip_blocks(tick);
-        while self.current().is_some_and(|stay| stay.to <= tick) {
-            self.step();
-        }
-    }
-
-    /// The sums from the start of the row to `tick`, which is not before the last one asked for.
-    pub(crate) fn sums_at(&mut self, tick: i64) -> [u64; MOST_SUMS] {
-        self.seek(tick);
-        let mut sums = self.sums;
-        if let Some(stay) = self.current().filter(|stay| stay.from < tick)
-            && let Some(sum) = self.set.values.sum_of(stay.value)
-        {
-            sums[sum] += tick.abs_diff(stay.from);
-        }
-        sums
-    }
-
-    /// The last block of the row that begins at or before `tick`; 0 is the first one.
-    fn block_at(&self, tick: i64) -> usize {
-        self.block_from(0, tick)
-    }
-
-    fn begin(&self, block: usize) -> i64 {
-        u64_at(self.set.arrays.begins, self.first_block + block - 1) as i64
-    }
-
-    /// [`block_at`](Self::block_at), not before `block`: steps that double, then halve.
-    fn block_from(&self, block: usize, tick: i64) -> usize {
-        let (mut low, mut step) = (block, 1);
-        while low + step <= self.blocks && self.begin(low + step) <= tick {
-            low += step;
-            step *= 2;
-        }
-        let mut high = (low + step).min(self.blocks + 1);
-        while low + 1 < high {
-            let middle = low.midpoint(high);
-            if self.begin(middle) <= tick { low = middle } else { high = middle }
-        }
-        low
-    }
-
-    fn skip_blocks(&mut self, tick: i64) {
-        let block = (self.next - self.first) / BLOCK;
-        let found = self.block_from(block.min(self.blocks), tick);
-        if found <= block {
-            return;
-        }
-        self.next = self.first + found * BLOCK;
-        self.from = self.begin(found);
-        let values = self.set.values;
-        let entry = (self.first_block + found - 1) * values.of_block();
-        for (place, sum) in self.sums.iter_mut().take(values.sums()).enumerate() {
-            *sum = u64_at(self.set.arrays.sums, entry + place);
-        }
-    }
-
-    /// Goes on to the next block, if it is at the beginning of one that ends at or before `tick`: for how long anybody was
-    /// there in it, and who most. Of a set of identities.
-    pub(crate) fn skip_block(&mut self, tick: i64) -> Option<(u64, Majority)> {
-        let place = self.next - self.first;
-        let next = place / BLOCK + 1;
-        if !place.is_multiple_of(BLOCK) || next > self.blocks || self.begin(next) > tick {
-            return None;
-        }
-        let entry = (self.first_block + next - 1) * self.set.values.of_block();
-        let number = |at: usize| u64_at(self.set.arrays.sums, entry + at);
-        let busy = number(0).saturating_sub(self.sums[0]);
-        let majority = Majority { value: number(1) as u32, surplus: number(2) };
-        (self.next, self.from, self.sums[0]) = (self.first + next * BLOCK, self.begin(next), number(0));
-        Some((busy, majority))
-    }
 }
 
 /// Who was there most, of intervals given one after another: the vote of Boyer and Moore, weighted by time.

@@ -2,7 +2,10 @@
 //!
 //! Pixel `i` of `n` over `[from, to)` is the ticks from `from + ⌊(to - from)·i/n⌋` to the next one.
 
-use super::partition::{MOST_SUMS, Majority, NOBODY, Stay, TrackSet, Values};
+use super::{
+    partition::{MOST_SUMS, Majority, NOBODY, Stay, Values},
+    row::Row,
+};
 
 /// A window of time, divided into pixels.
 #[derive(Clone, Copy, Debug)]
@@ -36,19 +39,19 @@ pub(crate) enum Picture {
 const FEW: usize = 2;
 
 /// Draws a row.
-pub(crate) fn picture(set: &TrackSet<'_>, row: usize, grid: Grid) -> Picture {
+pub(crate) fn picture(row: &Row<'_>, grid: Grid) -> Picture {
     let few = usize::from(grid.pixels) / FEW;
     let is_short = grid.to.saturating_sub(grid.from) <= i64::from(grid.pixels);
-    if is_short || set.about(row, grid.from, grid.to) <= few {
-        let (mut stays, _) = set.stays(row, grid.from, grid.to, usize::MAX);
-        if set.values() == Values::Identities {
+    if is_short || row.about(grid.from, grid.to) <= few {
+        let (mut stays, _) = row.stays(grid.from, grid.to, usize::MAX);
+        if row.values() == Values::Identities {
             stays.retain(|stay| stay.value != NOBODY);
         }
         return Picture::Intervals(stays);
     }
-    match set.values() {
-        Values::States(states) => Picture::States(states_of(set, row, grid, states)),
-        Values::Identities => Picture::Identities(identities_of(set, row, grid)),
+    match row.values() {
+        Values::States(states) => Picture::States(states_of(row, grid, states)),
+        Values::Identities => Picture::Identities(identities_of(row, grid)),
     }
 }
 
@@ -58,11 +61,11 @@ fn share(time: u64, pixel: u64) -> u16 {
     u16::try_from(share).unwrap_or(u16::MAX).max(1)
 }
 
-fn states_of(set: &TrackSet<'_>, row: usize, grid: Grid, states: usize) -> Vec<u16> {
+fn states_of(row: &Row<'_>, grid: Grid, states: usize) -> Vec<u16> {
     let mut runs: Vec<u16> = Vec::new();
     // Where the last run begins, and the pixel after it.
     let (mut last, mut after) = (0, u16::MAX);
-    let mut cursor = set.cursor(row);
+    let mut cursor = row.cursor();
     let mut edge = grid.edge(0);
     let mut before = cursor.sums_at(edge);
     let mut shares: Vec<u16> = Vec::with_capacity(2 * MOST_SUMS);
@@ -92,9 +95,9 @@ fn states_of(set: &TrackSet<'_>, row: usize, grid: Grid, states: usize) -> Vec<u
     runs
 }
 
-fn identities_of(set: &TrackSet<'_>, row: usize, grid: Grid) -> Vec<[u32; 4]> {
+fn identities_of(row: &Row<'_>, grid: Grid) -> Vec<[u32; 4]> {
     let mut runs: Vec<[u32; 4]> = Vec::new();
-    let mut cursor = set.cursor(row);
+    let mut cursor = row.cursor();
     cursor.seek(grid.from);
     for pixel in 0..grid.pixels {
         let (from, to) = (grid.edge(pixel), grid.edge(pixel + 1));
@@ -139,19 +142,52 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::index::build::{Assembly, Owned};
+    use crate::index::{
+        gather::Owned,
+        partition::TrackSet,
+        run::{Interval, NONE, Run, Scratch},
+    };
 
-    fn set_of(rows: &[Vec<(u64, u32)>], values: Values) -> Owned {
-        let counts: Vec<usize> = rows.iter().map(Vec::len).collect();
-        let mut assembly = Assembly::new(&counts, values);
+    /// Rows that begin at 100, in parts and runs that are cut at random: `cuts` are shares of the intervals, and whether a
+    /// part ends there.
+    fn parts_of(rows: &[Vec<(u64, u32)>], values: Values, cuts: &[(f64, bool)]) -> Vec<Owned> {
+        let mut intervals = Vec::new();
         for (row, stays) in rows.iter().enumerate() {
             let mut at = 100;
             for (length, value) in stays {
-                assembly.push(row, at, at + *length as i64, *value);
-                at += *length as i64;
+                let to = at + *length as i64;
+                // A hole is what tables do not have.
+                if *value != NOBODY {
+                    intervals.push(Interval { row: row as u32, value: *value, from: at, to });
+                }
+                at = to;
             }
         }
-        assembly.finish()
+        intervals.sort_by_key(|interval| interval.to);
+        let mut cuts: Vec<(usize, bool)> =
+            cuts.iter().map(|(share, part)| ((intervals.len() as f64 * share) as usize, *part)).collect();
+        cuts.sort_unstable();
+        cuts.push((intervals.len(), true));
+        let (mut ends, mut scratch) = (vec![NONE; rows.len()], Scratch::default());
+        let (mut parts, mut runs, mut begin) = (Vec::new(), Vec::new(), 0);
+        for (end, is_part) in cuts {
+            runs.push(Run::new(&mut intervals[begin..end], &mut ends, values, &mut scratch, |_| {}));
+            begin = end;
+            if is_part {
+                parts.push(Owned::part(&runs, rows.len(), values, 100));
+                runs.clear();
+            }
+        }
+        parts
+    }
+
+    fn row_of(parts: &[Owned], values: Values, row: usize) -> Row<'_> {
+        let sets: Vec<TrackSet<'_>> = parts.iter().map(|part| part.set(values).unwrap()).collect();
+        Row::new(sets.into_iter(), values, row)
+    }
+
+    fn cuts() -> impl Strategy<Value = Vec<(f64, bool)>> {
+        prop::collection::vec((0.0..1.0_f64, prop::bool::ANY), 0..6)
     }
 
     fn slow_sums(stays: &[(u64, u32)], from: i64, to: i64, states: usize) -> Vec<u64> {
@@ -174,30 +210,53 @@ mod tests {
         #[test]
         fn sums_of_any_window_are_those_of_the_intervals(
             rows in prop::collection::vec(prop::collection::vec((lengths(), 0_u32..12), 0..400), 1..5),
-            a in 0.0..1.2_f64, b in 0.0..1.2_f64,
+            a in 0.0..1.2_f64, b in 0.0..1.2_f64, cuts in cuts(),
         ) {
-            let owned = set_of(&rows, Values::States(12));
-            let set = owned.set(Values::States(12)).unwrap();
+            let parts = parts_of(&rows, Values::States(12), &cuts);
             for (row, stays) in rows.iter().enumerate() {
                 let length: u64 = stays.iter().map(|(length, _)| length).sum();
                 let tick = |share: f64| 90 + (length as f64 * share) as i64;
                 let (from, to) = (tick(a.min(b)), tick(a.max(b)));
-                let sums = set.sums(row, from, to);
+                let sums = row_of(&parts, Values::States(12), row).sums(from, to);
                 prop_assert_eq!(&sums[..12], &slow_sums(stays, from, to, 12)[..]);
             }
         }
 
         #[test]
+        fn intervals_of_any_window_are_those_that_were_put_in(
+            stays in prop::collection::vec((lengths(), 0_u32..12), 0..400),
+            a in 0.0..1.2_f64, b in 0.0..1.2_f64, cuts in cuts(),
+        ) {
+            let parts = parts_of(std::slice::from_ref(&stays), Values::States(12), &cuts);
+            let row = row_of(&parts, Values::States(12), 0);
+            let length: u64 = stays.iter().map(|(length, _)| length).sum();
+            let tick = |share: f64| 90 + (length as f64 * share) as i64;
+            let (from, to) = (tick(a.min(b)), tick(a.max(b)));
+            let (mut at, mut expected) = (100_i64, Vec::new());
+            for (length, value) in stays {
+                let stay = Stay { from: at, to: at + length as i64, value };
+                if length > 0 && stay.from < to && stay.to > from {
+                    expected.push(stay);
+                }
+                at = stay.to;
+            }
+            prop_assert!(row.about(from, to) >= expected.len().min(128));
+            prop_assert_eq!(row.stays(from, to, usize::MAX), (expected.clone(), false));
+            let few = row.stays(from, to, 3);
+            prop_assert_eq!(few, (expected[..expected.len().min(3)].to_vec(), expected.len() > 3));
+        }
+
+        #[test]
         fn pixels_sum_to_the_intervals_and_no_state_vanishes(
             stays in prop::collection::vec((lengths(), 0_u32..12), 0..1500),
-            a in 0.0..1.2_f64, b in 0.0..1.2_f64, pixels in 1_u16..300,
+            a in 0.0..1.2_f64, b in 0.0..1.2_f64, pixels in 1_u16..300, cuts in cuts(),
         ) {
-            let owned = set_of(std::slice::from_ref(&stays), Values::States(12));
-            let set = owned.set(Values::States(12)).unwrap();
+            let parts = parts_of(std::slice::from_ref(&stays), Values::States(12), &cuts);
+            let row = row_of(&parts, Values::States(12), 0);
             let length: u64 = stays.iter().map(|(length, _)| length).sum();
             let tick = |share: f64| 90 + (length as f64 * share) as i64;
             let grid = Grid { from: tick(a.min(b)), to: tick(a.max(b)) + 1, pixels };
-            let runs = match picture(&set, 0, grid) {
+            let runs = match picture(&row, grid) {
                 Picture::States(runs) => runs,
                 Picture::Intervals(found) => {
                     let mut sums = vec![0; 12];
@@ -234,13 +293,13 @@ mod tests {
         #[test]
         fn who_is_named_was_there_at_least_half_of_the_busy_time(
             stays in prop::collection::vec((lengths(), prop_oneof![4 => 0_u32..4, 2 => Just(NOBODY), 6 => Just(1)]), 0..1500),
-            pixels in 1_u16..100,
+            pixels in 1_u16..100, cuts in cuts(),
         ) {
-            let owned = set_of(std::slice::from_ref(&stays), Values::Identities);
-            let set = owned.set(Values::Identities).unwrap();
+            let parts = parts_of(std::slice::from_ref(&stays), Values::Identities, &cuts);
+            let row = row_of(&parts, Values::Identities, 0);
             let length: u64 = stays.iter().map(|(length, _)| length).sum();
             let grid = Grid { from: 100, to: 101 + length as i64, pixels };
-            let Picture::Identities(runs) = picture(&set, 0, grid) else { return Ok(()) };
+            let Picture::Identities(runs) = picture(&row, grid) else { return Ok(()) };
             let mut covered = vec![None; usize::from(pixels)];
             for [first, count, share, who] in runs {
                 for pixel in first..first + count {

@@ -22,6 +22,11 @@ impl Counting {
         Counting { from, width, states, partial: vec![0; cells], changes: vec![0; cells] }
     }
 
+    /// States that it counts.
+    pub(crate) fn states(&self) -> usize {
+        self.states
+    }
+
     fn bucket(&self, tick: i64) -> (usize, u64) {
         let offset = tick.saturating_sub(self.from).max(0) as u64;
         ((offset / self.width).min(BUCKETS as u64) as usize, offset % self.width)
@@ -40,6 +45,13 @@ impl Counting {
         if last < BUCKETS {
             self.changes[at(last + 1)] -= 1;
         }
+    }
+
+    /// Adds the intervals of another one of the same trace.
+    pub(crate) fn add_all(&mut self, other: &Counting) {
+        let add = |(sum, more): (&mut i128, &i128)| *sum += more;
+        self.partial.iter_mut().zip(&other.partial).for_each(add);
+        self.changes.iter_mut().zip(&other.changes).for_each(add);
     }
 
     /// The integrals: ticks of each state, bucket by bucket.
@@ -102,12 +114,14 @@ mod tests {
             intervals in prop::collection::vec((0_i64..5_000_000, 0_i64..3_000_000, 0_usize..3), 0..60),
         ) {
             let (from, to) = (1000, 5_000_000);
-            let mut counting = Counting::new(from, to, 3);
+            let mut halves = [Counting::new(from, to, 3), Counting::new(from, to, 3)];
             let end = |start: i64, length: i64| (start + length).min(to);
-            for (start, length, state) in &intervals {
+            for (place, (start, length, state)) in intervals.iter().enumerate() {
                 let start = from.max(*start);
-                counting.add(start, end(start, *length), *state);
+                halves[place % 2].add(start, end(start, *length), *state);
             }
+            let [mut counting, half] = halves;
+            counting.add_all(&half);
             let population = counting.finish();
             for bucket in (0..BUCKETS).step_by(911) {
                 let width = population.width as i64;

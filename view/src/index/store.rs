@@ -1,7 +1,7 @@
 //! The bytes of an index: a file that is mapped.
 //!
 //! ```text
-//! | arrays, each at a multiple of 8 … | header: JSON | its length: u64 | "sigmund view 2\n\n" |
+//! | arrays, each at a multiple of 8 … | header: JSON | its length: u64 | "sigmund view 3\n\n" |
 //! ```
 //!
 //! It is a cache: written under another name and renamed when it is whole, removed by anybody at any time, and made again
@@ -12,8 +12,8 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    io,
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 /// The last bytes of a file. Another layout has another number.
-const MAGIC: &[u8; 16] = b"sigmund view 2\n\n";
+const MAGIC: &[u8; 16] = b"sigmund view 3\n\n";
 
 /// Where an array is in the file.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -32,9 +32,16 @@ pub(crate) struct Span {
     length: u64,
 }
 
+impl Span {
+    /// Bytes of the array.
+    pub(crate) fn length(self) -> usize {
+        usize::try_from(self.length).unwrap_or(usize::MAX)
+    }
+}
+
 /// An index while it is written.
 pub(crate) struct Writer {
-    out: BufWriter<Sink>,
+    sink: Sink,
     offset: u64,
 }
 
@@ -44,16 +51,12 @@ enum Sink {
     Unnamed(File),
 }
 
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl Sink {
+    fn file(&self) -> &File {
         match self {
-            Sink::Named(file, _) => file.write(bytes),
-            Sink::Unnamed(file) => file.write(bytes),
+            Sink::Named(file, _) => file.as_file(),
+            Sink::Unnamed(file) => file,
         }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
@@ -72,32 +75,46 @@ impl Writer {
             Some(named) => named,
             None => Sink::Unnamed(tempfile::tempfile()?),
         };
-        Ok(Writer { out: BufWriter::with_capacity(1 << 20, sink), offset: 0 })
+        Ok(Writer { sink, offset: 0 })
+    }
+
+    /// Room for an array of so many bytes.
+    pub(crate) fn reserve(&mut self, length: usize) -> Span {
+        let span = Span { offset: self.offset, length: length as u64 };
+        self.offset += (length as u64).next_multiple_of(8);
+        span
+    }
+
+    /// Writes some of an array: from any thread, in any order.
+    ///
+    /// # Errors
+    /// When the disk is full, for instance.
+    pub(crate) fn write(&self, span: Span, at: usize, bytes: &[u8]) -> io::Result<()> {
+        debug_assert!(at as u64 + bytes.len() as u64 <= span.length);
+        self.sink.file().write_all_at(bytes, span.offset + at as u64)
     }
 
     /// Writes an array.
     ///
     /// # Errors
-    /// When the disk is full, for instance.
+    /// As [`write`](Self::write).
     pub(crate) fn array(&mut self, bytes: &[u8]) -> io::Result<Span> {
-        let span = Span { offset: self.offset, length: bytes.len() as u64 };
-        self.out.write_all(bytes)?;
-        let padding = bytes.len().next_multiple_of(8) - bytes.len();
-        self.out.write_all(&[0; 8][..padding])?;
-        self.offset += (bytes.len() + padding) as u64;
+        let span = self.reserve(bytes.len());
+        self.write(span, 0, bytes)?;
         Ok(span)
     }
 
     /// Writes the header, and maps the file, which has its name from now on.
     ///
     /// # Errors
-    /// As [`array`](Self::array).
-    pub(crate) fn finish(mut self, header: &impl Serialize) -> io::Result<Mapped> {
-        let header = serde_json::to_vec(header)?;
-        self.out.write_all(&header)?;
-        self.out.write_all(&(header.len() as u64).to_le_bytes())?;
-        self.out.write_all(MAGIC)?;
-        let file = match self.out.into_inner().map_err(io::IntoInnerError::into_error)? {
+    /// As [`write`](Self::write).
+    pub(crate) fn finish(self, header: &impl Serialize) -> io::Result<Mapped> {
+        let mut end = serde_json::to_vec(header)?;
+        let length = end.len() as u64;
+        end.extend(length.to_le_bytes());
+        end.extend(MAGIC);
+        self.sink.file().write_all_at(&end, self.offset)?;
+        let file = match self.sink {
             Sink::Named(file, path) => file.persist(path).map_err(|error| error.error)?,
             Sink::Unnamed(file) => file,
         };
