@@ -185,12 +185,22 @@ impl Arenas {
         for drained in &mut self.drains {
             let name = user_part_name(&drained.counts.whole, number);
             let path = self.run.path_of(&name);
-            let next = self.run.create_file(&name).and_then(|file| drained.drain.next_part(file, &path));
-            if let Err(error) = next {
-                output::report_error(&format!("{}: {error}; later events may be lost", path.display()));
-                self.why_unwritten.get_or_insert_with(|| error.to_string());
+            let next = self.run.create_file(&name).and_then(|file| {
+                let same = file.try_clone()?;
+                drained.drain.next_part(file, &path)?;
+                Ok(same.metadata()?.len())
+            });
+            let mut closed = drained.drain.summary();
+            match next {
+                // The head of the next part is written already, and counted.
+                Ok(head) => closed.bytes = closed.bytes.saturating_sub(head),
+                Err(error) => {
+                    output::report_error(&format!("{}: {error}; later events may be lost", path.display()));
+                    self.why_unwritten.get_or_insert_with(|| error.to_string());
+                }
             }
-            self.closed_files.push(drained.counts.close(before, drained.drain.summary()));
+            drained.counts.forget_before(first);
+            self.closed_files.push(drained.counts.close(before, closed));
         }
         self.finished.retain(|side| side.has_part_from(first));
         std::mem::take(&mut self.closed_files)

@@ -34,6 +34,11 @@ impl PartCounts {
         let name = user_part_name(&self.whole, part);
         PartFile { name, bytes: counted.bytes, events: counted.records, lost: counted.lost }
     }
+
+    /// Forgets the parts before `first`, which were removed: a process that lives for days has many.
+    pub(super) fn forget_before(&mut self, first: u32) {
+        self.parts.retain(|(part, _)| *part >= first);
+    }
 }
 
 /// The user side of a process that has ended.
@@ -84,6 +89,13 @@ mod tests {
         let kept = side.clone().kept_from(4).unwrap();
         assert_eq!((kept.parts, kept.lost), (vec![4, 5], 3));
         assert_eq!(side.kept_from(6), None);
+        let mut long = side.clone().counts;
+        long.forget_before(5);
+        assert_eq!(long.parts.len(), 1);
+        assert_eq!(
+            Side { side: side.side.clone(), counts: long }.kept_from(5).map(|side| side.lost),
+            Some(3)
+        );
         let whole = Side { side: UserSide { lost: 4, ..UserSide::default() }, counts: PartCounts::default() };
         assert_eq!(whole.kept_from(9).map(|side| side.lost), Some(4));
     }

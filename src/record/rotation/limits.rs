@@ -25,6 +25,11 @@ impl Limits {
         (max_bytes.is_some() || max_time.is_some()).then_some(Limits { max_bytes, max_time })
     }
 
+    /// These limits where there is room for so many bytes.
+    pub(super) fn within(&self, room: u64) -> Limits {
+        Limits { max_bytes: Some(self.max_bytes.map_or(room, |max| max.min(room))), ..*self }
+    }
+
     /// Whether a part of this size and age is to be closed.
     pub(super) fn is_full(&self, bytes: u64, age: Duration) -> bool {
         let is_large = self.max_bytes.is_some_and(|max| bytes >= max / u64::from(PARTS));
@@ -67,6 +72,15 @@ mod tests {
         );
         let short = Limits { max_bytes: None, max_time: Some(Duration::from_secs(1)) };
         assert!(short.is_full(0, SHORTEST) && !short.is_full(0, SHORTEST - Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn what_the_disk_has_no_room_for_is_too_much() {
+        let limits = |max_bytes| Limits { max_bytes, max_time: Some(Duration::from_secs(60)) };
+        assert_eq!(limits(None).within(32 * MIB), limits(Some(32 * MIB)));
+        assert_eq!(limits(Some(64 * MIB)).within(32 * MIB), limits(Some(32 * MIB)));
+        assert_eq!(limits(Some(16 * MIB)).within(32 * MIB), limits(Some(16 * MIB)));
+        assert_eq!(limits(None).within(0).to_remove(&[(MIB, Duration::ZERO)]), 1);
     }
 
     #[test]

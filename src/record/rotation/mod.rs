@@ -25,6 +25,7 @@ use std::{
 use anyhow::{Context, Result};
 use fkt_ingest::live::{ClosedPart, Rotator, part_name, remove_part, write_part};
 use fut::clock;
+use rustix::fs::fstatvfs;
 use sigmund_files::Folder;
 use sigmund_merge::{Manifest, Packed, Part, PartFile, Removed, Rotation as RotationOfRun};
 
@@ -72,6 +73,8 @@ pub(super) struct Rotated {
     open: Part,
     kernel_bytes_before: u64,
     limits: Limits,
+    /// Parts were removed that the limits allow, for want of room on the disk.
+    has_no_room: bool,
     closed: Arc<ClosedParts>,
     packer: Option<JoinHandle<()>>,
 }
@@ -131,6 +134,7 @@ impl Rotation {
                 open: plan.first_part(),
                 kernel_bytes_before: 0,
                 limits: plan.limits,
+                has_no_room: false,
                 closed,
                 packer,
             },
@@ -175,10 +179,11 @@ impl Rotating {
         // Acquire: pairs with the Release in `Rotation::stop`.
         while !self.stop.load(Ordering::Acquire) {
             thread::sleep(NAP);
-            if !self.state.limits.is_full(self.bytes(), self.began.elapsed()) {
+            let room = self.room();
+            if !self.state.limits.within(room).is_full(self.bytes(), self.began.elapsed()) {
                 continue;
             }
-            if let Err(error) = self.rotate() {
+            if let Err(error) = self.rotate(room) {
                 if !std::mem::replace(&mut self.has_failed, true) {
                     output::report_error(&format!("cutting the recording into parts: {error:#}"));
                 }
@@ -197,7 +202,14 @@ impl Rotating {
         (kernel - self.state.kernel_bytes_before) + user.saturating_sub(self.user_bytes_before)
     }
 
-    fn rotate(&mut self) -> Result<()> {
+    /// The bytes that this recording may have: its own, and most of what is free on the disk.
+    fn room(&self) -> u64 {
+        let Ok(disk) = fstatvfs(&*self.run) else { return u64::MAX };
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        (self.state.closed.bytes() + self.bytes()).saturating_add(free / 8 * 7)
+    }
+
+    fn rotate(&mut self, room: u64) -> Result<()> {
         let number = self.state.open.number + 1;
         let recording = self.state.open.recording.clone();
         let mut next = Part { recording, number, removed: self.state.rotation.removed, ..Part::default() };
@@ -220,10 +232,27 @@ impl Rotating {
         let page_bytes = kernel_bytes - std::mem::replace(&mut self.state.kernel_bytes_before, kernel_bytes);
         closed.files = files(kernel.as_ref(), page_bytes, user);
         self.state.rotation.last = number;
-        closed.write(&self.run)?;
+        let written = closed.write(&self.run);
+        // Written or not, its files are there, and will be removed.
         self.state.closed.push(Closed::new(closed));
-        self.state.remove_oldest(&self.run)
+        self.state.remove_oldest(&self.run, room)?;
+        Ok(written?)
     }
+}
+
+/// Removes all files of a part, also if one of them cannot be removed.
+fn remove_files(run: &Folder, part: &Part) -> Result<()> {
+    let kernel = remove_part(run, part.number);
+    let user = part.files.iter().map(|file| file.name.clone()).filter(|name| name.ends_with(".fut"));
+    let others: Vec<Result<()>> = user
+        .chain([Part::name(part.number)])
+        .map(|name| match run.remove_file(&name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).context(name),
+            _ => Ok(()),
+        })
+        .collect();
+    kernel?;
+    others.into_iter().collect()
 }
 
 /// The files of a closed part.
@@ -238,30 +267,26 @@ fn files(kernel: Option<&ClosedPart>, page_bytes: u64, user: Vec<PartFile>) -> V
 }
 
 impl Rotated {
-    /// Removes what is too much. Their events are noted in the description of the newest part before that.
-    fn remove_oldest(&mut self, run: &Folder) -> Result<()> {
+    /// Removes the parts that are too much, also for a disk with this room. Their events are noted in the description of the newest part before that, if there is room
+    /// for it, and else as soon as there is.
+    fn remove_oldest(&mut self, run: &Folder, room: u64) -> Result<()> {
         let mut parts = self.closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let sizes: Vec<_> = parts.iter().map(|closed| (closed.bytes(), closed.ended.elapsed())).collect();
-        let oldest: Vec<Closed> = parts.drain(..self.limits.to_remove(&sizes)).collect();
+        let count = self.limits.within(room).to_remove(&sizes);
+        if count > self.limits.to_remove(&sizes) && !std::mem::replace(&mut self.has_no_room, true) {
+            output::notice("the disk is nearly full: less is kept than --max-size and --max-time allow");
+        }
+        let oldest: Vec<Closed> = parts.drain(..count).collect();
         drop(parts);
-        let removed = &mut self.rotation.removed;
         for closed in &oldest {
-            *removed = sum(*removed, &closed.part);
+            self.rotation.removed = sum(self.rotation.removed, &closed.part);
             self.rotation.first = closed.part.number + 1;
         }
-        self.open.removed = *removed;
-        self.open.write(run)?;
-        for Closed { part, .. } in oldest {
-            remove_part(run, part.number)?;
-            let user = part.files.iter().map(|file| file.name.clone()).filter(|name| name.ends_with(".fut"));
-            for name in user.chain([Part::name(part.number)]) {
-                match run.remove_file(&name) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).context(name),
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
+        self.open.removed = self.rotation.removed;
+        let noted = self.open.write(run);
+        let removed: Vec<_> = oldest.iter().map(|closed| remove_files(run, &closed.part)).collect();
+        noted.or_else(|_| self.open.write(run))?;
+        removed.into_iter().collect()
     }
 
     /// The number of the first part that is kept.
@@ -289,14 +314,9 @@ impl Rotated {
             closed.drain(..).map(|closed| closed.part).collect()
         };
         parts.push(last);
-        for mut part in parts {
-            if part.files.iter().any(|file| file.name == part_name(part.number)) {
-                write_part(run, part.number)?;
-                packer::note_length(run, &mut part)?;
-            }
-            part.write(run)?;
-        }
-        Ok(())
+        // One that cannot be written does not cost the others.
+        let written: Vec<Result<()>> = parts.into_iter().map(|part| complete(run, part)).collect();
+        written.into_iter().collect()
     }
 
     /// Writes it to the manifest, and what is true of the recording as a whole.
@@ -321,6 +341,15 @@ impl Rotated {
         }
         manifest.rotation = Some(self.rotation.clone());
     }
+}
+
+/// Makes the trace.dat of a closed part, if it is not made yet, and describes the part.
+fn complete(run: &Folder, mut part: Part) -> Result<()> {
+    if part.files.iter().any(|file| file.name == part_name(part.number)) {
+        write_part(run, part.number)?;
+        packer::note_length(run, &mut part)?;
+    }
+    Ok(part.write(run)?)
 }
 
 /// What zstd made of parts, and what it cost.

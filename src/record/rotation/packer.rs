@@ -55,6 +55,12 @@ impl ClosedParts {
         self.changed.notify_one();
     }
 
+    /// Bytes of all.
+    pub(super) fn bytes(&self) -> u64 {
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.iter().map(Closed::bytes).sum()
+    }
+
     pub(super) fn packed(&self) -> Packed {
         *self.packed.lock().unwrap_or_else(PoisonError::into_inner)
     }
