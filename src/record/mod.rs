@@ -144,6 +144,8 @@ fn report_user_side(user: UserRecords, summary: &Summary) {
 /// Records both sides into the run directory.
 fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recorded> {
     let starts_a_program = args.pid.is_none() && !args.all;
+    // Before anything is recorded: no event of the recording is older.
+    let plan = rotation::Plan::of(args);
     let arenas = starts_a_program.then(|| Arenas::create(&target.folder, args)).transpose();
     let arenas = arenas.inspect_err(|_| nothing_was_recorded(target))?;
     // The drain that is given up keeps its arenas, and the folder.
@@ -159,7 +161,6 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
     if manifest.kernel_side.file.is_some() {
         manifest.processes = processes::read();
     }
-    let plan = rotation::Plan::of(args);
     if let Some(plan) = &plan {
         plan.begin(&mut manifest, &target.folder).inspect_err(|_| nothing_was_recorded(target))?;
     }
