@@ -37,12 +37,16 @@ impl Limits {
         (is_large || is_old) && age >= SHORTEST / 5
     }
 
-    /// The number of the oldest closed parts to remove. Of each closed part its bytes, and how long ago it ended; the oldest
-    /// first.
-    pub(super) fn to_remove(&self, closed: &[(u64, Duration)]) -> usize {
-        let mut left: u64 = closed.iter().map(|(bytes, _)| bytes).sum();
-        // Room for the part that is recorded, and for the trace.dat of one that is written beside its pages.
-        let most = self.max_bytes.map(|max| max - max / u64::from(PARTS) * 2);
+    /// The number of the oldest closed parts to remove. Of each closed part its bytes, and how long ago it ended, the oldest
+    /// first; and the bytes of the part that is recorded.
+    pub(super) fn to_remove(&self, closed: &[(u64, Duration)], open: u64) -> usize {
+        let sizes = || closed.iter().map(|(bytes, _)| *bytes);
+        let usual = self.max_bytes.map_or(0, |max| max / u64::from(PARTS));
+        let largest = sizes().max().unwrap_or(0).max(usual);
+        // The part that is recorded grows while the pumps are waited for.
+        let mut left = sizes().sum::<u64>().saturating_add(open.max(largest.saturating_mul(3) / 2));
+        // Room for a trace.dat that is written beside its pages.
+        let most = self.max_bytes.map(|max| max.saturating_sub(largest));
         let is_over = |(bytes, ended): &&(u64, Duration)| {
             let is_too_much = most.is_some_and(|most| left > most);
             let is_old = self.max_time.is_some_and(|max| *ended >= max);
@@ -80,21 +84,27 @@ mod tests {
         assert_eq!(limits(None).within(32 * MIB), limits(Some(32 * MIB)));
         assert_eq!(limits(Some(64 * MIB)).within(32 * MIB), limits(Some(32 * MIB)));
         assert_eq!(limits(Some(16 * MIB)).within(32 * MIB), limits(Some(16 * MIB)));
-        assert_eq!(limits(None).within(0).to_remove(&[(MIB, Duration::ZERO)]), 1);
+        assert_eq!(limits(None).within(0).to_remove(&[(MIB, Duration::ZERO)], 0), 1);
     }
 
+    //  closed parts …      │ recorded, 1.5 × the largest │ beside its pages, 1 × the largest │
+    //                      └ of 64 MiB in parts of 4: 54 MiB
     #[test]
-    fn the_oldest_are_removed_until_the_rest_and_two_parts_fit() {
+    fn the_oldest_are_removed_until_the_rest_and_what_is_written_fit() {
         let by_size = Limits { max_bytes: Some(64 * MIB), max_time: None };
         let closed = |count: usize| vec![(4 * MIB, Duration::ZERO); count];
-        assert_eq!((by_size.to_remove(&closed(14)), by_size.to_remove(&closed(16))), (0, 2));
+        assert_eq!((by_size.to_remove(&closed(13), 0), by_size.to_remove(&closed(16), 0)), (0, 3));
+        assert_eq!(
+            (by_size.to_remove(&closed(13), 8 * MIB), by_size.to_remove(&closed(13), 9 * MIB)),
+            (0, 1)
+        );
         // One that is larger than all of the limit.
-        assert_eq!(by_size.to_remove(&[(100 * MIB, Duration::ZERO)]), 1);
+        assert_eq!(by_size.to_remove(&[(100 * MIB, Duration::ZERO)], 0), 1);
         let by_time = Limits { max_bytes: None, max_time: Some(Duration::from_secs(16)) };
         let ages = [17, 16, 15, 14].map(|age| (MIB, Duration::from_secs(age)));
-        assert_eq!(by_time.to_remove(&ages), 2);
+        assert_eq!(by_time.to_remove(&ages, u64::MAX), 2);
         let both = Limits { max_bytes: Some(64 * MIB), ..by_time };
-        assert_eq!(both.to_remove(&ages.map(|(_, age)| (30 * MIB, age))), 3);
-        assert_eq!(both.to_remove(&[]), 0);
+        assert_eq!(both.to_remove(&ages.map(|(_, age)| (15 * MIB, age)), 0), 3);
+        assert_eq!(both.to_remove(&[], 0), 0);
     }
 }

@@ -179,11 +179,15 @@ impl Rotating {
         // Acquire: pairs with the Release in `Rotation::stop`.
         while !self.stop.load(Ordering::Acquire) {
             thread::sleep(NAP);
-            let room = self.room();
-            if !self.state.limits.within(room).is_full(self.bytes(), self.began.elapsed()) {
+            let (room, bytes) = (self.room(), self.bytes());
+            let done = if self.state.limits.within(room).is_full(bytes, self.began.elapsed()) {
+                self.rotate(room)
+            } else if self.state.to_remove(room, bytes) > 0 {
+                self.state.remove_oldest(&self.run, room, bytes)
+            } else {
                 continue;
-            }
-            if let Err(error) = self.rotate(room) {
+            };
+            if let Err(error) = done {
                 if !std::mem::replace(&mut self.has_failed, true) {
                     output::report_error(&format!("cutting the recording into parts: {error:#}"));
                 }
@@ -234,8 +238,8 @@ impl Rotating {
         self.state.rotation.last = number;
         let written = closed.write(&self.run);
         // Written or not, its files are there, and will be removed.
-        self.state.closed.push(Closed::new(closed));
-        self.state.remove_oldest(&self.run, room)?;
+        self.state.closed.push(Closed::new(closed, &self.run));
+        self.state.remove_oldest(&self.run, room, 0)?;
         Ok(written?)
     }
 }
@@ -267,15 +271,23 @@ fn files(kernel: Option<&ClosedPart>, page_bytes: u64, user: Vec<PartFile>) -> V
 }
 
 impl Rotated {
-    /// Removes the parts that are too much, also for a disk with this room. Their events are noted in the description of the newest part before that, if there is room
-    /// for it, and else as soon as there is.
-    fn remove_oldest(&mut self, run: &Folder, room: u64) -> Result<()> {
-        let mut parts = self.closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The number of parts that are too much on a disk with this room, when so many bytes of the next one are recorded.
+    fn to_remove(&mut self, room: u64, open: u64) -> usize {
+        let parts = self.closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let sizes: Vec<_> = parts.iter().map(|closed| (closed.bytes(), closed.ended.elapsed())).collect();
-        let count = self.limits.within(room).to_remove(&sizes);
-        if count > self.limits.to_remove(&sizes) && !std::mem::replace(&mut self.has_no_room, true) {
+        drop(parts);
+        let count = self.limits.within(room).to_remove(&sizes, open);
+        if count > self.limits.to_remove(&sizes, open) && !std::mem::replace(&mut self.has_no_room, true) {
             output::notice("the disk is nearly full: less is kept than --max-size and --max-time allow");
         }
+        count
+    }
+
+    /// Removes the parts that are too much. Their events are noted in the description of the newest part before that, if
+    /// there is room for it, and else as soon as there is.
+    fn remove_oldest(&mut self, run: &Folder, room: u64, open: u64) -> Result<()> {
+        let count = self.to_remove(room, open);
+        let mut parts = self.closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest: Vec<Closed> = parts.drain(..count).collect();
         drop(parts);
         for closed in &oldest {

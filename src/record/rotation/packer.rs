@@ -3,6 +3,7 @@
 
 use std::{
     collections::VecDeque,
+    ffi::OsString,
     io,
     sync::{
         Arc, Condvar, Mutex, PoisonError,
@@ -26,18 +27,32 @@ pub(super) struct Closed {
     pub(super) part: Part,
     /// When it ended.
     pub(super) ended: std::time::Instant,
+    /// Of all its files, those that describe it included.
+    bytes: u64,
     is_packed: bool,
     has_failed: bool,
 }
 
 impl Closed {
-    pub(super) fn new(part: Part) -> Closed {
-        Closed { part, ended: std::time::Instant::now(), is_packed: false, has_failed: false }
+    pub(super) fn new(part: Part, run: &Folder) -> Closed {
+        let bytes = bytes_on_disk(run, &part);
+        Closed { part, ended: std::time::Instant::now(), bytes, is_packed: false, has_failed: false }
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        self.part.files.iter().map(|file| file.bytes).sum()
+        self.bytes
     }
+}
+
+/// Bytes of all files of a part; of those that it lists, if the folder cannot be read.
+fn bytes_on_disk(run: &Folder, part: &Part) -> u64 {
+    let mark = format!("part-{:05}.", part.number);
+    let is_of_part =
+        |name: &OsString| name.as_encoded_bytes().windows(mark.len()).any(|at| at == mark.as_bytes());
+    let length =
+        |name: OsString| run.open_file(&name).and_then(|file| file.metadata()).map_or(0, |data| data.len());
+    let listed = part.files.iter().map(|file| file.bytes).sum();
+    run.names().map_or(listed, |names| names.into_iter().filter(is_of_part).map(length).sum())
 }
 
 /// The closed parts, the oldest first, which the packer and the rotation share.
@@ -118,6 +133,7 @@ fn pack_one(run: &Folder, closed: &ClosedParts, number: u32) {
             entry.is_packed = true;
             let file = entry.part.files.iter_mut().find(|file| file.name == name);
             file.into_iter().for_each(|file| file.bytes = finished.summary.bytes);
+            entry.bytes = bytes_on_disk(run, &entry.part);
             // If it cannot be written, the one that is there has another length of the file.
             if let Err(error) = entry.part.write(run) {
                 output::report_error(&format!("{error:#}"));
