@@ -173,7 +173,8 @@ fn the_last_seconds_are_kept_whole_and_what_was_removed_is_counted() {
 fn missing_and_foreign_parts_are_named(sigmund: &Sigmund) {
     let rotation = json(&sigmund.path("RUN/run.json"))["rotation"].clone();
     let (first, last) = (rotation["first"].as_u64().unwrap(), rotation["last"].as_u64().unwrap());
-    assert!(last - first >= 3, "parts {first} to {last}");
+    // The one in the middle, and one on each side.
+    assert!(last - first >= 2, "parts {first} to {last}");
     let middle = first + 1;
     let user_file = |part: u64| {
         let files = json(&sigmund.path("RUN").join(format!("part-{part:05}.json")))["files"].clone();
