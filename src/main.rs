@@ -124,7 +124,12 @@ fn run(cli: Cli) -> Result<Found> {
             out.flush()?;
             Ok(Found::Something)
         }
-        Some(Command::Man) => {
+        Some(Command::Man { all: Some(folder) }) => {
+            clap_mangen::generate_to(Cli::command(), &folder)
+                .with_context(|| format!("writing man pages to {}", folder.display()))?;
+            Ok(Found::Something)
+        }
+        Some(Command::Man { all: None }) => {
             let out = &mut terminal::data();
             clap_mangen::Man::new(Cli::command()).render(out)?;
             out.flush()?;

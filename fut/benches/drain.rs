@@ -1,4 +1,4 @@
-//! The throughput of the drain: `cargo bench -p fut --bench drain`.
+//! The throughput of the drain: `cargo bench -p sigmund-fut --bench drain`.
 //!
 //! One CPU fills a ring of 4 MiB with records of two parameters, then drains it; only the draining is timed, including
 //! zeroing the packets. Each figure is the median of several rounds. To `/dev/null` is the drain itself; a file on

@@ -1,5 +1,5 @@
 //! The cost of spans and traced functions, both ends together, compared with reading the clock:
-//! `taskset -c 0 cargo bench -p fut --bench span`.
+//! `taskset -c 0 cargo bench -p sigmund-fut --bench span`.
 //!
 //! Bursts that fit into the ring, with time for the drain in between; medians, in ticks of the TSC.
 

@@ -1,4 +1,4 @@
-//! The cost of synchronisation, compared with that of std between threads: `cargo bench -p fut --bench sync`.
+//! The cost of synchronisation, compared with that of std between threads: `cargo bench -p sigmund-fut --bench sync`.
 //!
 //! Each figure is the median of several rounds, in nanoseconds for one operation as named. std's channels are the
 //! algorithms of crossbeam's.

@@ -5,7 +5,7 @@
 //! dropped on another LWP than that of its creation, because user threads migrate.
 //!
 //! The two records together cost as much as two probes: a span 54.6 ticks, a traced function 55.1, a bare `rdtsc` 26.4
-//! (AMD EPYC, TSC 2.6 GHz, `taskset -c 1 cargo bench -p fut --bench span`).
+//! (AMD EPYC, TSC 2.6 GHz, `taskset -c 1 cargo bench -p sigmund-fut --bench span`).
 
 use std::marker::PhantomData;
 

@@ -70,7 +70,7 @@ fn program() {
 fn plugin() -> PathBuf {
     let profile = env::current_exe().unwrap().ancestors().nth(2).unwrap().to_path_buf();
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "--quiet", "-p", "fut", "--example", "plugin", "--target-dir"]);
+    command.args(["build", "--quiet", "-p", "sigmund-fut", "--example", "plugin", "--target-dir"]);
     command.arg(profile.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
     if profile.ends_with("release") {
         command.arg("--release");

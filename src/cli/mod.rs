@@ -125,8 +125,12 @@ pub(crate) enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Print the man page.
-    Man,
+    /// Print the man page, or write those of all subcommands.
+    Man {
+        /// Write the man page of each subcommand, and that of the command, to files in this folder.
+        #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+        all: Option<PathBuf>,
+    },
     /// Wait for the recorder, then execute the program. (Used by `record`.)
     #[command(hide = true)]
     Hold(HoldArgs),

@@ -9,11 +9,16 @@ use sigmund_schemata::Schema;
 /// KiB for each LWP: 1.3 ms of probes that do nothing else.
 const USER_BUFFER: u32 = 4096;
 
+/// The least that `--max-size` and `--max-time` take: a sixteenth of it is a part.
+const SMALLEST_KEPT: u64 = 32 << 20;
+const SHORTEST_KEPT: Duration = Duration::from_secs(1);
+
 const AFTER_HELP: &str = "\
 Examples:
   sigmund record -- ./server --port 80
   sigmund record --pid $(pidof server) --for 10s
   sigmund record --all --for 500ms -o busy.run
+  sigmund record --max-time 10m --max-size 2G -- ./server
   sudo sigmund record --user $USER -- ./server
   sudo sigmund record --schema locks -- ./server && sigmund report server.supertrace
 
@@ -60,6 +65,14 @@ pub(crate) struct RecordArgs {
     /// ended 3 s later continues unrecorded.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) length: Option<Duration>,
+    /// Keep at most this much on the disk (500M, 2G; at least 32M): the oldest parts of the recording are removed. What is
+    /// removed is counted in the table `losses`.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_size: Option<u64>,
+    /// Keep at least the last TIME (10m, 1h; at least 1s), and up to a sixteenth more: older parts of the recording are
+    /// removed. With --max-size, what exceeds either is removed.
+    #[arg(long, value_name = "TIME", value_parser = kept_time)]
+    pub(crate) max_time: Option<Duration>,
     /// Which descendants that outlive the program to wait for. By default, those that record with `fut`; for others, the
     /// recorder waits 1 s. A signal ends the recording at any time; processes that are still alive then continue unrecorded.
     #[arg(long, value_enum, value_name = "WHICH", conflicts_with_all = ["pid", "all"])]
@@ -111,6 +124,8 @@ impl RecordArgs {
             force: false,
             no_merge: false,
             length: None,
+            max_size: None,
+            max_time: None,
             follow: None,
             pid: None,
             all: false,
@@ -207,6 +222,28 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("expected a time such as 10s, 500ms or 2m, found {text:?}"))
 }
 
+fn kept_time(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    if time >= SHORTEST_KEPT { Ok(time) } else { Err(format!("expected at least 1s, found {text:?}")) }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("expected a size of at least 32M, such as 500M or 2G, found {text:?}");
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
+    let shift = match unit.trim_end_matches("iB").trim_end_matches('B') {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    let bytes = number * (1u64 << shift) as f64;
+    let is_possible = bytes >= SMALLEST_KEPT as f64 && bytes < i64::MAX as f64;
+    if is_possible { Ok(bytes as u64) } else { Err(wrong()) }
+}
+
 fn user_buffer(text: &str) -> Result<u32, String> {
     let kib: u32 = text.parse().map_err(|_| "expected a number of KiB".to_string())?;
     if kib.is_power_of_two() && (128..=4 << 20).contains(&kib) {
@@ -229,6 +266,17 @@ mod tests {
         for wrong in ["", "s", "-1s", "0", "1e30s", "1 day", "nan"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_size_has_a_unit_of_1024_or_is_in_bytes() {
+        assert_eq!((size("32M"), size("2G"), size("1.5GiB")), (Ok(32 << 20), Ok(2 << 30), Ok(3 << 29)));
+        assert_eq!((size("64MB"), size("33554432"), size("1 T")), (Ok(64 << 20), Ok(32 << 20), Ok(1 << 40)));
+        for wrong in ["", "M", "31M", "-1G", "1e30G", "9999999T", "nanG", "1 day"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(kept_time("1s"), Ok(Duration::from_secs(1)));
+        assert!(kept_time("999ms").is_err());
     }
 
     #[test]

@@ -8,10 +8,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use fkt_ingest::{ErrorKind, Listing, OpenOptions, TraceFile, TraceStream};
+use fkt_ingest::{ErrorKind, Listing, OpenOptions, TraceFile, TraceStream, live::part_name};
 use fut::trace::UserTrace;
 use sigmund_files::{Folder, open_regular};
-use sigmund_merge::Manifest;
+use sigmund_merge::{Manifest, user_part_name};
 use sigmund_model::ClockDomain;
 
 use super::trace_summary::{StreamSummary, TraceSummary};
@@ -55,6 +55,14 @@ pub(super) fn open(path: &Path) -> Result<Option<Inputs>> {
 }
 
 fn files_of(manifest: &Manifest) -> Vec<OsString> {
+    if let Some(rotation) = &manifest.rotation {
+        let kernel = manifest.kernel_side.file.iter().flat_map(|_| rotation.first..=rotation.last);
+        let user = manifest.user_side.iter().flat_map(|side| {
+            let parts = side.parts.iter().map(|part| user_part_name(&side.file, *part));
+            parts.chain(side.parts.is_empty().then(|| side.file.clone()))
+        });
+        return kernel.map(part_name).chain(user).map(OsString::from).collect();
+    }
     let user = manifest.user_side.iter().map(|side| &side.file);
     manifest.kernel_side.file.iter().chain(user).map(OsString::from).collect()
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use anyhow::Result;
 use serde_json::{Map, Value};
-use sigmund_merge::Manifest;
+use sigmund_merge::{Manifest, Removed, Rotation};
 use sigmund_model::{ClockDomain, Snapshot, Ticks};
 
 use super::{inputs::Inputs, trace_summary::TraceSummary};
@@ -12,6 +12,7 @@ use crate::{
     Found,
     cli::{FormatArg, InfoArgs},
     output::{self, Cell, Progress, Table, print_json},
+    record::rotation::describe_packed,
     terminal::line,
 };
 
@@ -72,9 +73,38 @@ fn facts_of_run(manifest: &Manifest) -> Vec<(String, String)> {
         ("why not better", manifest.kernel_side.why.clone().unwrap_or_default()),
         ("lost in the kernel", manifest.kernel_side.lost.iter().map(lost).collect::<Vec<_>>().join(", ")),
         ("clock snapshots", manifest.snapshots.len().to_string()),
+        ("parts", manifest.rotation.as_ref().map_or_else(String::new, parts)),
+        ("kept from", manifest.rotation.as_ref().map_or_else(String::new, kept_from)),
+        ("compressed", manifest.rotation.as_ref().map_or_else(String::new, compressed)),
     ];
     let given = facts.into_iter().filter(|(_, value)| !value.is_empty());
     given.map(|(key, value)| (key.to_string(), value)).collect()
+}
+
+/// Which parts there are, and why not all.
+fn parts(rotation: &Rotation) -> String {
+    let limits = [
+        rotation.max_bytes.map(|bytes| format!("at most {bytes} bytes")),
+        rotation.max_ns.map(|ns| format!("at least the last {} s", ns as f64 / 1e9)),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    format!("{} to {}; the recording is limited to {}", rotation.first, rotation.last, limits.join(", "))
+}
+
+fn kept_from(rotation: &Rotation) -> String {
+    let Removed { parts, bytes, kernel_events, user_events } = rotation.removed;
+    if parts == 0 {
+        return "the start".into();
+    }
+    let parts = output::counted(parts.into(), "older part");
+    format!(
+        "part {}; {parts} removed: {bytes} bytes, {kernel_events} events of the kernel, {user_events} of programs",
+        rotation.first
+    )
+}
+
+fn compressed(rotation: &Rotation) -> String {
+    if rotation.packed.parts == 0 { String::new() } else { describe_packed(&rotation.packed) }
 }
 
 fn print_run(path: &str, facts: &[(String, String)]) -> io::Result<()> {

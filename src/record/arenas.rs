@@ -1,6 +1,6 @@
 //! The user side: the arenas of the recorded processes, drained into the run directory.
 
-use std::{borrow::Borrow, fs::File, io::ErrorKind, path::PathBuf, sync::Arc};
+use std::{borrow::Borrow, collections::HashMap, fs::File, io::ErrorKind, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, Result};
 use fut::{
@@ -8,10 +8,16 @@ use fut::{
     shm::{Arena, Geometry, Mode},
 };
 use sigmund_files::Folder;
-use sigmund_merge::{NAMESPACE_MARK, UserSide};
+use sigmund_merge::{NAMESPACE_MARK, PartFile, UserSide, user_part_name};
 use sigmund_model::Pid;
 
-use super::{folder::SocketFolder, namespace::Namespace, user};
+use super::{
+    folder::SocketFolder,
+    namespace::Namespace,
+    part_counts::{PartCounts, Side},
+    rotation::is_limited,
+    user,
+};
 use crate::{cli::RecordArgs, descriptors, output};
 
 /// The number of polls between two checks for processes that have ended.
@@ -25,8 +31,13 @@ pub(super) struct Arenas {
     waiting: Vec<ProcessArena>,
     drains: Vec<Drained>,
     /// Of processes that have ended.
-    finished: Vec<UserSide>,
+    finished: Vec<Side>,
     finished_bytes: u64,
+    /// The part that is recorded, if the recording is cut into parts, and its files that are closed.
+    part: Option<u32>,
+    closed_files: Vec<PartFile>,
+    /// How many user traces of a process there were, by its number.
+    traces: HashMap<u32, u32>,
     /// Processes whose events had no file, and why the first had none.
     without_file: u64,
     why_without_file: Option<String>,
@@ -45,6 +56,7 @@ pub(super) struct Arenas {
 struct Drained {
     drain: Drain<ProcessArena>,
     namespace: Option<Namespace>,
+    counts: PartCounts,
 }
 
 impl Drained {
@@ -59,7 +71,9 @@ impl Drained {
 /// The summary of a recording: what the processes recorded, and those that could not be recorded.
 #[derive(Debug, Default)]
 pub(super) struct UserSides {
-    pub(super) sides: Vec<UserSide>,
+    pub(super) sides: Vec<Side>,
+    /// The files of the last part.
+    pub(super) last_part: Vec<PartFile>,
     pub(super) unrecorded: Unrecorded,
     /// Processes that asked for an arena, and ended without having recorded into it.
     pub(super) never_began: u64,
@@ -82,6 +96,9 @@ impl Arenas {
             drains: Vec::new(),
             finished: Vec::new(),
             finished_bytes: 0,
+            part: (is_limited(args) && !args.flight).then_some(1),
+            closed_files: Vec::new(),
+            traces: HashMap::new(),
             without_file: 0,
             why_without_file: None,
             look_in: 0,
@@ -154,7 +171,39 @@ impl Arenas {
             output::report_error(&format!("{were} not recorded, the first because {why}"));
         }
         let unrecorded = Unrecorded { processes, why };
-        UserSides { sides: std::mem::take(&mut self.finished), unrecorded, never_began: self.never_began }
+        let (sides, last_part) = (std::mem::take(&mut self.finished), std::mem::take(&mut self.closed_files));
+        UserSides { sides, last_part, unrecorded, never_began: self.never_began }
+    }
+
+    /// Goes on in files of part `number`; returns those of the part before. Parts before `first` were removed.
+    pub(super) fn next_part(&mut self, number: u32, first: u32) -> Vec<PartFile> {
+        let Some(before) = self.part.replace(number) else {
+            // A flight recorder writes its trace at the end.
+            self.part = None;
+            return Vec::new();
+        };
+        for drained in &mut self.drains {
+            let name = user_part_name(&drained.counts.whole, number);
+            let path = self.run.path_of(&name);
+            let next = self.run.create_file(&name).and_then(|file| {
+                let same = file.try_clone()?;
+                drained.drain.next_part(file, &path)?;
+                Ok(same.metadata()?.len())
+            });
+            let mut closed = drained.drain.summary();
+            match next {
+                // The head of the next part is written already, and counted.
+                Ok(head) => closed.bytes = closed.bytes.saturating_sub(head),
+                Err(error) => {
+                    output::report_error(&format!("{}: {error}; later events may be lost", path.display()));
+                    self.why_unwritten.get_or_insert_with(|| error.to_string());
+                }
+            }
+            drained.counts.forget_before(first);
+            self.closed_files.push(drained.counts.close(before, closed));
+        }
+        self.finished.retain(|side| side.has_part_from(first));
+        std::mem::take(&mut self.closed_files)
     }
 
     /// Starts to drain the arenas of processes that record.
@@ -176,11 +225,12 @@ impl Arenas {
     fn begin(&mut self, arena: ProcessArena) {
         let pid = arena.pid();
         let namespace = Namespace::of(&arena);
-        let begun = self.new_trace(pid, namespace.is_some()).and_then(|(trace, file)| {
-            Drain::to_file(arena, file, &trace).with_context(|| trace.display().to_string())
+        let begun = self.new_trace(pid, namespace.is_some()).and_then(|(trace, file, whole)| {
+            let drain = Drain::to_file(arena, file, &trace).with_context(|| trace.display().to_string())?;
+            Ok((drain, PartCounts::new(whole)))
         });
         match begun {
-            Ok(drain) => self.drains.push(Drained { drain, namespace }),
+            Ok((drain, counts)) => self.drains.push(Drained { drain, namespace, counts }),
             Err(error) => {
                 self.without_file += 1;
                 self.why_without_file.get_or_insert_with(|| format!("{error:#}"));
@@ -198,11 +248,11 @@ impl Arenas {
 
     fn close(&mut self, mut drained: Drained) {
         drained.look_for_lwps();
-        let Drained { drain, namespace } = drained;
+        let Drained { drain, namespace, mut counts } = drained;
         let cut = !drain.arena().has_ended();
         let no_memory = Borrow::<Arena>::borrow(drain.arena()).is_out_of_memory();
         let (pid, path) = (drain.pid(), drain.path().to_path_buf());
-        let file = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let file = counts.whole.clone();
         let (summary, written) = drain.close();
         if let Err(error) = written {
             output::report_error(&format!("{}: {error}", path.display()));
@@ -216,25 +266,32 @@ impl Arenas {
         }
         self.finished_bytes += summary.bytes;
         let namespace = namespace.map(Namespace::numbers);
+        if let Some(part) = self.part {
+            self.closed_files.push(counts.close(part, summary));
+        }
         let parts = Vec::new();
         let side =
             UserSide { file, parts, pid: pid.0, lost, unfinished, unwritten, cut, no_memory, namespace };
-        self.finished.push(side);
+        self.finished.push(Side { side, counts });
     }
 
     /// `user-PID.fut`; a process that became another program by `exec` has a second, `user-PID-2.fut`. One in another PID
-    /// namespace has a mark.
-    fn new_trace(&self, pid: Pid, is_in_namespace: bool) -> Result<(PathBuf, File)> {
+    /// namespace has a mark. Returns the path, the file, and the name of the whole trace, of which it may be a part.
+    fn new_trace(&mut self, pid: Pid, is_in_namespace: bool) -> Result<(PathBuf, File, String)> {
         let mark = if is_in_namespace { NAMESPACE_MARK } else { "" };
-        for number in 1.. {
-            let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-            let name = format!("user-{pid}{mark}{suffix}.fut");
+        let number = self.traces.entry(pid.0).or_default();
+        loop {
+            *number += 1;
+            let suffix = if *number == 1 { String::new() } else { format!("-{number}") };
+            let whole = format!("user-{pid}{mark}{suffix}.fut");
+            let name = self.part.map_or_else(|| whole.clone(), |part| user_part_name(&whole, part));
             let trace = self.run.path_of(&name);
             match self.run.create_file(&name) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                made => return Ok((trace.clone(), made.with_context(|| trace.display().to_string())?)),
+                made => {
+                    return Ok((trace.clone(), made.with_context(|| trace.display().to_string())?, whole));
+                }
             }
         }
-        unreachable!("a process becomes another less than 2^31 times")
     }
 }

@@ -5,12 +5,14 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{Receiver, Sender, TryRecvError, channel},
     },
     thread,
     time::Duration,
 };
 
 use anyhow::Result;
+use sigmund_merge::PartFile;
 
 use super::{
     arenas::{Arenas, UserSides},
@@ -24,6 +26,37 @@ const NAP: Duration = Duration::from_millis(1);
 pub(super) struct Draining {
     finish: Finish,
     work: Work<UserSides>,
+    parts: Option<Parts>,
+}
+
+/// Makes the drain go on in files of the next part. The drain does not finish before this is gone.
+pub(super) struct Parts {
+    requests: Sender<NextPart>,
+    shared: Arc<Shared>,
+}
+
+/// What is asked of the drain.
+struct NextPart {
+    number: u32,
+    /// Parts before this one were removed.
+    first: u32,
+    files: Sender<Vec<PartFile>>,
+}
+
+impl Parts {
+    /// Bytes written so far, in all parts.
+    pub(super) fn bytes(&self) -> u64 {
+        // Relaxed: it need not be exact.
+        self.shared.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Makes the drain go on in files of part `number`. Returns the files of the one before, once they are closed.
+    pub(super) fn next(&self, number: u32, first: u32) -> Vec<PartFile> {
+        let (files, closed) = channel();
+        // A drain that has panicked has no files; its end is reported by the one who waits for it.
+        let _ = self.requests.send(NextPart { number, first, files });
+        closed.recv().unwrap_or_default()
+    }
 }
 
 #[derive(Default)]
@@ -49,8 +82,15 @@ impl Draining {
     pub(super) fn start(arenas: Arenas) -> Result<Draining> {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
-        let work = Work::start("sigmund-drain", move || drain(arenas, &theirs))?;
-        Ok(Draining { finish: Finish(shared), work })
+        let (requests, receiver) = channel();
+        let work = Work::start("sigmund-drain", move || drain(arenas, &theirs, receiver))?;
+        let parts = Some(Parts { requests, shared: Arc::clone(&shared) });
+        Ok(Draining { finish: Finish(shared), work, parts })
+    }
+
+    /// What cuts it into parts; given once.
+    pub(super) fn parts(&mut self) -> Option<Parts> {
+        self.parts.take()
     }
 
     /// Bytes written so far.
@@ -73,17 +113,26 @@ impl Draining {
 
     /// Takes what was recorded until now, and no more. Returns the work, whose result is the recording.
     pub(super) fn finish(self) -> Work<UserSides> {
-        drop(self.finish);
+        drop((self.finish, self.parts));
         self.work
     }
 }
 
-fn drain(mut arenas: Arenas, shared: &Shared) -> UserSides {
+fn drain(mut arenas: Arenas, shared: &Shared, requests: Receiver<NextPart>) -> UserSides {
     // The drain keeps up with the program only if it gets the CPU when it wants it; not everybody may ask. On Linux this
     // is the calling thread's priority alone.
     let _ = rustix::process::setpriority_process(None, -20);
+    let mut requests = Some(requests);
     // Acquire: pairs with the Release in `Finish`.
-    while !shared.finish.load(Ordering::Acquire) {
+    while !shared.finish.load(Ordering::Acquire) || requests.is_some() {
+        match requests.as_ref().map(Receiver::try_recv) {
+            Some(Ok(NextPart { number, first, files })) => {
+                // The rotation may have ended.
+                let _ = files.send(arenas.next_part(number, first));
+            }
+            Some(Err(TryRecvError::Disconnected)) => requests = None,
+            Some(Err(TryRecvError::Empty)) | None => {}
+        }
         if arenas.poll() == 0 {
             thread::sleep(NAP);
         }

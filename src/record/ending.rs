@@ -7,14 +7,21 @@ use std::{
 };
 
 use anyhow::{Result, bail};
+use fkt_ingest::live::ClosedPart;
 use fut::drain::Unrecorded;
 use sigmund_files::Folder;
-use sigmund_merge::{KernelSide, Manifest, UserSide};
+use sigmund_merge::{KernelSide, Manifest, PartFile, UserSide};
 use sigmund_model::Pid;
 
 use super::{
-    arenas::UserSides, clocks::Clocks, conversation::Conversation, draining::Draining, kernel::Kernel,
-    signals::Signals, work::Work,
+    arenas::UserSides,
+    clocks::Clocks,
+    conversation::Conversation,
+    draining::Draining,
+    kernel::Kernel,
+    rotation::{Rotated, Rotation},
+    signals::Signals,
+    work::Work,
 };
 use crate::output;
 
@@ -39,9 +46,17 @@ pub(super) enum Patience {
 
 /// The work in progress.
 pub(super) struct Ending {
-    kernel: Work<KernelSide>,
+    kernel: Work<KernelEnd>,
     drain: Option<Work<UserSides>>,
     conversation: Option<Conversation>,
+}
+
+/// The end of the kernel side, and of the rotation.
+#[derive(Default)]
+struct KernelEnd {
+    side: KernelSide,
+    last_part: Option<ClosedPart>,
+    rotated: Option<Rotated>,
 }
 
 /// The result of the work.
@@ -49,6 +64,8 @@ pub(super) struct Ending {
 pub(super) struct Ended {
     pub(super) kernel: KernelSide,
     pub(super) user: Vec<UserSide>,
+    /// If the recording was cut into parts.
+    pub(super) parts: Option<PartsEnd>,
     pub(super) unrecorded: Unrecorded,
     /// Processes that asked for an arena, and ended without having recorded into it.
     pub(super) never_began: u64,
@@ -56,11 +73,19 @@ pub(super) struct Ended {
     pub(super) is_stopped: bool,
 }
 
+/// The rotation, and the files of the last part.
+pub(super) struct PartsEnd {
+    rotated: Rotated,
+    kernel: Option<ClosedPart>,
+    user: Vec<PartFile>,
+}
+
 impl Ending {
     /// Begins to write the kernel side, which records no more, and to collect the user side.
     pub(super) fn begin(
         kernel: Kernel,
         draining: Option<Draining>,
+        rotation: Option<Rotation>,
         to_be_asked: Option<Pid>,
         run: &Arc<Folder>,
     ) -> Result<Ending> {
@@ -68,9 +93,15 @@ impl Ending {
             let no_events = |error| output::notice(&format!("no events of the process itself: {error:#}"));
             Conversation::begin(pid, run).map_err(no_events).ok()
         });
+        // Before the drain is: it finishes when there are no more parts.
+        rotation.iter().for_each(Rotation::stop);
         let drain = draining.map(Draining::finish);
         let run = Arc::clone(run);
-        let kernel = Work::start("kernel side", move || kernel.stop(&run))?;
+        let kernel = Work::start("kernel side", move || {
+            let rotated = rotation.and_then(Rotation::join);
+            let (side, last_part) = kernel.stop(&run);
+            KernelEnd { side, last_part, rotated }
+        })?;
         Ok(Ending { kernel, drain, conversation })
     }
 
@@ -82,12 +113,14 @@ impl Ending {
         let (started, mut is_told) = (Instant::now(), false);
         let mut ended = Ended::default();
         let (mut kernel, mut at_once) = (None, None);
+        let (mut sides_of_drain, mut last_part) = (Vec::new(), Vec::new());
         loop {
             if kernel.is_none() {
                 kernel = self.kernel.within(LOOK)?;
             }
             if let Some(sides) = self.drain.as_ref().map(|drain| drain.within(LOOK)).transpose()?.flatten() {
-                (ended.user, ended.unrecorded) = (sides.sides, sides.unrecorded);
+                (sides_of_drain, last_part, ended.unrecorded) =
+                    (sides.sides, sides.last_part, sides.unrecorded);
                 (ended.never_began, self.drain) = (sides.never_began, None);
             }
             if let Some(side) = self.conversation.as_ref().and_then(|conversation| conversation.within(LOOK))
@@ -95,7 +128,11 @@ impl Ending {
                 (ended.user, self.conversation) = (side.into_iter().collect(), None);
             }
             if kernel.is_some() && self.drain.is_none() && self.conversation.is_none() {
-                ended.kernel = kernel.unwrap_or_default();
+                let KernelEnd { side, last_part: kernel, rotated } = kernel.unwrap_or_default();
+                let first = rotated.as_ref().map_or(0, Rotated::first);
+                ended.user.extend(sides_of_drain.into_iter().filter_map(|side| side.kept_from(first)));
+                ended.parts = rotated.map(|rotated| PartsEnd { rotated, kernel, user: last_part });
+                ended.kernel = side;
                 return Ok(ended);
             }
             if signals.next().is_some() {
@@ -137,11 +174,20 @@ impl Ending {
 pub(super) fn write(
     clocks: Clocks,
     mut manifest: Manifest,
+    parts: Option<PartsEnd>,
     run: &Arc<Folder>,
     signals: &Signals,
 ) -> Result<()> {
     let theirs = Arc::clone(run);
-    let work = Work::start("manifest", move || clocks.end(&mut manifest, &theirs))?;
+    let work = Work::start("manifest", move || {
+        if let Some(PartsEnd { mut rotated, kernel, user }) = parts {
+            if let Err(error) = rotated.finish(&theirs, kernel.as_ref(), user) {
+                output::report_error(&format!("{error:#}"));
+            }
+            rotated.describe(&mut manifest);
+        }
+        clocks.end(&mut manifest, &theirs)
+    })?;
     loop {
         if let Some(written) = work.within(LOOK)? {
             run.unlock();

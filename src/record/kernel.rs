@@ -4,13 +4,14 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use fkt_ingest::live::{
-    PerfRecorder, Plan, Recorder, RecorderOptions, Scope, is_unfinished, plan, remove_leftovers,
+    ClosedPart, PerfRecorder, Plan, Recorder, RecorderOptions, Rotator, Scope, is_unfinished, plan,
+    remove_leftovers,
 };
 use fut::clock;
 use sigmund_files::Folder;
 use sigmund_merge::{KERNEL_DAT, KERNEL_PERF, KernelSide};
 
-use super::{processes::shows_the_numbers_of_the_kernel, schemata, subject::Subject};
+use super::{processes::shows_the_numbers_of_the_kernel, rotation::is_limited, schemata, subject::Subject};
 use crate::{
     cli::{KernelArgs, RecordArgs, Witness},
     output,
@@ -32,6 +33,8 @@ pub(super) struct Kernel {
     missing: Vec<String>,
     /// When it was stopped.
     stopped: Option<u64>,
+    /// Whether it is recorded in parts.
+    is_limited: bool,
 }
 
 enum Means {
@@ -44,7 +47,8 @@ impl Kernel {
     pub(super) fn start(args: &RecordArgs, subject: &Subject, run: &Folder) -> Result<Kernel> {
         let scope = subject.scope(args.only);
         let kernel = |means, why| {
-            Ok(Kernel { means, why, scope, by_schemata: None, missing: Vec::new(), stopped: None })
+            let (by_schemata, missing) = (None, Vec::new());
+            Ok(Kernel { means, why, scope, by_schemata, missing, stopped: None, is_limited: false })
         };
         if args.user_only {
             return kernel(Means::None, Some("--user-only".into()));
@@ -61,12 +65,21 @@ impl Kernel {
                 if shows_the_numbers_of_the_kernel() {
                     remove_leftovers();
                 }
-                let means = Means::Tracefs(Box::new(Recorder::start(&options, scope, run)?));
-                Ok(Kernel { means, why: None, scope, by_schemata, missing, stopped: None })
+                let is_limited = is_limited(args);
+                let recorder = match is_limited {
+                    true => Recorder::start_in_parts(&options, scope, run)?,
+                    false => Recorder::start(&options, scope, run)?,
+                };
+                let means = Means::Tracefs(Box::new(recorder));
+                Ok(Kernel { means, why: None, scope, by_schemata, missing, stopped: None, is_limited })
             }
             (Plan::Perf { why } | Plan::UserOnly { why }, None) => {
                 bail!("recording the whole machine: {why}")
             }
+            (Plan::Perf { why }, Some(_)) if is_limited(args) => bail!(
+                "--max-size and --max-time: context switches recorded by perf cannot be limited ({why}); --user-only \
+                 records the program alone"
+            ),
             (Plan::Perf { why }, Some(program)) => match PerfRecorder::start(program, run, KERNEL_PERF) {
                 Ok(recorder) => kernel(Means::Perf(recorder), Some(why)),
                 Err(error) => kernel(Means::None, Some(format!("{why}; {error}"))),
@@ -111,6 +124,14 @@ impl Kernel {
         }
     }
 
+    /// What cuts it into parts, if it is recorded in parts.
+    pub(super) fn rotator(&self) -> Option<Rotator> {
+        match &self.means {
+            Means::Tracefs(recorder) if self.is_limited => Some(recorder.rotator()),
+            _ => None,
+        }
+    }
+
     /// Bytes so far.
     pub(super) fn bytes(&self) -> u64 {
         match &self.means {
@@ -152,10 +173,17 @@ impl Kernel {
         }
     }
 
-    /// Ends it, and writes its file. A failure costs the kernel side, not the recording.
-    pub(super) fn stop(self, run: &Folder) -> KernelSide {
-        let mut side = self.side();
+    /// Ends it, and writes its file; of a recording in parts, it closes the last part, and returns that. A failure costs the
+    /// kernel side, not the recording.
+    pub(super) fn stop(self, run: &Folder) -> (KernelSide, Option<ClosedPart>) {
+        let (mut side, mut last_part) = (self.side(), None);
         let ended = match self.means {
+            Means::Tracefs(recorder) if self.is_limited => {
+                recorder.stop().and_then(|recorded| recorded.close_part(run)).map(|(closed, failures)| {
+                    failures.iter().for_each(|failure| output::report_error(failure));
+                    last_part = Some(closed);
+                })
+            }
             Means::Tracefs(recorder) => recorder
                 .stop()
                 .and_then(|recorded| recorded.write_trace_dat(run, KERNEL_DAT))
@@ -169,10 +197,13 @@ impl Kernel {
         if let Err(error) = ended {
             let lost = if is_unfinished(run) { "is not written" } else { "is lost" };
             output::report_error(&format!("the kernel side {lost}: {error}"));
-            side.file = None;
+            // Its closed parts are there.
+            if !self.is_limited {
+                side.file = None;
+            }
             side.why = Some(error.to_string());
         }
-        side
+        (side, last_part)
     }
 }
 

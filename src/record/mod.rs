@@ -30,7 +30,9 @@ mod folder;
 mod gate;
 mod kernel;
 mod namespace;
+mod part_counts;
 mod processes;
+pub(crate) mod rotation;
 mod schemata;
 mod signals;
 mod subject;
@@ -65,6 +67,7 @@ use draining::Draining;
 use ending::{Ending, Patience};
 use folder::SocketFolder;
 use kernel::Kernel;
+use rotation::Rotation;
 use signals::{Asked, Signals};
 use subject::{GOES_ON, Stop, Subject};
 use target::Target;
@@ -141,6 +144,8 @@ fn report_user_side(user: UserRecords, summary: &Summary) {
 /// Records both sides into the run directory.
 fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recorded> {
     let starts_a_program = args.pid.is_none() && !args.all;
+    // Before anything is recorded: no event of the recording is older.
+    let plan = rotation::Plan::of(args);
     let arenas = starts_a_program.then(|| Arenas::create(&target.folder, args)).transpose();
     let arenas = arenas.inspect_err(|_| nothing_was_recorded(target))?;
     // The drain that is given up keeps its arenas, and the folder.
@@ -155,6 +160,9 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
     // Only now: LWPs created from here on have an event.
     if manifest.kernel_side.file.is_some() {
         manifest.processes = processes::read();
+    }
+    if let Some(plan) = &plan {
+        plan.begin(&mut manifest, &target.folder).inspect_err(|_| nothing_was_recorded(target))?;
     }
     // What is known already is on the disk, should this process be killed.
     let clocks =
@@ -177,6 +185,7 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
         subject,
         kernel,
         draining: None,
+        rotation: None,
         cpu_times,
         clocks,
         manifest,
@@ -184,7 +193,7 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
         arenas_folder,
         follow,
     };
-    let begun = running.begin(arenas);
+    let begun = running.begin(arenas, plan, &target.folder);
     let waited = begun.and_then(|()| running.wait(args.length));
     if let Ok(Waited::NeverBegan(error)) = waited {
         nothing_was_recorded(target);
@@ -217,6 +226,7 @@ struct Running<'s> {
     subject: Subject,
     kernel: Kernel,
     draining: Option<Draining>,
+    rotation: Option<Rotation>,
     cpu_times: CpuTimes,
     clocks: Clocks,
     manifest: Manifest,
@@ -254,8 +264,19 @@ enum Waited {
 
 impl Running<'_> {
     /// Lets the program begin, and drains what it records.
-    fn begin(&mut self, arenas: Option<Arenas>) -> Result<()> {
+    fn begin(
+        &mut self,
+        arenas: Option<Arenas>,
+        plan: Option<rotation::Plan>,
+        run: &Arc<Folder>,
+    ) -> Result<()> {
         self.draining = arenas.map(Draining::start).transpose()?;
+        if let Some(plan) = plan {
+            let drain = self.draining.as_mut().and_then(Draining::parts);
+            self.rotation = Some(Rotation::start(plan, run, self.kernel.rotator(), drain)?);
+        } else {
+            self.draining.as_mut().and_then(Draining::parts);
+        }
         self.subject.release()
     }
 
@@ -367,7 +388,15 @@ impl Running<'_> {
     /// Writes what was recorded, whatever happened.
     fn complete(self, waited: Result<Waited>, target: &Target, used_before: Duration) -> Result<Recorded> {
         let Running {
-            subject, mut kernel, draining, mut cpu_times, mut clocks, mut manifest, signals, ..
+            subject,
+            mut kernel,
+            draining,
+            rotation,
+            mut cpu_times,
+            mut clocks,
+            mut manifest,
+            signals,
+            ..
         } = self;
         if matches!(waited, Ok(Waited::Left { .. })) {
             cpu_times.read();
@@ -375,7 +404,7 @@ impl Running<'_> {
         kernel.halt();
         clocks.read(&mut manifest);
         cpu_times.store(&mut manifest);
-        let mut ending = Ending::begin(kernel, draining, subject.to_be_asked(), &target.folder)?;
+        let mut ending = Ending::begin(kernel, draining, rotation, subject.to_be_asked(), &target.folder)?;
         let patience = match &waited {
             Ok(Waited::AtOnce) => Patience::None,
             Ok(Waited::Left { by_signal: true } | Waited::Ended { by_signal: true, .. }) => {
@@ -397,7 +426,7 @@ impl Running<'_> {
             output::notice(&format!("{} ended with {}", subject.describe(), manifest.ended));
         }
         output::notice(&cost(&manifest));
-        ending::write(clocks, manifest, &target.folder, signals)?;
+        ending::write(clocks, manifest, ended.parts, &target.folder, signals)?;
         let is_stopped = ended.is_stopped || signals.next().is_some();
         let failed = unrecorded + ended.never_began;
         Ok(if is_stopped { Recorded::Stopped } else { Recorded::Whole(UserRecords { processes, failed }) })

@@ -27,7 +27,7 @@ use crate::{kernel, sigmund::program};
 mod requests;
 
 /// Languages of blocks that a reader runs or puts into a file.
-const EXECUTABLE: [&str; 6] = ["console", "sh", "c", "rust", "sql", "python"];
+const EXECUTABLE: [&str; 7] = ["console", "sh", "c", "rust", "sql", "python", "toml"];
 
 /// The test binary becomes `myserver` with this in its environment; it serves until the file is removed if it is a path.
 const MY_SERVER: &str = "SIGMUND_TEST_MY_SERVER";

@@ -12,10 +12,10 @@ use crate::{
 };
 
 /// A small disk, mounted in the folder of a test.
-struct Disk(PathBuf);
+pub(crate) struct Disk(PathBuf);
 
 impl Disk {
-    fn mount(sigmund: &Sigmund, size: &str) -> Disk {
+    pub(crate) fn mount(sigmund: &Sigmund, size: &str) -> Disk {
         let disk = Disk(sigmund.path("disk"));
         fs::create_dir(&disk.0).unwrap();
         let options = format!("size={size},mode=700");

@@ -25,6 +25,7 @@ mod places;
 mod python;
 mod questions;
 mod record;
+mod rotation;
 mod schemata;
 mod scope;
 mod sigmund;

@@ -313,6 +313,15 @@ fn completions_and_the_man_page_know_the_commands() {
     assert!(bash.contains("complete -F _sigmund") && bash.contains("--reactivity"), "no completions");
     let man = sigmund.run(["man"]).found();
     assert!(man.contains(".TH sigmund 1") && man.contains("\\-\\-active\\-time"), "no man page");
+    std::fs::create_dir(sigmund.path("man1")).unwrap();
+    sigmund.run(["man", "--all", "man1"]).found();
+    let page = |name: &str| std::fs::read_to_string(sigmund.path("man1").join(name)).unwrap_or_default();
+    assert!(
+        page("sigmund.1").contains("\\-\\-active\\-time")
+            && page("sigmund-record.1").contains("\\-\\-max\\-size")
+    );
+    assert!(!sigmund.path("man1/sigmund-hold.1").exists(), "it is internal");
+    sigmund.run(["man", "--all", "none"]).complained(&["man pages to none", "No such file"]);
     let help = sigmund.run(["--help"]).found();
     for command in ["record", "merge", "info", "check", "sql", "demo"] {
         assert!(man.contains(&format!("sigmund\\-{command}")), "{command} in the man page");

@@ -73,7 +73,7 @@ fn the_recorder_outlives_whatever_a_program_does_and_leaves_nothing_behind() {
 
 /// What the recorder has, at one time.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sample {
+pub(crate) struct Sample {
     resident_kb: u64,
     shared_kb: u64,
     files: u64,
@@ -81,7 +81,7 @@ struct Sample {
 
 impl Sample {
     /// Ten and more in the time that the program is given.
-    fn take_from(recorder: u32, time: Duration) -> Vec<Sample> {
+    pub(crate) fn take_from(recorder: u32, time: Duration) -> Vec<Sample> {
         let (start, every) = (Instant::now(), (time / 50).min(Duration::from_secs(1)));
         let mut samples = Vec::new();
         while start.elapsed() < time {
@@ -106,7 +106,7 @@ impl Sample {
 }
 
 /// The most of the last fifth of the time against the most of the second: before, buffers are made.
-fn stays_flat(samples: &[Sample]) {
+pub(crate) fn stays_flat(samples: &[Sample]) {
     let fifth = samples.len() / 5;
     assert!(fifth >= 2, "the recorder was alive for {} samples only", samples.len());
     let most = |range: Range<usize>| {

@@ -1,4 +1,4 @@
-//! The cost of a probe, compared with reading the clock: `cargo bench -p fut --bench probe`.
+//! The cost of a probe, compared with reading the clock: `cargo bench -p sigmund-fut --bench probe`.
 //!
 //! Two tables: probes and their peers, and every event that this crate declares. The rows of a table are measured
 //! alternately, nine times, so that other load affects all of them equally; a figure is the median. One pinned CPU, in

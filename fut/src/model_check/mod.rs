@@ -1,5 +1,5 @@
 //! Primitives of the lock-free code: std's atomics, locks and cells, or loom's when a model is checked
-//! (`RUSTFLAGS="--cfg loom" cargo test -p fut --release --lib loom`).
+//! (`RUSTFLAGS="--cfg loom" cargo test -p sigmund-fut --release --lib loom`).
 
 #[cfg(loom)]
 pub(crate) use loom::{

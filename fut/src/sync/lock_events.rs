@@ -7,7 +7,7 @@
 //!
 //! Both are switched by [`keys::LOCKS`](crate::keys::LOCKS), which is off by default: an uncontended lock costs less
 //! than the two records: `lock` and `unlock` of a mutex take 15 ns without them and 42 with (reading a read-write lock
-//! 14 and 42; AMD EPYC, TSC 2.6 GHz, 2 CPUs with other load: `cargo bench -p fut --bench sync`).
+//! 14 and 42; AMD EPYC, TSC 2.6 GHz, 2 CPUs with other load: `cargo bench -p sigmund-fut --bench sync`).
 
 use super::rt::WaitKind;
 

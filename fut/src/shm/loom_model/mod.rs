@@ -1,6 +1,6 @@
 //! Checks the ring: the same code, compiled again with loom's atomics and packets of two records.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p fut --release --lib loom`
+//! `RUSTFLAGS="--cfg loom" cargo test -p sigmund-fut --release --lib loom`
 //!
 //! loom runs a producer against the drain (in all interleavings of up to three preemptions, two with a handler), or
 //! against a snapshot (one preemption, none with a handler: the slower side has been overtaken completely, or still

@@ -1,6 +1,6 @@
 //! Models: loom runs them in every interleaving, and with every value that an atomic load may return.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p fut --release --lib loom`
+//! `RUSTFLAGS="--cfg loom" cargo test -p sigmund-fut --release --lib loom`
 //!
 //! Each of these changes, made alone, was tried and fails the model named.
 //!

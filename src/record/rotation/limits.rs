@@ -1,0 +1,110 @@
+//! How much of a recording is kept, and how large its parts are.
+
+use std::time::Duration;
+
+use crate::cli::RecordArgs;
+
+/// The number of parts that a limit is divided into.
+const PARTS: u32 = 16;
+/// The shortest time of a part: pumps need up to 200 ms to change to the next.
+const SHORTEST: Duration = Duration::from_millis(250);
+
+/// The limits; at least one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// The most bytes on the disk.
+    pub(super) max_bytes: Option<u64>,
+    /// The least time that is kept.
+    pub(super) max_time: Option<Duration>,
+}
+
+impl Limits {
+    /// What was asked for, if any.
+    pub(super) fn of(args: &RecordArgs) -> Option<Limits> {
+        let (max_bytes, max_time) = (args.max_size, args.max_time);
+        (max_bytes.is_some() || max_time.is_some()).then_some(Limits { max_bytes, max_time })
+    }
+
+    /// These limits where there is room for so many bytes.
+    pub(super) fn within(&self, room: u64) -> Limits {
+        Limits { max_bytes: Some(self.max_bytes.map_or(room, |max| max.min(room))), ..*self }
+    }
+
+    /// Whether a part of this size and age is to be closed.
+    pub(super) fn is_full(&self, bytes: u64, age: Duration) -> bool {
+        let is_large = self.max_bytes.is_some_and(|max| bytes >= max / u64::from(PARTS));
+        let is_old = self.max_time.is_some_and(|max| age >= (max / PARTS).max(SHORTEST));
+        (is_large || is_old) && age >= SHORTEST / 5
+    }
+
+    /// The number of the oldest closed parts to remove. Of each closed part its bytes, and how long ago it ended, the oldest
+    /// first; and the bytes of the part that is recorded.
+    pub(super) fn to_remove(&self, closed: &[(u64, Duration)], open: u64) -> usize {
+        let sizes = || closed.iter().map(|(bytes, _)| *bytes);
+        let usual = self.max_bytes.map_or(0, |max| max / u64::from(PARTS));
+        let largest = sizes().max().unwrap_or(0).max(usual);
+        // The part that is recorded grows while the pumps are waited for.
+        let mut left = sizes().sum::<u64>().saturating_add(open.max(largest.saturating_mul(3) / 2));
+        // Room for a trace.dat that is written beside its pages.
+        let most = self.max_bytes.map(|max| max.saturating_sub(largest));
+        let is_over = |(bytes, ended): &&(u64, Duration)| {
+            let is_too_much = most.is_some_and(|most| left > most);
+            let is_old = self.max_time.is_some_and(|max| *ended >= max);
+            left -= bytes;
+            is_too_much || is_old
+        };
+        closed.iter().take_while(is_over).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn parts_are_a_sixteenth_of_a_limit() {
+        let by_size = Limits { max_bytes: Some(64 * MIB), max_time: None };
+        let long = Duration::from_secs(3600);
+        assert!(by_size.is_full(4 * MIB, long) && !by_size.is_full(4 * MIB - 1, long));
+        assert!(!by_size.is_full(64 * MIB, Duration::from_millis(49)));
+        let by_time = Limits { max_bytes: None, max_time: Some(Duration::from_secs(16)) };
+        assert!(
+            by_time.is_full(0, Duration::from_secs(1))
+                && !by_time.is_full(1 << 40, Duration::from_millis(999))
+        );
+        let short = Limits { max_bytes: None, max_time: Some(Duration::from_secs(1)) };
+        assert!(short.is_full(0, SHORTEST) && !short.is_full(0, SHORTEST - Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn what_the_disk_has_no_room_for_is_too_much() {
+        let limits = |max_bytes| Limits { max_bytes, max_time: Some(Duration::from_secs(60)) };
+        assert_eq!(limits(None).within(32 * MIB), limits(Some(32 * MIB)));
+        assert_eq!(limits(Some(64 * MIB)).within(32 * MIB), limits(Some(32 * MIB)));
+        assert_eq!(limits(Some(16 * MIB)).within(32 * MIB), limits(Some(16 * MIB)));
+        assert_eq!(limits(None).within(0).to_remove(&[(MIB, Duration::ZERO)], 0), 1);
+    }
+
+    //  closed parts …      │ recorded, 1.5 × the largest │ beside its pages, 1 × the largest │
+    //                      └ of 64 MiB in parts of 4: 54 MiB
+    #[test]
+    fn the_oldest_are_removed_until_the_rest_and_what_is_written_fit() {
+        let by_size = Limits { max_bytes: Some(64 * MIB), max_time: None };
+        let closed = |count: usize| vec![(4 * MIB, Duration::ZERO); count];
+        assert_eq!((by_size.to_remove(&closed(13), 0), by_size.to_remove(&closed(16), 0)), (0, 3));
+        assert_eq!(
+            (by_size.to_remove(&closed(13), 8 * MIB), by_size.to_remove(&closed(13), 9 * MIB)),
+            (0, 1)
+        );
+        // One that is larger than all of the limit.
+        assert_eq!(by_size.to_remove(&[(100 * MIB, Duration::ZERO)], 0), 1);
+        let by_time = Limits { max_bytes: None, max_time: Some(Duration::from_secs(16)) };
+        let ages = [17, 16, 15, 14].map(|age| (MIB, Duration::from_secs(age)));
+        assert_eq!(by_time.to_remove(&ages, u64::MAX), 2);
+        let both = Limits { max_bytes: Some(64 * MIB), ..by_time };
+        assert_eq!(both.to_remove(&ages.map(|(_, age)| (15 * MIB, age)), 0), 3);
+        assert_eq!(both.to_remove(&[], 0), 0);
+    }
+}

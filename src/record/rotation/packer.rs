@@ -1,0 +1,168 @@
+//! Closed parts of the kernel side become trace.dats compressed by zstd, if a CPU is free: on a thread with the lowest
+//! priority. A part that it has not come to stays as it is until the end of the recording, or until it is removed.
+
+use std::{
+    collections::VecDeque,
+    ffi::OsString,
+    io,
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use fkt_ingest::live::{remove_part, write_part_compressed};
+use rustix::time::{ClockId, clock_gettime};
+use sigmund_files::Folder;
+use sigmund_merge::{Packed, Part};
+
+use crate::output;
+
+/// A part that is closed, and was not removed.
+#[derive(Clone, Debug)]
+pub(super) struct Closed {
+    pub(super) part: Part,
+    /// When it ended.
+    pub(super) ended: std::time::Instant,
+    /// Of all its files, those that describe it included.
+    bytes: u64,
+    is_packed: bool,
+    has_failed: bool,
+}
+
+impl Closed {
+    pub(super) fn new(part: Part, run: &Folder) -> Closed {
+        let bytes = bytes_on_disk(run, &part);
+        Closed { part, ended: std::time::Instant::now(), bytes, is_packed: false, has_failed: false }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// Bytes of all files of a part; of those that it lists, if the folder cannot be read.
+fn bytes_on_disk(run: &Folder, part: &Part) -> u64 {
+    let mark = format!("part-{:05}.", part.number);
+    let is_of_part =
+        |name: &OsString| name.as_encoded_bytes().windows(mark.len()).any(|at| at == mark.as_bytes());
+    let length =
+        |name: OsString| run.open_file(&name).and_then(|file| file.metadata()).map_or(0, |data| data.len());
+    let listed = part.files.iter().map(|file| file.bytes).sum();
+    run.names().map_or(listed, |names| names.into_iter().filter(is_of_part).map(length).sum())
+}
+
+/// The closed parts, the oldest first, which the packer and the rotation share.
+#[derive(Debug, Default)]
+pub(super) struct ClosedParts {
+    pub(super) parts: Mutex<VecDeque<Closed>>,
+    changed: Condvar,
+    stop: AtomicBool,
+    packed: Mutex<Packed>,
+}
+
+impl ClosedParts {
+    pub(super) fn push(&self, closed: Closed) {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).push_back(closed);
+        self.changed.notify_one();
+    }
+
+    /// Bytes of all.
+    pub(super) fn bytes(&self) -> u64 {
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.iter().map(Closed::bytes).sum()
+    }
+
+    pub(super) fn packed(&self) -> Packed {
+        *self.packed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the packer end soon, in the middle of a part.
+    pub(super) fn stop(&self) {
+        // Release: not needed, and costs nothing; the lock makes sure that a packer that is about to wait sees it.
+        self.stop.store(true, Ordering::Release);
+        let _parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        self.changed.notify_one();
+    }
+
+    /// Waits for a part that is not compressed; `None` when it is to stop.
+    fn next(&self) -> Option<u32> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if self.stop.load(Ordering::Acquire) {
+                return None;
+            }
+            if let Some(closed) = parts.iter().find(|closed| !closed.is_packed && !closed.has_failed) {
+                return Some(closed.part.number);
+            }
+            let waited = self.changed.wait_timeout(parts, Duration::from_secs(1));
+            parts = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Starts the packer.
+pub(super) fn start(run: &Arc<Folder>, closed: &Arc<ClosedParts>) -> Result<thread::JoinHandle<()>> {
+    let (run, closed) = (Arc::clone(run), Arc::clone(closed));
+    let pack = move || {
+        // Always permitted; it is the calling thread's priority alone.
+        let _ = rustix::process::setpriority_process(None, 19);
+        while let Some(number) = closed.next() {
+            pack_one(&run, &closed, number);
+        }
+    };
+    thread::Builder::new().name("sigmund-pack".into()).spawn(pack).context("a thread that compresses")
+}
+
+fn pack_one(run: &Folder, closed: &ClosedParts, number: u32) {
+    let before = thread_cpu_ns();
+    let written = write_part_compressed(run, number, &closed.stop);
+    let cpu_ns = thread_cpu_ns() - before;
+    let mut parts = closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(entry) = parts.iter_mut().find(|entry| entry.part.number == number) else {
+        // It was removed meanwhile.
+        let _ = remove_part(run, number);
+        return;
+    };
+    let name = fkt_ingest::live::part_name(number);
+    match written {
+        Ok(Some(finished)) => {
+            entry.is_packed = true;
+            let file = entry.part.files.iter_mut().find(|file| file.name == name);
+            file.into_iter().for_each(|file| file.bytes = finished.summary.bytes);
+            entry.bytes = bytes_on_disk(run, &entry.part);
+            // If it cannot be written, the one that is there has another length of the file.
+            if let Err(error) = entry.part.write(run) {
+                output::report_error(&format!("{error:#}"));
+            }
+            let mut packed = closed.packed.lock().unwrap_or_else(PoisonError::into_inner);
+            packed.parts += 1;
+            packed.page_bytes += finished.summary.page_bytes();
+            packed.bytes += finished.summary.bytes;
+            packed.cpu_ns += cpu_ns;
+        }
+        Ok(None) => entry.is_packed = true,
+        // It is written at the end.
+        Err(_) if closed.stop.load(Ordering::Acquire) => {}
+        Err(error) => {
+            entry.has_failed = true;
+            output::report_error(&format!("compressing part {number}: {error}"));
+        }
+    }
+}
+
+fn thread_cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    used.tv_sec.unsigned_abs() * 1_000_000_000 + used.tv_nsec.unsigned_abs()
+}
+
+/// Notes the length of the trace.dat of a part.
+pub(super) fn note_length(run: &Folder, part: &mut Part) -> io::Result<()> {
+    let name = fkt_ingest::live::part_name(part.number);
+    let length = run.open_file(&name)?.metadata()?.len();
+    part.files.iter_mut().filter(|file| file.name == name).for_each(|file| file.bytes = length);
+    Ok(())
+}
