@@ -35,8 +35,9 @@ fn record_in_parts(folder: &Folder) -> Vec<(ClosedPart, Ticks)> {
         Recorder::start_in_parts(&options(), Scope::Program(Pid(std::process::id())), folder).unwrap();
     let mut rotator: Rotator = recorder.rotator();
     let mut parts = Vec::new();
-    for _ in 0..4 {
-        std::thread::sleep(Duration::from_millis(60));
+    // On a busy machine, those who read the buffers begin late.
+    for length in [400, 60, 60, 60] {
+        std::thread::sleep(Duration::from_millis(length));
         let closed = rotator.next_part(folder).unwrap();
         parts.push((closed, ticks()));
     }
