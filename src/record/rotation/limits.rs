@@ -39,7 +39,7 @@ impl Limits {
 
     /// The number of the oldest closed parts to remove. Of each closed part its bytes, and how long ago it ended, the oldest
     /// first; and the bytes of the part that is recorded.
-    pub(super) fn to_remove(&self, closed: &[(u64, Duration)], open: u64) -> usize {
+    pub(super) fn outdated(&self, closed: &[(u64, Duration)], open: u64) -> usize {
         let sizes = || closed.iter().map(|(bytes, _)| *bytes);
         let usual = self.max_bytes.map_or(0, |max| max / u64::from(PARTS));
         let largest = sizes().max().unwrap_or(0).max(usual);
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(limits(None).within(32 * MIB), limits(Some(32 * MIB)));
         assert_eq!(limits(Some(64 * MIB)).within(32 * MIB), limits(Some(32 * MIB)));
         assert_eq!(limits(Some(16 * MIB)).within(32 * MIB), limits(Some(16 * MIB)));
-        assert_eq!(limits(None).within(0).to_remove(&[(MIB, Duration::ZERO)], 0), 1);
+        assert_eq!(limits(None).within(0).outdated(&[(MIB, Duration::ZERO)], 0), 1);
     }
 
     //  closed parts …      │ recorded, 1.5 × the largest │ beside its pages, 1 × the largest │
@@ -93,18 +93,15 @@ mod tests {
     fn the_oldest_are_removed_until_the_rest_and_what_is_written_fit() {
         let by_size = Limits { max_bytes: Some(64 * MIB), max_time: None };
         let closed = |count: usize| vec![(4 * MIB, Duration::ZERO); count];
-        assert_eq!((by_size.to_remove(&closed(13), 0), by_size.to_remove(&closed(16), 0)), (0, 3));
-        assert_eq!(
-            (by_size.to_remove(&closed(13), 8 * MIB), by_size.to_remove(&closed(13), 9 * MIB)),
-            (0, 1)
-        );
+        assert_eq!((by_size.outdated(&closed(13), 0), by_size.outdated(&closed(16), 0)), (0, 3));
+        assert_eq!((by_size.outdated(&closed(13), 8 * MIB), by_size.outdated(&closed(13), 9 * MIB)), (0, 1));
         // One that is larger than all of the limit.
-        assert_eq!(by_size.to_remove(&[(100 * MIB, Duration::ZERO)], 0), 1);
+        assert_eq!(by_size.outdated(&[(100 * MIB, Duration::ZERO)], 0), 1);
         let by_time = Limits { max_bytes: None, max_time: Some(Duration::from_secs(16)) };
         let ages = [17, 16, 15, 14].map(|age| (MIB, Duration::from_secs(age)));
-        assert_eq!(by_time.to_remove(&ages, u64::MAX), 2);
+        assert_eq!(by_time.outdated(&ages, u64::MAX), 2);
         let both = Limits { max_bytes: Some(64 * MIB), ..by_time };
-        assert_eq!(both.to_remove(&ages.map(|(_, age)| (15 * MIB, age)), 0), 3);
-        assert_eq!(both.to_remove(&[], 0), 0);
+        assert_eq!(both.outdated(&ages.map(|(_, age)| (15 * MIB, age)), 0), 3);
+        assert_eq!(both.outdated(&[], 0), 0);
     }
 }

@@ -182,7 +182,7 @@ impl Rotating {
             let (room, bytes) = (self.room(), self.bytes());
             let done = if self.state.limits.within(room).is_full(bytes, self.began.elapsed()) {
                 self.rotate(room)
-            } else if self.state.to_remove(room, bytes) > 0 {
+            } else if self.state.outdated(room, bytes) > 0 {
                 self.state.remove_oldest(&self.run, room, bytes)
             } else {
                 continue;
@@ -272,12 +272,12 @@ fn files(kernel: Option<&ClosedPart>, page_bytes: u64, user: Vec<PartFile>) -> V
 
 impl Rotated {
     /// The number of parts that are too much on a disk with this room, when so many bytes of the next one are recorded.
-    fn to_remove(&mut self, room: u64, open: u64) -> usize {
+    fn outdated(&mut self, room: u64, open: u64) -> usize {
         let parts = self.closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let sizes: Vec<_> = parts.iter().map(|closed| (closed.bytes(), closed.ended.elapsed())).collect();
         drop(parts);
-        let count = self.limits.within(room).to_remove(&sizes, open);
-        if count > self.limits.to_remove(&sizes, open) && !std::mem::replace(&mut self.has_no_room, true) {
+        let count = self.limits.within(room).outdated(&sizes, open);
+        if count > self.limits.outdated(&sizes, open) && !std::mem::replace(&mut self.has_no_room, true) {
             output::notice("the disk is nearly full: less is kept than --max-size and --max-time allow");
         }
         count
@@ -286,7 +286,7 @@ impl Rotated {
     /// Removes the parts that are too much. Their events are noted in the description of the newest part before that, if
     /// there is room for it, and else as soon as there is.
     fn remove_oldest(&mut self, run: &Folder, room: u64, open: u64) -> Result<()> {
-        let count = self.to_remove(room, open);
+        let count = self.outdated(room, open);
         let mut parts = self.closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest: Vec<Closed> = parts.drain(..count).collect();
         drop(parts);
