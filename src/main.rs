@@ -40,11 +40,9 @@ mod view;
 
 use std::{io::Write, process::ExitCode};
 
-#[cfg(feature = "sql")]
-use anyhow::Context;
-use anyhow::Result;
 #[cfg(not(feature = "sql"))]
 use anyhow::bail;
+use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
