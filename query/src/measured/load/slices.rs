@@ -37,7 +37,7 @@ impl SliceSize {
 impl Default for SliceSize {
     /// Some 100 MB.
     fn default() -> SliceSize {
-        SliceSize { rows: 1 << 20, ..SliceSize::WHOLE }
+        SliceSize { rows: 1 << 19, ..SliceSize::WHOLE }
     }
 }
 
