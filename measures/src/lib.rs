@@ -47,7 +47,7 @@ pub use compare::{Side, compare, request_to_compare, slices_to_compare};
 pub use critical_path::critical_path_chains;
 pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
 pub use distribution::Distribution;
-pub use explain::explain_braids;
+pub use explain::BRAIDS;
 pub use functions::FOLDED;
 pub use histogram::Histogram;
 pub use history::{

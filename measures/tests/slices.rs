@@ -2,7 +2,9 @@
 
 mod support;
 
-use sigmund_measures::{ALL, Answer, By, FOLDED, History, Interval, Measure, Request, Subject, Value};
+use sigmund_measures::{
+    ALL, Answer, BRAIDS, By, FOLDED, History, Interval, Measure, Request, Subject, Value,
+};
 use support::{LWPS, THREADS, TICKS, number, random::Random, slices::ask_in_slices, tid, world::world};
 
 /// Requests of every form.
@@ -114,7 +116,7 @@ fn slices_have_the_answer_of_the_whole() {
     let seeds = std::env::var("SLICES_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(200);
     let only = std::env::var("SLICES").ok();
     let is_asked = |measure: &&Measure| only.as_deref().is_none_or(|only| measure.name == only);
-    let measures: Vec<&Measure> = ALL.iter().chain([&FOLDED]).filter(is_asked).collect();
+    let measures: Vec<&Measure> = ALL.iter().chain([&FOLDED, &BRAIDS]).filter(is_asked).collect();
     let (mut with_rows, mut failed) = (vec![0; measures.len()], vec![Vec::new(); measures.len()]);
     for seed in 0..seeds {
         let history = world(seed);

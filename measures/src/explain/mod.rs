@@ -10,7 +10,7 @@ use crate::{
     sliced::Computed,
 };
 
-pub use braids::explain_braids;
+pub use braids::BRAIDS;
 
 use walked::{Apart, Band, Walked};
 
@@ -43,12 +43,18 @@ const DIFFERENCE: &str = "99-100 minus 0-50";
 const NONE_ASKED: &str = "expected the name of a span or function, or FROM and TO, found none";
 
 fn start(request: &Request) -> Box<dyn Sliced> {
-    Box::new(Explain { request: request.clone(), pass: Pass::Finding(Instances::asked(request)) })
+    Box::new(Explain::new(request))
 }
 
 struct Explain {
     request: Request,
     pass: Pass,
+}
+
+impl Explain {
+    fn new(request: &Request) -> Explain {
+        Explain { request: request.clone(), pass: Pass::Finding(Instances::asked(request)) }
+    }
 }
 
 /// The slices are added twice: bands need the lengths of all instances. If then some walks touch a gap, the bands of the rest

@@ -1,8 +1,8 @@
 //! The median instance of a span and the slowest one: the walks behind the bands of `--explain`, as rows and pieces.
 
 use serde_json::Value;
-use sigmund_measures::{explain_braids, named};
-use sigmund_query::{Measured, with_history};
+use sigmund_measures::BRAIDS;
+use sigmund_query::{Measured, measure};
 
 use super::{
     Query, Refusal,
@@ -11,11 +11,9 @@ use super::{
 use crate::{View, key::Kind};
 
 pub(super) async fn braids(view: &View, query: &Query) -> Result<Value, Refusal> {
-    let explain = named("explain").ok_or_else(|| Refusal::missing("there is no measure explain"))?;
     let (keys, window, options) = (query.keys()?, query.window(view)?, options(query)?);
     let filter = filter(view, keys.as_deref(), window);
-    let needs = (explain.name, explain.needs);
-    let answer = with_history(&view.trace, needs, &filter, &options, explain_braids).await?;
+    let Measured { answer, .. } = measure(&view.trace, &BRAIDS, &filter, &options).await?;
     let asked = Asked {
         keys: keys.as_deref(),
         window,
@@ -25,6 +23,6 @@ pub(super) async fn braids(view: &View, query: &Query) -> Result<Value, Refusal>
         pair: pair(query),
         worst: options.worst,
     };
-    let (command, sql) = command(view, explain.name, &asked);
+    let (command, sql) = command(view, BRAIDS.name, &asked);
     Ok(answered(view, &Measured { answer, gaps: 0 }, &command, &sql))
 }
