@@ -295,3 +295,24 @@ fn a_thread_that_was_not_alive_in_the_window_has_no_rows_and_is_not_taken_for_al
     let sigmund = Sigmund::with_listing("t", &listing());
     sigmund.run(["--states", "--thread", "6", "--from", "100", "--to", "104"]).found_nothing();
 }
+
+#[test]
+fn people_are_shown_the_first_thousand_rows_and_programs_all() {
+    let mut listing =
+        "# tick_hz=1000000000\ntype\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams\n".to_string();
+    for lwp in 1..=1500 {
+        let (tick, before) = (lwp * 10, lwp - 1);
+        listing.push_str(&format!(
+            "KERN\t{tick}\t{before}\t0\t?\t-\tsched_switch\tprev_state=0 next_pid={lwp}\n"
+        ));
+    }
+    let sigmund = Sigmund::with_listing("many", &listing);
+    let all = sigmund.run(["-f", "many.supertrace", "--states", "--format", "tsv"]).found();
+    let rows = all.lines().count() - 1;
+    assert!(rows >= 1500, "{rows}");
+    let shown = sigmund.run(["-f", "many.supertrace", "--states"]);
+    // Below the names of the columns.
+    assert_eq!(shown.stdout.lines().filter(|line| !line.trim().is_empty()).count(), 1 + 1000);
+    let note = format!("{} more rows; `--format tsv` prints all", rows - 1000);
+    assert!(shown.stderr.contains(&note), "{}", shown.stderr);
+}

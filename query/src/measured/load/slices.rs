@@ -35,7 +35,7 @@ impl SliceSize {
 }
 
 impl Default for SliceSize {
-    /// Some 100 MB.
+    /// Some 50 MB.
     fn default() -> SliceSize {
         SliceSize { rows: 1 << 19, ..SliceSize::WHOLE }
     }
