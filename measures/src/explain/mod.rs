@@ -57,8 +57,8 @@ impl Explain {
     }
 }
 
-/// The slices are added twice: bands need the lengths of all instances. If then some walks touch a gap, the bands of the rest
-/// change, and these are walked again.
+/// The slices are added twice: bands need the lengths of all instances. If then some walks touch a gap, these count apart, and
+/// some of the rest move to other bands: in a third pass, both are walked again, and taken from where they were added.
 enum Pass {
     /// `None` if none are asked for.
     Finding(Option<Instances>),
