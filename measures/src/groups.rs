@@ -19,8 +19,8 @@ impl Owner {
 
     pub(crate) fn process(self, history: &History) -> Option<u32> {
         match self {
-            Owner::Thread(thread) => history.names.threads.get(&thread)?.pid,
-            Owner::Lwp(lwp) => history.names.lwps.get(&lwp)?.pid,
+            Owner::Thread(thread) => history.names.threads.get(thread)?.pid,
+            Owner::Lwp(lwp) => history.names.lwps.get(lwp)?.pid,
         }
     }
 }

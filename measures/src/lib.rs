@@ -51,9 +51,9 @@ pub use explain::BRAIDS;
 pub use functions::FOLDED;
 pub use histogram::Histogram;
 pub use history::{
-    Context, EventAt, Fault, Gap, History, HistoryBuilder, Interrupt, LastOnCpu, Life, LockRequest, LwpRow,
-    LwpStay, Mark, Names, Needs, Row, Series, SeriesBuilder, Slicer, Span, Syscall, ThreadRow, ThreadStay,
-    Track, Wakeup, Word, Words,
+    Context, EventAt, Fault, Gap, History, HistoryBuilder, Interrupt, LastOnCpu, Life, Lives, LivesBuilder,
+    LockRequest, LwpRow, LwpStay, Mark, Names, Needs, Row, Series, SeriesBuilder, Slicer, Span, Syscall,
+    ThreadRow, ThreadStay, Track, Wakeup, Word, Words,
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, Subject, named};

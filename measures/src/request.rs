@@ -146,25 +146,25 @@ pub enum Group {
 impl Group {
     /// The group of a user thread; by LWP it has none of its own.
     pub fn of_thread(history: &History, by: By, thread: u64) -> Group {
-        let life = history.names.threads.get(&thread);
-        let name = || life.and_then(|life| life.name.clone());
+        let life = history.names.threads.get(thread);
+        let name = || life.and_then(|life| life.name);
         match by {
             By::Thread | By::Lwp => Group::Thread(thread),
             By::Process => Group::Process(life.and_then(|life| life.pid)),
-            By::Name => Group::Name(name()),
-            By::Pattern => Group::Name(name().map(|name| pattern(&name))),
+            By::Name => Group::Name(name().map(Arc::from)),
+            By::Pattern => Group::Name(name().map(pattern)),
         }
     }
 
     /// The group of an LWP.
     pub fn of_lwp(history: &History, by: By, lwp: u32) -> Group {
-        let life = history.names.lwps.get(&lwp);
-        let name = || life.and_then(|life| life.name.clone());
+        let life = history.names.lwps.get(lwp);
+        let name = || life.and_then(|life| life.name);
         match by {
             By::Thread | By::Lwp => Group::Lwp(lwp),
             By::Process => Group::Process(life.and_then(|life| life.pid)),
-            By::Name => Group::Name(name()),
-            By::Pattern => Group::Name(name().map(|name| pattern(&name))),
+            By::Name => Group::Name(name().map(Arc::from)),
+            By::Pattern => Group::Name(name().map(pattern)),
         }
     }
 
@@ -183,19 +183,19 @@ impl Group {
 
     /// A cell for each of [`columns`](Self::columns).
     pub fn cells(&self, history: &History) -> Vec<Value> {
-        let text = |name: Option<Arc<str>>| Value::from(name.map(|name| name.to_string()));
+        let text = |name: Option<&str>| Value::from(name.map(str::to_string));
         let names = &history.names;
         match self {
             Group::Thread(thread) => {
-                vec![(*thread).into(), text(names.threads.get(thread).and_then(|life| life.name.clone()))]
+                vec![(*thread).into(), text(names.threads.get(*thread).and_then(|life| life.name))]
             }
             Group::Lwp(lwp) => {
-                vec![(*lwp).into(), text(names.lwps.get(lwp).and_then(|life| life.name.clone()))]
+                vec![(*lwp).into(), text(names.lwps.get(*lwp).and_then(|life| life.name))]
             }
             Group::Process(pid) => {
                 vec![(*pid).into(), text(pid.and_then(|pid| names.process_name(pid)))]
             }
-            Group::Name(name) => vec![text(name.clone())],
+            Group::Name(name) => vec![text(name.as_deref())],
         }
     }
 }

@@ -59,12 +59,12 @@ pub(crate) fn asked_owners(history: &History, request: &Request) -> Vec<Owner> {
     let mut owners: Vec<Owner> = match request.level(history) {
         Level::Threads => {
             let threads = history.threads.keys().filter(|thread| request.has_thread(*thread));
-            threads.filter(|thread| names.threads.contains_key(thread)).map(Owner::Thread).collect()
+            threads.filter(|thread| names.threads.contains(*thread)).map(Owner::Thread).collect()
         }
         Level::Lwps => {
             let lwps =
                 history.lwps.keys().map(|lwp| lwp as u32).filter(|lwp| *lwp != 0 && request.has_lwp(*lwp));
-            lwps.filter(|lwp| names.lwps.contains_key(lwp)).map(Owner::Lwp).collect()
+            lwps.filter(|lwp| names.lwps.contains(*lwp)).map(Owner::Lwp).collect()
         }
     };
     owners.sort_unstable();
@@ -76,12 +76,12 @@ pub(crate) fn named_owners(history: &History, request: &Request) -> Vec<Owner> {
     let names = &history.names;
     match request.level(history) {
         Level::Threads => {
-            let threads = names.threads.keys().filter(|thread| request.has_thread(**thread));
-            threads.map(|thread| Owner::Thread(*thread)).collect()
+            let threads = names.threads.numbers().filter(|thread| request.has_thread(*thread));
+            threads.map(Owner::Thread).collect()
         }
         Level::Lwps => {
-            let lwps = names.lwps.keys().filter(|lwp| **lwp != 0 && request.has_lwp(**lwp));
-            lwps.map(|lwp| Owner::Lwp(*lwp)).collect()
+            let lwps = names.lwps.numbers().filter(|lwp| *lwp != 0 && request.has_lwp(*lwp));
+            lwps.map(Owner::Lwp).collect()
         }
     }
 }

@@ -83,12 +83,12 @@ impl Sliced for Summary {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let (request, names) = (&self.request, &history.names);
         let threads = history.threads.keys().filter(|thread| request.has_thread(*thread));
-        let threads = threads.filter(|thread| names.threads.contains_key(thread)).map(Owner::Thread);
+        let threads = threads.filter(|thread| names.threads.contains(*thread)).map(Owner::Thread);
         // If user threads are asked for, LWPs without them are not.
         let is_of_lwps = request.threads.is_none();
         let lwps = history.lwps.keys().map(|lwp| lwp as u32);
         let lwps = lwps.filter(|lwp| is_of_lwps && *lwp != 0 && request.has_lwp(*lwp));
-        let lwps = lwps.filter(|lwp| names.lwps.contains_key(lwp)).map(Owner::Lwp);
+        let lwps = lwps.filter(|lwp| names.lwps.contains(*lwp)).map(Owner::Lwp);
         let owners: Vec<Owner> = threads.chain(lwps).collect();
         let parts = collect(&owners, Part::default, |part, owner| match owner {
             Owner::Thread(thread) => self.add_thread(history, slice, *thread, part),

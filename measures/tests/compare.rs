@@ -9,7 +9,7 @@ use sigmund_measures::{
     request_to_compare, slices_to_compare,
 };
 use sigmund_model::{EndReason, Hertz, ThreadState};
-use support::{Machine, Now, THREADS, TICKS, drawing::Drawing, drawn::Drawn};
+use support::{Machine, Now, THREADS, TICKS, drawing::Drawing, drawn::Drawn, lives::change};
 
 fn hz(per_second: f64) -> Hertz {
     Hertz::new(per_second).unwrap()
@@ -151,7 +151,7 @@ fn rows_of_one_key_are_one() {
         assert_eq!(found.into_iter().collect::<Vec<_>>(), names);
     }
     let mut history = history;
-    history.names.threads.get_mut(&2).unwrap().name = Some("work/1".into());
+    change(&mut history.names.threads, 2, |life| life.name = Some("work/1"));
     let request = Request { by: Some(By::Thread), ..Request::default() };
     let answer = compared("noise", &history, &history, &request, (10.0, 10.0));
     assert!(answer.notes.iter().any(|note| note.contains("rows of the same key")), "{:?}", answer.notes);

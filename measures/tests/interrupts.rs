@@ -40,9 +40,8 @@ fn own_time_is_without_the_interrupts_inside() {
     let cut =
         Interrupt { interval: Interval::new(12, 13), cpu: 1, end: EndReason::Unseen, thread: None, ..disk };
     history.interrupts = vec![disk, net, idle, cut];
-    let life =
-        Life { name: Some("work".into()), pid: None, interval: Interval::new(0, 40), created_by: None };
-    history.names.threads.insert(1, life.clone());
+    let life = Life { name: Some("work"), pid: None, interval: Interval::new(0, 40), created_by: None };
+    history.names.threads.insert(1, life);
     history.names.lwps.insert(70, life);
     history.extent = Some(Interval::new(0, 40));
     let history = builder.build();

@@ -10,6 +10,7 @@ use sigmund_measures::{
 use sigmund_model::{LwpState, ThreadState};
 use support::{
     Machine, Now, TICKS,
+    lives::change,
     sketch::{Drawing, at},
     slow_walk::{damage, mix},
 };
@@ -60,7 +61,7 @@ fn drawn() -> History {
     let mut history = drawing.build();
     // These are of another process than the threads.
     for lwp in [102, 900, 901] {
-        history.names.lwps.get_mut(&lwp).unwrap().pid = Some(7);
+        change(&mut history.names.lwps, lwp, |life| life.pid = Some(7));
     }
     history
 }

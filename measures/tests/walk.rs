@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use sigmund_measures::{Actor, Blame, By, Context, History, Link, Source, What, walk_back};
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 use support::{
-    Machine, TICKS, number,
+    Machine, THREADS, TICKS,
+    lives::change,
+    number,
     sketch::{Drawing, X, Y, at, two_levels},
     slow_walk::{Slow, damage, each_tick, mix},
     tid,
@@ -101,7 +103,7 @@ fn what_was_before_a_creation_is_the_creators() {
         .lwp(101, &[(0, 60, Running, 1)]);
     let mut history = drawing.build();
     let with_creator = |created_by, history: &mut History| {
-        history.names.threads.get_mut(&2).unwrap().created_by = created_by;
+        change(&mut history.names.threads, 2, |life| life.created_by = created_by);
         pieces(history, Y, 0, 60)
     };
     let of_two = [(20, 30, Y, What::WaitingForLwp), (30, 60, Y, What::Running)];
@@ -157,9 +159,11 @@ fn a_walk_is_that_of_walking_tick_by_tick() {
             |interrupt| history.interrupts.iter().position(|other| other == interrupt).unwrap() as u32;
         let interrupts = interrupts.iter().map(place).collect();
         if seed % 2 == 0 {
-            for (place, life) in history.names.threads.values_mut().enumerate().skip(1) {
-                life.created_by = Some(number(place - 1));
-                life.interval.from = (mix(seed, 7000 + place as u64) % 200) as i64;
+            for place in 1..THREADS {
+                change(&mut history.names.threads, number(place), |life| {
+                    life.created_by = Some(number(place - 1));
+                    life.interval.from = (mix(seed, 7000 + place as u64) % 200) as i64;
+                });
             }
         }
         let slow = Slow { ticks: &ticks, history: &history, interrupts };

@@ -96,7 +96,7 @@ pub(super) fn history(rows: i64) -> History {
     let life = |name| Life { name: Some(name), pid: Some(70), interval: extent, created_by: None };
     let history = builder.history();
     history.extent = Some(extent);
-    history.names.threads = (0..ACTORS as u64).map(|thread| (1 + thread, life("work/1".into()))).collect();
-    history.names.lwps = (0..ACTORS as u32).map(|lwp| (100 + lwp, life("lwp/1".into()))).collect();
+    history.names.threads = (0..ACTORS as u64).map(|thread| (1 + thread, life("work/1"))).collect();
+    history.names.lwps = (0..ACTORS as u32).map(|lwp| (100 + lwp, life("lwp/1"))).collect();
     builder.build()
 }

@@ -198,12 +198,13 @@ fn life(history: &History, request: &Request) -> Result<Instance, String> {
     let of = |actor, interval| Instance { actor, interval, end: EndReason::Exit };
     match (&request.threads, &request.lwps, request.level(history)) {
         (Some(threads), _, _) if threads.len() == 1 => {
-            let life = threads.first().and_then(|thread| Some((*thread, history.names.threads.get(thread)?)));
+            let life =
+                threads.first().and_then(|thread| Some((*thread, history.names.threads.get(*thread)?)));
             let (thread, life) = life.ok_or_else(|| expected(0))?;
             Ok(of(Actor::Thread(thread), life.interval))
         }
         (None, Some(lwps), Level::Lwps) if lwps.len() == 1 => {
-            let life = lwps.first().and_then(|lwp| Some((*lwp, history.names.lwps.get(lwp)?)));
+            let life = lwps.first().and_then(|lwp| Some((*lwp, history.names.lwps.get(*lwp)?)));
             let (lwp, life) = life.ok_or_else(|| expected(0))?;
             Ok(of(Actor::Lwp(lwp), life.interval))
         }

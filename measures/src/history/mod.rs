@@ -6,6 +6,7 @@
 mod cursors;
 mod derived;
 mod events;
+mod lives;
 mod names;
 mod needs;
 mod rows;
@@ -18,7 +19,8 @@ use crate::Interval;
 
 pub(crate) use cursors::Searches;
 pub use events::EventAt;
-pub use names::{Life, Names};
+pub use lives::{Life, Lives, LivesBuilder};
+pub use names::Names;
 pub use needs::Needs;
 pub use rows::{
     Context, Fault, Gap, Interrupt, LockRequest, LwpStay, Mark, Span, Syscall, ThreadStay, Wakeup,

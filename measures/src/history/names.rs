@@ -1,32 +1,16 @@
 //! Names and lives of user threads, LWPs and processes.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
-use crate::Interval;
-
-/// A user thread or an LWP: a row of `threads` or `lwps`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Life {
-    /// Its name, if it has one.
-    pub name: Option<Arc<str>>,
-    /// Its process, if known.
-    pub pid: Option<u32>,
-    /// From its creation to its end; to the end of the trace if it has none.
-    pub interval: Interval,
-    /// The user thread that created it.
-    pub created_by: Option<u64>,
-}
+use super::lives::{Life, Lives};
 
 /// All of them, by their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// User threads.
-    pub threads: BTreeMap<u64, Life>,
+    pub threads: Lives<u64>,
     /// LWPs.
-    pub lwps: BTreeMap<u32, Life>,
+    pub lwps: Lives<u32>,
     /// The names of processes.
     pub processes: HashMap<u32, Arc<str>>,
 }
@@ -37,23 +21,23 @@ impl Names {
         if lwp == 0 {
             return "idle".to_string();
         }
-        labelled(lwp, self.lwps.get(&lwp))
+        labelled(lwp, self.lwps.get(lwp))
     }
 
     /// `15`, or `15(work/6)`.
     pub fn thread_label(&self, thread: u64) -> String {
-        labelled(thread, self.threads.get(&thread))
+        labelled(thread, self.threads.get(thread))
     }
 
     /// The name of a process: its own, or that of the LWP that leads it.
-    pub fn process_name(&self, pid: u32) -> Option<Arc<str>> {
-        let own = self.processes.get(&pid).cloned();
-        own.or_else(|| self.lwps.get(&pid).and_then(|life| life.name.clone()))
+    pub fn process_name(&self, pid: u32) -> Option<&str> {
+        let own = self.processes.get(&pid).map(AsRef::as_ref);
+        own.or_else(|| self.lwps.get(pid).and_then(|life| life.name))
     }
 }
 
-fn labelled(number: impl std::fmt::Display, life: Option<&Life>) -> String {
-    match life.and_then(|life| life.name.as_deref()) {
+fn labelled(number: impl std::fmt::Display, life: Option<Life<'_>>) -> String {
+    match life.and_then(|life| life.name) {
         Some(name) => format!("{number}({name})"),
         None => number.to_string(),
     }

@@ -141,7 +141,7 @@ impl Latency {
         let (request, by) = (&self.request.clone(), self.request.by(history));
         let wakes = wakes(history, Level::Lwps);
         let lwps = history.lwps.keys().filter(|lwp| *lwp != 0 && request.has_lwp(*lwp as u32));
-        let lwps: Vec<u64> = lwps.filter(|lwp| history.names.lwps.contains_key(&(*lwp as u32))).collect();
+        let lwps: Vec<u64> = lwps.filter(|lwp| history.names.lwps.contains(*lwp as u32)).collect();
         let later = std::mem::take(&mut self.lwps);
         let new = || Part { count: Count::new(request), kept: Vec::new(), pollers: Vec::new() };
         let parts = collect(&lwps, new, |part: &mut Part<'_, LwpStay>, lwp| {
@@ -192,7 +192,7 @@ impl Latency {
             count.add(group, Group::Thread(thread), Some(Wait { from, ..wait }), wait.to);
         }
         let threads = history.threads.keys().filter(|thread| request.has_thread(*thread));
-        let threads: Vec<u64> = threads.filter(|thread| history.names.threads.contains_key(thread)).collect();
+        let threads: Vec<u64> = threads.filter(|thread| history.names.threads.contains(*thread)).collect();
         let later = std::mem::take(&mut self.threads);
         let new = || Part { count: Count::new(request), kept: Vec::new(), pollers: Vec::new() };
         let parts = collect(&threads, new, |part: &mut Part<'_, ThreadStay>, thread| {

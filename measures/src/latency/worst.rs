@@ -69,7 +69,7 @@ impl Listed {
         worst.cut();
         let mut carriers: Map<_, Vec<u32>> = Map::default();
         for (lwp, life) in history.names.lwps.iter().filter(|(lwp, _)| lwps.contains(lwp)) {
-            carriers.entry(life.pid).or_default().push(*lwp);
+            carriers.entry(life.pid).or_default().push(lwp);
         }
         let begin =
             |(_, wait): &(Group, Wait)| wait.wakeup.map_or(wait.from, |wakeup| wakeup.tick.min(wait.from));
@@ -92,7 +92,7 @@ impl Listed {
             let Some(part) = Interval::new(wait.from, wait.to).clipped(slice.interval) else { continue };
             let of_part = match actor {
                 Group::Thread(thread) => {
-                    let pid = history.names.threads.get(thread).and_then(|life| life.pid);
+                    let pid = history.names.threads.get(*thread).and_then(|life| life.pid);
                     let lwps = self.carriers.get(&pid).map_or(&[][..], Vec::as_slice);
                     who_had_lwps(history, by, lwps, part)
                 }

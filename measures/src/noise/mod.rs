@@ -169,7 +169,7 @@ fn table(history: &History, request: &Request, tally: Tally<Row>, (unknown, unen
     for (place, (group, ..)) in rows.iter().enumerate() {
         places.entry(group.clone()).or_insert(place);
     }
-    rows.sort_by_key(|(group, row, _)| (places.get(group).copied(), *row));
+    rows.sort_by_cached_key(|(group, row, _)| (places.get(group).copied(), *row));
     for (group, row, lengths) in rows {
         answer.push_with_lengths(tally::cells(history, &group, row.name(), &lengths), lengths);
     }

@@ -105,8 +105,8 @@ impl Parts {
 /// The part of an interval in which a thread lived.
 pub(super) fn life(history: &History, owner: Owner, interval: Interval) -> Interval {
     let life = match owner {
-        Owner::Thread(thread) => history.names.threads.get(&thread),
-        Owner::Lwp(lwp) => history.names.lwps.get(&lwp),
+        Owner::Thread(thread) => history.names.threads.get(thread),
+        Owner::Lwp(lwp) => history.names.lwps.get(lwp),
     };
     life.map_or(interval, |life| interval.clipped(life.interval).unwrap_or(EMPTY))
 }

@@ -133,27 +133,26 @@ impl Timeline {
         let mut timeline = Timeline { level, window, columns, lines: Vec::new() };
         match level {
             Level::Threads => {
-                for (thread, life) in &history.names.threads {
-                    if request.has_thread(*thread) {
-                        let states = history.threads.of(*thread).partition(window).map(|(interval, stay)| {
+                for (thread, life) in history.names.threads.iter() {
+                    if request.has_thread(thread) {
+                        let states = history.threads.of(thread).partition(window).map(|(interval, stay)| {
                             let is_here = |stay: &crate::ThreadStay| {
                                 request.has_place(stay.lwp, stay.cpu(history, interval))
                             };
                             (interval, stay.map(|stay| is_here(stay).then(|| Shown::of_thread(stay.state))))
                         });
-                        timeline.add(history.names.thread_label(*thread), life, states);
+                        timeline.add(history.names.thread_label(thread), life, states);
                     }
                 }
             }
             Level::Lwps => {
-                for (lwp, life) in &history.names.lwps {
-                    if *lwp != 0 && request.has_lwp(*lwp) {
-                        let states =
-                            history.lwps.of((*lwp).into()).partition(window).map(|(interval, stay)| {
-                                let is_here = |stay: &crate::LwpStay| request.has_place(Some(*lwp), stay.cpu);
-                                (interval, stay.map(|stay| is_here(stay).then(|| Shown::of_lwp(stay.state))))
-                            });
-                        timeline.add(history.names.lwp_label(*lwp), life, states);
+                for (lwp, life) in history.names.lwps.iter() {
+                    if lwp != 0 && request.has_lwp(lwp) {
+                        let states = history.lwps.of(lwp.into()).partition(window).map(|(interval, stay)| {
+                            let is_here = |stay: &crate::LwpStay| request.has_place(Some(lwp), stay.cpu);
+                            (interval, stay.map(|stay| is_here(stay).then(|| Shown::of_lwp(stay.state))))
+                        });
+                        timeline.add(history.names.lwp_label(lwp), life, states);
                     }
                 }
             }
@@ -171,7 +170,7 @@ impl Timeline {
     fn add(
         &mut self,
         label: String,
-        life: &Life,
+        life: Life<'_>,
         states: impl Iterator<Item = (Interval, Option<Option<Shown>>)>,
     ) {
         let mut line = Line { label, columns: Vec::with_capacity(self.columns), sums: [0; Shown::ALL.len()] };

@@ -104,8 +104,8 @@ impl Piece {
     /// The process of its actor.
     pub(super) fn pid(&self, history: &History) -> Option<u32> {
         match self.actor {
-            Actor::Thread(thread) => history.names.threads.get(&thread)?.pid,
-            Actor::Lwp(lwp) => history.names.lwps.get(&lwp)?.pid,
+            Actor::Thread(thread) => history.names.threads.get(thread)?.pid,
+            Actor::Lwp(lwp) => history.names.lwps.get(lwp)?.pid,
         }
     }
 }

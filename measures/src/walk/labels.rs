@@ -1,9 +1,18 @@
-//! Texts of many culprits as small numbers: few of them differ if they are grouped.
+//! Whom culprits are the same as, if they are grouped; and the texts of these.
 
 use std::sync::Arc;
 
 use super::{Actor, Blame};
 use crate::{By, History, map::Map};
+
+/// A culprit, or a group of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Label {
+    /// A thread or LWP with a row of its own: there may be millions, so its text is made when it is asked for.
+    Who(Actor),
+    /// Others, by the number of their text.
+    Text(u32),
+}
 
 /// The texts of culprits, numbered as they occur.
 pub(super) struct Labels<'h> {
@@ -22,33 +31,44 @@ impl<'h> Labels<'h> {
         Labels { history, by, of_blames, of_names, of_texts, texts: Vec::new() }
     }
 
-    pub(super) fn number(&mut self, blame: Blame) -> u32 {
+    pub(super) fn of(&mut self, blame: Blame) -> Label {
+        match blame {
+            Blame::Who(actor) if matches!(self.by, By::Thread | By::Lwp) => Label::Who(actor),
+            _ => Label::Text(self.number(blame)),
+        }
+    }
+
+    fn number(&mut self, blame: Blame) -> u32 {
+        let name = self.name(blame).map(|name| name.as_ptr().addr());
+        if let Some(number) = name.and_then(|name| self.of_names.get(&name)) {
+            return *number;
+        }
         if let Some(number) = self.of_blames.get(&blame) {
             return *number;
         }
-        let name = self.name(blame).map(|name| name.as_ptr().addr());
-        let number = match name.and_then(|name| self.of_names.get(&name)) {
-            Some(number) => *number,
-            None => self.number_of_text(blame.label(self.history, self.by).map(Arc::from)),
+        let number = self.number_of_text(blame.label(self.history, self.by).map(Arc::from));
+        match name {
+            Some(name) => self.of_names.insert(name, number),
+            None => self.of_blames.insert(blame, number),
         };
-        if let Some(name) = name {
-            self.of_names.insert(name, number);
-        }
-        self.of_blames.insert(blame, number);
         number
     }
 
-    pub(super) fn text(&self, number: u32) -> Option<&str> {
-        self.texts[number as usize].as_deref()
+    /// `None` for itself.
+    pub(super) fn text(&self, label: Label) -> Option<String> {
+        match label {
+            Label::Who(actor) => Blame::Who(actor).label(self.history, self.by),
+            Label::Text(number) => self.texts[number as usize].as_deref().map(str::to_string),
+        }
     }
 
     /// What the text depends on, and on nothing else.
-    fn name(&self, blame: Blame) -> Option<&'h Arc<str>> {
+    fn name(&self, blame: Blame) -> Option<&'h str> {
         let names = &self.history.names;
         match blame {
             _ if !matches!(self.by, By::Name | By::Pattern) => None,
-            Blame::Who(Actor::Thread(thread)) => names.threads.get(&thread)?.name.as_ref(),
-            Blame::Who(Actor::Lwp(lwp)) => names.lwps.get(&lwp)?.name.as_ref(),
+            Blame::Who(Actor::Thread(thread)) => names.threads.get(thread)?.name,
+            Blame::Who(Actor::Lwp(lwp)) => names.lwps.get(lwp)?.name,
             _ => None,
         }
     }

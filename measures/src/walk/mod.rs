@@ -77,8 +77,8 @@ impl<'h> Walks<'h> {
         let names = &self.searches.history.names;
         *self.created.entry(actor).or_insert_with(|| {
             let life = match actor {
-                Actor::Thread(thread) => names.threads.get(&thread),
-                Actor::Lwp(lwp) => names.lwps.get(&lwp),
+                Actor::Thread(thread) => names.threads.get(thread),
+                Actor::Lwp(lwp) => names.lwps.get(lwp),
             }?;
             let creator = life.created_by.filter(|creator| Actor::Thread(*creator) != actor)?;
             Some((life.interval.from, creator))

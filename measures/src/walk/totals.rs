@@ -1,8 +1,14 @@
 //! Sums over the pieces of many walks.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
-use super::{Blame, Piece, Sum, Waits, labels::Labels, sums::Sums};
+use rayon::prelude::*;
+
+use super::{
+    Blame, Piece, Sum, Waits,
+    labels::{Label, Labels},
+    sums::Sums,
+};
 use crate::{By, History, Interval, map::Map};
 
 /// What a sum is of, for people.
@@ -118,72 +124,111 @@ impl Totals {
     ) -> BTreeMap<u32, Vec<(Key, Sum)>> {
         let Totals { causes, others, waits } = self;
         let mut labels = Labels::new(history, by);
-        let mut sums: Map<(Of, u32), Sum> = Map::default();
-        let mut add = |of: Of, blame: Blame, sum: Sum| {
-            let into = sums.entry((of, labels.number(blame))).or_default();
-            into.count += sum.count;
-            into.ticks += sum.ticks;
-        };
+        let mut sums: Map<Of, Vec<(Label, Sum)>> = Map::default();
         let all = |of: Of| parts(of.part).into_iter().map(move |part| Of { part, ..of });
         for ((of, blame), sum) in others.finish() {
-            all(of).for_each(|of| add(of, blame, sum));
+            let label = labels.of(blame);
+            all(of).for_each(|of| sums.entry(of).or_default().push((label, sum)));
         }
         for (of, shares) in waits.finish(all) {
-            shares.into_iter().for_each(|(blame, sum)| add(of, blame, sum));
+            let shares = shares.into_iter().map(|(blame, sum)| (labels.of(blame), sum));
+            sums.entry(of).or_default().extend(shares);
         }
-        let mut of_parts: BTreeMap<u32, Vec<(Key, Sum)>> = BTreeMap::new();
-        for ((Of { part, cause, is_own }, label), sum) in sums {
-            let culprit = labels.text(label).map(str::to_string);
-            let key = Key { cause: causes[usize::from(cause)], is_own, culprit };
-            of_parts.entry(part).or_default().push((key, sum));
+        let largest = |(of, sums)| (of, Largest::of(sums, &labels));
+        let largest: Vec<(Of, Largest)> = sums.into_par_iter().map(largest).collect();
+        let mut of_parts: BTreeMap<u32, (Vec<(Key, Sum)>, Vec<(Key, Sum)>)> = BTreeMap::new();
+        for (Of { part, cause, is_own }, Largest { sums, others }) in largest {
+            let key = |culprit| Key { cause: causes[usize::from(cause)], is_own, culprit };
+            let (of_part, others_of_part) = of_parts.entry(part).or_default();
+            of_part.extend(sums.into_iter().map(|(culprit, sum)| (key(culprit), sum)));
+            let (count, sum) = others;
+            if count > 0 {
+                others_of_part.push((key(Some(format!("{count} others"))), sum));
+            }
         }
-        for sums in of_parts.values_mut() {
-            sums.retain(|(_, sum)| sum.ticks > 0);
+        let sorted = |(part, (mut sums, mut others)): (u32, (Vec<(Key, Sum)>, Vec<(Key, Sum)>))| {
             sums.sort_unstable_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
-            unite_others(sums);
-        }
-        of_parts
+            others.sort_unstable_by(|(a, _), (b, _)| (a.cause, a.is_own).cmp(&(b.cause, b.is_own)));
+            sums.append(&mut others);
+            (part, sums)
+        };
+        of_parts.into_iter().map(sorted).filter(|(_, sums)| !sums.is_empty()).collect()
     }
 }
 
-/// Makes one sum of those of each cause after its first, which are the largest.
-fn unite_others(sums: &mut Vec<(Key, Sum)>) {
-    let mut seen: BTreeMap<(&'static str, bool), (usize, Sum)> = BTreeMap::new();
-    sums.retain(|(Key { cause, is_own, .. }, sum)| {
-        let (culprits, others) = seen.entry((*cause, *is_own)).or_default();
-        *culprits += 1;
-        if *culprits > MOST_CULPRITS {
-            others.count += sum.count;
-            others.ticks += sum.ticks;
+/// The largest sums of a cause, with their culprits, and the number and sum of the rest.
+#[derive(Debug, PartialEq)]
+struct Largest {
+    sums: Vec<(Option<String>, Sum)>,
+    others: (usize, Sum),
+}
+
+impl Largest {
+    /// Of sums that may have several of one culprit. Of equal ones those count as larger whose text is less.
+    fn of(mut sums: Vec<(Label, Sum)>, labels: &Labels<'_>) -> Largest {
+        sums.sort_unstable_by_key(|(label, _)| *label);
+        sums.dedup_by(|(label, sum), (before, into)| {
+            let is_same = label == before;
+            if is_same {
+                into.count += sum.count;
+                into.ticks += sum.ticks;
+            }
+            is_same
+        });
+        sums.retain(|(_, sum)| sum.ticks > 0);
+        let mut others = Vec::new();
+        if sums.len() > MOST_CULPRITS {
+            let by_ticks = |(_, sum): &(Label, Sum)| Reverse(sum.ticks);
+            let (_, (_, last), _) = sums.select_nth_unstable_by_key(MOST_CULPRITS - 1, by_ticks);
+            let least = last.ticks;
+            // Which of those that are as large as the last of the largest have a row: the only ones whose texts are compared.
+            let larger = sums.iter().filter(|(_, sum)| sum.ticks > least).count();
+            sums.sort_unstable_by_key(|(_, sum)| (sum.ticks != least, Reverse(sum.ticks)));
+            let equal = sums.iter().take_while(|(_, sum)| sum.ticks == least).count();
+            sums[..equal].sort_by_cached_key(|(label, _)| labels.text(*label));
+            others = sums.split_off(equal + larger);
+            others.extend(sums.drain(MOST_CULPRITS - larger..equal));
         }
-        *culprits <= MOST_CULPRITS
-    });
-    for ((cause, is_own), (culprits, others)) in seen {
-        if culprits > MOST_CULPRITS {
-            let culprit = Some(format!("{} others", culprits - MOST_CULPRITS));
-            sums.push((Key { cause, is_own, culprit }, others));
+        let mut sum_of_others = Sum::default();
+        for (_, Sum { count, ticks }) in &others {
+            sum_of_others.count += count;
+            sum_of_others.ticks += ticks;
         }
+        let sums = sums.into_iter().map(|(label, sum)| (labels.text(label), sum)).collect();
+        Largest { sums, others: (others.len(), sum_of_others) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Actor;
 
     #[test]
     fn the_smallest_culprits_of_a_cause_are_one_sum() {
-        let sum = |cause, culprit: u64| {
-            let key = Key { cause, is_own: false, culprit: Some(format!("{culprit}")) };
-            (key, Sum { count: 1, ticks: 100 - culprit as i64 })
-        };
-        let mut sums: Vec<_> = (0..20).map(|culprit| sum("ready", culprit)).collect();
-        sums.extend((0..25).map(|culprit| sum("stalled", culprit)));
-        let before = sums.clone();
-        unite_others(&mut sums);
-        assert_eq!(sums[..40], before[..40]);
-        let (key, others) = &sums[40];
-        assert_eq!((key.cause, key.culprit.as_deref()), ("stalled", Some("5 others")));
-        assert_eq!(*others, Sum { count: 5, ticks: (76..=80).sum() });
-        assert_eq!(sums.len(), 41);
+        let history = History::default();
+        let labels = Labels::new(&history, By::Thread);
+        // Of 45 threads; some are there twice, and those from 10 to 29 are equal.
+        let ticks = |thread: u64| if (10..30).contains(&thread) { 70 } else { 100 - thread as i64 };
+        let mut sums = Vec::new();
+        for thread in (0..45).rev() {
+            let label = Label::Who(Actor::Thread(thread));
+            sums.push((label, Sum { count: 1, ticks: ticks(thread) - 30 }));
+            sums.push((label, Sum { count: 1, ticks: 30 }));
+        }
+        let Largest { mut sums, others } = Largest::of(sums, &labels);
+        sums.sort_by_key(|(text, sum)| (Reverse(sum.ticks), text.clone()));
+        let of = |thread: u64| (Some(thread.to_string()), Sum { count: 2, ticks: ticks(thread) });
+        assert_eq!(sums, (0..20).map(of).collect::<Vec<_>>());
+        assert_eq!(others, (25, Sum { count: 50, ticks: (20..45).map(ticks).sum() }));
+    }
+
+    #[test]
+    fn few_culprits_leave_no_others() {
+        let history = History::default();
+        let labels = Labels::new(&history, By::Thread);
+        let sums = (0..20).map(|thread| (Label::Who(Actor::Thread(thread)), Sum { count: 1, ticks: 1 }));
+        let Largest { sums, others } = Largest::of(sums.collect(), &labels);
+        assert_eq!((sums.len(), others), (20, (0, Sum::default())));
     }
 }

@@ -118,7 +118,7 @@ impl<K: Copy + Eq + Hash + Send + Sync> Waits<K> {
             let waits = InSlice::new(waits, slice);
             let lives =
                 history.names.lwps.iter().filter(|(_, life)| process.is_some() && life.pid == process);
-            let lwps: Vec<u32> = lives.map(|(lwp, _)| *lwp).collect();
+            let lwps: Vec<u32> = lives.map(|(lwp, _)| lwp).collect();
             let of_lwps: Vec<(u32, Shares)> =
                 lwps.into_par_iter().map(|lwp| (lwp, shares::of_lwp(history, lwp, &waits))).collect();
             for (lwp, (blame, sum)) in of_lwps

@@ -131,8 +131,8 @@ impl Drawing {
     }
 }
 
-pub(crate) fn life(name: &str, interval: Interval) -> Life {
-    Life { name: Some(name.into()), pid: Some(70), interval, created_by: None }
+pub(crate) fn life(name: &str, interval: Interval) -> Life<'_> {
+    Life { name: Some(name), pid: Some(70), interval, created_by: None }
 }
 
 /// Some columns of an answer, a text for each row: numbers as they are, `-` for NULL.

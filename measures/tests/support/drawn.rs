@@ -25,7 +25,9 @@ impl Drawn {
             let stay = LwpStay { state: *state, cpu: Some(*cpu), end: Some(*end) };
             self.builder.lwp_state(lwp, Interval::new(*from, to), stay);
         }
-        let life = self.life(format!("lwp/{lwp}"), pid, states[0].0, to);
+        let interval = self.lives(states[0].0, to);
+        let name = format!("lwp/{lwp}");
+        let life = Life { name: Some(&name), pid: Some(pid), interval, created_by: None };
         if lwp != 0 {
             self.builder.history().names.lwps.insert(lwp, life);
         }
@@ -46,16 +48,18 @@ impl Drawn {
             let stay = ThreadStay { state: *state, lwp, waits_for: None, object: 0, end: Some(*end) };
             self.builder.thread_state(thread, Interval::new(*from, to), stay);
         }
-        let life = self.life(format!("work/{thread}"), pid, states[0].0, to);
+        let interval = self.lives(states[0].0, to);
+        let name = format!("work/{thread}");
+        let life = Life { name: Some(&name), pid: Some(pid), interval, created_by: None };
         self.builder.history().names.threads.insert(thread, life);
         self
     }
 
-    fn life(&mut self, name: String, pid: u32, from: i64, to: i64) -> Life {
+    fn lives(&mut self, from: i64, to: i64) -> Interval {
         let history = self.builder.history();
         let extent = history.extent.unwrap_or(Interval::new(from, to));
         history.extent = Some(Interval::new(extent.from.min(from), extent.to.max(to)));
-        Life { name: Some(name.into()), pid: Some(pid), interval: Interval::new(from, to), created_by: None }
+        Interval::new(from, to)
     }
 
     pub(crate) fn build(self) -> History {

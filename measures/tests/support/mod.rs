@@ -6,6 +6,7 @@ pub(crate) mod calls;
 pub(crate) mod drawing;
 pub(crate) mod drawn;
 pub(crate) mod ends;
+pub(crate) mod lives;
 pub(crate) mod locks;
 pub(crate) mod marks;
 pub(crate) mod random;
@@ -337,15 +338,15 @@ impl Machine {
         history.syscalls = syscalls;
         history.spans = spans;
         history.wakeups = wakeups;
-        let life = |name: String| Life {
-            name: Some(name.into()),
-            pid: Some(70),
-            interval: extent,
-            created_by: None,
-        };
-        history.names.threads =
-            (0..THREADS).map(|place| (number(place), life(format!("work/{place}")))).collect();
-        history.names.lwps = (0..LWPS).map(|place| (tid(place), life(format!("lwp/{place}")))).collect();
+        let unnamed = Life { name: None, pid: Some(70), interval: extent, created_by: None };
+        for place in 0..THREADS {
+            let name = format!("work/{place}");
+            history.names.threads.insert(number(place), Life { name: Some(&name), ..unnamed });
+        }
+        for place in 0..LWPS {
+            let name = format!("lwp/{place}");
+            history.names.lwps.insert(tid(place), Life { name: Some(&name), ..unnamed });
+        }
         (ticks, builder.build())
     }
 }

@@ -82,9 +82,10 @@ impl Slow<'_> {
                 break 'walk;
             }
             let life = match actor {
-                Actor::Thread(thread) => &self.history.names.threads[&thread],
-                Actor::Lwp(lwp) => &self.history.names.lwps[&lwp],
+                Actor::Thread(thread) => self.history.names.threads.get(thread),
+                Actor::Lwp(lwp) => self.history.names.lwps.get(lwp),
             };
+            let life = life.expect("its life");
             if let Some(creator) = life.created_by.filter(|_| tick <= life.interval.from) {
                 actor = Actor::Thread(creator);
                 jumps += 1;
@@ -143,7 +144,7 @@ impl Slow<'_> {
                 continue;
             };
             let mut since = tick - 1;
-            while since > 0 && self.is_same(actor, since - 1, tick - 1) && life_began(life) < since {
+            while since > 0 && self.is_same(actor, since - 1, tick - 1) && life_began(&life) < since {
                 since -= 1;
             }
             let last = tick - 1;

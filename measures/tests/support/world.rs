@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use sigmund_measures::{EventAt, Fault, Gap, History, Interval, Span};
 
 use super::{
-    CPUS, LWPS, Machine, THREADS, TICKS, calls::add_calls, locks::add_locks, marks::marks, number,
-    random::Random, slices::rebuilt, slow_walk::damage, tid,
+    CPUS, LWPS, Machine, THREADS, TICKS, calls::add_calls, lives::change, locks::add_locks, marks::marks,
+    number, random::Random, slices::rebuilt, slow_walk::damage, tid,
 };
 
 /// What a merge would make of it.
@@ -51,21 +51,21 @@ pub(crate) fn world(seed: u64) -> History {
     if seed.is_multiple_of(3) {
         // Of several processes, and created by each other.
         for place in 0..THREADS {
-            if let Some(life) = history.names.threads.get_mut(&number(place)) {
+            change(&mut history.names.threads, number(place), |life| {
                 life.pid = [Some(70), Some(71), None][random.below(3)];
                 life.created_by = (place > 0 && random.one_in(2)).then(|| number(random.below(place)));
                 life.interval.from = random.below(40) as i64;
-            }
+            });
         }
         for place in 0..LWPS {
-            if let Some(life) = history.names.lwps.get_mut(&tid(place)) {
+            change(&mut history.names.lwps, tid(place), |life| {
                 life.pid = [Some(70), Some(71), None][random.below(3)];
-            }
+            });
         }
     }
     if seed % 11 == 10 {
         // Of LWPs alone.
-        history.names.threads.clear();
+        history.names.threads = Default::default();
         (history.threads, history.mounted) = Default::default();
         history.unparks = Default::default();
         history.wakeups.iter_mut().for_each(|wakeup| (wakeup.thread, wakeup.waker_thread) = (None, None));

@@ -1,13 +1,10 @@
 //! Loads names and lifetimes of user threads, LWPs and processes, and the gaps.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::collections::BTreeSet;
 
 use arrow::array::RecordBatch;
 use datafusion::logical_expr::{ident, in_list, lit};
-use sigmund_measures::{Gap, Interval, Life, Names};
+use sigmund_measures::{Gap, Interval, Life, LivesBuilder, Names};
 use sigmund_model::{
     LossKind,
     tables::{LOSSES, LWPS, PROCESSES, THREADS},
@@ -40,7 +37,7 @@ pub(super) async fn lives(
     Ok(lives)
 }
 
-/// Names, by what is loaded first: each is kept once. Of threads those that live in the window.
+/// Names and lives. Of threads those that live in the window.
 pub(super) async fn names(
     trace: &SuperTrace,
     window: Option<Interval>,
@@ -48,23 +45,26 @@ pub(super) async fn names(
     names: &mut Names,
 ) -> Result<(), Error> {
     let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
-    let mut texts = HashSet::new();
+    let mut threads = LivesBuilder::default();
     read(trace, &THREADS, &columns, window, |batch| {
         let (thread, created_by) = (Wide::of(batch, 0), Wide::of(batch, 5));
         for row in 0..batch.num_rows() {
-            let life = Life { created_by: created_by.thread(row), ..life(batch, row, last, &mut texts) };
-            names.threads.insert(thread.or_zero(row) as u64, life);
+            let created_by = created_by.thread(row);
+            threads.push(thread.or_zero(row) as u64, life(batch, row, last, created_by));
         }
     })
     .await?;
+    names.threads = threads.build();
+    let mut lwps = LivesBuilder::default();
     let columns = ["lwp", "name", "pid", "ts_tick", "dur_tick"];
     read(trace, &LWPS, &columns, None, |batch| {
         let lwp = Small::of(batch, 0);
         for row in 0..batch.num_rows() {
-            names.lwps.insert(lwp.or_zero(row), life(batch, row, last, &mut texts));
+            lwps.push(lwp.or_zero(row), life(batch, row, last, None));
         }
     })
     .await?;
+    names.lwps = lwps.build();
     if trace.info().left_out_tables().any(|table| table == PROCESSES.name) {
         return Ok(());
     }
@@ -79,22 +79,13 @@ pub(super) async fn names(
     .await
 }
 
-/// Threads of the same name share its text.
-fn life(batch: &RecordBatch, row: usize, last: i64, texts: &mut HashSet<Arc<str>>) -> Life {
-    let mut shared = |text: &str| match texts.get(text) {
-        Some(text) => Arc::clone(text),
-        None => {
-            let text: Arc<str> = text.into();
-            texts.insert(Arc::clone(&text));
-            text
-        }
-    };
+fn life(batch: &RecordBatch, row: usize, last: i64, created_by: Option<u64>) -> Life<'_> {
     let (from, length) = (Wide::of(batch, 3).or_zero(row), Wide::of(batch, 4).get(row));
     Life {
-        name: Texts::of(batch, 1).get(row).map(&mut shared),
+        name: Texts::of(batch, 1).get(row),
         pid: Small::of(batch, 2).get(row),
         interval: interval(from, length, last),
-        created_by: None,
+        created_by,
     }
 }
 

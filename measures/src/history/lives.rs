@@ -1,0 +1,234 @@
+//! The lives of user threads or LWPs, by their numbers: small, since there may be millions.
+
+use std::hash::BuildHasher;
+
+use crate::{Interval, map::Map};
+
+/// A user thread or an LWP: a row of `threads` or `lwps`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life<'n> {
+    /// Its name, if it has one.
+    pub name: Option<&'n str>,
+    /// Its process, if known.
+    pub pid: Option<u32>,
+    /// From its creation to its end; to the end of the trace if it has none.
+    pub interval: Interval,
+    /// The user thread that created it.
+    pub created_by: Option<u64>,
+}
+
+/// Lives by the numbers of those who live them.
+#[derive(Clone, Debug)]
+pub struct Lives<K> {
+    /// Sorted by their numbers, each once.
+    rows: Vec<Row<K>>,
+    names: Texts,
+}
+
+/// A [`Life`] in 40 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Row<K> {
+    number: K,
+    interval: Interval,
+    /// `u64::MAX` if it is not known: no user thread has that number.
+    created_by: u64,
+    /// `u32::MAX` if it has none.
+    name: u32,
+    /// `u32::MAX` if it is not known: no process has that number.
+    pid: u32,
+}
+
+impl<K> Default for Lives<K> {
+    fn default() -> Lives<K> {
+        Lives { rows: Vec::new(), names: Texts::default() }
+    }
+}
+
+impl<K: Copy + Ord + Into<u64>> Lives<K> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Whether there is one of this number.
+    pub fn contains(&self, number: K) -> bool {
+        self.place(number).is_ok()
+    }
+
+    /// The life of the one of this number.
+    pub fn get(&self, number: K) -> Option<Life<'_>> {
+        let place = self.place(number).ok()?;
+        Some(self.life(&self.rows[place]))
+    }
+
+    /// All of them, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (K, Life<'_>)> {
+        self.rows.iter().map(|row| (row.number, self.life(row)))
+    }
+
+    /// All numbers, in order.
+    pub fn numbers(&self) -> impl Iterator<Item = K> {
+        self.rows.iter().map(|row| row.number)
+    }
+
+    /// Adds one, or replaces that of this number. For few: later ones are moved.
+    pub fn insert(&mut self, number: K, life: Life<'_>) {
+        let name = self.names.number(life.name);
+        let row = Row::new(number, life, name);
+        match self.place(number) {
+            Ok(place) => self.rows[place] = row,
+            Err(place) => self.rows.insert(place, row),
+        }
+    }
+
+    /// Where the one of this number is, or would be. Most numbers follow each other without holes.
+    fn place(&self, number: K) -> Result<usize, usize> {
+        let first = self.rows.first().map_or(0, |row| row.number.into());
+        let guess = number.into().wrapping_sub(first) as usize;
+        if self.rows.get(guess).is_some_and(|row| row.number == number) {
+            return Ok(guess);
+        }
+        self.rows.binary_search_by_key(&number, |row| row.number)
+    }
+
+    fn life(&self, row: &Row<K>) -> Life<'_> {
+        Life {
+            name: self.names.text(row.name),
+            pid: Some(row.pid).filter(|pid| *pid != u32::MAX),
+            interval: row.interval,
+            created_by: Some(row.created_by).filter(|thread| *thread != u64::MAX),
+        }
+    }
+}
+
+impl<K> Row<K> {
+    fn new(number: K, life: Life<'_>, name: u32) -> Row<K> {
+        let Life { pid, interval, created_by, .. } = life;
+        let (pid, created_by) = (pid.unwrap_or(u32::MAX), created_by.unwrap_or(u64::MAX));
+        Row { number, interval, created_by, name, pid }
+    }
+}
+
+/// Collects [`Lives`], in any order. Of those with the same number the last counts.
+#[derive(Debug)]
+pub struct LivesBuilder<K>(Lives<K>);
+
+impl<K> Default for LivesBuilder<K> {
+    fn default() -> LivesBuilder<K> {
+        LivesBuilder(Lives::default())
+    }
+}
+
+impl<K: Copy + Ord + Into<u64>> LivesBuilder<K> {
+    /// Adds one.
+    pub fn push(&mut self, number: K, life: Life<'_>) {
+        let name = self.0.names.number(life.name);
+        self.0.rows.push(Row::new(number, life, name));
+    }
+
+    /// All that were added. Linear, if they came in the order of their numbers.
+    pub fn build(self) -> Lives<K> {
+        let LivesBuilder(mut lives) = self;
+        let Lives { rows, names } = &mut lives;
+        if !rows.is_sorted_by(|a, b| a.number < b.number) {
+            rows.sort_by_key(|row| row.number);
+            // Keeps the first of several: the order is turned round for that.
+            rows.reverse();
+            rows.dedup_by_key(|row| row.number);
+            rows.reverse();
+        }
+        rows.shrink_to_fit();
+        names.shrink_to_fit();
+        lives
+    }
+}
+
+impl<'n, K: Copy + Ord + Into<u64>> FromIterator<(K, Life<'n>)> for Lives<K> {
+    fn from_iter<I: IntoIterator<Item = (K, Life<'n>)>>(lives: I) -> Lives<K> {
+        let mut builder = LivesBuilder::default();
+        lives.into_iter().for_each(|(number, life)| builder.push(number, life));
+        builder.build()
+    }
+}
+
+/// Texts one after the other, each mostly once.
+#[derive(Clone, Debug, Default)]
+struct Texts {
+    bytes: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+    /// The last text of each hash: one of several with the same hash may be there more than once.
+    by_hash: Map<u64, u32>,
+}
+
+impl Texts {
+    fn number(&mut self, text: Option<&str>) -> u32 {
+        let Some(text) = text else { return u32::MAX };
+        let hash = self.by_hash.hasher().hash_one(text);
+        if let Some(number) = self.by_hash.get(&hash)
+            && self.text(*number) == Some(text)
+        {
+            return *number;
+        }
+        let number = self.ends.len() as u32;
+        self.bytes.push_str(text);
+        self.ends.push(self.bytes.len());
+        self.by_hash.insert(hash, number);
+        number
+    }
+
+    fn text(&self, number: u32) -> Option<&str> {
+        let number = number as usize;
+        let end = *self.ends.get(number)?;
+        let from = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Some(&self.bytes[from..end])
+    }
+
+    /// No more texts come, or few.
+    fn shrink_to_fit(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self.by_hash = Map::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn life(name: Option<&str>, pid: u32) -> Life<'_> {
+        Life { name, pid: Some(pid), interval: Interval::new(3, 9), created_by: Some(7) }
+    }
+
+    #[test]
+    fn a_life_is_found_by_its_number_whatever_the_order_and_the_holes() {
+        let mut builder = LivesBuilder::default();
+        for (number, name) in [(9, Some("b")), (4, None), (5, Some("a")), (2_000, Some("a")), (4, Some(""))] {
+            builder.push(number, life(name, number));
+        }
+        let mut lives: Lives<u32> = builder.build();
+        lives.insert(7, life(Some("c"), 1));
+        lives.insert(9, life(Some("c"), 2));
+        let expected = [(4, "", 4), (5, "a", 5), (7, "c", 1), (9, "c", 2), (2_000, "a", 2_000)];
+        let expected = expected.map(|(number, name, pid)| (number, life(Some(name), pid)));
+        assert_eq!(lives.iter().collect::<Vec<_>>(), expected);
+        for (number, life) in expected {
+            assert_eq!(lives.get(number), Some(life));
+        }
+        for number in [0, 3, 6, 8, 10, 1_999, 2_001, u32::MAX] {
+            assert_eq!(lives.get(number), None, "{number}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_life_stays_so() {
+        let unknown = Life { name: None, pid: None, interval: Interval::new(0, 1), created_by: None };
+        let lives: Lives<u64> = [(u64::MAX - 1, unknown)].into_iter().collect();
+        assert_eq!(lives.get(u64::MAX - 1), Some(unknown));
+    }
+}
