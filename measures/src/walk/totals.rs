@@ -1,6 +1,9 @@
 //! Sums over the pieces of many walks.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::BTreeMap,
+};
 
 use rayon::prelude::*;
 
@@ -136,23 +139,23 @@ impl Totals {
         }
         let largest = |(of, sums)| (of, Largest::of(sums, &labels));
         let largest: Vec<(Of, Largest)> = sums.into_par_iter().map(largest).collect();
-        let mut of_parts: BTreeMap<u32, (Vec<(Key, Sum)>, Vec<(Key, Sum)>)> = BTreeMap::new();
-        for (Of { part, cause, is_own }, Largest { sums, others }) in largest {
+        // Each with whether it is of several others.
+        let mut of_parts: BTreeMap<u32, Vec<(bool, Key, Sum)>> = BTreeMap::new();
+        for (Of { part, cause, is_own }, Largest { sums, others: (count, sum) }) in largest {
             let key = |culprit| Key { cause: causes[usize::from(cause)], is_own, culprit };
-            let (of_part, others_of_part) = of_parts.entry(part).or_default();
-            of_part.extend(sums.into_iter().map(|(culprit, sum)| (key(culprit), sum)));
-            let (count, sum) = others;
-            if count > 0 {
-                others_of_part.push((key(Some(format!("{count} others"))), sum));
-            }
+            let of_part = of_parts.entry(part).or_default();
+            of_part.extend(sums.into_iter().map(|(culprit, sum)| (false, key(culprit), sum)));
+            of_part.extend((count > 0).then(|| (true, key(Some(format!("{count} others"))), sum)));
         }
-        let sorted = |(part, (mut sums, mut others)): (u32, (Vec<(Key, Sum)>, Vec<(Key, Sum)>))| {
-            sums.sort_unstable_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
-            others.sort_unstable_by(|(a, _), (b, _)| (a.cause, a.is_own).cmp(&(b.cause, b.is_own)));
-            sums.append(&mut others);
-            (part, sums)
-        };
-        of_parts.into_iter().map(sorted).filter(|(_, sums)| !sums.is_empty()).collect()
+        for sums in of_parts.values_mut() {
+            sums.sort_unstable_by(|(is_of_others, key, sum), (other_is, other_key, other)| {
+                let by_ticks = if *is_of_others { Ordering::Equal } else { other.ticks.cmp(&sum.ticks) };
+                is_of_others.cmp(other_is).then(by_ticks).then_with(|| key.cmp(other_key))
+            });
+        }
+        let without = |(_, key, sum)| (key, sum);
+        let of_parts = of_parts.into_iter().filter(|(_, sums)| !sums.is_empty());
+        of_parts.map(|(part, sums)| (part, sums.into_iter().map(without).collect())).collect()
     }
 }
 
