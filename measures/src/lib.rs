@@ -65,4 +65,6 @@ pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 
 use history::{Searches, near, stretches};
 use instances::{Instance, Instances, SpanNames, ending_in};
-use walk::{Key, Sum, Totals, Waits, Walking, interrupt_of, largest, object_label, wait_context};
+use walk::{
+    Culprits, Key, Labels, Pieces, Sum, Totals, Waits, Walking, interrupt_of, object_label, wait_context,
+};

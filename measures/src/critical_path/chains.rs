@@ -2,8 +2,8 @@
 
 use super::Paths;
 use crate::{
-    Actor, Answer, Blame, Column, History, Instance, Instances, Link, Needs, Piece, Request, Slice, Sliced,
-    Waits, Walking, What, largest, map::Map, percent, sliced,
+    Actor, Answer, Blame, By, Column, Culprits, History, Instance, Instances, Labels, Link, Needs, Piece,
+    Request, Slice, Sliced, Waits, Walking, What, map::Map, percent, sliced,
 };
 
 /// The critical paths of the longest instances, as many as `request.worst` (at least one), piece by piece in the order of
@@ -31,6 +31,8 @@ pub(super) struct Chains {
     walking: Walking<usize>,
     /// By chain, and the place of the piece in it.
     waits: Waits<(usize, usize)>,
+    culprits: Culprits<(usize, usize)>,
+    labels: Labels,
 }
 
 impl Chains {
@@ -41,7 +43,14 @@ impl Chains {
             chains: Vec::new(),
             walking: Walking::default(),
             waits: Waits::default(),
+            culprits: Culprits::new(usize::MAX),
+            labels: Labels::default(),
         }
+    }
+
+    /// Culprits of a piece are grouped when they are shown.
+    fn not_grouped(&self, history: &History) -> By {
+        if self.request.by(history) == By::Lwp { By::Lwp } else { By::Thread }
     }
 
     fn keep(&mut self, history: &History, chain: usize, piece: Piece, goes_on: bool) {
@@ -82,7 +91,8 @@ impl Sliced for Chains {
         for (chain, piece, goes_on) in parts.into_iter().flatten() {
             self.keep(history, chain, piece, goes_on);
         }
-        self.waits.add_slice(history, self.request.by(history), slice.interval);
+        let (by, waits) = (self.not_grouped(history), std::mem::take(&mut self.waits));
+        self.culprits.add_slice(history, (by, &mut self.labels), slice.interval, waits, std::iter::once);
         Ok(())
     }
 
@@ -117,12 +127,10 @@ impl Sliced for Chains {
             ),
             Column::text("culprit", "Who or what took the time; of a wait those that had most of it."),
         ]);
-        let mut waits: Map<(usize, usize), Vec<(Blame, i64)>> = self
-            .waits
-            .finish(std::iter::once)
-            .into_iter()
-            .map(|(key, shares)| (key, largest(shares)))
-            .collect();
+        let (by, mut labels) = (self.not_grouped(history), self.labels);
+        let culprits_of = self.culprits.finish(history, (by, &mut labels));
+        let mut waits: Map<(usize, usize), Vec<(Blame, i64)>> =
+            culprits_of.into_iter().map(|(key, largest)| (key, largest.blames(history, &labels))).collect();
         for (chain, (_, pieces)) in self.chains.into_iter().enumerate() {
             for (place, Kept { piece, blame }) in pieces.into_iter().enumerate().rev() {
                 let thread = if let Actor::Thread(thread) = piece.actor { Some(thread) } else { None };

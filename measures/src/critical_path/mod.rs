@@ -5,8 +5,8 @@ mod chains;
 use sigmund_model::EndReason;
 
 use crate::{
-    Actor, Answer, Column, History, Instance, Instances, Interval, Level, Measure, Needs, Request, Slice,
-    Sliced, SpanNames, Totals, Value, Walking, ending_in, percent, sliced::Computed,
+    Actor, Answer, Column, History, Instance, Instances, Interval, Level, Measure, Needs, Pieces, Request,
+    Slice, Sliced, SpanNames, Totals, Value, Walking, ending_in, percent, sliced::Computed,
 };
 
 pub use chains::critical_path_chains;
@@ -40,7 +40,7 @@ fn start(request: &Request) -> Box<dyn Sliced> {
         paths: Paths::new(request),
         length: 0,
         walking: Walking::default(),
-        totals: Totals::default(),
+        totals: Totals::new(|part| vec![part]),
     })
 }
 
@@ -147,10 +147,10 @@ impl Sliced for CriticalPath {
             slice,
             &paths,
             start,
-            Totals::default,
-            |totals, (), piece, goes_on| totals.add(history, (0, piece.what.name(), false), piece, goes_on),
+            Pieces::default,
+            |pieces, (), piece, goes_on| pieces.add(history, (0, piece.what.name(), false), piece, goes_on),
         );
-        parts.into_iter().for_each(|totals| self.totals.merge(totals));
+        parts.into_iter().for_each(|pieces| self.totals.pieces().merge(pieces));
         self.totals.add_slice(history, self.request.by(history), slice.interval);
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Sliced for CriticalPath {
             Column::length("total_tick", "Their length; over all rows, that of the instances."),
             Column::percent("percent", "Of the length of the instances."),
         ]);
-        let sums = self.totals.finish(history, self.request.by(history), |part| vec![part]);
+        let sums = self.totals.finish(history, self.request.by(history));
         for (key, sum) in sums.into_values().flatten() {
             answer.push(vec![
                 key.cause.into(),

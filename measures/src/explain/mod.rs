@@ -58,7 +58,7 @@ impl Explain {
 }
 
 /// The slices are added twice: bands need the lengths of all instances. If then some walks touch a gap, these count apart, and
-/// some of the rest move to other bands: in a third pass, both are walked again, and taken from where they were added.
+/// some of the rest move to other bands: all are walked once more without them.
 enum Pass {
     /// `None` if none are asked for.
     Finding(Option<Instances>),

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use sigmund_model::EndReason;
 
 use super::{bands::Bands, category};
-use crate::{By, History, Instance, Interval, Key, Piece, Request, Slice, Totals, Walking, What};
+use crate::{By, History, Instance, Key, Piece, Pieces, Request, Slice, Totals, Walking, What};
 
 /// Instances and their walks.
 pub(super) struct Walked {
@@ -17,13 +17,9 @@ pub(super) struct Walked {
     cut: Apart,
     /// Those whose walk touches a gap.
     unknown: Vec<u32>,
-    /// In the second pass, what the first added to other bands than the ones without those; sorted by their ends.
-    corrections: Option<Vec<Origin>>,
     walking: Walking<Origin>,
     /// By the bands.
     totals: Totals,
-    /// What has to be taken away from that.
-    wrong: Totals,
 }
 
 /// Instances that are counted without categories.
@@ -50,19 +46,16 @@ pub(super) struct Band {
 /// What a walk is of.
 #[derive(Clone, Copy)]
 struct Origin {
-    /// The place of the instance; of what is taken away not the one that it has now.
+    /// The place of the instance.
     place: u32,
     actor: crate::Actor,
-    interval: Interval,
     bands: u8,
-    is_wrong: bool,
 }
 
 /// Pieces of some walks.
 #[derive(Default)]
 struct Sums {
-    right: Totals,
-    wrong: Totals,
+    pieces: Pieces,
     unknown: Vec<u32>,
 }
 
@@ -76,10 +69,8 @@ impl Walked {
             gaps: Apart::default(),
             cut: Apart::default(),
             unknown: Vec::new(),
-            corrections: None,
             walking: Walking::default(),
-            totals: Totals::default(),
-            wrong: Totals::default(),
+            totals: Totals::new(bands_of),
         };
         let (gaps, cut) = (&mut walked.gaps, &mut walked.cut);
         walked.instances.retain(|instance| {
@@ -122,66 +113,36 @@ impl Walked {
         }
     }
 
-    /// How many walks this pass makes.
-    fn count(&self) -> usize {
-        self.corrections.as_ref().map_or(self.instances.len(), Vec::len)
-    }
-
-    /// How many of them end at a tick or before.
-    fn ended_by(&self, tick: i64) -> usize {
-        match &self.corrections {
-            Some(walks) => walks.partition_point(|walk| walk.interval.to <= tick),
-            None => self.instances.partition_point(|instance| instance.interval.to <= tick),
-        }
-    }
-
-    /// One of them: they are sorted by their ends.
-    fn walk(&self, number: usize) -> Origin {
-        match &self.corrections {
-            Some(corrections) => corrections[number],
-            None => self.origin(number),
-        }
-    }
-
-    fn origin(&self, place: usize) -> Origin {
-        let Instance { actor, interval, .. } = self.instances[place];
-        Origin { place: place as u32, actor, interval, bands: self.bands[place], is_wrong: false }
-    }
-
     pub(super) fn add(&mut self, history: &History, slice: Slice, by: By) {
-        let first = if slice.is_earliest() { 0 } else { self.ended_by(slice.interval.from) };
-        let last = if slice.is_latest() { self.count() } else { self.ended_by(slice.interval.to) };
-        let walks: Vec<Origin> = (first..last).map(|number| self.walk(number)).collect();
-        let start = |walk: &Origin| (*walk, walk.actor, walk.interval);
+        let ended_by = |tick| self.instances.partition_point(|instance| instance.interval.to <= tick);
+        let first = if slice.is_earliest() { 0 } else { ended_by(slice.interval.from) };
+        let last = if slice.is_latest() { self.instances.len() } else { ended_by(slice.interval.to) };
+        let places: Vec<u32> = (first as u32..last as u32).collect();
+        let start = |place: &u32| {
+            let Instance { actor, interval, .. } = self.instances[*place as usize];
+            (Origin { place: *place, actor, bands: self.bands[*place as usize] }, actor, interval)
+        };
         let add = |sums: &mut Sums, of: Origin, piece: &Piece, goes_on: bool| {
             if piece.what == What::Unknown {
                 sums.unknown.push(of.place);
             }
             let key = (of.bands.into(), category(piece), piece.actor == of.actor);
-            let into = if of.is_wrong { &mut sums.wrong } else { &mut sums.right };
-            into.add(history, key, piece, goes_on);
+            sums.pieces.add(history, key, piece, goes_on);
         };
-        let parts = self.walking.add_slice(history, slice, &walks, start, Default::default, add);
-        for Sums { right, wrong, mut unknown } in parts {
-            self.totals.merge(right);
-            self.wrong.merge(wrong);
+        let parts = self.walking.add_slice(history, slice, &places, start, Sums::default, add);
+        for Sums { pieces, mut unknown } in parts {
+            self.totals.pieces().merge(pieces);
             self.unknown.append(&mut unknown);
         }
         self.totals.add_slice(history, by, slice.interval);
-        self.wrong.add_slice(history, by, slice.interval);
     }
 
-    /// Whether the sums are right; else the instances that touch a gap have been set apart, and what they moved to other
-    /// bands has to be walked again.
+    /// Whether the sums are right; else the instances that touch a gap have been set apart, which moves some of the others to
+    /// other bands: then they have to be walked once more.
     pub(super) fn is_done(&mut self) -> bool {
-        if self.corrections.take().is_some() {
-            self.totals.take_away(std::mem::take(&mut self.wrong));
-            return true;
-        }
         if self.unknown.is_empty() {
             return true;
         }
-        let before: Vec<Origin> = (0..self.instances.len()).map(|place| self.origin(place)).collect();
         let mut is_unknown = vec![false; self.instances.len()];
         std::mem::take(&mut self.unknown).into_iter().for_each(|place| is_unknown[place as usize] = true);
         let mut each = is_unknown.iter();
@@ -194,27 +155,14 @@ impl Walked {
             !is_unknown
         });
         self.put_in_bands();
-        let mut corrections = Vec::new();
-        let mut place = 0;
-        for (walk, is_unknown) in before.into_iter().zip(is_unknown) {
-            let now = (!is_unknown).then(|| self.origin(place));
-            place += usize::from(!is_unknown);
-            if now.is_none_or(|now| now.bands != walk.bands) {
-                corrections.push(Origin { is_wrong: true, ..walk });
-                corrections.extend(now);
-            }
-        }
-        self.corrections = Some(corrections);
-        self.walking = Walking::default();
+        (self.walking, self.totals) = (Walking::default(), Totals::new(bands_of));
         false
     }
 
     /// The bands, those that touch a gap, and those that are cut off.
     pub(super) fn finish(self, history: &History, by: By) -> (Vec<(String, Band)>, Apart, Apart) {
         let bands = Bands::of(self.instances.len(), self.slowest);
-        let count = bands.each().count() as u32;
-        let parts = |bits: u32| (0..count).filter(|band| bits >> band & 1 == 1).collect();
-        let mut sums = self.totals.finish(history, by, parts);
+        let mut sums = self.totals.finish(history, by);
         let mut summed: Vec<(String, Band)> = Vec::new();
         for (number, (name, _)) in (0..).zip(bands.each()) {
             let sums = sums.remove(&number).unwrap_or_default();
@@ -230,4 +178,9 @@ impl Walked {
         }
         (summed, self.gaps, self.cut)
     }
+}
+
+/// The bands of which a part has the bits.
+fn bands_of(bits: u32) -> Vec<u32> {
+    (0..u8::BITS).filter(|band| bits >> band & 1 == 1).collect()
 }

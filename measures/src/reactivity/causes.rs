@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::pairs::Pair;
 use crate::{
-    Actor, Blame, By, Context, History, Interval, Key, Piece, Slice, Source, Sum, Totals, Walking, What,
-    wait_context,
+    Actor, Blame, By, Context, History, Interval, Key, Piece, Pieces, Slice, Source, Sum, Totals, Walking,
+    What, wait_context,
 };
 
 /// The walks of pairs, and what they sum to.
@@ -40,17 +40,17 @@ struct Meanwhile {
 /// The sums of a task.
 #[derive(Default)]
 struct Part {
-    totals: Totals,
+    pieces: Pieces,
     meanwhile: Vec<Meanwhile>,
 }
 
 impl Causes {
     /// Each pair with the number of the sums that it is in.
     pub(super) fn new(mut pairs: Vec<(u32, Pair)>) -> Causes {
-        let mut totals = Totals::default();
+        let mut totals = Totals::new(|part| vec![part]);
         for (part, pair) in &pairs {
             if pair.actor.is_none() && pair.interval.ticks() > 0 {
-                totals.add_known((*part, "unknown"), Blame::Unknown, pair.interval.ticks(), false);
+                totals.pieces().add_known((*part, "unknown"), Blame::Unknown, pair.interval.ticks(), false);
             }
         }
         pairs.retain(|(_, pair)| pair.actor.is_some());
@@ -75,17 +75,17 @@ impl Causes {
                     let Some(source) = Blame::of(history, piece, false) else { return };
                     let interval = piece.interval;
                     let meanwhile = Meanwhile { part: of.part, interval, cpu, source, goes_on: false };
-                    sum.meanwhile.extend(meanwhile.add(history, begin, &mut sum.totals));
+                    sum.meanwhile.extend(meanwhile.add(history, begin, &mut sum.pieces));
                     return;
                 }
                 _ => piece.what.name(),
             };
-            sum.totals.add(history, (of.part, cause, false), piece, goes_on);
+            sum.pieces.add(history, (of.part, cause, false), piece, goes_on);
         };
-        let earlier = |meanwhile: Meanwhile| meanwhile.add(history, begin, &mut self.totals);
+        let earlier = |meanwhile: Meanwhile| meanwhile.add(history, begin, self.totals.pieces());
         self.meanwhile = std::mem::take(&mut self.meanwhile).into_iter().filter_map(earlier).collect();
         for mut part in self.walking.add_slice(history, slice, &pairs, start, Part::default, add) {
-            self.totals.merge(part.totals);
+            self.totals.pieces().merge(part.pieces);
             self.meanwhile.append(&mut part.meanwhile);
         }
         self.totals.add_slice(history, by, slice.interval);
@@ -93,13 +93,13 @@ impl Causes {
 
     /// The causes of each part, the largest first.
     pub(super) fn finish(self, history: &History, by: By) -> BTreeMap<u32, Vec<(Key, Sum)>> {
-        self.totals.finish(history, by, |part| vec![part])
+        self.totals.finish(history, by)
     }
 }
 
 impl Meanwhile {
     /// Adds what the CPU was in from `begin` on; what is left is before.
-    fn add(self, history: &History, begin: i64, totals: &mut Totals) -> Option<Meanwhile> {
+    fn add(self, history: &History, begin: i64, pieces: &mut Pieces) -> Option<Meanwhile> {
         let Meanwhile { part, interval, cpu, source, goes_on } = self;
         if interval.from >= interval.to {
             return None;
@@ -124,9 +124,9 @@ impl Meanwhile {
                 Some(place) => {
                     let interrupt = &history.interrupts[*place as usize];
                     let blame = Blame::Interrupt(interrupt.kind, interrupt.number, interrupt.name);
-                    totals.add_known((part, by_kind(history, *place)), blame, ticks, goes_on);
+                    pieces.add_known((part, by_kind(history, *place)), blame, ticks, goes_on);
                 }
-                None => totals.add_known((part, "waiting for an interrupt"), source, ticks, goes_on),
+                None => pieces.add_known((part, "waiting for an interrupt"), source, ticks, goes_on),
             }
         }
         let rest = Interval { from: interval.from, to: here.from };

@@ -2,7 +2,11 @@
 
 use sigmund_model::WaitKind;
 
-use super::{Actor, Piece, Source, Waits, What, shares::Shares};
+use super::{
+    Actor, Piece, Source, What,
+    labels::Labels,
+    waits::{Culprits, Waits},
+};
 use crate::{By, Context, Culprit, Group, History, Interval, Word};
 
 /// Who or what took the time of a piece.
@@ -95,10 +99,13 @@ impl Piece {
         if let Some(blame) = Blame::of(history, self, false) {
             return vec![(blame, self.interval.ticks())];
         }
-        let mut waits = Waits::default();
+        let (mut waits, mut labels) = (Waits::default(), Labels::default());
         waits.push(history, (), self);
-        waits.add_slice(history, by, Interval::ALL);
-        waits.finish(std::iter::once).into_iter().flat_map(|((), shares)| largest(shares)).collect()
+        let mut culprits = Culprits::new(usize::MAX);
+        let by = if by == By::Lwp { By::Lwp } else { By::Thread };
+        culprits.add_slice(history, (by, &mut labels), Interval::ALL, waits, std::iter::once);
+        let all = culprits.finish(history, (by, &mut labels));
+        all.into_iter().flat_map(|((), largest)| largest.blames(history, &labels)).collect()
     }
 
     /// The process of its actor.
@@ -108,14 +115,6 @@ impl Piece {
             Actor::Lwp(lwp) => history.names.lwps.get(lwp)?.pid,
         }
     }
-}
-
-/// The culprits with their ticks, the largest first.
-pub(crate) fn largest(shares: Shares) -> Vec<(Blame, i64)> {
-    let mut blames: Vec<_> = shares.into_iter().map(|(blame, sum)| (blame, sum.ticks)).collect();
-    blames.retain(|(_, ticks)| *ticks > 0);
-    blames.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-    blames
 }
 
 /// The holder of the object that a thread waited for, when the wait began.

@@ -1,23 +1,22 @@
 //! Whom culprits are the same as, if they are grouped; and the texts of these.
 
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 use super::{Actor, Blame};
 use crate::{By, History, map::Map};
 
 /// A culprit, or a group of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Label {
-    /// A thread or LWP with a row of its own: there may be millions, so its text is made when it is asked for.
-    Who(Actor),
-    /// Others, by the number of their text.
-    Text(u32),
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Label {
+    /// One that is not grouped: there may be millions, so its text is made when it is asked for.
+    One(Blame),
+    /// A group, by the number of its text.
+    Group(u32),
 }
 
-/// The texts of culprits, numbered as they occur.
-pub(super) struct Labels<'h> {
-    history: &'h History,
-    by: By,
+/// The groups of culprits, numbered as they occur.
+#[derive(Default)]
+pub(crate) struct Labels {
     of_blames: Map<Blame, u32>,
     /// By the address of the name of a thread, where rows are grouped by names: threads of one name share its text.
     of_names: Map<usize, u32>,
@@ -25,51 +24,44 @@ pub(super) struct Labels<'h> {
     texts: Vec<Option<Arc<str>>>,
 }
 
-impl<'h> Labels<'h> {
-    pub(super) fn new(history: &'h History, by: By) -> Labels<'h> {
-        let (of_blames, of_names, of_texts) = Default::default();
-        Labels { history, by, of_blames, of_names, of_texts, texts: Vec::new() }
-    }
-
-    pub(super) fn of(&mut self, blame: Blame) -> Label {
-        match blame {
-            Blame::Who(actor) if matches!(self.by, By::Thread | By::Lwp) => Label::Who(actor),
-            _ => Label::Text(self.number(blame)),
+impl Labels {
+    /// The label of a culprit in an answer that is grouped like that. Histories are of the same trace.
+    pub(super) fn of(&mut self, history: &History, by: By, blame: Blame) -> Label {
+        if matches!(by, By::Thread | By::Lwp) {
+            return Label::One(blame);
         }
-    }
-
-    fn number(&mut self, blame: Blame) -> u32 {
-        let name = self.name(blame).map(|name| name.as_ptr().addr());
-        if let Some(number) = name.and_then(|name| self.of_names.get(&name)) {
-            return *number;
+        let name = name(history, by, blame).map(|name| name.as_ptr().addr());
+        let known = match name {
+            Some(name) => self.of_names.get(&name),
+            None => self.of_blames.get(&blame),
+        };
+        if let Some(number) = known {
+            return Label::Group(*number);
         }
-        if let Some(number) = self.of_blames.get(&blame) {
-            return *number;
-        }
-        let number = self.number_of_text(blame.label(self.history, self.by).map(Arc::from));
+        let number = self.number_of_text(blame.label(history, by).map(Arc::from));
         match name {
             Some(name) => self.of_names.insert(name, number),
             None => self.of_blames.insert(blame, number),
         };
-        number
+        Label::Group(number)
     }
 
     /// `None` for itself.
-    pub(super) fn text(&self, label: Label) -> Option<String> {
+    pub(super) fn text(&self, history: &History, label: Label) -> Option<String> {
         match label {
-            Label::Who(actor) => Blame::Who(actor).label(self.history, self.by),
-            Label::Text(number) => self.texts[number as usize].as_deref().map(str::to_string),
+            Label::One(blame) => blame.label(history, By::Thread),
+            Label::Group(number) => self.texts[number as usize].as_deref().map(str::to_string),
         }
     }
 
-    /// What the text depends on, and on nothing else.
-    fn name(&self, blame: Blame) -> Option<&'h str> {
-        let names = &self.history.names;
-        match blame {
-            _ if !matches!(self.by, By::Name | By::Pattern) => None,
-            Blame::Who(Actor::Thread(thread)) => names.threads.get(thread)?.name,
-            Blame::Who(Actor::Lwp(lwp)) => names.lwps.get(lwp)?.name,
-            _ => None,
+    /// Which of two comes first, if nothing else differs: threads by their numbers, and LWPs; then others, by their texts.
+    pub(super) fn order(&self, history: &History, a: Label, b: Label) -> Ordering {
+        match (a, b) {
+            (Label::One(Blame::Who(a)), Label::One(Blame::Who(b))) => a.cmp(&b),
+            (Label::One(Blame::Who(_)), _) => Ordering::Less,
+            (_, Label::One(Blame::Who(_))) => Ordering::Greater,
+            (Label::Group(a), Label::Group(b)) => self.texts[a as usize].cmp(&self.texts[b as usize]),
+            _ => self.text(history, a).cmp(&self.text(history, b)),
         }
     }
 
@@ -78,5 +70,15 @@ impl<'h> Labels<'h> {
             self.texts.push(text.clone());
             self.texts.len() as u32 - 1
         })
+    }
+}
+
+/// What the text of a culprit depends on, and on nothing else.
+fn name(history: &History, by: By, blame: Blame) -> Option<&str> {
+    match blame {
+        _ if !matches!(by, By::Name | By::Pattern) => None,
+        Blame::Who(Actor::Thread(thread)) => history.names.threads.get(thread)?.name,
+        Blame::Who(Actor::Lwp(lwp)) => history.names.lwps.get(lwp)?.name,
+        _ => None,
     }
 }

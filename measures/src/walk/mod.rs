@@ -30,6 +30,7 @@ mod labels;
 mod many;
 mod paused;
 mod piece;
+mod ranking;
 mod shares;
 mod step;
 mod sums;
@@ -37,17 +38,18 @@ mod totals;
 mod wait;
 mod waits;
 
-use crate::{History, Interval, Searches, map::Map};
+use crate::{History, Interval, Searches};
 
 pub use blame::Blame;
-pub(crate) use blame::{largest, object_label};
+pub(crate) use blame::object_label;
+pub(crate) use labels::Labels;
 pub(crate) use many::Walking;
 pub(crate) use paused::Paused;
 pub use piece::{Actor, Link, Piece, Source, What};
 pub(crate) use shares::Sum;
-pub(crate) use totals::{Key, Totals};
+pub(crate) use totals::{Key, Pieces, Totals};
 pub(crate) use wait::{context as wait_context, interrupt_of};
-pub(crate) use waits::Waits;
+pub(crate) use waits::{Culprits, Waits};
 
 /// The most jumps at one tick.
 const MOST_JUMPS: u32 = 64;
@@ -63,26 +65,22 @@ pub fn walk_back(history: &History, actor: Actor, window: Interval) -> Vec<Piece
 /// Walks one after the other: each is quick if it begins near the previous one.
 pub(crate) struct Walks<'h> {
     searches: Searches<'h>,
-    /// When threads were created, and by which user thread: of those that were asked for.
-    created: Map<Actor, Option<(i64, u64)>>,
 }
 
 impl<'h> Walks<'h> {
     pub(crate) fn new(history: &'h History) -> Walks<'h> {
-        Walks { searches: Searches::new(history), created: Map::default() }
+        Walks { searches: Searches::new(history) }
     }
 
     /// When a user thread or LWP was created, and by which other user thread.
-    fn created(&mut self, actor: Actor) -> Option<(i64, u64)> {
+    fn created(&self, actor: Actor) -> Option<(i64, u64)> {
         let names = &self.searches.history.names;
-        *self.created.entry(actor).or_insert_with(|| {
-            let life = match actor {
-                Actor::Thread(thread) => names.threads.get(thread),
-                Actor::Lwp(lwp) => names.lwps.get(lwp),
-            }?;
-            let creator = life.created_by.filter(|creator| Actor::Thread(*creator) != actor)?;
-            Some((life.interval.from, creator))
-        })
+        let life = match actor {
+            Actor::Thread(thread) => names.threads.get(thread),
+            Actor::Lwp(lwp) => names.lwps.get(lwp),
+        }?;
+        let creator = life.created_by.filter(|creator| Actor::Thread(*creator) != actor)?;
+        Some((life.interval.from, creator))
     }
 
     /// Calls `each` with every piece, the last one first.

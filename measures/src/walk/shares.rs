@@ -15,24 +15,17 @@ pub(crate) struct Sum {
     pub(crate) ticks: i64,
 }
 
+impl Sum {
+    pub(crate) fn add(&mut self, other: Sum) {
+        self.count += other.count;
+        self.ticks += other.ticks;
+    }
+}
+
 pub(crate) type Shares = Map<Blame, Sum>;
 
 pub(super) fn add(shares: &mut Shares, blame: Blame, sum: Sum) {
-    let into = shares.entry(blame).or_default();
-    into.count += sum.count;
-    into.ticks += sum.ticks;
-}
-
-/// Takes away a part of what was added.
-pub(super) fn take_away(shares: &mut Shares, other: Shares) {
-    for (blame, sum) in other {
-        let from = shares.entry(blame).or_default();
-        from.count = from.count.saturating_sub(sum.count);
-        from.ticks -= sum.ticks;
-        if *from == Sum::default() {
-            shares.remove(&blame);
-        }
-    }
+    shares.entry(blame).or_default().add(sum);
 }
 
 /// Waits in a slice. A wait counts once for each stretch of a culprit in it, though they may be in several slices.
@@ -116,25 +109,4 @@ pub(super) fn of_lwp(history: &History, lwp: u32, waits: &InSlice) -> Shares {
         });
     });
     shares
-}
-
-/// Makes the ticks sum to `total`. The rest of rounding goes to the largest remainders.
-pub(super) fn scale(shares: &mut Shares, total: i64) {
-    let sum: i128 = shares.values().map(|share| i128::from(share.ticks)).sum();
-    if sum == 0 {
-        shares.clear();
-        return add(shares, Blame::Unknown, Sum { count: 1, ticks: total });
-    }
-    let mut order: Vec<(i128, Blame)> = Vec::with_capacity(shares.len());
-    let mut rest = total;
-    for (blame, share) in shares.iter_mut() {
-        let scaled = i128::from(share.ticks) * i128::from(total);
-        share.ticks = (scaled / sum) as i64;
-        rest -= share.ticks;
-        order.push((scaled % sum, *blame));
-    }
-    order.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    for (_, blame) in order.into_iter().take(rest.max(0) as usize) {
-        add(shares, blame, Sum { count: 0, ticks: 1 });
-    }
 }

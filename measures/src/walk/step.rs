@@ -67,7 +67,7 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
     }
 
     /// When the actor was created, not after now; `None` if its creator is not known.
-    fn created(&mut self) -> Option<i64> {
+    fn created(&self) -> Option<i64> {
         self.walks.created(self.at.actor).map(|(tick, _)| tick.min(self.at.tick))
     }
 

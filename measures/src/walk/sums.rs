@@ -22,8 +22,7 @@ impl Sums {
         let recent = &mut self.recent[number(&key)];
         match recent {
             Some((known, into)) if *known == key => {
-                into.count += sum.count;
-                into.ticks += sum.ticks;
+                into.add(sum);
             }
             _ => {
                 if let Some((known, before)) = recent.replace((key, sum)) {
@@ -31,16 +30,6 @@ impl Sums {
                 }
             }
         }
-    }
-
-    /// Takes away a part of what was added.
-    pub(super) fn take_away(&mut self, key: (Of, Blame), sum: Sum) {
-        for (key, sum) in std::mem::take(&mut self.recent).into_iter().flatten() {
-            add(&mut self.sums, key, sum);
-        }
-        let from = self.sums.entry(key).or_default();
-        from.count = from.count.saturating_sub(sum.count);
-        from.ticks -= sum.ticks;
     }
 
     /// All sums.
@@ -53,9 +42,7 @@ impl Sums {
 }
 
 fn add(sums: &mut Map<(Of, Blame), Sum>, key: (Of, Blame), sum: Sum) {
-    let into = sums.entry(key).or_default();
-    into.count += sum.count;
-    into.ticks += sum.ticks;
+    sums.entry(key).or_default().add(sum);
 }
 
 /// A number less than `RECENT`, which often differs for different keys.

@@ -6,49 +6,30 @@ use rayon::prelude::*;
 
 use super::{
     Blame, Piece, What,
+    labels::Labels,
+    ranking::{Largest, Ranking},
     shares::{self, InSlice, Shares, Sum},
 };
 use crate::{Actor, By, History, Interval, map::Map};
 
-/// Waits of several kinds `K`.
-///
-/// Those that began before the slices so far are kept, until the slices have come to their begins.
+/// Waits of several kinds `K`, whose culprits are not known yet.
 pub(crate) struct Waits<K> {
     of_cpus: Map<(K, u32), Vec<Interval>>,
     /// By the process.
     of_lwps: Map<(K, Option<u32>), Vec<Interval>>,
-    /// What is known of who had the CPUs.
-    had_cpus: Map<K, Shares>,
-    had_lwps: Map<(K, Option<u32>), HadLwps>,
-    /// LWPs that carried a thread.
-    carriers: BTreeSet<u32>,
+    /// Those of which the CPU is not known.
+    unknown: Map<K, Sum>,
     processes: Map<Actor, Option<u32>>,
-}
-
-/// What LWPs of a process carried during waits.
-#[derive(Default)]
-struct HadLwps {
-    /// The length of the waits.
-    total: i64,
-    threads: Shares,
-    /// By the LWP, what it did without a thread. It counts if the LWP ever carries one.
-    others: Map<u32, Shares>,
 }
 
 impl<K> Default for Waits<K> {
     fn default() -> Waits<K> {
-        Waits {
-            of_cpus: Map::default(),
-            of_lwps: Map::default(),
-            had_cpus: Map::default(),
-            had_lwps: Map::default(),
-            carriers: BTreeSet::new(),
-            processes: Map::default(),
-        }
+        let (of_cpus, of_lwps, unknown, processes) = Default::default();
+        Waits { of_cpus, of_lwps, unknown, processes }
     }
 }
 
-impl<K: Copy + Eq + Hash + Send + Sync> Waits<K> {
+impl<K: Copy + Eq + Hash> Waits<K> {
     /// Adds a piece that is a wait. It is whole.
     pub(crate) fn push(&mut self, history: &History, kind: K, piece: &Piece) {
         if piece.what != What::WaitingForCpu {
@@ -57,12 +38,11 @@ impl<K: Copy + Eq + Hash + Send + Sync> Waits<K> {
         } else if let Some(cpu) = piece.cpu {
             self.of_cpus.entry((kind, cpu)).or_default().push(piece.interval);
         } else {
-            let sum = Sum { count: 1, ticks: piece.interval.ticks() };
-            shares::add(self.had_cpus.entry(kind).or_default(), Blame::Unknown, sum);
+            self.unknown.entry(kind).or_default().add(Sum { count: 1, ticks: piece.interval.ticks() });
         }
     }
 
-    /// Adds the waits of another, which has seen no slice.
+    /// Adds the waits of another.
     pub(crate) fn merge<L: Copy>(&mut self, other: Waits<L>, kind: impl Fn(L) -> K) {
         for ((of, cpu), mut waits) in other.of_cpus {
             self.of_cpus.entry((kind(of), cpu)).or_default().append(&mut waits);
@@ -70,29 +50,56 @@ impl<K: Copy + Eq + Hash + Send + Sync> Waits<K> {
         for ((of, process), mut waits) in other.of_lwps {
             self.of_lwps.entry((kind(of), process)).or_default().append(&mut waits);
         }
-        for (of, shares) in other.had_cpus {
-            let into = self.had_cpus.entry(kind(of)).or_default();
-            shares.into_iter().for_each(|(blame, sum)| shares::add(into, blame, sum));
+        for (of, sum) in other.unknown {
+            self.unknown.entry(kind(of)).or_default().add(sum);
         }
     }
+}
 
-    /// Takes away waits, all of whose culprits are known, from those of which that holds, too.
-    pub(crate) fn take_away<L: Copy>(&mut self, other: Waits<L>, kind: impl Fn(L) -> K) {
-        for (of, shares) in other.had_cpus {
-            shares::take_away(self.had_cpus.entry(kind(of)).or_default(), shares);
-        }
-        for ((of, process), had) in other.had_lwps {
-            let from = self.had_lwps.entry((kind(of), process)).or_default();
-            from.total -= had.total;
-            shares::take_away(&mut from.threads, had.threads);
-            for (lwp, shares) in had.others {
-                shares::take_away(from.others.entry(lwp).or_default(), shares);
-            }
-        }
+/// Who had the CPUs and LWPs during waits of several kinds `K`, as far as slices were added.
+///
+/// Waits that began before the slices so far are kept, until the slices have come to their begins.
+pub(crate) struct Culprits<K> {
+    /// So many of the largest have sums of their own.
+    most: usize,
+    open: Waits<K>,
+    had_cpus: Map<K, Ranking>,
+    had_lwps: Map<(K, Option<u32>), HadLwps>,
+    /// LWPs that carried a thread.
+    carriers: BTreeSet<u32>,
+}
+
+/// What LWPs of a process carried during waits.
+struct HadLwps {
+    /// The length of the waits.
+    total: i64,
+    threads: Ranking,
+    /// By the LWP, what it did without a thread. It counts if the LWP ever carries one.
+    others: Map<u32, Shares>,
+}
+
+impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
+    pub(crate) fn new(most: usize) -> Culprits<K> {
+        let (open, had_cpus, had_lwps, carriers) = Default::default();
+        Culprits { most, open, had_cpus, had_lwps, carriers }
     }
 
-    /// Finds who had the CPUs and LWPs in a slice, after all waits that end in it were added.
-    pub(crate) fn add_slice(&mut self, history: &History, by: By, slice: Interval) {
+    /// Finds who had the CPUs and LWPs in a slice. `waits` are those that end in it. `kinds` are those in which a kind counts.
+    pub(crate) fn add_slice<I: Iterator<Item = K>>(
+        &mut self,
+        history: &History,
+        (by, labels): (By, &mut Labels),
+        slice: Interval,
+        waits: Waits<K>,
+        kinds: impl Fn(K) -> I,
+    ) {
+        self.open.merge(waits, |kind| kind);
+        let Culprits { most, open, had_cpus, had_lwps, carriers } = self;
+        let new = || Ranking::new(*most);
+        for (kind, sum) in std::mem::take(&mut open.unknown) {
+            let label = labels.of(history, by, Blame::Unknown);
+            kinds(kind).for_each(|kind| had_cpus.entry(kind).or_insert_with(new).add(label, sum));
+        }
         let begun_before = |waits: &[Interval]| -> Vec<Interval> {
             waits.iter().copied().filter(|wait| wait.from < slice.from).collect()
         };
@@ -101,69 +108,74 @@ impl<K: Copy + Eq + Hash + Send + Sync> Waits<K> {
             let shares = shares::of_cpu(history, by == By::Lwp, cpu, &InSlice::new(waits, slice));
             ((kind, cpu), rest, shares)
         };
-        let of_cpus: Vec<_> = std::mem::take(&mut self.of_cpus).into_par_iter().map(of_cpu).collect();
+        let of_cpus: Vec<_> = std::mem::take(&mut open.of_cpus).into_par_iter().map(of_cpu).collect();
         for ((kind, cpu), rest, shares) in of_cpus {
-            let into = self.had_cpus.entry(kind).or_default();
-            shares.into_iter().for_each(|(blame, sum)| shares::add(into, blame, sum));
+            let shares: Vec<_> =
+                shares.into_iter().map(|(blame, sum)| (labels.of(history, by, blame), sum)).collect();
+            for kind in kinds(kind) {
+                let into = had_cpus.entry(kind).or_insert_with(new);
+                shares.iter().for_each(|(label, sum)| into.add(*label, *sum));
+            }
             if !rest.is_empty() {
-                self.of_cpus.insert((kind, cpu), rest);
+                open.of_cpus.insert((kind, cpu), rest);
             }
         }
         let carries = |lwp: &u64| history.mounted.of(*lwp).within(slice).next().is_some();
-        self.carriers.extend(history.mounted.keys().filter(carries).map(|lwp| lwp as u32));
-        for ((kind, process), waits) in std::mem::take(&mut self.of_lwps) {
+        carriers.extend(history.mounted.keys().filter(carries).map(|lwp| lwp as u32));
+        let mut of_processes: Map<Option<u32>, Vec<u32>> = Map::default();
+        for (lwp, life) in history.names.lwps.iter().filter(|(_, life)| life.pid.is_some()) {
+            of_processes.entry(life.pid).or_default().push(lwp);
+        }
+        for ((kind, process), waits) in std::mem::take(&mut open.of_lwps) {
             let rest = begun_before(&waits);
-            let had = self.had_lwps.entry((kind, process)).or_default();
-            had.total += waits.iter().map(|wait| wait.overlap(slice)).sum::<i64>();
+            let total: i64 = waits.iter().map(|wait| wait.overlap(slice)).sum();
             let waits = InSlice::new(waits, slice);
-            let lives =
-                history.names.lwps.iter().filter(|(_, life)| process.is_some() && life.pid == process);
-            let lwps: Vec<u32> = lives.map(|(lwp, _)| lwp).collect();
+            let lwps = of_processes.get(&process).map_or(&[][..], Vec::as_slice);
             let of_lwps: Vec<(u32, Shares)> =
-                lwps.into_par_iter().map(|lwp| (lwp, shares::of_lwp(history, lwp, &waits))).collect();
-            for (lwp, (blame, sum)) in of_lwps
-                .into_iter()
-                .flat_map(|(lwp, shares)| shares.into_iter().map(move |share| (lwp, share)))
-            {
-                let into = match blame {
-                    Blame::Who(_) => &mut had.threads,
-                    _ => had.others.entry(lwp).or_default(),
-                };
-                shares::add(into, blame, sum);
+                lwps.par_iter().map(|lwp| (*lwp, shares::of_lwp(history, *lwp, &waits))).collect();
+            for kind in kinds(kind) {
+                let new = || HadLwps { total: 0, threads: new(), others: Map::default() };
+                let HadLwps { total: into_total, threads, others } =
+                    had_lwps.entry((kind, process)).or_insert_with(new);
+                *into_total += total;
+                for (lwp, shares) in &of_lwps {
+                    for (blame, sum) in shares {
+                        match blame {
+                            Blame::Who(_) => threads.add(labels.of(history, by, *blame), *sum),
+                            _ => shares::add(others.entry(*lwp).or_default(), *blame, *sum),
+                        }
+                    }
+                }
             }
             if !rest.is_empty() {
-                self.of_lwps.insert((kind, process), rest);
+                open.of_lwps.insert((kind, process), rest);
             }
         }
+        let labels = &*labels;
+        let rankings = had_cpus.values_mut().chain(had_lwps.values_mut().map(|had| &mut had.threads));
+        let rankings: Vec<&mut Ranking> = rankings.collect();
+        rankings.into_par_iter().for_each(|ranking| ranking.settle(history, labels, slice.from));
     }
 
     /// Who had the CPUs and LWPs during the waits, after all slices. The ticks sum to the waits: those of all LWPs, which have
-    /// the same weight while they live, are scaled. `kinds` are those in which a kind counts.
-    pub(crate) fn finish<L, I>(self, kinds: impl Fn(K) -> I) -> Vec<(L, Shares)>
-    where
-        L: Copy + Eq + Hash,
-        I: Iterator<Item = L>,
-    {
-        let mut all: Vec<(L, Shares)> = Vec::new();
-        for (kind, shares) in self.had_cpus {
-            all.extend(kinds(kind).map(|kind| (kind, shares.clone())));
+    /// the same weight while they live, are scaled. There may be several of a kind.
+    pub(crate) fn finish(self, history: &History, (by, labels): (By, &mut Labels)) -> Vec<(K, Largest)> {
+        let mut all: Vec<(K, Largest)> = Vec::new();
+        for (kind, ranking) in self.had_cpus {
+            all.push((kind, ranking.finish(history, labels)));
         }
-        let mut of_lwps: Map<(L, Option<u32>), (i64, Shares)> = Map::default();
-        for ((kind, process), HadLwps { total, threads, others }) in self.had_lwps {
+        for ((kind, _), HadLwps { total, mut threads, others }) in self.had_lwps {
+            if total <= 0 {
+                continue;
+            }
             let others = others.into_iter().filter(|(lwp, _)| self.carriers.contains(lwp));
-            let mut shares = threads;
             for (blame, sum) in others.flat_map(|(_, shares)| shares) {
-                shares::add(&mut shares, blame, sum);
+                threads.add(labels.of(history, by, blame), sum);
             }
-            for kind in kinds(kind) {
-                let (into_total, into) = of_lwps.entry((kind, process)).or_default();
-                *into_total += total;
-                shares.iter().for_each(|(blame, sum)| shares::add(into, *blame, *sum));
-            }
-        }
-        for ((kind, _), (total, mut shares)) in of_lwps.into_iter().filter(|(_, (total, _))| *total > 0) {
-            shares::scale(&mut shares, total);
-            all.push((kind, shares));
+            let unknown = labels.of(history, by, Blame::Unknown);
+            let mut largest = threads.finish(history, labels);
+            largest.scale(total, unknown, history, labels);
+            all.push((kind, largest));
         }
         all
     }
