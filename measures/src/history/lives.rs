@@ -66,6 +66,11 @@ impl<K: Copy + Ord + Into<u64>> Lives<K> {
         Some(self.life(&self.rows[place]))
     }
 
+    /// The place of the one of this number among all, in their order.
+    pub(crate) fn place_of(&self, number: K) -> Option<usize> {
+        self.place(number).ok()
+    }
+
     /// All of them, by number.
     pub fn iter(&self) -> impl Iterator<Item = (K, Life<'_>)> {
         self.rows.iter().map(|row| (row.number, self.life(row)))

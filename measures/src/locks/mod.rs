@@ -1,6 +1,7 @@
 //! `--locks`: how often each lock was asked for, how long that took, and whether its holder ran meanwhile.
 
 mod convoy;
+mod holders;
 mod holding;
 mod lock;
 mod rows;

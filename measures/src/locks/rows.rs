@@ -7,10 +7,11 @@ use rayon::prelude::*;
 use super::{
     Selection,
     convoy::{Holders, Reason, Timeline, unite},
+    holders::HeldBy,
     lock::{Lock, locks},
 };
 use crate::{
-    Answer, By, Group, History, Interval, LockRequest, Request, Searches, Slice, Value, Word,
+    Answer, By, Group, History, Interval, LockRequest, Names, Request, Searches, Slice, Value, Word,
     groups::{Groups, Owner},
     map::Map,
     near,
@@ -36,7 +37,7 @@ struct Row {
     holds: u64,
     hold: i64,
     longest_hold: i64,
-    holders: Map<Option<Owner>, ()>,
+    holders: HeldBy,
     /// Time in which at least one waited.
     waited: i64,
     /// Of that, what holders did.
@@ -50,7 +51,7 @@ impl Row {
         if slice.owns(whole(asked)) {
             self.requests += 1;
             if asked.is_acquired() {
-                self.holders.insert(asked.owner(), ());
+                self.holders.insert(asked.owner());
             }
         }
         let wait = waiting.clipped(slice.window).filter(|_| asked.is_contended && slice.owns(waiting));
@@ -67,7 +68,7 @@ impl Row {
         }
     }
 
-    fn merge(&mut self, other: Row) {
+    fn merge(&mut self, other: Row, names: &Names) {
         self.requests += other.requests;
         self.contended += other.contended;
         self.wait += other.wait;
@@ -75,7 +76,7 @@ impl Row {
         self.holds += other.holds;
         self.hold += other.hold;
         self.longest_hold = self.longest_hold.max(other.longest_hold);
-        self.holders.extend(other.holders);
+        self.holders.merge(other.holders, names);
         self.waited += other.waited;
         self.known.add(other.known);
     }
@@ -253,7 +254,7 @@ impl Sliced for Locks {
             self.locks.entry(lock).or_default().merge(main);
             for (Key { group, kind, call_site }, row) in rows {
                 let group = group.map(|group| groups.group(group).clone());
-                self.rows.entry((group, lock, kind, call_site)).or_default().merge(row);
+                self.rows.entry((group, lock, kind, call_site)).or_default().merge(row, &history.names);
             }
         }
         Ok(())
@@ -283,7 +284,7 @@ impl Sliced for Locks {
                 row.holds.into(),
                 (row.holds > 0).then_some(row.hold).into(),
                 (row.holds > 0).then_some(row.longest_hold).into(),
-                (!row.holders.is_empty()).then_some(row.holders.len() as u64).into(),
+                Some(row.holders.len(&history.names) as u64).filter(|holders| *holders > 0).into(),
                 row.waited.into(),
                 row.known().map(|holders| holders.active).into(),
                 row.known().map(|holders| holders.off).into(),

@@ -3,7 +3,7 @@
 mod parts;
 
 use crate::{
-    Answer, By, Column, Distribution, Group, History, Level, Measure, Needs, Request, Span,
+    Answer, By, Column, Distribution, Group, History, Interval, Level, Measure, Needs, Request, Span,
     collect::collect,
     groups::Owner,
     instances::SpanNames,
@@ -53,8 +53,10 @@ struct Noise {
     names: SpanNames,
     /// Spans that began before the slice, by their owners, with their parts in later slices.
     open: Map<Owner, Vec<(Span, Parts)>>,
-    /// The parts of lives, and how much of them had a state.
+    /// The parts of lives, and how much of them had a state: of those that began before the slices so far.
     lives: Map<Owner, (Parts, i64)>,
+    /// Whose life is to be split, and when it began: the latest is the last. `None` before the first slice.
+    named: Option<Vec<(i64, Owner)>>,
 }
 
 fn start(request: &Request) -> Box<dyn Sliced> {
@@ -66,6 +68,7 @@ fn start(request: &Request) -> Box<dyn Sliced> {
         names: SpanNames::default(),
         open: Map::default(),
         lives: Map::default(),
+        named: None,
     })
 }
 
@@ -84,21 +87,10 @@ impl Sliced for Noise {
     }
 
     fn finish(mut self: Box<Self>, history: &History) -> Result<Answer, String> {
-        let (by, request) = (self.request.by(history), self.request.clone());
+        let request = self.request.clone();
         std::mem::take(&mut self.names).check(history, &request)?;
         if request.subject.is_none() {
-            let window = request.extent(history);
-            let is_anywhere = request.lwps.is_none() && request.cpus.is_none();
-            for owner in named_owners(history, &request) {
-                let (mut parts, covered) = self.lives.remove(&owner).unwrap_or_default();
-                // What has no state is not known.
-                if is_anywhere {
-                    parts.add_unknown(life(history, owner, window).ticks() - covered);
-                }
-                if parts.wall > 0 {
-                    add(&mut self.tally, group_of(history, by, owner), &parts);
-                }
-            }
+            self.tally_lives(history, i64::MIN);
         }
         Ok(table(history, &request, self.tally, (self.unknown, self.unended)))
     }
@@ -117,6 +109,31 @@ impl Noise {
             let life = self.lives.entry(owner).or_default();
             life.0.merge(&parts);
             life.1 += covered;
+        }
+        self.tally_lives(history, slice.interval.from);
+    }
+
+    /// Counts the lives that began at a tick or after it: all their parts are known.
+    fn tally_lives(&mut self, history: &History, since: i64) {
+        let request = &self.request;
+        let (by, window) = (request.by(history), request.extent(history));
+        let is_anywhere = request.lwps.is_none() && request.cpus.is_none();
+        let named = self.named.get_or_insert_with(|| {
+            let owners = named_owners(history, request).into_iter();
+            let mut named: Vec<(i64, Owner)> =
+                owners.map(|owner| (life(history, owner, Interval::ALL).from, owner)).collect();
+            named.sort_unstable();
+            named
+        });
+        while let Some((_, owner)) = named.pop_if(|(from, _)| *from >= since) {
+            let (mut parts, covered) = self.lives.remove(&owner).unwrap_or_default();
+            // What has no state is not known.
+            if is_anywhere {
+                parts.add_unknown(life(history, owner, window).ticks() - covered);
+            }
+            if parts.wall > 0 {
+                add(&mut self.tally, group_of(history, by, owner), &parts);
+            }
         }
     }
 
