@@ -1,6 +1,7 @@
 //! `sigmund merge`: inputs into a super-trace, and the messages about it.
 
 use std::{
+    collections::HashSet,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -108,21 +109,54 @@ fn is_in_part(summary: &Summary) -> bool {
 
 /// What was damaged is an error, what is missing a warning.
 fn report_losses(summary: &Summary) {
-    let mut told = 0;
-    for loss in summary.losses.iter().filter(|loss| loss.severity != Severity::Note) {
-        told += 1;
-        if told > LOSSES_SHOWN {
-            continue;
-        }
-        let count = loss.count.map_or(String::new(), |count| format!(" ({count})"));
-        let text = format!("{}{count}: {}", loss.kind.name(), loss.detail);
-        if matches!(loss.kind, LossKind::Damaged | LossKind::Truncated) {
-            output::report_error(&text);
+    let lines = loss_lines(&summary.losses);
+    for (kind, text) in lines.iter().take(LOSSES_SHOWN) {
+        if matches!(kind, LossKind::Damaged | LossKind::Truncated) {
+            output::report_error(text);
         } else {
             output::notice(&format!("warning: {text}"));
         }
     }
-    if told > LOSSES_SHOWN {
-        output::notice(&format!("warning: {} more losses", told - LOSSES_SHOWN));
+    if lines.len() > LOSSES_SHOWN {
+        output::notice(&format!("warning: {} more losses", lines.len() - LOSSES_SHOWN));
+    }
+}
+
+/// A line for each loss that is not a note. A part that is missing is a loss of each CPU, with a row each; it is one line.
+fn loss_lines(losses: &[Loss]) -> Vec<(LossKind, String)> {
+    let mut known = HashSet::new();
+    let mut lines = Vec::new();
+    for loss in losses.iter().filter(|loss| loss.severity != Severity::Note) {
+        if known.insert((loss.kind.name(), loss.count, loss.detail.as_str())) {
+            let count = loss.count.map_or(String::new(), |count| format!(" ({count})"));
+            lines.push((loss.kind, format!("{}{count}: {}", loss.kind.name(), loss.detail)));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use sigmund_model::Cpu;
+
+    use super::*;
+
+    #[test]
+    fn a_part_that_is_missing_on_each_cpu_is_one_line() {
+        let of_cpu = |cpu, detail: &str| {
+            let loss = Loss::new(LossKind::NotRecorded, Level::Kern, detail.into());
+            Loss { cpu: Some(Cpu(cpu)), ..loss }
+        };
+        let losses = [
+            of_cpu(0, "kernel.part-00002.dat: the part is missing"),
+            of_cpu(1, "kernel.part-00002.dat: the part is missing"),
+            of_cpu(0, "kernel.part-00003.dat: the part is missing"),
+            Loss { severity: Severity::Note, ..of_cpu(0, "a note") },
+            of_cpu(1, "kernel.part-00003.dat: the part is missing"),
+        ];
+        let lines = loss_lines(&losses);
+        let expected =
+            [2, 3].map(|part| format!("not-recorded: kernel.part-0000{part}.dat: the part is missing"));
+        assert_eq!(lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>(), expected);
     }
 }

@@ -16,6 +16,7 @@
 
 pub mod coarse;
 mod error;
+mod living;
 pub mod replay;
 pub mod sinks;
 pub mod tables;

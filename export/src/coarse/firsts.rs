@@ -1,6 +1,8 @@
 //! The first event, wakeup or migration of each bucket on each track.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
 
 use crate::timeline::{EventTypeId, Track};
 
@@ -12,16 +14,31 @@ pub(super) enum InstantKind {
     Migration,
 }
 
-/// The last bucket in which each kind was emitted on each track.
+/// The kinds that were emitted in the current bucket, with their tracks.
 #[derive(Debug, Default)]
 pub(super) struct FirstsOfBuckets {
-    last: HashMap<(InstantKind, Option<Track>), u64, foldhash::fast::RandomState>,
+    bucket: u64,
+    emitted: HashSet<(InstantKind, Option<Track>), RandomState>,
 }
 
 impl FirstsOfBuckets {
-    /// Whether this is the first of its kind on this track in this bucket. Marks it as emitted.
+    /// Whether this is the first of its kind on this track in this bucket. Marks it as emitted. Buckets do not decrease.
     #[inline]
     pub(super) fn is_first(&mut self, kind: InstantKind, track: Option<Track>, bucket: u64) -> bool {
-        self.last.insert((kind, track), bucket) != Some(bucket)
+        if self.bucket != bucket {
+            self.bucket = bucket;
+            self.forget();
+        }
+        self.emitted.insert((kind, track))
+    }
+
+    #[cold]
+    fn forget(&mut self) {
+        // Clearing takes time for the capacity: one bucket with much must not slow all that follow.
+        if self.emitted.len() < self.emitted.capacity() / 8 {
+            self.emitted = HashSet::default();
+        } else {
+            self.emitted.clear();
+        }
     }
 }

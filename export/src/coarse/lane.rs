@@ -6,6 +6,7 @@ use sigmund_model::{LwpState, Ticks};
 
 use super::pending_changes::{PendingChange, PendingChanges};
 use super::{Buckets, TrackIndices};
+use crate::living::Living;
 use crate::timeline::{Actors, Change, CpuId, DetailedState, LwpId, ThreadId};
 
 /// Identifies a lane.
@@ -85,7 +86,7 @@ impl LaneId {
 #[derive(Debug)]
 pub(super) struct Lanes {
     indices: TrackIndices,
-    lanes: Vec<Lane>,
+    lanes: Living<Lane>,
     /// Lanes whose open state is not yet known to be short or long.
     pending: Vec<LaneId>,
 }
@@ -93,9 +94,8 @@ pub(super) struct Lanes {
 impl Lanes {
     pub(super) fn new(actors: &Actors) -> Lanes {
         let indices = TrackIndices::of(actors);
-        let mut lanes = Vec::new();
-        lanes.resize_with(2 * (indices.cpus + indices.lwps) + actors.threads.len(), Lane::default);
-        Lanes { indices, lanes, pending: Vec::new() }
+        let lanes = 2 * (indices.cpus + indices.lwps) + actors.threads.len();
+        Lanes { indices, lanes: Living::new(lanes), pending: Vec::new() }
     }
 
     fn index(indices: TrackIndices, lane: LaneId) -> usize {
@@ -118,7 +118,7 @@ impl Lanes {
         buckets: Buckets,
         pending_changes: &mut PendingChanges,
     ) -> bool {
-        let lane = &mut self.lanes[Lanes::index(self.indices, id)];
+        let lane = self.lanes.get_or_insert_with(Lanes::index(self.indices, id), Lane::default);
         let was_short = lane.end(id, received.from, buckets, pending_changes);
         lane.open = Some(received);
         if !lane.is_pending {
@@ -132,22 +132,28 @@ impl Lanes {
     pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) {
         let (lanes, indices) = (&mut self.lanes, self.indices);
         self.pending.retain(|id| {
-            let lane = &mut lanes[Lanes::index(indices, *id)];
+            let index = Lanes::index(indices, *id);
+            let Some(lane) = lanes.get_mut(index) else { return false };
             let is_long = lane.open.is_some_and(|open| buckets.is_long(open.from, now));
             if is_long {
                 lane.emit_open(*id, pending_changes);
             }
             lane.is_pending = !is_long;
-            lane.is_pending
+            let is_pending = lane.is_pending;
+            if !is_pending && lane.has_ended() {
+                lanes.remove(index);
+            }
+            is_pending
         });
     }
 
     /// Emits the open states at the end of the timeline; by its rules they are `None`.
     pub(super) fn finish(&mut self, pending_changes: &mut PendingChanges) {
         for id in self.pending.drain(..) {
-            let lane = &mut self.lanes[Lanes::index(self.indices, id)];
-            lane.is_pending = false;
-            lane.emit_open(id, pending_changes);
+            if let Some(lane) = self.lanes.get_mut(Lanes::index(self.indices, id)) {
+                lane.is_pending = false;
+                lane.emit_open(id, pending_changes);
+            }
         }
     }
 }
@@ -165,6 +171,11 @@ struct Lane {
 }
 
 impl Lane {
+    /// Whether the last emitted state is none, and no other follows yet: the actor has ended, or will begin anew.
+    fn has_ended(&self) -> bool {
+        self.open.is_none() && self.emitted.is_some_and(|(value, _)| value.key == 0)
+    }
+
     /// Ends the open state. Returns whether it was short.
     fn end(&mut self, id: LaneId, to: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) -> bool {
         let Some(open) = self.open else { return false };

@@ -5,6 +5,7 @@ use sigmund_model::Ticks;
 
 use super::pending_changes::{PendingChange, PendingChanges};
 use super::{Buckets, TrackIndices};
+use crate::living::Living;
 use crate::timeline::{Actors, Change, Slice, SliceKind, Track};
 
 /// Maximum number of slices that are buffered on one track.
@@ -13,7 +14,7 @@ const MAX_BUFFERED: usize = 65_536;
 #[derive(Debug)]
 pub(super) struct Slices {
     indices: TrackIndices,
-    tracks: Vec<OpenSlices>,
+    tracks: Living<OpenSlices>,
     /// Tracks with buffered slices.
     pending: Vec<Track>,
 }
@@ -42,14 +43,13 @@ struct OpenSlice {
 impl Slices {
     pub(super) fn new(actors: &Actors) -> Slices {
         let indices = TrackIndices::of(actors);
-        let mut tracks = Vec::new();
-        tracks.resize_with(indices.cpus + indices.lwps + actors.threads.len(), OpenSlices::default);
-        Slices { indices, tracks, pending: Vec::new() }
+        let tracks = indices.cpus + indices.lwps + actors.threads.len();
+        Slices { indices, tracks: Living::new(tracks), pending: Vec::new() }
     }
 
     /// Begins a slice. Returns `false` if it is nested too deeply to be buffered.
     pub(super) fn enter(&mut self, track: Track, tick: Ticks, number: u64, slice: Slice<'_>) -> bool {
-        let open = &mut self.tracks[self.indices.track(track)];
+        let open = self.tracks.get_or_insert_with(self.indices.track(track), OpenSlices::default);
         if open.too_deep > 0 || open.stack.len() - open.buffered_from >= MAX_BUFFERED {
             open.too_deep += 1;
             return false;
@@ -74,7 +74,8 @@ impl Slices {
         buckets: Buckets,
         pending_changes: &mut PendingChanges,
     ) -> bool {
-        let open = &mut self.tracks[self.indices.track(track)];
+        let index = self.indices.track(track);
+        let open = self.tracks.get_or_insert_with(index, OpenSlices::default);
         if open.too_deep > 0 {
             open.too_deep -= 1;
             return true;
@@ -88,6 +89,9 @@ impl Slices {
             open.names.truncate(slice.name_at);
         }
         open.buffered_from = open.buffered_from.min(open.stack.len());
+        if open.stack.is_empty() && !open.is_pending {
+            self.tracks.remove(index);
+        }
         is_long
     }
 
@@ -95,10 +99,15 @@ impl Slices {
     pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) {
         let (tracks, indices) = (&mut self.tracks, self.indices);
         self.pending.retain(|track| {
-            let open = &mut tracks[indices.track(*track)];
+            let index = indices.track(*track);
+            let Some(open) = tracks.get_mut(index) else { return false };
             open.settle(*track, now, buckets, pending_changes);
             open.is_pending = open.buffered_from < open.stack.len();
-            open.is_pending
+            let is_pending = open.is_pending;
+            if open.stack.is_empty() {
+                tracks.remove(index);
+            }
+            is_pending
         });
     }
 }

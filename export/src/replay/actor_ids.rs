@@ -1,59 +1,145 @@
 //! Finds the actor that has a number at an instant. Numbers are reused: it is the last actor created up to the instant.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 
 use crate::timeline::{Actors, CpuId, LwpId, ThreadId};
 
 /// The actors by number.
-pub(super) struct ActorIds {
-    cpus: IdsByBirth,
-    lwps: IdsByBirth,
-    threads: IdsByBirth,
+pub(super) struct ActorIds<'a> {
+    actors: &'a Actors,
+    cpus: ByNumber,
+    lwps: ByNumber,
+    threads: ByNumber,
 }
 
-/// The actors that had each number, sorted by birth.
-type IdsByBirth = HashMap<u64, Vec<(Ticks, u32)>, foldhash::fast::FixedState>;
+/// Finds the first of the actors with a number; those with the same number follow it, in the order of their births.
+enum ByNumber {
+    /// Each number follows the one before, as those of user threads mostly do: an index is a difference of numbers.
+    WithoutHoles { first: u64, len: usize },
+    /// The index of the first actor of each number, by the hash of the number.
+    Hashed { firsts: HashTable<u32>, hasher: RandomState },
+}
 
-impl ActorIds {
-    pub(super) fn of(actors: &Actors) -> ActorIds {
-        let lwps = actors.lwps.iter().map(|lwp| (lwp.lwp.0.into(), lwp.born));
+impl<'a> ActorIds<'a> {
+    pub(super) fn of(actors: &'a Actors) -> ActorIds<'a> {
         ActorIds {
-            cpus: ids_by_birth(actors.cpus.iter().map(|cpu| (cpu.0.into(), Ticks(0)))),
-            lwps: ids_by_birth(lwps),
-            threads: ids_by_birth(actors.threads.iter().map(|thread| (thread.thread.0, thread.born))),
+            actors,
+            cpus: ByNumber::new(actors.cpus.len(), |index| actors.cpus[index].0.into()),
+            lwps: ByNumber::new(actors.lwps.len(), |index| actors.lwps[index].lwp.0.into()),
+            threads: ByNumber::new(actors.threads.len(), |index| actors.threads[index].thread.0),
         }
     }
 
+    #[inline]
     pub(super) fn cpu(&self, cpu: Cpu) -> Option<CpuId> {
-        id_at(&self.cpus, cpu.0.into(), Ticks(0)).map(CpuId)
+        let first = self.cpus.first(cpu.0.into(), |index| self.actors.cpus[index].0.into())?;
+        Some(CpuId(first as u32))
     }
 
+    #[inline]
     pub(super) fn lwp(&self, lwp: Lwp, at: Ticks) -> Option<LwpId> {
-        id_at(&self.lwps, lwp.0.into(), at).map(LwpId)
+        let lwps = &self.actors.lwps;
+        let first = self.lwps.first(lwp.0.into(), |index| lwps[index].lwp.0.into())?;
+        let after = |index: usize| lwps.get(index).filter(|other| other.lwp == lwp).map(|other| other.born);
+        Some(LwpId(last_born(first, at, after) as u32))
     }
 
+    #[inline]
     pub(super) fn thread(&self, thread: Thread, at: Ticks) -> Option<ThreadId> {
-        id_at(&self.threads, thread.0, at).map(ThreadId)
+        let threads = &self.actors.threads;
+        let first = self.threads.first(thread.0, |index| threads[index].thread.0)?;
+        let after =
+            |index: usize| threads.get(index).filter(|other| other.thread == thread).map(|other| other.born);
+        Some(ThreadId(last_born(first, at, after) as u32))
     }
 }
 
-fn ids_by_birth(numbers: impl Iterator<Item = (u64, Ticks)>) -> IdsByBirth {
-    let mut ids_by_birth = IdsByBirth::default();
-    for (id, (number, born)) in numbers.enumerate() {
-        ids_by_birth.entry(number).or_default().push((born, id as u32));
+/// The last actor with the number of `first` that was born up to the instant; if there is none, `first`. `born` has the birth
+/// of an actor, if it has the same number.
+fn last_born(first: usize, at: Ticks, born: impl Fn(usize) -> Option<Ticks>) -> usize {
+    let has_begun = |index: usize| born(index).is_some_and(|born| born <= at);
+    let mut last = first;
+    // A number is reused when its actor has ended: most have one, and few have many.
+    let mut step = 1;
+    while has_begun(last + step) {
+        last += step;
+        step *= 2;
     }
-    for ids_by_birth in ids_by_birth.values_mut() {
-        ids_by_birth.sort_unstable();
+    while step > 1 {
+        step /= 2;
+        if has_begun(last + step) {
+            last += step;
+        }
     }
-    ids_by_birth
+    last
 }
 
-/// The last actor created up to the instant; if there is none, the first of this number.
-fn id_at(ids_by_birth: &IdsByBirth, number: u64, at: Ticks) -> Option<u32> {
-    let ids_by_birth = ids_by_birth.get(&number)?;
-    let born_after = ids_by_birth.partition_point(|(born, _)| *born <= at);
-    let (_, id) = ids_by_birth.get(born_after.saturating_sub(1))?;
-    Some(*id)
+impl ByNumber {
+    /// Of `len` actors that are sorted by these numbers.
+    fn new(len: usize, number: impl Fn(usize) -> u64) -> ByNumber {
+        let first = if len == 0 { 0 } else { number(0) };
+        if (0..len).all(|index| number(index).checked_sub(first) == Some(index as u64)) {
+            return ByNumber::WithoutHoles { first, len };
+        }
+        let (mut firsts, hasher) = (HashTable::new(), RandomState::default());
+        let hash_of = |index: &u32| hasher.hash_one(number(*index as usize));
+        for index in (0..len).filter(|index| *index == 0 || number(index - 1) != number(*index)) {
+            let index = index as u32;
+            firsts.insert_unique(hash_of(&index), index, hash_of);
+        }
+        ByNumber::Hashed { firsts, hasher }
+    }
+
+    #[inline]
+    fn first(&self, of: u64, number: impl Fn(usize) -> u64) -> Option<usize> {
+        match self {
+            ByNumber::WithoutHoles { first, len } => {
+                usize::try_from(of.checked_sub(*first)?).ok().filter(|index| index < len)
+            }
+            ByNumber::Hashed { firsts, hasher } => {
+                let is_first = |index: &u32| number(*index as usize) == of;
+                firsts.find(hasher.hash_one(of), is_first).map(|index| *index as usize)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_actor_is_found_by_number_with_holes_and_without() {
+        for numbers in [vec![], vec![7], vec![3, 4, 5, 6], vec![1, 2, 4, 5, 900], vec![0, u64::MAX]] {
+            let by_number = ByNumber::new(numbers.len(), |index| numbers[index]);
+            for sought in [0, 1, 2, 3, 4, 5, 6, 7, 8, 899, 900, 901, u64::MAX - 1, u64::MAX] {
+                let expected = numbers.iter().position(|number| *number == sought);
+                let found = by_number.first(sought, |index| numbers[index]);
+                assert_eq!(found, expected, "{sought} of {numbers:?}");
+            }
+        }
+    }
+
+    // number  7                    8
+    // born    10 20 30 40 50 60    5
+    #[test]
+    fn of_several_with_one_number_it_is_the_last_that_was_born() {
+        let rows = [(7, 10), (7, 20), (7, 30), (7, 40), (7, 50), (7, 60), (8, 5)];
+        let by_number = ByNumber::new(rows.len(), |index| rows[index].0);
+        let at = |number: u64, at: u64| {
+            let first = by_number.first(number, |index| rows[index].0)?;
+            let born = |index: usize| rows.get(index).filter(|row| row.0 == number).map(|row| Ticks(row.1));
+            Some(last_born(first, Ticks(at), born))
+        };
+        for (tick, expected) in
+            [(0, 0), (10, 0), (19, 0), (20, 1), (35, 2), (40, 3), (59, 4), (60, 5), (99, 5)]
+        {
+            assert_eq!(at(7, tick), Some(expected), "at {tick}");
+        }
+        assert_eq!((at(8, 0), at(8, 9), at(9, 9)), (Some(6), Some(6), None));
+    }
 }

@@ -1,26 +1,20 @@
 //! Rows of a table of intervals in the order in which they **begin**.
 //!
 //! The tables are nearly sorted by the ends of intervals, because a streaming merge writes an interval when it ends.
-//! Sorting a whole table would take memory or disk space proportional to it. But most intervals are short. Let `e` be
-//! the greatest end so far in the order of the file. A row is *late* if it begins before `e - REACH`: it is long, or it
-//! was written long after its end. A first pass over the table collects only the late rows. In a second pass the others
-//! go through a heap, from which a row is taken as soon as no later row of the file can begin before it.
+//! Sorting a whole table would take memory or disk space proportional to it. But most intervals are short: few rows after
+//! that of an interval lie those of the intervals that were open with it. So a first pass over the table collects only the
+//! *late* rows, whose intervals are long (`late_rows.rs`, where the word is defined). In a second pass the others are sorted
+//! a few thousand at a time: a row is final as soon as no later row of the file can begin before it, but a late one.
 //!
 //! ```text
-//!            e - REACH                e: the greatest end that was read
-//! ───────────────┼────────────────────┼──▶ tick
-//!   final        │ in the heap        │ not yet read: begins at e - REACH or later, or is late
+//!           boundary                  rows in the order of the file ──▶
+//! ──────────────┼─────────────────────┼──▶ tick
+//!   final       │ sorted, not final   │ not yet read: begins at the boundary or after it, or is late
 //! ```
 //!
-//! `REACH` is chosen so that the heap holds about [`ROWS_PER_TRACK`] rows for each track, if intervals are evenly
-//! distributed. Then the late rows are those that last that many times the average, and memory grows with the number of
-//! tracks. The heap should fit into the caches: one of 131 072 rows took 46 % of the time of an export of 8 user
-//! threads.
-
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
-};
+//! So memory is bounded by constants, whatever the number of tracks and the distribution of intervals: at most
+//! [`MAX_LATE`](super::late_rows::MAX_LATE) late rows, and some 16 blocks of others. If there are more late rows, the first of
+//! them are collected, and the table is read again for the next when they have been replayed.
 
 use arrow::{
     array::{Array, AsArray, RecordBatch},
@@ -30,24 +24,26 @@ use datafusion::{
     error::{DataFusionError, Result as PlanResult},
     execution::SendableRecordBatchStream,
     logical_expr::{Expr, lit},
+    physical_plan::common::spawn_buffered,
     prelude::DataFrame,
 };
 use futures::{StreamExt, future::BoxFuture};
-use sigmund_model::tables::Table;
+use sigmund_model::{Ticks, tables::Table};
 use sigmund_query::Window;
 use sigmund_sql::SuperTrace;
 
-use super::replayer::Replayer;
+use super::{
+    late_rows::{LateRows, Lateness, Level, MAX_LATE},
+    merged_rows::MergedRows,
+    replayer::Replayer,
+};
 use crate::Error;
 
-/// Approximate number of rows per track in the heap; a row has 64 bytes.
-const ROWS_PER_TRACK: u64 = 16;
-
-/// Minimum capacity that `REACH` is computed for, in rows.
-const MIN_ROWS: u64 = 1 << 12;
+/// Batches of each table that are decoded ahead, by another thread.
+const AHEAD: usize = 1;
 
 /// A row. Its order is that of the replay: first by [`begin`](Self::begin).
-pub(super) trait Row: Ord + Send {
+pub(super) trait Row: Clone + Ord + Send {
     /// Its first tick, within the window.
     fn begin(&self) -> i64;
 
@@ -74,23 +70,16 @@ pub(super) struct Selection<'a> {
     pub(super) columns: Vec<Expr>,
     /// Intervals that do not overlap it are left out.
     pub(super) window: &'a Window,
-    /// Number of tracks.
-    pub(super) tracks: usize,
 }
 
 /// Rows of one table in the order of their begins.
 pub(super) struct ByBegin<R: RowReader> {
     table: &'static str,
+    frame: DataFrame,
     batches: SendableRecordBatchStream,
     reader: R,
-    reach: i64,
-    /// The greatest end so far.
-    greatest_end: i64,
-    /// Rows that are not late.
-    heap: BinaryHeap<Reverse<R::Row>>,
-    /// The late rows, sorted.
-    late: VecDeque<R::Row>,
-    ended: bool,
+    lateness: Lateness,
+    rows: MergedRows<R::Row>,
 }
 
 /// A source of rows in the order of their begins.
@@ -113,103 +102,105 @@ impl<R: RowReader> ByBegin<R> {
     pub(super) async fn open(
         trace: &SuperTrace,
         selection: Selection<'_>,
-        reader: R,
+        mut reader: R,
     ) -> Result<ByBegin<R>, Error> {
-        let name = selection.table.name;
-        let wrong = |e: DataFusionError| Error::from(trace.error(name, e));
-        let frame = select(trace.raw(selection.table).await?, &selection).map_err(wrong)?;
-        let rows = frame.clone().count().await.map_err(wrong)? as u64;
-        let span = match *selection.window {
-            Window { from: Some(from), to: Some(to) } => to.saturating_sub(from).max(0) as u64,
-            _ => i64::MAX as u64,
-        };
-        let in_heap = MIN_ROWS.max(ROWS_PER_TRACK * selection.tracks as u64);
-        let reach = (u128::from(span) * u128::from(in_heap) / u128::from(rows.max(in_heap))) as i64;
-        let in_order = trace.in_file_order(frame);
-        let batches = in_order.clone().execute_stream().await.map_err(wrong)?;
-        let (heap, late, greatest_end) = (BinaryHeap::new(), VecDeque::new(), i64::MIN);
-        let mut by_begin =
-            ByBegin { table: name, batches, reader, reach, greatest_end, heap, late, ended: false };
-        let mut late = Vec::new();
-        while let Some(batch) = by_begin.batches.next().await.transpose().map_err(wrong)? {
-            let is_late = by_begin.late_rows(&batch);
-            if is_late.contains(&true) {
-                by_begin.reader.read(&batch, &|row| is_late[row], &mut late);
-            }
+        let table = selection.table.name;
+        let wrong = |e: DataFusionError| Error::from(trace.error(table, e));
+        let selected = select(trace, trace.raw(selection.table).await?, &selection).map_err(wrong)?;
+        let frame = trace.in_file_order(selected);
+        let mut late = LateRows::new(MAX_LATE);
+        collect_late(&frame, &mut reader, &mut late).await.map_err(wrong)?;
+        let batches = stream(&frame).await.map_err(wrong)?;
+        let (lateness, rows) = (Lateness::default(), MergedRows::new(late));
+        Ok(ByBegin { table, frame, batches, reader, lateness, rows })
+    }
+
+    async fn read_more(&mut self, trace: &SuperTrace) -> Result<(), Error> {
+        let table = self.table;
+        let wrong = |e: DataFusionError| Error::from(trace.error(table, e));
+        if let Some(late) = self.rows.left_late_rows() {
+            return collect_late(&self.frame, &mut self.reader, late).await.map_err(wrong);
         }
-        late.sort_unstable();
-        by_begin.late = late.into();
-        by_begin.greatest_end = i64::MIN;
-        by_begin.batches = in_order.execute_stream().await.map_err(wrong)?;
-        Ok(by_begin)
-    }
-
-    /// Whether each row of a batch is late. Batches are given in the order of the file.
-    fn late_rows(&mut self, batch: &RecordBatch) -> Vec<bool> {
-        let [begins, lengths] = [0, 1].map(|column| batch.column(column).as_primitive::<Int64Type>());
-        let is_late = |row| {
-            let begin = begins.value(row);
-            let length = if lengths.is_valid(row) { lengths.value(row) } else { 0 };
-            self.greatest_end = self.greatest_end.max(begin.saturating_add(length));
-            begin < self.greatest_end.saturating_sub(self.reach)
-        };
-        (0..batch.num_rows()).map(is_late).collect()
-    }
-
-    async fn read_batch(&mut self, trace: &SuperTrace) -> Result<(), Error> {
-        let Some(batch) = self.batches.next().await.transpose().map_err(|e| trace.error(self.table, e))?
-        else {
-            self.ended = true;
+        let Some(batch) = self.batches.next().await.transpose().map_err(wrong)? else {
+            self.rows.end();
             return Ok(());
         };
-        let is_late = self.late_rows(&batch);
-        let mut rows = Vec::with_capacity(batch.num_rows());
-        self.reader.read(&batch, &|row| !is_late[row], &mut rows);
-        self.heap.extend(rows.into_iter().map(Reverse));
+        let (levels, limit) = (levels(&mut self.lateness, &batch), self.rows.limit());
+        let reader = &mut self.reader;
+        self.rows.add(self.lateness.boundary(limit), |rows| {
+            reader.read(&batch, &|row| levels[row] <= limit, rows);
+        });
         Ok(())
-    }
-
-    fn take(&mut self) -> Option<R::Row> {
-        match (self.heap.peek(), self.late.front()) {
-            (Some(Reverse(row)), Some(late)) if late < row => self.late.pop_front(),
-            (Some(_), _) => self.heap.pop().map(|Reverse(row)| row),
-            (None, _) => self.late.pop_front(),
-        }
     }
 }
 
 impl<R: RowReader> RowSource for ByBegin<R> {
     fn next_begin(&self) -> Option<i64> {
-        let in_heap = self.heap.peek().map(|Reverse(row)| row.begin());
-        let late = self.late.front().map(Row::begin);
-        let next = [in_heap, late].into_iter().flatten().min()?;
-        (self.ended || next < self.greatest_end.saturating_sub(self.reach)).then_some(next)
+        self.rows.next().map(Row::begin)
     }
 
     fn needs_more(&self) -> bool {
-        !self.ended && self.next_begin().is_none()
+        self.rows.need_more()
     }
 
     fn more<'s>(&'s mut self, trace: &'s SuperTrace) -> BoxFuture<'s, Result<(), Error>> {
-        Box::pin(self.read_batch(trace))
+        Box::pin(self.read_more(trace))
     }
 
     fn replay_next(&mut self, replayer: &mut Replayer<'_>) -> Result<(), Error> {
-        self.take().map_or(Ok(()), |row| row.replay(replayer))
+        self.rows.take().map_or(Ok(()), |row| row.replay(replayer))
     }
 }
 
-fn select(frame: DataFrame, selection: &Selection<'_>) -> PlanResult<DataFrame> {
-    let mut frame = frame;
+/// A pass over the table for its late rows.
+async fn collect_late<R: RowReader>(
+    frame: &DataFrame,
+    reader: &mut R,
+    late: &mut LateRows<R::Row>,
+) -> PlanResult<()> {
+    let (mut batches, mut lateness, mut rows) = (stream(frame).await?, Lateness::default(), Vec::new());
+    while let Some(batch) = batches.next().await.transpose()? {
+        let levels = levels(&mut lateness, &batch);
+        for level in Level::all().filter(|level| levels.contains(level)) {
+            if level > late.limit() {
+                reader.read(&batch, &|row| levels[row] == level, &mut rows);
+                late.extend(rows.drain(..), level);
+            }
+        }
+    }
+    late.sort();
+    Ok(())
+}
+
+/// The level of each row of a batch. Batches are given in the order of the file.
+fn levels(lateness: &mut Lateness, batch: &RecordBatch) -> Vec<Level> {
+    let [begins, lengths] = [0, 1].map(|column| batch.column(column).as_primitive::<Int64Type>());
+    let level = |row| {
+        let begin = begins.value(row);
+        let length = if lengths.is_valid(row) { lengths.value(row) } else { 0 };
+        lateness.next_row(begin, begin.saturating_add(length))
+    };
+    (0..batch.num_rows()).map(level).collect()
+}
+
+/// The rows of a table in the order of its files, decoded by another thread.
+async fn stream(frame: &DataFrame) -> PlanResult<SendableRecordBatchStream> {
+    Ok(spawn_buffered(frame.clone().execute_stream().await?, AHEAD))
+}
+
+fn select(trace: &SuperTrace, mut frame: DataFrame, selection: &Selection<'_>) -> PlanResult<DataFrame> {
     for condition in &selection.conditions {
         frame = frame.filter(condition.clone())?;
     }
     let (begin, length) = selection.interval.clone();
-    if let Some(from) = selection.window.from {
+    // What a window selects that is as long as the trace, costs a comparison of each row.
+    let is_after = |tick: Option<Ticks>, border: i64| tick.is_none_or(|tick| (tick.0 as i64) < border);
+    let is_before = |tick: Option<Ticks>, border: i64| tick.is_none_or(|tick| tick.0 as i64 > border);
+    if let Some(from) = selection.window.from.filter(|from| is_after(trace.first_tick(), *from)) {
         let end = begin.clone() + length.clone();
         frame = frame.filter(end.clone().is_null().or(end.gt_eq(lit(from))))?;
     }
-    if let Some(to) = selection.window.to {
+    if let Some(to) = selection.window.to.filter(|to| is_before(trace.last_tick(), *to)) {
         frame = frame.filter(begin.clone().lt_eq(lit(to)))?;
     }
     let mut columns = vec![begin.alias("begin_tick"), length.alias("length_tick")];

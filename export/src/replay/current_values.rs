@@ -21,40 +21,53 @@ pub(super) enum Slot {
     Thread(ThreadId),
 }
 
-/// All current values.
+/// All current values: twelve bytes for each track, since there may be millions.
 pub(super) struct CurrentValues {
     cpus: u32,
     lwps: u32,
-    /// By the index of the slot.
-    values: Vec<Option<CurrentValue>>,
+    /// The end of each value, by the index of the slot, or [`NONE`].
+    to: Vec<i64>,
+    /// The occupants, by the index of the slot; states have none.
+    occupants: Vec<u32>,
     /// Ends, including those of values that were replaced.
     ends: BinaryHeap<Reverse<(i64, u32)>>,
 }
 
-#[derive(Clone, Copy)]
-struct CurrentValue {
-    value: u32,
-    to: i64,
-}
+/// The end of no value: ticks are not negative.
+const NONE: i64 = i64::MIN;
 
 impl CurrentValues {
     pub(super) fn new(actors: &Actors) -> CurrentValues {
         let (cpus, lwps) = (actors.cpus.len() as u32, actors.lwps.len() as u32);
-        let slots = 2 * actors.cpus.len() + 2 * actors.lwps.len() + actors.threads.len();
-        CurrentValues { cpus, lwps, values: vec![None; slots], ends: BinaryHeap::new() }
+        let with_occupants = 2 * actors.cpus.len() + actors.lwps.len();
+        let slots = with_occupants + actors.lwps.len() + actors.threads.len();
+        let (to, occupants) = (vec![NONE; slots], vec![0; with_occupants]);
+        CurrentValues { cpus, lwps, to, occupants, ends: BinaryHeap::new() }
     }
 
-    /// Sets the value of a slot until `to`. Returns the previous value.
-    pub(super) fn set(&mut self, slot: Slot, value: u32, to: i64) -> Option<u32> {
+    /// Begins a state that lasts until `to`.
+    pub(super) fn set_state(&mut self, slot: Slot, to: i64) {
         let index = self.index(slot);
+        self.begin(index, to);
+    }
+
+    /// Sets the occupant of a CPU or an LWP until `to`. Returns whether it is another one than before.
+    pub(super) fn set_occupant(&mut self, slot: Slot, occupant: u32, to: i64) -> bool {
+        let index = self.index(slot);
+        let had_one = self.begin(index, to);
+        std::mem::replace(&mut self.occupants[index as usize], occupant) != occupant || !had_one
+    }
+
+    /// Returns whether there was a value before.
+    fn begin(&mut self, index: u32, to: i64) -> bool {
         self.ends.push(Reverse((to, index)));
-        self.values[index as usize].replace(CurrentValue { value, to }).map(|replaced| replaced.value)
+        std::mem::replace(&mut self.to[index as usize], to) != NONE
     }
 
     /// Removes the value of a slot. Returns whether it had one.
     pub(super) fn clear(&mut self, slot: Slot) -> bool {
         let index = self.index(slot);
-        self.values[index as usize].take().is_some()
+        std::mem::replace(&mut self.to[index as usize], NONE) != NONE
     }
 
     /// Removes the next value that ended before this tick. Returns its end and its slot.
@@ -64,9 +77,9 @@ impl CurrentValues {
                 return None;
             }
             self.ends.pop();
-            let current = &mut self.values[index as usize];
-            if current.is_some_and(|current| current.to == to) {
-                *current = None;
+            let current = &mut self.to[index as usize];
+            if *current == to {
+                *current = NONE;
                 return Some((to, self.slot(index)));
             }
         }

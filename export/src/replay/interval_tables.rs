@@ -16,16 +16,15 @@ use super::{
     interval_readers::{CounterReader, HoldReader, SliceReader, WakeupReader},
     rows::QueueNumber,
 };
-use crate::{Error, timeline::Actors};
+use crate::Error;
 
 /// The sources of all tables of intervals that a filter selects.
 pub(super) async fn intervals(
     trace: &SuperTrace,
     filter: &Filter,
-    actors: &Actors,
     window: &Window,
 ) -> Result<Vec<Box<dyn RowSource>>, Error> {
-    let tables = IntervalTables { trace, filter, actors, window };
+    let tables = IntervalTables { trace, filter, window };
     let left_out = super::left_out_tables(trace);
     let is_in_trace = |table: &Table| !left_out.iter().any(|left_out| left_out.name == table.name);
     let mut sources: Vec<Box<dyn RowSource>> = Vec::new();
@@ -51,23 +50,17 @@ pub(super) async fn intervals(
 struct IntervalTables<'a> {
     trace: &'a SuperTrace,
     filter: &'a Filter,
-    actors: &'a Actors,
     window: &'a Window,
 }
 
 impl IntervalTables<'_> {
     async fn slices(&self, table: &'static Table) -> Result<Box<dyn RowSource>, Error> {
-        let (tracks, columns) = match table.name {
-            "syscalls" => (self.actors.lwps.len(), ["lwp", "name", "number", "end_reason"].as_slice()),
-            "interrupts" => {
-                (self.actors.cpus.len(), ["cpu", "name", "number", "end_reason", "kind", "depth"].as_slice())
-            }
-            _ => (
-                self.actors.threads.len(),
-                ["thread", "name", "lwp", "end_reason", "kind", "depth"].as_slice(),
-            ),
+        let columns = match table.name {
+            "syscalls" => ["lwp", "name", "number", "end_reason"].as_slice(),
+            "interrupts" => ["cpu", "name", "number", "end_reason", "kind", "depth"].as_slice(),
+            _ => ["thread", "name", "lwp", "end_reason", "kind", "depth"].as_slice(),
         };
-        let selection = self.selection(table, (ident("ts_tick"), ident("dur_tick")), columns, tracks)?;
+        let selection = self.selection(table, (ident("ts_tick"), ident("dur_tick")), columns)?;
         let reader = SliceReader::new(table.name, *self.window);
         Ok(Box::new(ByBegin::open(self.trace, selection, reader).await?))
     }
@@ -76,20 +69,14 @@ impl IntervalTables<'_> {
         // A row with a hold has a wait, which may be 0. The hold begins when the wait ends.
         let taken = ident("ts_tick") + ident("wait_tick");
         let columns = ["thread", "lwp", "object", "kind", "end_reason"];
-        let mut selection =
-            self.selection(&LOCKS, (taken, ident("hold_tick")), &columns, self.actors.threads.len())?;
+        let mut selection = self.selection(&LOCKS, (taken, ident("hold_tick")), &columns)?;
         selection.conditions.push(ident("hold_tick").is_not_null());
         Ok(Box::new(ByBegin::open(self.trace, selection, HoldReader { window: *self.window }).await?))
     }
 
     async fn wakeups(&self) -> Result<Box<dyn RowSource>, Error> {
         let columns = ["level", "context", "waker_lwp", "waker_thread", "lwp", "thread", "cpu"];
-        let mut selection = self.selection(
-            &WAKEUPS,
-            (ident("ts_tick"), ident("latency_tick")),
-            &columns,
-            self.actors.lwps.len() + self.actors.threads.len(),
-        )?;
+        let mut selection = self.selection(&WAKEUPS, (ident("ts_tick"), ident("latency_tick")), &columns)?;
         if let Some(level) = self.filter.level {
             selection.conditions.push(ident("level").eq(lit(level.name())));
         }
@@ -99,8 +86,7 @@ impl IntervalTables<'_> {
     async fn counters(&self) -> Result<Box<dyn RowSource>, Error> {
         let no_length = lit(0i64);
         let columns = ["kind", "cpu", "pid", "value"];
-        let tracks = self.actors.cpus.len() + self.actors.processes.len();
-        let mut selection = self.selection(&COUNTERS, (ident("ts_tick"), no_length), &columns, tracks)?;
+        let mut selection = self.selection(&COUNTERS, (ident("ts_tick"), no_length), &columns)?;
         // The replay leaves out counters of CPUs and processes that are not actors.
         selection.conditions.clear();
         match self.filter.level {
@@ -117,7 +103,6 @@ impl IntervalTables<'_> {
         table: &'static Table,
         interval: (Expr, Expr),
         columns: &[&str],
-        tracks: usize,
     ) -> Result<Selection<'_>, Error> {
         let in_any = |names: &[&str], numbers: Vec<i64>| {
             let present = names.iter().filter(|name| has_column(table, name));
@@ -137,7 +122,7 @@ impl IntervalTables<'_> {
             conditions.extend(in_any(&["cpu"], cpus));
         }
         let columns = columns.iter().map(|name| ident(*name)).collect();
-        Ok(Selection { table, conditions, interval, columns, window: self.window, tracks })
+        Ok(Selection { table, conditions, interval, columns, window: self.window })
     }
 }
 

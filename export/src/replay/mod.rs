@@ -25,7 +25,7 @@
 //! | events | all | all | all | these | all |
 //! | from, to | everything is cut to the window | | | | |
 //!
-//! The replay streams: memory grows with the number of tracks, locks and teams, not with the length of the trace.
+//! The replay streams: memory grows by some words for each actor, lock and team, and not with the length of the trace.
 
 mod actor_ids;
 mod by_begin;
@@ -33,6 +33,8 @@ mod current_values;
 mod declarations;
 mod interval_readers;
 mod interval_tables;
+mod late_rows;
+mod merged_rows;
 mod open_intervals;
 mod read_actors;
 mod replayer;
@@ -40,7 +42,7 @@ mod rows;
 mod state_rows;
 mod teams;
 
-use std::io;
+use std::{collections::BTreeMap, io};
 
 use datafusion::logical_expr::Expr;
 use sigmund_model::{
@@ -84,7 +86,7 @@ pub struct Replayed {
     pub unknown_actors: u64,
 }
 
-/// Emits what the filter selects to a sink. `progress` is called periodically with the tick reached; an error from it
+/// Emits what the filter selects to a sink; only the events, if it [needs no more](Sink::needs_events_only). `progress` is called periodically with the tick reached; an error from it
 /// ends the replay.
 ///
 /// # Errors
@@ -98,13 +100,20 @@ pub async fn replay(
     mut progress: impl FnMut(&Replayed, Ticks) -> io::Result<()>,
 ) -> Result<Replayed, Error> {
     let window = Window { from: Some(actors.clock.first.0 as i64), to: Some(actors.clock.last.0 as i64) };
-    let mut sources = states(trace, filter, actors, &window).await?;
+    let needs_intervals = !sink.needs_events_only();
+    let mut sources = if needs_intervals { states(trace, filter, &window).await? } else { Vec::new() };
     let state_sources = sources.len();
-    sources.extend(interval_tables::intervals(trace, filter, actors, &window).await?);
+    if needs_intervals {
+        sources.extend(interval_tables::intervals(trace, filter, &window).await?);
+    }
     let mut events =
         EventCursor { rows: list_events(trace, filter).await?, batch: None, row: 0, ended: false };
     let mut replayer = Replayer::new(filter, actors, sink);
-    for (queue, value) in interval_tables::counters_before(trace, filter, &window).await? {
+    let before = match needs_intervals {
+        true => interval_tables::counters_before(trace, filter, &window).await?,
+        false => BTreeMap::new(),
+    };
+    for (queue, value) in before {
         replayer.counter(&CounterRow { at: actors.clock.first.0 as i64, queue, value })?;
     }
 
@@ -172,12 +181,11 @@ pub fn left_out_tables(trace: &SuperTrace) -> Vec<&'static Table> {
 async fn states(
     trace: &SuperTrace,
     filter: &Filter,
-    actors: &Actors,
     window: &Window,
 ) -> Result<Vec<Box<dyn RowSource>>, Error> {
     let mut sources: Vec<Box<dyn RowSource>> = Vec::new();
     if filter.threads.is_empty() && filter.level != Some(Level::User) {
-        let states = state_rows::lwp_states(trace, filter.place(), window, actors.lwps.len()).await?;
+        let states = state_rows::lwp_states(trace, filter.place(), window).await?;
         sources.push(Box::new(states));
     }
     if filter.level != Some(Level::Kern) {
@@ -185,7 +193,7 @@ async fn states(
         if let Some(threads) = filter.thread_numbers(trace)? {
             conditions.push(number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
         }
-        let states = state_rows::thread_states(trace, conditions, window, actors.threads.len()).await?;
+        let states = state_rows::thread_states(trace, conditions, window).await?;
         sources.push(Box::new(states));
     }
     Ok(sources)

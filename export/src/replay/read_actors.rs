@@ -1,6 +1,6 @@
 //! Reads the actors and the clock: the tables `lwps`, `threads`, `processes`, `cpus` and `clocks`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use arrow::{
     array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch},
@@ -21,7 +21,7 @@ use sigmund_sql::SuperTrace;
 use super::teams::teams;
 use crate::{
     Error,
-    timeline::{Actors, Clock, LwpActor, Process, ProcessId, ThreadActor, ThreadId},
+    timeline::{Actors, Clock, LwpActor, Names, Process, ProcessId, ThreadActor},
 };
 
 /// Reads the actors that a filter selects.
@@ -30,20 +30,22 @@ use crate::{
 /// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
 pub async fn read_actors(trace: &SuperTrace, filter: &Filter) -> Result<Actors, Error> {
     let clock = clock(trace, filter).await?;
-    let (mut lwps, mut threads) = (lwps(trace, filter).await?, threads(trace, filter).await?);
-    let is_in_window =
-        |born: Ticks, died: Option<Ticks>| born <= clock.last && died.is_none_or(|died| died >= clock.first);
-    lwps.retain(|lwp| is_in_window(lwp.born, lwp.died));
-    threads.retain(|thread| is_in_window(thread.born, thread.died));
+    let mut lwps = lwps(trace, filter, &clock).await?;
     lwps.sort_by_key(|lwp| (lwp.lwp, lwp.born));
+    let ThreadRows { mut threads, mut names, pids } = threads(trace, filter, &clock).await?;
     threads.sort_by_key(|thread| (thread.thread, thread.born));
+    threads.shrink_to_fit();
+    names.shrink_to_fit();
 
-    let processes = processes(&lwps, &threads, process_names(trace).await?);
-    let by_pid: BTreeMap<Option<Pid>, ProcessId> =
+    let all_pids: BTreeSet<Option<Pid>> =
+        pids.iter().copied().chain(lwps.iter().map(|lwp| lwp.pid)).collect();
+    let processes = processes(&all_pids, &lwps, process_names(trace).await?);
+    let by_pid: HashMap<Option<Pid>, ProcessId> =
         processes.iter().enumerate().map(|(at, process)| (process.pid, ProcessId(at as u32))).collect();
     let process = |pid: Option<Pid>| by_pid.get(&pid).copied().unwrap_or(ProcessId(0));
-    let ids: BTreeMap<Thread, ThreadId> =
-        threads.iter().enumerate().map(|(at, thread)| (thread.thread, ThreadId(at as u32))).collect();
+    for thread in &mut threads {
+        thread.process = process(pids[thread.process.index()]);
+    }
     let name = trace.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let mut actors = Actors {
         clock,
@@ -61,17 +63,8 @@ pub async fn read_actors(trace: &SuperTrace, filter: &Filter) -> Result<Actors, 
                 carries_threads,
             })
             .collect(),
-        threads: threads
-            .into_iter()
-            .map(|row| ThreadActor {
-                thread: row.thread,
-                name: row.name,
-                process: process(row.pid),
-                born: row.born,
-                died: row.died,
-                created_by: row.created_by.and_then(|by| ids.get(&by).copied()),
-            })
-            .collect(),
+        threads,
+        thread_names: names,
         processes,
         teams: Vec::new(),
     };
@@ -137,8 +130,8 @@ struct LwpRow {
     carries_threads: bool,
 }
 
-/// The selected LWPs; if user threads are selected, the LWPs on which one of them was mounted.
-async fn lwps(trace: &SuperTrace, filter: &Filter) -> Result<Vec<LwpRow>, Error> {
+/// The selected LWPs that live in the window; if user threads are selected, the LWPs on which one of them was mounted.
+async fn lwps(trace: &SuperTrace, filter: &Filter, window: &Clock) -> Result<Vec<LwpRow>, Error> {
     let mut conditions = Vec::new();
     if !filter.lwps.is_empty() {
         conditions.push(number_in("lwp", filter.lwps.iter().map(|lwp| lwp.0.into())));
@@ -153,56 +146,64 @@ async fn lwps(trace: &SuperTrace, filter: &Filter) -> Result<Vec<LwpRow>, Error>
     }
     let columns = ["lwp", "name", "pid", "ts_tick", "dur_tick", "carries_threads"];
     let mut lwps = Vec::new();
-    for rows in read(trace, &LWPS, conditions, &columns).await? {
-        let carries_threads = rows.column(5).as_boolean();
-        for row in 0..rows.num_rows() {
-            let (born, died) = lifetime(&rows, 3, row);
-            lwps.push(LwpRow {
-                lwp: Lwp(get::<Int32Type>(&rows, 0, row).unwrap_or_default() as u32),
-                name: text(&rows, 1, row),
-                pid: get::<Int32Type>(&rows, 2, row).map(|pid| Pid(pid as u32)),
-                born,
-                died,
-                carries_threads: carries_threads.value(row),
-            });
+    each_row(trace, &LWPS, conditions, &columns, |rows, row| {
+        let (born, died) = lifetime(rows, 3, row);
+        if !overlaps((born, died), window) {
+            return;
         }
-    }
+        lwps.push(LwpRow {
+            lwp: Lwp(get::<Int32Type>(rows, 0, row).unwrap_or_default() as u32),
+            name: text(rows, 1, row).map(Into::into),
+            pid: get::<Int32Type>(rows, 2, row).map(|pid| Pid(pid as u32)),
+            born,
+            died,
+            carries_threads: rows.column(5).as_boolean().value(row),
+        });
+    })
+    .await?;
     Ok(lwps)
 }
 
-struct ThreadRow {
-    thread: Thread,
-    name: Option<String>,
-    pid: Option<Pid>,
-    born: Ticks,
-    died: Option<Ticks>,
-    created_by: Option<Thread>,
+/// User threads, whose processes are indices in `pids`.
+#[derive(Default)]
+struct ThreadRows {
+    threads: Vec<ThreadActor>,
+    names: Names,
+    pids: Vec<Option<Pid>>,
 }
 
-/// The selected user threads; none if only the kernel level is selected.
-async fn threads(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ThreadRow>, Error> {
+/// The selected user threads that live in the window; none if only the kernel level is selected.
+async fn threads(trace: &SuperTrace, filter: &Filter, window: &Clock) -> Result<ThreadRows, Error> {
+    let mut read = ThreadRows::default();
     if filter.level == Some(Level::Kern) {
-        return Ok(Vec::new());
+        return Ok(read);
     }
     let conditions = filter
         .thread_numbers(trace)?
         .map(|threads| number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
     let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
-    let mut threads = Vec::new();
-    for rows in read(trace, &THREADS, conditions.into_iter().collect(), &columns).await? {
-        for row in 0..rows.num_rows() {
-            let (born, died) = lifetime(&rows, 3, row);
-            threads.push(ThreadRow {
-                thread: Thread(get::<Int64Type>(&rows, 0, row).unwrap_or_default() as u64),
-                name: text(&rows, 1, row),
-                pid: get::<Int32Type>(&rows, 2, row).map(|pid| Pid(pid as u32)),
-                born,
-                died,
-                created_by: get::<Int64Type>(&rows, 5, row).map(|by| Thread(by as u64)),
-            });
+    let mut known_pids: HashMap<Option<Pid>, u32> = HashMap::new();
+    each_row(trace, &THREADS, conditions.into_iter().collect(), &columns, |rows, row| {
+        let (born, died) = lifetime(rows, 3, row);
+        if !overlaps((born, died), window) {
+            return;
         }
-    }
-    Ok(threads)
+        let pid = get::<Int32Type>(rows, 2, row).map(|pid| Pid(pid as u32));
+        let process = *known_pids.entry(pid).or_insert_with(|| {
+            read.pids.push(pid);
+            read.pids.len() as u32 - 1
+        });
+        read.threads.push(ThreadActor {
+            thread: Thread(get::<Int64Type>(rows, 0, row).unwrap_or_default() as u64),
+            name: text(rows, 1, row).map(|name| read.names.add(name)),
+            process: ProcessId(process),
+            born,
+            died,
+            created_by: get::<Int64Type>(rows, 5, row).map(|by| Thread(by as u64)),
+        });
+    })
+    .await?;
+    Ok(read)
 }
 
 /// Names of processes, by pid.
@@ -210,20 +211,18 @@ async fn process_names(trace: &SuperTrace) -> Result<HashMap<u32, String>, Error
     if trace.info().left_out_tables().any(|name| name == PROCESSES.name) {
         return Ok(HashMap::new());
     }
-    let rows = read(trace, &PROCESSES, Vec::new(), &["pid", "name"]).await?;
-    let names = rows.iter().flat_map(|rows| {
-        (0..rows.num_rows()).filter_map(|row| {
-            let pid = get::<Int32Type>(rows, 0, row)?;
-            Some((pid as u32, text(rows, 1, row)?))
-        })
-    });
-    Ok(names.collect())
+    let mut names = HashMap::new();
+    each_row(trace, &PROCESSES, Vec::new(), &["pid", "name"], |rows, row| {
+        if let (Some(pid), Some(name)) = (get::<Int32Type>(rows, 0, row), text(rows, 1, row)) {
+            names.insert(pid as u32, name.to_string());
+        }
+    })
+    .await?;
+    Ok(names)
 }
 
 /// The processes of these actors, sorted by pid; then one without a pid, if the process of some actors is unknown.
-fn processes(lwps: &[LwpRow], threads: &[ThreadRow], mut names: HashMap<u32, String>) -> Vec<Process> {
-    let pids: BTreeSet<Option<Pid>> =
-        lwps.iter().map(|lwp| lwp.pid).chain(threads.iter().map(|thread| thread.pid)).collect();
+fn processes(pids: &BTreeSet<Option<Pid>>, lwps: &[LwpRow], mut names: HashMap<u32, String>) -> Vec<Process> {
     // If the table of processes was left out, a process has the name of its main LWP.
     for lwp in lwps {
         if let Some(name) = &lwp.name {
@@ -236,6 +235,21 @@ fn processes(lwps: &[LwpRow], threads: &[ThreadRow], mut names: HashMap<u32, Str
     known.chain(unknown).collect()
 }
 
+/// Calls `each` with each selected row of these columns, batch by batch.
+async fn each_row(
+    trace: &SuperTrace,
+    table: &'static Table,
+    conditions: Vec<Expr>,
+    columns: &[&str],
+    mut each: impl FnMut(&RecordBatch, usize),
+) -> Result<(), Error> {
+    let frame =
+        select(trace.raw(table).await?, conditions, columns).map_err(|e| trace.error(table.name, e))?;
+    let each_batch = |rows: &RecordBatch| (0..rows.num_rows()).for_each(|row| each(rows, row));
+    Ok(trace.each_batch(table.name, frame, each_batch).await?)
+}
+
+/// The selected rows of a table with few of them.
 async fn read(
     trace: &SuperTrace,
     table: &'static Table,
@@ -259,15 +273,21 @@ fn get<T: ArrowPrimitiveType>(rows: &RecordBatch, column: usize, row: usize) -> 
     values.is_valid(row).then(|| values.value(row))
 }
 
-fn text(rows: &RecordBatch, column: usize, row: usize) -> Option<String> {
+fn text(rows: &RecordBatch, column: usize, row: usize) -> Option<&str> {
     let texts: &ArrayRef = rows.column(column);
-    texts.is_valid(row).then(|| texts.as_string::<i32>().value(row).to_string())
+    texts.is_valid(row).then(|| texts.as_string::<i32>().value(row))
 }
 
 /// Creation and end, from a begin and the length in the next column.
-fn lifetime(rows: &RecordBatch, column: usize, row: usize) -> (Ticks, Option<Ticks>) {
+type Lifetime = (Ticks, Option<Ticks>);
+
+fn lifetime(rows: &RecordBatch, column: usize, row: usize) -> Lifetime {
     let born = get::<Int64Type>(rows, column, row).unwrap_or_default();
     let died = get::<Int64Type>(rows, column + 1, row)
         .map(|length| Ticks(born.saturating_add(length).max(0) as u64));
     (Ticks(born.max(0) as u64), died)
+}
+
+fn overlaps((born, died): Lifetime, window: &Clock) -> bool {
+    born <= window.last && died.is_none_or(|died| died >= window.first)
 }

@@ -21,10 +21,13 @@ use crate::{
     },
 };
 
+/// No LWP: there are fewer.
+const NO_LWP: LwpId = LwpId(u32::MAX);
+
 /// Converts rows in the order of time into changes.
 pub(super) struct Replayer<'a> {
     actors: &'a Actors,
-    ids: ActorIds,
+    ids: ActorIds<'a>,
     declarations: Declarations<'a>,
     processes: HashMap<Option<Pid>, ProcessId, foldhash::fast::FixedState>,
     current: CurrentValues,
@@ -33,8 +36,8 @@ pub(super) struct Replayer<'a> {
     locks: HashMap<(ProcessId, i64), u32, foldhash::fast::RandomState>,
     /// The last CPU of each LWP.
     last_cpus: Vec<Option<CpuId>>,
-    /// The last LWP of each user thread.
-    last_lwps: Vec<Option<LwpId>>,
+    /// The last LWP of each user thread, or [`NO_LWP`]: half the size of an option.
+    last_lwps: Vec<LwpId>,
     /// Whether the LWPs on CPUs are derived from states of user threads, because states of LWPs are not selected.
     only_threads: bool,
     replayed: Replayed,
@@ -55,7 +58,7 @@ impl<'a> Replayer<'a> {
             open: OpenIntervals::default(),
             locks: HashMap::default(),
             last_cpus: vec![None; actors.lwps.len()],
-            last_lwps: vec![None; actors.threads.len()],
+            last_lwps: vec![NO_LWP; actors.threads.len()],
             only_threads: !filter.threads.is_empty() || filter.level == Some(Level::User),
             replayed: Replayed::default(),
             reached: actors.clock.first.0 as i64,
@@ -86,7 +89,7 @@ impl<'a> Replayer<'a> {
         if state == LwpState::Exited {
             return self.exited(row.from, Slot::Lwp(lwp));
         }
-        self.current.set(Slot::Lwp(lwp), row.state.into(), row.to);
+        self.current.set_state(Slot::Lwp(lwp), row.to);
         self.change(row.from, &Change::Lwp { lwp, state: Some(state), cpu })?;
         if let Some(cpu) = cpu.filter(|_| state == LwpState::Running) {
             self.lwp_on_cpu(row.from, cpu, lwp, row.to)?;
@@ -109,7 +112,7 @@ impl<'a> Replayer<'a> {
         if state == ThreadState::Exited {
             return self.exited(row.from, Slot::Thread(thread));
         }
-        self.current.set(Slot::Thread(thread), row.state.into(), row.to);
+        self.current.set_state(Slot::Thread(thread), row.to);
         let (blocked_on, blocked_for) = (row.blocked_on, WaitKind::from_number(row.blocked_for.into()));
         let change = Change::Thread { thread, state: Some(state), lwp, cpu, blocked_on, blocked_for };
         self.change(row.from, &change)?;
@@ -120,7 +123,7 @@ impl<'a> Replayer<'a> {
             if let Some(lwp) = lwp.filter(|_| self.only_threads) {
                 self.lwp_on_cpu(row.from, cpu, lwp, row.to)?;
             }
-            if self.current.set(Slot::CpuThread(cpu), thread.0, row.to) != Some(thread.0) {
+            if self.current.set_occupant(Slot::CpuThread(cpu), thread.0, row.to) {
                 self.change(row.from, &Change::CpuThread(cpu, Some(thread)))?;
             }
         }
@@ -244,18 +247,19 @@ impl<'a> Replayer<'a> {
             let (from, to) = (Track::Cpu(from), Track::Cpu(cpu));
             self.change(tick, &Change::Migration { of: Track::Lwp(lwp), from, to })?;
         }
-        if self.current.set(Slot::CpuLwp(cpu), lwp.0, to) != Some(lwp.0) {
+        if self.current.set_occupant(Slot::CpuLwp(cpu), lwp.0, to) {
             self.change(tick, &Change::CpuLwp(cpu, Some(lwp)))?;
         }
         Ok(())
     }
 
     fn thread_on_lwp(&mut self, tick: i64, lwp: LwpId, thread: ThreadId, to: i64) -> Result<(), Error> {
-        if let Some(from) = self.last_lwps[thread.index()].replace(lwp).filter(|from| *from != lwp) {
+        let from = std::mem::replace(&mut self.last_lwps[thread.index()], lwp);
+        if from != lwp && from != NO_LWP {
             let (from, to) = (Track::Lwp(from), Track::Lwp(lwp));
             self.change(tick, &Change::Migration { of: Track::Thread(thread), from, to })?;
         }
-        if self.current.set(Slot::LwpThread(lwp), thread.0, to) != Some(thread.0) {
+        if self.current.set_occupant(Slot::LwpThread(lwp), thread.0, to) {
             self.change(tick, &Change::LwpThread(lwp, Some(thread)))?;
         }
         Ok(())

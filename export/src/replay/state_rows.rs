@@ -44,11 +44,10 @@ pub(super) async fn lwp_states(
     trace: &SuperTrace,
     conditions: Vec<Expr>,
     window: &Window,
-    tracks: usize,
 ) -> Result<ByBegin<StateReader>, Error> {
     let states = LwpState::ALL.iter().map(|state| state.name()).collect();
     let reader = StateReader { of_thread: false, states, window: *window };
-    ByBegin::open(trace, selection(&LWP_STATES, "lwp", conditions, window, tracks), reader).await
+    ByBegin::open(trace, selection(&LWP_STATES, "lwp", conditions, window), reader).await
 }
 
 /// The states of user threads.
@@ -56,11 +55,10 @@ pub(super) async fn thread_states(
     trace: &SuperTrace,
     conditions: Vec<Expr>,
     window: &Window,
-    tracks: usize,
 ) -> Result<ByBegin<StateReader>, Error> {
     let states = ThreadState::ALL.iter().map(|state| state.name()).collect();
     let reader = StateReader { of_thread: true, states, window: *window };
-    ByBegin::open(trace, selection(&THREAD_STATES, "thread", conditions, window, tracks), reader).await
+    ByBegin::open(trace, selection(&THREAD_STATES, "thread", conditions, window), reader).await
 }
 
 /// Columns `actor, state, lwp, cpu, blocked_on, blocked_for`; NULL where the table has no such column.
@@ -69,7 +67,6 @@ fn selection<'a>(
     actor: &str,
     conditions: Vec<Expr>,
     window: &'a Window,
-    tracks: usize,
 ) -> Selection<'a> {
     let or_null = |name: &str, null: ScalarValue| {
         if actor != name && has_column(table, name) {
@@ -92,7 +89,6 @@ fn selection<'a>(
             or_null("blocked_for", no_word),
         ],
         window,
-        tracks,
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) async fn teams(trace: &SuperTrace, actors: &Actors) -> Result<Vec<Tea
 
 struct TeamCollector<'c> {
     actors: &'c Actors,
-    ids: ActorIds,
+    ids: ActorIds<'c>,
     /// Teams that are not joined yet, by process and number.
     open: HashMap<(ProcessId, i64), Team, RandomState>,
     joined: Vec<Team>,

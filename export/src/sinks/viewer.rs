@@ -66,7 +66,7 @@ impl ViewerFormat {
     /// Creates an export at its destination. Intervals shorter than `coarse` are merged or left out.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written; when the format cannot have so many actors.
     pub fn create(
         self,
         destination: &mut Destination,
@@ -75,6 +75,7 @@ impl ViewerFormat {
     ) -> io::Result<ViewerSink<'static>> {
         let format = match self {
             ViewerFormat::Otf2 => {
+                Otf2::check(actors)?;
                 Format::Other(Box::new(Otf2::create_in(destination.folder()?, Arc::clone(actors))?))
             }
             ViewerFormat::Ctf => {
@@ -170,6 +171,13 @@ impl Sink for ViewerSink<'_> {
         }
     }
 
+    fn needs_events_only(&self) -> bool {
+        match &self.0 {
+            Detail::Exact(format) => format.needs_events_only(),
+            Detail::Coarse(coarse) => coarse.needs_events_only(),
+        }
+    }
+
     fn finish(&mut self) -> io::Result<()> {
         match &mut self.0 {
             Detail::Exact(format) => format.finish(),
@@ -183,6 +191,13 @@ impl Sink for Format<'_> {
         match self {
             Format::Ctf(ctf) => ctf.change(tick, change),
             Format::Other(sink) => sink.change(tick, change),
+        }
+    }
+
+    fn needs_events_only(&self) -> bool {
+        match self {
+            Format::Ctf(ctf) => ctf.needs_events_only(),
+            Format::Other(sink) => sink.needs_events_only(),
         }
     }
 

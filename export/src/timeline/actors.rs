@@ -2,9 +2,11 @@
 //!
 //! The kernel reuses tids, so two LWPs of a trace may have the same tid. Each actor has its own id, which is an index.
 
-use std::ops::Index;
+use std::{fmt::Write, ops::Index};
 
 use sigmund_model::{Cpu, EventType, Hertz, Lwp, Nanos, Pid, Thread, Ticks};
+
+use super::{NameId, Names};
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $id:ident in $field:ident: $actor:ty;)*) => {$(
@@ -57,6 +59,8 @@ pub struct Actors {
     pub lwps: Vec<LwpActor>,
     /// The user threads, sorted by number and birth.
     pub threads: Vec<ThreadActor>,
+    /// The names of the user threads.
+    pub thread_names: Names,
     /// The teams of user threads that were forked and joined, sorted by the time of the fork.
     pub teams: Vec<Team>,
     /// The declared events of both sides.
@@ -111,21 +115,21 @@ pub struct LwpActor {
     pub carries_threads: bool,
 }
 
-/// A user thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A user thread: 56 bytes, because there may be millions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadActor {
     /// Its number.
     pub thread: Thread,
-    /// Its name.
-    pub name: Option<String>,
+    /// Its name, in [`Actors::thread_names`].
+    pub name: Option<NameId>,
     /// Its process.
     pub process: ProcessId,
     /// Its creation, or its first known instant.
     pub born: Ticks,
     /// Its end, if it ended.
     pub died: Option<Ticks>,
-    /// The user thread that created it, if it is one of the actors.
-    pub created_by: Option<ThreadId>,
+    /// The number of the user thread that created it; [`Actors::creator`] finds that one.
+    pub created_by: Option<Thread>,
 }
 
 /// User threads that were created in a scope of another thread, which continued when all of them had ended.
@@ -143,23 +147,53 @@ pub struct Team {
 
 impl Actors {
     /// The ids of all CPUs.
-    pub fn cpu_ids(&self) -> impl ExactSizeIterator<Item = CpuId> + use<> {
+    pub fn cpu_ids(&self) -> impl DoubleEndedIterator<Item = CpuId> + ExactSizeIterator + use<> {
         (0..self.cpus.len() as u32).map(CpuId)
     }
 
     /// The ids of all processes.
-    pub fn process_ids(&self) -> impl ExactSizeIterator<Item = ProcessId> + use<> {
+    pub fn process_ids(&self) -> impl DoubleEndedIterator<Item = ProcessId> + ExactSizeIterator + use<> {
         (0..self.processes.len() as u32).map(ProcessId)
     }
 
     /// The ids of all LWPs.
-    pub fn lwp_ids(&self) -> impl ExactSizeIterator<Item = LwpId> + use<> {
+    pub fn lwp_ids(&self) -> impl DoubleEndedIterator<Item = LwpId> + ExactSizeIterator + use<> {
         (0..self.lwps.len() as u32).map(LwpId)
     }
 
     /// The ids of all user threads.
-    pub fn thread_ids(&self) -> impl ExactSizeIterator<Item = ThreadId> + use<> {
+    pub fn thread_ids(&self) -> impl DoubleEndedIterator<Item = ThreadId> + ExactSizeIterator + use<> {
         (0..self.threads.len() as u32).map(ThreadId)
+    }
+
+    /// The name of a user thread.
+    pub fn thread_name(&self, thread: ThreadId) -> Option<&str> {
+        self[thread].name.map(|name| self.thread_names.text(name))
+    }
+
+    /// `15 daemon`.
+    pub fn thread_label(&self, thread: ThreadId) -> String {
+        let mut label = String::new();
+        self.push_thread_label(thread, &mut label);
+        label
+    }
+
+    /// Appends the [label](Self::thread_label) of a user thread.
+    pub(crate) fn push_thread_label(&self, thread: ThreadId, label: &mut String) {
+        let number = self[thread].thread;
+        // Writing to a String does not fail.
+        let _ = match self.thread_name(thread) {
+            Some(name) => write!(label, "{number} {name}"),
+            None => write!(label, "thread {number}"),
+        };
+    }
+
+    /// The user thread that created this one, if it is one of the actors; of several with its number, the last.
+    pub fn creator(&self, thread: ThreadId) -> Option<ThreadId> {
+        let number = self[thread].created_by?;
+        let after = self.threads.partition_point(|thread| thread.thread <= number);
+        let last = after.checked_sub(1).filter(|last| self.threads[*last].thread == number)?;
+        Some(ThreadId(last as u32))
     }
 }
 
@@ -181,16 +215,6 @@ impl LwpActor {
         match &self.name {
             Some(name) => format!("{name} ({})", self.lwp),
             None => format!("LWP {}", self.lwp),
-        }
-    }
-}
-
-impl ThreadActor {
-    /// `15 daemon`.
-    pub fn label(&self) -> String {
-        match &self.name {
-            Some(name) => format!("{} {name}", self.thread),
-            None => format!("thread {}", self.thread),
         }
     }
 }

@@ -14,6 +14,11 @@ pub trait Sink {
     /// When it cannot be written.
     fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()>;
 
+    /// Whether it ignores all changes but [`Change::Event`], so that nothing else need be read.
+    fn needs_events_only(&self) -> bool {
+        false
+    }
+
     /// No change follows: completes the output.
     ///
     /// # Errors
@@ -26,6 +31,10 @@ impl<S: Sink + ?Sized> Sink for &mut S {
         (**self).change(tick, change)
     }
 
+    fn needs_events_only(&self) -> bool {
+        (**self).needs_events_only()
+    }
+
     fn finish(&mut self) -> io::Result<()> {
         (**self).finish()
     }
@@ -34,6 +43,10 @@ impl<S: Sink + ?Sized> Sink for &mut S {
 impl<S: Sink + ?Sized> Sink for Box<S> {
     fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
         (**self).change(tick, change)
+    }
+
+    fn needs_events_only(&self) -> bool {
+        (**self).needs_events_only()
     }
 
     fn finish(&mut self) -> io::Result<()> {

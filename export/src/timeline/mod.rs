@@ -15,9 +15,11 @@
 mod actors;
 mod change;
 mod detailed_state;
+mod names;
 
 pub use actors::{
     Actors, Clock, CpuId, EventTypeId, LwpActor, LwpId, Process, ProcessId, Team, ThreadActor, ThreadId,
 };
 pub use change::{Change, Counter, Hold, RecordedEvent, Sink, Slice, SliceKind, Track};
 pub use detailed_state::DetailedState;
+pub use names::{NameId, Names};

@@ -38,7 +38,7 @@ fn rows(actors: &Actors) -> BTreeMap<String, [String; 2]> {
         process.name.clone().unwrap_or_else(|| process.label())
     };
     let threads = actors.thread_ids().map(|id| {
-        let row = format!("{} / {}", process(actors[id].process), actors[id].label());
+        let row = format!("{} / {}", process(actors[id].process), actors.thread_label(id));
         (Track::Thread(id), [row.clone(), format!("{row}: spans, events")])
     });
     let lwps = actors.lwp_ids().map(|id| {
@@ -150,7 +150,7 @@ fn tids_of_added_rows_differ_from_those_of_lwps() {
     let base = 2_000_000_000_u64;
     assert_eq!(tid("1 main"), base);
     assert_eq!(tid("1 main: spans, events"), base + 1);
-    assert_eq!(tid(&actors[ThreadId(1)].label()), base + 2);
+    assert_eq!(tid(&actors.thread_label(ThreadId(1))), base + 2);
 }
 
 #[test]

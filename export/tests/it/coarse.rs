@@ -309,7 +309,7 @@ impl Machine {
         let mut actors = known_timelines::actors(1_000_000);
         for number in 0..40 {
             actors.lwps.push(actors.lwps[number % 3].clone());
-            actors.threads.push(actors.threads[number % 3].clone());
+            actors.threads.push(actors.threads[number % 3]);
         }
         Machine { actors, seed }
     }

@@ -3,7 +3,7 @@
 use std::io;
 
 use sigmund_export::timeline::{
-    Actors, Change, Clock, Counter, CpuId, EventTypeId, Hold, LwpActor, LwpId, Process, ProcessId,
+    Actors, Change, Clock, Counter, CpuId, EventTypeId, Hold, LwpActor, LwpId, Names, Process, ProcessId,
     RecordedEvent, Sink, Slice, SliceKind, ThreadActor, ThreadId, Track,
 };
 use sigmund_model::{
@@ -32,13 +32,14 @@ pub(crate) fn actors(last: u64) -> Actors {
         died: None,
         carries_threads,
     };
-    let thread = |thread, name: Option<&str>, created_by: Option<u32>| ThreadActor {
+    let mut thread_names = Names::default();
+    let mut thread = |thread, name: Option<&str>, created_by: Option<u64>| ThreadActor {
         thread: Thread(thread),
-        name: name.map(Into::into),
+        name: name.map(|name| thread_names.add(name)),
         process: ProcessId(0),
         born: Ticks(1000),
         died: None,
-        created_by: created_by.map(ThreadId),
+        created_by: created_by.map(Thread),
     };
     let event = |level, code, name: &str, fields: &[(&str, FieldType)]| EventType {
         level,
@@ -68,9 +69,10 @@ pub(crate) fn actors(last: u64) -> Actors {
         ],
         threads: vec![
             thread(1, Some("main"), None),
-            thread(2, Some("work/6 \"x\""), Some(0)),
-            thread(3, None, Some(0)),
+            thread(2, Some("work/6 \"x\""), Some(1)),
+            thread(3, None, Some(1)),
         ],
+        thread_names,
         teams: Vec::new(),
         event_types: vec![
             event(
@@ -207,8 +209,8 @@ impl RandomTimeline {
             let thread = Thread(100 + index as u64);
             actors.threads.push(ThreadActor {
                 thread,
-                name: Some((*name).into()),
-                ..actors.threads[2].clone()
+                name: Some(actors.thread_names.add(name)),
+                ..actors.threads[2]
             });
         }
         RandomTimeline { actors, seed, changes }

@@ -39,9 +39,9 @@ pub(crate) fn long_names() -> Vec<String> {
 /// A timeline whose threads have these names, each with a span of the same name.
 pub(crate) fn named(names: &[String]) -> (Actors, impl Fn(&mut dyn Sink) -> std::io::Result<()> + use<>) {
     let mut actors = known_timelines::actors(11_000);
-    let like = actors.threads[0].clone();
-    actors.threads =
-        names.iter().map(|name| ThreadActor { name: Some(name.clone()), ..like.clone() }).collect();
+    let like = actors.threads[0];
+    let with_name = |name: &String| ThreadActor { name: Some(actors.thread_names.add(name)), ..like };
+    actors.threads = names.iter().map(with_name).collect();
     let names = names.to_vec();
     let emit = move |sink: &mut dyn Sink| {
         let tracks = || (0..).map(|index| Track::Thread(ThreadId(index)));
@@ -97,7 +97,7 @@ fn any_name_is_read_back_and_no_line_is_too_long_for_vite() {
 
     let read = names_in(&file);
     for (index, name) in names.iter().enumerate() {
-        assert_eq!(read[&format!("t{index}")], actors.threads[index].label());
+        assert_eq!(read[&format!("t{index}")], actors.thread_label(ThreadId(index as u32)));
         // The first values are the names of spans, in the order of their first use.
         assert_eq!(&read[&format!("vn{}", index + 1)], name);
     }
@@ -106,30 +106,29 @@ fn any_name_is_read_back_and_no_line_is_too_long_for_vite() {
 #[test]
 fn names_of_containers_are_unique() {
     let mut actors = known_timelines::actors(11_000);
-    let (process, main) = (actors.processes[0].clone(), actors.threads[0].clone());
+    let (process, main) = (actors.processes[0].clone(), actors.threads[0]);
     actors.processes.push(Process { pid: Some(Pid(90)), ..process });
     let elsewhere = ProcessId(actors.processes.len() as u32 - 1);
-    actors.threads.push(ThreadActor { process: elsewhere, ..main.clone() });
-    actors.threads.push(ThreadActor { process: elsewhere, ..main });
-    actors.threads[2].name = Some("a, b".into());
+    actors.threads.splice(1..1, [ThreadActor { process: elsewhere, ..main }; 2]);
+    actors.threads[4].name = Some(actors.thread_names.add("a, b"));
     actors.name = "spans of 2 work/6 \"x\"".into();
     let file = written(&actors, |sink| {
-        let (track, slice) = (Track::Thread(ThreadId(1)), Slice { kind: SliceKind::Span, name: "s" });
+        let (track, slice) = (Track::Thread(ThreadId(3)), Slice { kind: SliceKind::Span, name: "s" });
         sink.change(Ticks(1000), &Change::Enter(track, slice))?;
         sink.change(Ticks(1000), &Change::Leave(track, SliceKind::Span))?;
         sink.finish()
     });
     check_clean(&file);
     let names = names_in(&file);
-    let threads: Vec<&str> = ["t0", "t1", "t2", "t3", "t4", "ts1"].map(|alias| names[alias].as_str()).into();
+    let threads: Vec<&str> = ["t0", "t1", "t2", "t3", "t4", "ts3"].map(|alias| names[alias].as_str()).into();
     assert_eq!(
         threads,
         [
             "1 main @ sumtime (70)",
-            "2 work/6 \"x\"",
-            "3 a, b",
             "1 main @ sumtime (90)",
             "1 main @ sumtime (90) #2",
+            "2 work/6 \"x\"",
+            "3 a, b",
             "spans of 2 work/6 \"x\" #2",
         ]
     );

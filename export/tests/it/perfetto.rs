@@ -53,8 +53,7 @@ fn process(actors: &Actors, process: ProcessId) -> String {
 
 fn state_row(actors: &Actors, track: Track) -> String {
     let Track::Thread(thread) = track else { return String::new() };
-    let thread = &actors[thread];
-    format!("{} / User threads / {}", process(actors, thread.process), thread.label())
+    format!("{} / User threads / {}", process(actors, actors[thread].process), actors.thread_label(thread))
 }
 
 fn slice_row(actors: &Actors, track: Track) -> String {

@@ -52,8 +52,9 @@ use self::{
     json::Json,
     rows::{Row, Rows},
 };
-use crate::timeline::{
-    Actors, Change, Counter, CpuId, DetailedState, LwpId, RecordedEvent, Sink, ThreadId, Track,
+use crate::{
+    living::Living,
+    timeline::{Actors, Change, Counter, CpuId, DetailedState, LwpId, RecordedEvent, Sink, ThreadId, Track},
 };
 
 /// Size of the buffer, in bytes.
@@ -68,19 +69,14 @@ pub struct Chrome<W> {
     at: u64,
     buffer: Vec<u8>,
     rows: Rows,
-    threads: Vec<Option<StateSlice>>,
+    threads: Living<StateSlice>,
     lwps: Vec<Option<StateSlice>>,
     mounted: Vec<Option<(u64, ThreadId)>>,
     cpu_lwps: Vec<Option<(u64, LwpId)>>,
     cpu_threads: Vec<Option<(u64, ThreadId)>>,
     flows: u64,
-    labels: Arc<Labels>,
-}
-
-/// Names of slices as JSON strings.
-struct Labels {
-    lwps: Vec<Vec<u8>>,
-    threads: Vec<Vec<u8>>,
+    /// The label of a user thread that is being written.
+    label: String,
 }
 
 /// A state that has not ended.
@@ -105,13 +101,13 @@ impl<W: Write> Chrome<W> {
             at: 0,
             buffer: Vec::with_capacity(2 * BUFFER),
             rows: Rows::new(&actors),
-            threads: vec![None; actors.threads.len()],
+            threads: Living::new(actors.threads.len()),
             lwps: vec![None; actors.lwps.len()],
             mounted: vec![None; actors.lwps.len()],
             cpu_lwps: vec![None; actors.cpus.len()],
             cpu_threads: vec![None; actors.cpus.len()],
             flows: 0,
-            labels: Arc::new(Labels::new(&actors)),
+            label: String::new(),
             actors,
         };
         chrome.head();
@@ -169,15 +165,16 @@ impl<W: Write> Chrome<W> {
 
     fn carried(&mut self, row: Row, category: &str, before: Option<(u64, ThreadId)>) {
         let Some((since, thread)) = before else { return };
-        let labels = self.labels.clone();
-        self.interval(row, since, category, |out, _| out.extend_from_slice(&labels.threads[thread.index()]));
+        let mut label = std::mem::take(&mut self.label);
+        label.clear();
+        self.actors.push_thread_label(thread, &mut label);
+        self.interval(row, since, category, |out, _| out.text(&label));
+        self.label = label;
     }
 
     fn on_cpu(&mut self, cpu: CpuId, before: Option<(u64, LwpId)>) {
         let Some((since, lwp)) = before else { return };
-        let labels = self.labels.clone();
-        let row = Row::CpuLwp(cpu);
-        self.interval(row, since, "lwp", |out, _| out.extend_from_slice(&labels.lwps[lwp.index()]));
+        self.interval(Row::CpuLwp(cpu), since, "lwp", |out, actors| out.text(&actors[lwp].label()));
     }
 
     /// Both ends bind to the slice that is open there (`"bp":"e"`): the waker's, and the slice that the woken actor
@@ -277,7 +274,7 @@ impl<W: Write> Sink for Chrome<W> {
                     let name = DetailedState::new(state, blocked_for).name();
                     StateSlice { lwp, cpu, blocked_on, ..StateSlice::new(since, name) }
                 });
-                let before = std::mem::replace(&mut self.threads[thread.index()], now);
+                let before = self.threads.replace(thread.index(), now);
                 self.state(Row::Thread(thread), before);
             }
             Change::Enter(track, slice) => self.event("B", Row::events(track), since, |out, _| {
@@ -300,21 +297,6 @@ impl<W: Write> Sink for Chrome<W> {
         self.send()?;
         self.out.flush()
     }
-}
-
-impl Labels {
-    fn new(actors: &Actors) -> Labels {
-        Labels {
-            lwps: actors.lwps.iter().map(|lwp| quoted(&lwp.label())).collect(),
-            threads: actors.threads.iter().map(|thread| quoted(&thread.label())).collect(),
-        }
-    }
-}
-
-fn quoted(label: &str) -> Vec<u8> {
-    let mut quoted = Vec::new();
-    quoted.text(label);
-    quoted
 }
 
 impl StateSlice {

@@ -43,10 +43,9 @@ fn uuid_text(uuid: [u8; 16]) -> String {
 /// The type of `_thread`: the numbers of user threads, with the name where a number has exactly one.
 fn threads(actors: &Actors) -> String {
     let mut named: Vec<(u64, String)> = actors
-        .threads
-        .iter()
+        .thread_ids()
         .take(MAX_NAMED_THREADS + 1)
-        .map(|actor| (actor.thread.0, actor.label()))
+        .map(|id| (actors[id].thread.0, actors.thread_label(id)))
         .collect();
     if named.len() > MAX_NAMED_THREADS {
         named.clear();

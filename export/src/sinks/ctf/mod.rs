@@ -233,6 +233,10 @@ impl Sink for Ctf {
         }
     }
 
+    fn needs_events_only(&self) -> bool {
+        true
+    }
+
     fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         let text = metadata::text(&self.actors, self.uuid, &self.classes);

@@ -56,7 +56,7 @@ pub(super) fn team_comms(
     for team in &actors.teams {
         let members: Vec<u64> =
             std::iter::once(team.by).chain(team.members.iter().copied()).map(|id| id.0.into()).collect();
-        let name = archive.definitions().string(&format!("team of {}", actors[team.by].label()))?;
+        let name = archive.definitions().string(&format!("team of {}", actors.thread_label(team.by)))?;
         comms.push(comm(archive, TEAMS, name, &members)?);
     }
     Ok(comms)

@@ -232,7 +232,7 @@ fn creations(
 ) -> io::Result<Vec<LifetimeEvent>> {
     let created = |id: ThreadId| {
         let thread = &actors[id];
-        let by = thread.created_by.filter(|by| actors[*by].process == thread.process)?;
+        let by = actors.creator(id).filter(|by| actors[*by].process == thread.process)?;
         (actors.clock.first <= thread.born && thread.born <= actors.clock.last).then_some((id, by))
     };
     let created: Vec<(ThreadId, ThreadId)> = actors.thread_ids().filter_map(created).collect();

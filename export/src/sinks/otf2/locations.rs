@@ -212,7 +212,7 @@ fn label(actors: &Actors, track: Track, kind: LocationKind) -> String {
     let actor = match track {
         Track::Cpu(cpu) => format!("CPU {}", actors[cpu]),
         Track::Lwp(lwp) => actors[lwp].label(),
-        Track::Thread(thread) => actors[thread].label(),
+        Track::Thread(thread) => actors.thread_label(thread),
     };
     match (kind, track) {
         (LocationKind::Own, _) => actor,

@@ -62,6 +62,8 @@
 //! with creating their 200,000 files, 3.8 s and 106 MiB, most of it buffered events. (AMD EPYC, TSC 2.6 GHz, 2 CPUs, to
 //! a tmpfs; `cargo test --release -p sigmund-export --test it -- --ignored --nocapture --test-threads 1 otf2`.)
 //!
+//! An archive of more than [`MAX_ACTORS`] actors is refused before anything is written.
+//!
 //! The cache of names is cleared when it exceeds 16 MiB, to bound memory; names that occur again are defined again, so
 //! a region may be defined twice. Readers open the files of all locations at once: for a trace with more than 1000,
 //! which has perhaps 300 user threads, `ulimit -n` must be raised.
@@ -88,6 +90,9 @@ use locations::{LocationKind, Locations};
 use queue_metrics::QueueMetrics;
 use recorded_events::RecordedEvents;
 use regions::Regions;
+
+/// The most actors of an archive. They take from 200,000 to 700,000 files, which is 3 GB where a file takes a block of 4 KiB.
+pub const MAX_ACTORS: usize = 100_000;
 
 /// Writes a timeline as an OTF2 archive.
 #[derive(Debug)]
@@ -122,8 +127,9 @@ impl Otf2 {
     /// Creates an archive in a new or empty folder.
     ///
     /// # Errors
-    /// When the folder is not empty, or files cannot be written.
+    /// When there are too many [actors](Self::check), the folder is not empty, or files cannot be written.
     pub fn create(folder: &Path, actors: Arc<Actors>) -> io::Result<Otf2> {
+        Otf2::check(&actors)?;
         Otf2::create_in(Folder::create_or_take_empty(folder, None)?, actors)
     }
 
@@ -142,10 +148,28 @@ impl Otf2 {
     /// # Errors
     /// As [`create`](Self::create), and when the options are out of range.
     pub fn with_options(folder: &Path, actors: Arc<Actors>, options: Options) -> io::Result<Otf2> {
+        Otf2::check(&actors)?;
         Otf2::with_options_in(Folder::create_or_take_empty(folder, None)?, actors, options)
     }
 
+    /// Whether an archive can have these actors: it has two files or more for each.
+    ///
+    /// # Errors
+    /// When there are more than [`MAX_ACTORS`].
+    pub fn check(actors: &Actors) -> io::Result<()> {
+        let (threads, lwps, cpus) = (actors.threads.len(), actors.lwps.len(), actors.cpus.len());
+        if threads + lwps + cpus <= MAX_ACTORS {
+            return Ok(());
+        }
+        let message = format!(
+            "OTF2 has at least two files for each user thread, LWP and CPU: expected at most {MAX_ACTORS} of these, \
+             found {threads} user threads, {lwps} LWPs and {cpus} CPUs; select fewer with --thread, --lwp, --cpu, or --from and --to"
+        );
+        Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+    }
+
     fn with_options_in(folder: Folder, actors: Arc<Actors>, options: Options) -> io::Result<Otf2> {
+        Otf2::check(&actors)?;
         let InitialDefinitions { archive, attributes, locations, queue_metrics, lifetimes } =
             InitialDefinitions::create(folder, &actors, options)?;
         let (regions, recorded_events) = (Regions::new(&actors), RecordedEvents::new(&actors));

@@ -112,7 +112,7 @@ impl Regions {
     ) -> io::Result<RegionId> {
         let known = &mut self.threads[thread.index()];
         define_once(known, || {
-            define(&mut self.members, archive, RegionClass::Thread, &actors[thread].label())
+            define(&mut self.members, archive, RegionClass::Thread, &actors.thread_label(thread))
         })
     }
 

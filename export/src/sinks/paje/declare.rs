@@ -21,6 +21,8 @@ use crate::timeline::{Counter, DetailedState, EventTypeId, Slice};
 /// The types, values and rows declared so far.
 pub(super) struct Declared {
     aliases: HashSet<Alias, RandomState>,
+    /// The actors that are values, by the type of the values.
+    actors: HashMap<Alias, IndexSet, RandomState>,
     /// Whether the blocked state is declared, by [`WaitKind`].
     blocked: [bool; WaitKind::ALL.len()],
     /// Rows, by [`Row::index_of_all`]; looked up for nearly every line.
@@ -45,6 +47,7 @@ impl Default for Declared {
     fn default() -> Declared {
         Declared {
             aliases: HashSet::default(),
+            actors: HashMap::default(),
             blocked: [false; WaitKind::ALL.len()],
             rows: IndexSet::default(),
             slice_types: IndexSet::default(),
@@ -56,17 +59,20 @@ impl Default for Declared {
     }
 }
 
-/// A set of indices.
+/// A set of indices: a bit for each.
 #[derive(Default)]
-pub(super) struct IndexSet(Vec<bool>);
+pub(super) struct IndexSet(Vec<u64>);
 
 impl IndexSet {
     /// Adds an index. Returns whether it is new.
     pub(super) fn is_new(&mut self, index: usize) -> bool {
-        if index >= self.0.len() {
-            self.0.resize(index + 1, false);
+        let (word, bit) = (index / 64, 1 << (index % 64));
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
         }
-        !std::mem::replace(&mut self.0[index], true)
+        let is_new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        is_new
     }
 }
 
@@ -162,10 +168,10 @@ impl<W: Write> Paje<W> {
 
     /// The value of an actor in a type of states or links.
     pub(super) fn actor_value(&mut self, value: Alias, ty: Alias, actor: Row) -> io::Result<Alias> {
-        if self.declared.is_new(value) {
+        if self.declared.actors.entry(ty).or_default().is_new(actor.index as usize) {
             let color = palette::of_actor(actor.index);
             // The same name as the actor's row, so that readers can join them.
-            self.lines.prepare(self.names.of(actor), Commas::Replaced)?;
+            self.lines.prepare(&self.names.of(actor, &self.actors), Commas::Replaced)?;
             self.lines.define(event::VALUE).alias(value).alias(ty).text().color(color).end()?;
         }
         Ok(value)
@@ -294,7 +300,7 @@ mod tests {
     use super::*;
     use crate::{
         sinks::paje::check,
-        timeline::{Actors, Change, Clock, CpuId, Sink, SliceKind, Track},
+        timeline::{Actors, Change, Clock, CpuId, Names, Sink, SliceKind, Track},
     };
 
     #[test]
@@ -307,6 +313,7 @@ mod tests {
             processes: Vec::new(),
             lwps: Vec::new(),
             threads: Vec::new(),
+            thread_names: Names::default(),
             teams: Vec::new(),
             event_types: Vec::new(),
         };

@@ -29,7 +29,7 @@ pub(super) struct AdditionalRows {
 impl<W: Write> Paje<W> {
     pub(super) fn create_actors(&mut self) -> io::Result<()> {
         for row in rows_of_actors(&self.actors) {
-            self.lines.prepare(self.names.of(row), Commas::Replaced)?;
+            self.lines.prepare(&self.names.of(row, &self.actors), Commas::Replaced)?;
             self.create(row)?;
         }
         Ok(())
@@ -51,15 +51,14 @@ impl<W: Write> Paje<W> {
             return Ok(());
         }
         self.rows.additional.push(row);
-        let name = self.names.additional(row);
+        let name = self.names.additional(row, &self.actors);
         self.lines.prepare(&name, Commas::Replaced)?;
         self.create(row)
     }
 
     pub(super) fn destroy_all(&mut self) -> io::Result<()> {
-        let actors: Vec<Row> = rows_of_actors(&self.actors).collect();
         let additional = std::mem::take(&mut self.rows.additional);
-        for row in actors.iter().chain(&additional).rev() {
+        for row in additional.into_iter().rev().chain(rows_of_actors(&self.actors).rev()) {
             self.lines.at(self.now, event::DESTROY).alias(row.ty()).alias(row.alias()).end()?;
         }
         Ok(())
@@ -171,7 +170,7 @@ impl<W: Write> Paje<W> {
 }
 
 /// Each actor's own row; containing rows first.
-fn rows_of_actors(actors: &Actors) -> impl Iterator<Item = Row> + use<> {
+fn rows_of_actors(actors: &Actors) -> impl DoubleEndedIterator<Item = Row> + use<> {
     let machine = std::iter::once(Row::MACHINE);
     let (cpus, processes) = (actors.cpu_ids().map(Row::from), actors.process_ids().map(Row::from));
     let (lwps, threads) = (actors.lwp_ids().map(Row::from), actors.thread_ids().map(Row::from));

@@ -1,6 +1,6 @@
 //! Unique names of containers: Pajé and readers of pj_dump's table identify containers by name.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use crate::timeline::{Actors, LwpId, ProcessId, ThreadId};
 
@@ -31,16 +31,24 @@ impl UniqueNames {
         self.asked.insert(given.clone(), 1);
         given
     }
+
+    /// These names are not asked for again.
+    fn forget(&mut self, names: impl IntoIterator<Item = String>) {
+        for name in names {
+            self.asked.remove(&name);
+        }
+    }
 }
 
 /// The names of the actors' own rows.
 pub(super) struct Names {
-    pub(super) unique: UniqueNames,
+    unique: UniqueNames,
     machine: String,
     cpus: Vec<String>,
     processes: Vec<String>,
     lwps: Vec<String>,
-    threads: Vec<String>,
+    /// Of user threads whose labels are not unique. There may be millions of the others.
+    threads: HashMap<u32, Box<str>>,
 }
 
 impl Names {
@@ -59,27 +67,38 @@ impl Names {
         let processes = processes.collect();
         let of_lwps = actors.lwps.iter().map(|lwp| (lwp.label(), lwp.process)).collect();
         let lwps = unique_labels(actors, of_lwps, &mut unique);
-        let of_threads = actors.threads.iter().map(|thread| (thread.label(), thread.process)).collect();
-        let threads = unique_labels(actors, of_threads, &mut unique);
+        let threads = unique_thread_labels(actors, &mut unique);
         Names { unique, machine, cpus, processes, lwps, threads }
     }
 
     /// The name of an actor's own row.
-    pub(super) fn of(&self, row: Row) -> &str {
+    pub(super) fn of<'n>(&'n self, row: Row, actors: &Actors) -> Cow<'n, str> {
         let index = row.index as usize;
-        match row.kind.actor() {
+        let name = match row.kind.actor() {
             ContainerKind::Cpu => &self.cpus[index],
             ContainerKind::Process => &self.processes[index],
             ContainerKind::Lwp => &self.lwps[index],
-            ContainerKind::Thread => &self.threads[index],
+            ContainerKind::Thread => {
+                let unique = self.threads.get(&row.index);
+                return unique.map_or_else(
+                    || actors.thread_label(ThreadId(row.index)).into(),
+                    |name| (&**name).into(),
+                );
+            }
             _ => &self.machine,
-        }
+        };
+        name.into()
     }
 
-    /// The name of an additional row of an actor.
-    pub(super) fn additional(&mut self, row: Row) -> String {
-        let name = format!("{} of {}", row.kind.of().row_name, self.of(row));
-        self.unique.make_unique(name)
+    /// The name of an additional row of an actor, for the only row of its kind of that actor.
+    pub(super) fn additional(&mut self, row: Row, actors: &Actors) -> String {
+        let name = format!("{} of {}", row.kind.of().row_name, self.of(row, actors));
+        let name = self.unique.make_unique(name);
+        if row.kind.actor() == ContainerKind::Thread {
+            // Names of threads are unique, so those of their rows are, too.
+            self.unique.forget([name.clone()]);
+        }
+        name
     }
 }
 
@@ -106,6 +125,32 @@ fn unique_labels(actors: &Actors, labels: Vec<(String, ProcessId)>, unique: &mut
         unique.make_unique(if of_several { format!("{label} @ {}", actors[process].label()) } else { label })
     };
     labels.into_iter().map(unique).collect()
+}
+
+/// The names of user threads that differ from their labels. Threads with one label have one number, and threads are sorted by
+/// number: so names in use are remembered for the threads of one number only.
+fn unique_thread_labels(actors: &Actors, unique: &mut UniqueNames) -> HashMap<u32, Box<str>> {
+    let (mut names, mut from) = (HashMap::new(), 0);
+    for of_number in actors.threads.chunk_by(|a, b| a.thread == b.thread) {
+        let to = from + of_number.len() as u32;
+        let label =
+            |index: u32| (actors.thread_label(ThreadId(index)), actors.threads[index as usize].process);
+        if of_number.len() == 1 && !unique.asked.contains_key(&label(from).0) {
+            from = to;
+            continue;
+        }
+        let labels: Vec<_> = (from..to).map(label).collect();
+        let mut of_this_number = Vec::new();
+        for (index, name) in (from..to).zip(unique_labels(actors, labels, unique)) {
+            if of_number.len() > 1 || name != label(index).0 {
+                names.insert(index, name.as_str().into());
+            }
+            of_this_number.push(name);
+        }
+        unique.forget(of_this_number);
+        from = to;
+    }
+    names
 }
 
 #[cfg(test)]

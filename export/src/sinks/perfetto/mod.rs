@@ -58,10 +58,12 @@ mod tracks;
 mod wire;
 
 use std::{
+    collections::HashMap,
     io::{self, Write},
     sync::Arc,
 };
 
+use foldhash::fast::RandomState;
 use sigmund_model::Ticks;
 
 use self::{
@@ -97,13 +99,13 @@ pub struct Perfetto<W> {
 }
 
 /// Flows to user threads that were woken at this instant, and whose next state has not yet begun.
+#[derive(Default)]
 struct Flows {
     last: u64,
-    /// Flow id by thread; 0 for none.
-    to: Vec<u64>,
-    /// Threads with a flow at this instant, each once.
+    /// The flows at this instant, by thread; 0 if it is written.
+    to: HashMap<ThreadId, u64, RandomState>,
+    /// Their threads, each once.
     threads: Vec<ThreadId>,
-    listed: Vec<bool>,
 }
 
 impl<W: Write> Perfetto<W> {
@@ -134,7 +136,7 @@ impl<W: Write> Perfetto<W> {
             thread_open: vec![false; actors.threads.len()],
             mounted_open: vec![false; actors.lwps.len()],
             executing_open: vec![false; actors.cpus.len()],
-            flows: Flows::new(actors.threads.len()),
+            flows: Flows::default(),
             actors,
         };
         perfetto.begin()?;
@@ -181,14 +183,14 @@ impl<W: Write> Perfetto<W> {
     fn settle(&mut self) {
         self.scheduling.settle(self.tick, self.at, &mut self.events.batch);
         while let Some(thread) = self.flows.threads.pop() {
-            self.flows.listed[thread.index()] = false;
             self.woken(thread);
+            self.flows.to.remove(&thread);
         }
     }
 
     /// Writes an instant as the end of a flow to a user thread whose state does not change.
     fn woken(&mut self, thread: ThreadId) {
-        let flow = std::mem::take(&mut self.flows.to[thread.index()]);
+        let flow = self.flows.take(thread);
         if flow != 0 {
             self.events.instant(
                 self.at,
@@ -215,7 +217,7 @@ impl<W: Write> Perfetto<W> {
             self.events.end(self.at, row);
         }
         let Some(detailed) = detailed else { return };
-        let flow = std::mem::take(&mut self.flows.to[thread.index()]);
+        let flow = self.flows.take(thread);
         let actors = &self.actors;
         self.events.begin(self.at, row, Category::State, Strings::state(detailed), |out| {
             if let Some(lwp) = lwp {
@@ -363,17 +365,21 @@ impl<W: Write> Sink for Perfetto<W> {
 }
 
 impl Flows {
-    fn new(threads: usize) -> Flows {
-        Flows { last: 0, to: vec![0; threads], threads: Vec::new(), listed: vec![false; threads] }
-    }
-
     fn begin_to(&mut self, thread: ThreadId) -> u64 {
         let flow = self.begin();
-        self.to[thread.index()] = flow;
-        if !std::mem::replace(&mut self.listed[thread.index()], true) {
+        if self.to.insert(thread, flow).is_none() {
             self.threads.push(thread);
         }
         flow
+    }
+
+    /// The flow to a thread, which is then written; 0 if there is none.
+    #[inline]
+    fn take(&mut self, thread: ThreadId) -> u64 {
+        if self.to.is_empty() {
+            return 0;
+        }
+        self.to.get_mut(&thread).map_or(0, std::mem::take)
     }
 
     fn begin(&mut self) -> u64 {

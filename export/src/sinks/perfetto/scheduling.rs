@@ -11,7 +11,10 @@
 //! `GenericKernelTaskStateEvent`, which Perfetto defines for kernels other than Linux; readers from before 2025 ignore
 //! it.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use foldhash::fast::RandomState;
 use sigmund_model::{LwpState, Ticks};
@@ -30,8 +33,8 @@ pub(super) struct Scheduling {
     actors: Arc<Actors>,
     cpus: Vec<CpuSide>,
     lwps: Vec<LwpSide>,
-    /// The LWP that each user thread is mounted on.
-    lwp_of_thread: Vec<Option<LwpId>>,
+    /// The LWPs of user threads that are mounted.
+    lwp_of_thread: HashMap<ThreadId, LwpId, RandomState>,
     /// CPUs and LWPs that changed at this instant.
     changed: Vec<CpuId>,
     touched: Vec<LwpId>,
@@ -81,7 +84,7 @@ impl Scheduling {
         Scheduling {
             cpus: vec![CpuSide::default(); actors.cpus.len()],
             lwps,
-            lwp_of_thread: vec![None; actors.threads.len()],
+            lwp_of_thread: HashMap::default(),
             changed: Vec::new(),
             touched: Vec::new(),
             bundles: Bundles::new(&actors),
@@ -116,12 +119,12 @@ impl Scheduling {
 
     pub(super) fn mounted(&mut self, lwp: LwpId, thread: Option<ThreadId>) {
         if let Some(before) = std::mem::replace(&mut self.lwps[lwp.index()].mounted, thread)
-            && self.lwp_of_thread[before.index()] == Some(lwp)
+            && self.lwp_of_thread.get(&before) == Some(&lwp)
         {
-            self.lwp_of_thread[before.index()] = None;
+            self.lwp_of_thread.remove(&before);
         }
         if let Some(thread) = thread {
-            self.lwp_of_thread[thread.index()] = Some(lwp);
+            self.lwp_of_thread.insert(thread, lwp);
         }
     }
 
@@ -131,7 +134,7 @@ impl Scheduling {
             None => None,
             Some(Track::Cpu(cpu)) => Some(Waker::Interrupt(cpu)),
             Some(Track::Lwp(lwp)) => Some(Waker::Lwp(lwp)),
-            Some(Track::Thread(thread)) => self.lwp_of_thread[thread.index()].map(Waker::Lwp),
+            Some(Track::Thread(thread)) => self.lwp_of_thread.get(&thread).copied().map(Waker::Lwp),
         };
     }
 

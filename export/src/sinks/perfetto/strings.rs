@@ -97,7 +97,7 @@ pub(super) struct Strings {
     next_name: Iid,
     next_annotation: Iid,
     bytes: usize,
-    threads: Vec<Interned<Iid>>,
+    threads: HashMap<ThreadId, Iid, RandomState>,
     kinds: Vec<Interned<(Iid, Iid)>>,
     /// Definitions that are not yet in a packet.
     unsent: Vec<u8>,
@@ -112,7 +112,7 @@ impl Strings {
             next_name: 0,
             next_annotation: 0,
             bytes: 0,
-            threads: vec![Interned::default(); actors.threads.len()],
+            threads: HashMap::default(),
             kinds: vec![Interned::default(); actors.event_types.len()],
             unsent: Vec::new(),
             cleared: false,
@@ -132,6 +132,7 @@ impl Strings {
     fn clear(&mut self) {
         self.generation += 1;
         self.names.clear();
+        self.threads.clear();
         self.bytes = 0;
         self.unsent.clear();
         self.cleared = true;
@@ -201,13 +202,12 @@ impl Strings {
     /// The number of a user thread's label.
     #[inline]
     pub(super) fn thread(&mut self, actors: &Actors, thread: ThreadId) -> Iid {
-        let known = self.threads[thread.index()];
-        if known.generation == self.generation {
-            return known.iids;
+        if let Some(iid) = self.threads.get(&thread) {
+            return *iid;
         }
-        let iids = self.new_name(&actors[thread].label());
-        self.threads[thread.index()] = Interned { generation: self.generation, iids };
-        iids
+        let iid = self.new_name(&actors.thread_label(thread));
+        self.threads.insert(thread, iid);
+        iid
     }
 
     /// The numbers of an event's names.

@@ -125,7 +125,7 @@ fn creations_and_ends_are_written_between_the_changes() {
         thread: Thread(thread),
         born: Ticks(born),
         died: died.map(Ticks),
-        ..actors.threads[2].clone()
+        ..actors.threads[2]
     };
     let others = [thread(4, 999, Some(2000)), thread(5, 2000, Some(9000)), thread(6, 9000, None)];
     actors.threads[1].born = Ticks(1100);
@@ -239,7 +239,7 @@ fn teams_are_forked_and_joined_one_inside_the_other() {
     }
     let mut actors = known_timelines::actors(5000);
     let lives = [(1000, None), (1200, Some(3000)), (1400, Some(1600)), (1300, Some(4100))];
-    actors.threads.push(ThreadActor { thread: Thread(4), ..actors.threads[2].clone() });
+    actors.threads.push(ThreadActor { thread: Thread(4), ..actors.threads[2] });
     for (thread, (born, died)) in actors.threads.iter_mut().zip(lives) {
         (thread.born, thread.died, thread.created_by) = (Ticks(born), died.map(Ticks), None);
     }
@@ -437,7 +437,7 @@ fn many_locations_are_written_without_open_files() {
         return;
     }
     let mut actors = known_timelines::actors(1_000_000);
-    let thread = |number| ThreadActor { thread: Thread(number), ..actors.threads[2].clone() };
+    let thread = |number| ThreadActor { thread: Thread(number), ..actors.threads[2] };
     let more: Vec<_> = (10..300).map(thread).collect();
     actors.threads.extend(more);
     let emit = |sink: &mut dyn Sink| {

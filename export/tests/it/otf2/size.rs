@@ -60,10 +60,27 @@ fn ten_million_changes() {
 }
 
 #[test]
+fn more_actors_than_files_can_be_made_for_are_refused_before_anything_is_written() {
+    let mut actors = known_timelines::actors(1 << 40);
+    let thread = |number| ThreadActor { thread: Thread(number), ..actors.threads[2] };
+    let more: Vec<_> = (10..100_010).map(thread).collect();
+    actors.threads.extend(more);
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("archive");
+    let error = Otf2::create(&archive, Arc::new(actors)).unwrap_err().to_string();
+    assert!(
+        error.contains("expected at most 100000 of these, found 100003 user threads, 3 LWPs and 2 CPUs"),
+        "{error}"
+    );
+    assert!(error.contains("--thread"), "{error}");
+    assert!(!archive.exists());
+}
+
+#[test]
 #[ignore = "measures"]
 fn a_hundred_thousand_threads() {
     let mut actors = known_timelines::actors(1 << 40);
-    let thread = |number| ThreadActor { thread: Thread(number), ..actors.threads[2].clone() };
+    let thread = |number| ThreadActor { thread: Thread(number), ..actors.threads[2] };
     let more: Vec<_> = (10..100_000).map(thread).collect();
     actors.threads.extend(more);
     let threads = actors.threads.len() as u64;

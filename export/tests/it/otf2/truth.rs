@@ -136,11 +136,11 @@ impl Sink for ArchiveSums {
                 self.switch(self.location(Track::Cpu(cpu)), tick, region);
             }
             Change::CpuThread(cpu, thread) => {
-                let region = thread.map(|thread| self.actors[thread].label());
+                let region = thread.map(|thread| self.actors.thread_label(thread));
                 self.switch(self.location(Track::Cpu(cpu)) + 1, tick, region);
             }
             Change::LwpThread(lwp, thread) => {
-                let region = thread.map(|thread| self.actors[thread].label());
+                let region = thread.map(|thread| self.actors.thread_label(thread));
                 self.switch(self.location(Track::Lwp(lwp)) + 1, tick, region);
             }
             Change::Lwp { lwp, state, .. } => {
