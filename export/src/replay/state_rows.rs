@@ -1,9 +1,6 @@
 //! Reads rows of `lwp_states` and `thread_states`.
 
-use arrow::{
-    array::{AsArray, DictionaryArray, RecordBatch},
-    datatypes::{DataType, Int32Type},
-};
+use arrow::{array::RecordBatch, datatypes::DataType};
 use datafusion::{
     logical_expr::{Expr, ident, lit},
     scalar::ScalarValue,
@@ -13,7 +10,10 @@ use sigmund_model::{
     tables::{LWP_STATES, THREAD_STATES, Table},
 };
 use sigmund_query::Window;
-use sigmund_sql::SuperTrace;
+use sigmund_sql::{
+    SuperTrace,
+    columns::{Small, Wide, Words},
+};
 
 use super::{
     by_begin::{ByBegin, Row, RowReader, Selection, cut, has_column, number},
@@ -98,47 +98,25 @@ impl RowReader for StateReader {
     fn read(&mut self, batch: &RecordBatch, is_wanted: &dyn Fn(usize) -> bool, rows: &mut Vec<StateRow>) {
         let state_of =
             |word: &str| self.states.iter().position(|state| *state == word).map(|index| index as u8);
+        let (begins, lengths) = (Wide::of(batch, 0), Wide::of(batch, 1));
         let states = Words::of(batch, 3, state_of);
+        let (lwps, cpus, blocked_on) = (Small::of(batch, 4), Small::of(batch, 5), Wide::of(batch, 6));
         let kinds = Words::of(batch, 7, |word| WaitKind::from_name(word).map(WaitKind::number));
-        let or_unknown = |column, row| number(batch, column, row).map_or(UNKNOWN, |number| number as i32);
         for row in (0..batch.num_rows()).filter(|row| is_wanted(*row)) {
-            let Some(begin) = number(batch, 0, row) else { continue };
-            let Some((from, to)) = cut(&self.window, begin, number(batch, 1, row)) else { continue };
-            let (Some(state), Some(actor)) = (states.value(row), number(batch, 2, row)) else { continue };
+            let Some(begin) = begins.get(row) else { continue };
+            let Some((from, to)) = cut(&self.window, begin, lengths.get(row)) else { continue };
+            let (Some(Some(state)), Some(actor)) = (states.get(row), number(batch, 2, row)) else { continue };
             rows.push(StateRow {
                 from,
                 to,
                 of_thread: self.of_thread,
                 actor,
                 state,
-                lwp: or_unknown(4, row),
-                cpu: or_unknown(5, row),
-                blocked_on: number(batch, 6, row),
-                blocked_for: kinds.value(row).unwrap_or(0),
+                lwp: lwps.get(row).map_or(UNKNOWN, |lwp| lwp as i32),
+                cpu: cpus.get(row).map_or(UNKNOWN, |cpu| cpu as i32),
+                blocked_on: blocked_on.get(row),
+                blocked_for: kinds.get(row).flatten().unwrap_or(0),
             });
         }
-    }
-}
-
-/// A dictionary column of words, each mapped to a number.
-pub(super) struct Words<'b> {
-    words: &'b DictionaryArray<Int32Type>,
-    /// By dictionary key; `None` for unknown words.
-    numbers: Vec<Option<u8>>,
-}
-
-impl<'b> Words<'b> {
-    pub(super) fn of(
-        batch: &'b RecordBatch,
-        column: usize,
-        number: impl Fn(&str) -> Option<u8>,
-    ) -> Words<'b> {
-        let words = batch.column(column).as_dictionary::<Int32Type>();
-        let texts = words.values().as_string::<i32>();
-        Words { words, numbers: texts.iter().map(|word| number(word?)).collect() }
-    }
-
-    pub(super) fn value(&self, row: usize) -> Option<u8> {
-        self.words.key(row).and_then(|key| self.numbers[key])
     }
 }
