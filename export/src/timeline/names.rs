@@ -44,7 +44,7 @@ impl Names {
             by_hash.insert_unique(hash, index, hash_of);
             index
         });
-        NameId(NonZero::MIN.checked_add(index).expect("fewer than 2^32 - 1 names"))
+        NameId(NonZero::<u32>::MIN.checked_add(index).expect("fewer than 2^32 - 1 names"))
     }
 
     /// The text of a number.
