@@ -97,6 +97,8 @@ await test.run(async () => {
     await page.until("document.querySelector('#panel select')");
     await test.fill("#panel select", "explain");
     await page.until("document.querySelector('#panel select')?.value === 'explain'");
+    // Not asked before a span is named: the server would refuse, which the console would show.
+    await page.until("document.getElementById('panel').textContent.includes('Name a span, or two events')");
     await test.fill("#panel input[placeholder='span or lock']", "request");
     await page.until("document.querySelector('#braid-slowest canvas')", 40);
     await new Promise((resolve) => setTimeout(resolve, 500));
