@@ -65,28 +65,26 @@ impl<T: Clone> SeriesBuilder<T> {
 
     /// Groups the rows by key. Linear, if the rows of each key came in the order of time.
     pub fn build(self) -> Series<T> {
-        let SeriesBuilder { keys, intervals, values } = self;
-        // Keys by numbers from 0 on, so that each row is looked up once.
+        let SeriesBuilder { mut keys, intervals, values } = self;
+        // Each key becomes its number, from 0 on, so that each row is looked up once.
         let mut numbers: Map<u64, usize> = Map::default();
         let mut places: Vec<Range<usize>> = Vec::new();
-        let number_of = |key: &u64| {
+        for key in &mut keys {
             let number = *numbers.entry(*key).or_insert_with(|| {
                 places.push(0..0);
                 places.len() - 1
             });
             places[number].end += 1;
-            number as u32
-        };
-        let rows: Vec<u32> = keys.iter().map(number_of).collect();
-        drop(keys);
+            *key = number as u64;
+        }
         let mut next = 0;
         for place in &mut places {
             let count = place.end;
             *place = next..next;
             next += count;
         }
-        let mut order = vec![0; rows.len()];
-        for (row, number) in rows.into_iter().enumerate() {
+        let mut order = vec![0; keys.len()];
+        for (row, number) in keys.into_iter().enumerate() {
             let place = &mut places[number as usize];
             order[place.end] = row;
             place.end += 1;

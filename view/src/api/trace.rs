@@ -58,10 +58,11 @@ pub(crate) fn trace(view: &View, is_compared: bool) -> Value {
     })
 }
 
-/// What a question needs beside threads and a window: without it, the page does not ask.
+/// What has to be named, without which the measure is refused and the page does not ask; an actor is one thread or LWP.
 fn required(subject: Subject) -> Option<&'static str> {
     match subject {
-        Subject::None | Subject::Optional(_) | Subject::OptionalOrPair(_) => None,
+        Subject::None | Subject::Optional(_) => None,
+        Subject::OptionalOrPair(_) => Some("subject, pair or actor"),
         Subject::Required(_) => Some("subject"),
         Subject::RequiredOrPair(_) => Some("subject or pair"),
         Subject::Pair => Some("pair"),
