@@ -18,7 +18,7 @@ pub enum Subject {
     Required(&'static str),
     /// Something that must be named, or two events.
     RequiredOrPair(&'static str),
-    /// Something that may be named, or two events.
+    /// Something that may be named, or two events; if neither, the question is about one user thread or LWP.
     OptionalOrPair(&'static str),
     /// Two events, which the history has as marks.
     Pair,

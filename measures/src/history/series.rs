@@ -65,26 +65,31 @@ impl<T: Clone> SeriesBuilder<T> {
 
     /// Groups the rows by key. Linear, if the rows of each key came in the order of time.
     pub fn build(self) -> Series<T> {
-        let SeriesBuilder { keys, intervals, values } = self;
-        let mut places: Map<u64, Range<usize>> = Map::default();
-        for key in &keys {
-            places.entry(*key).or_default().end += 1;
+        let SeriesBuilder { mut keys, intervals, values } = self;
+        // Each key becomes its number, from 0 on, so that each row is looked up once.
+        let mut numbers: Map<u64, usize> = Map::default();
+        let mut places: Vec<Range<usize>> = Vec::new();
+        for key in &mut keys {
+            let number = *numbers.entry(*key).or_insert_with(|| {
+                places.push(0..0);
+                places.len() - 1
+            });
+            places[number].end += 1;
+            *key = number as u64;
         }
         let mut next = 0;
-        for place in places.values_mut() {
+        for place in &mut places {
             let count = place.end;
             *place = next..next;
             next += count;
         }
         let mut order = vec![0; keys.len()];
-        for (row, key) in keys.iter().enumerate() {
-            if let Some(place) = places.get_mut(key) {
-                order[place.end] = row;
-                place.end += 1;
-            }
+        for (row, number) in keys.into_iter().enumerate() {
+            let place = &mut places[number as usize];
+            order[place.end] = row;
+            place.end += 1;
         }
-        drop(keys);
-        for place in places.values() {
+        for place in &places {
             let rows = &mut order[place.clone()];
             if !rows.is_sorted_by_key(|row| intervals[*row]) {
                 rows.sort_by_key(|row| intervals[*row]);
@@ -94,7 +99,7 @@ impl<T: Clone> SeriesBuilder<T> {
             from: order.iter().map(|row| intervals[*row].from).collect(),
             to: order.iter().map(|row| intervals[*row].to).collect(),
             values: order.iter().map(|row| values[*row].clone()).collect(),
-            places,
+            places: numbers.into_iter().map(|(key, number)| (key, places[number].clone())).collect(),
         }
     }
 }

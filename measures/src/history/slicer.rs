@@ -223,7 +223,12 @@ macro_rules! tables {
 
             /// Forgets what no slice before a tick needs.
             fn forget_after(&mut self, tick: i64) {
-                $(self.$name.forget_after(tick);)*
+                rayon::scope(|scope| {
+                    $(
+                        let kept = &mut self.$name;
+                        scope.spawn(move |_| kept.forget_after(tick));
+                    )*
+                });
             }
         }
     };
@@ -325,31 +330,38 @@ impl Slicer {
         if self.without_culprits {
             builder.without_culprits();
         }
-        *builder.history() = mem::take(&mut self.shared);
-        for (thread, interval, stay) in self.threads.touching(slice) {
-            builder.thread_state(*thread, *interval, *stay);
-        }
+        let mut history = mem::take(&mut self.shared);
+        let Slicer {
+            threads, lwps, wakeups, interrupts, syscalls, spans, locks, events, faults, marks, ..
+        } = &*self;
         let mut firsts: Map<u32, i64> = Map::default();
-        for (lwp, interval, stay) in self.lwps.touching(slice) {
-            builder.lwp_state(*lwp, *interval, *stay);
-            // Those that begin before are rows of the next slice, too.
-            if let (LwpState::Running, Some(cpu), true) = (stay.state, stay.cpu, interval.from > slice.from) {
-                let first = firsts.entry(cpu).or_insert(interval.from);
-                *first = interval.from.min(*first);
+        rayon::scope(|scope| {
+            scope.spawn(|_| history.syscalls.extend(syscalls.touching(slice)));
+            scope.spawn(|_| history.spans.extend(spans.touching(slice)));
+            scope.spawn(|_| history.locks.extend(locks.touching(slice)));
+            scope.spawn(|_| history.wakeups.extend(wakeups.touching(slice)));
+            scope.spawn(|_| history.interrupts.extend(interrupts.touching(slice)));
+            scope.spawn(|_| history.events.extend(events.touching(slice)));
+            history.faults.extend(faults.touching(slice));
+            history.marks.extend(marks.touching(slice));
+            for (thread, interval, stay) in threads.touching(slice) {
+                builder.thread_state(*thread, *interval, *stay);
             }
-        }
+            for (lwp, interval, stay) in lwps.touching(slice) {
+                builder.lwp_state(*lwp, *interval, *stay);
+                // Those that begin before are rows of the next slice, too.
+                if let (LwpState::Running, Some(cpu), true) =
+                    (stay.state, stay.cpu, interval.from > slice.from)
+                {
+                    let first = firsts.entry(cpu).or_insert(interval.from);
+                    *first = interval.from.min(*first);
+                }
+            }
+        });
+        *builder.history() = history;
         let last = self.last_on_cpu.iter().filter_map(|(cpu, last)| Some((*cpu, (*last)?)));
         builder.around(OnCpuAround { before: last.collect(), after: self.first_on_cpu.clone() });
         self.first_on_cpu.extend(firsts);
-        let history = builder.history();
-        history.wakeups.extend(self.wakeups.touching(slice));
-        history.interrupts.extend(self.interrupts.touching(slice));
-        history.syscalls.extend(self.syscalls.touching(slice));
-        history.spans.extend(self.spans.touching(slice));
-        history.locks.extend(self.locks.touching(slice));
-        history.events.extend(self.events.touching(slice));
-        history.faults.extend(self.faults.touching(slice));
-        history.marks.extend(self.marks.touching(slice));
         builder.build()
     }
 }

@@ -8,7 +8,7 @@ mod table_function;
 
 use std::collections::BTreeSet;
 
-use sigmund_measures::{Answer, By, History, Interval, Measure, Needs, Request, Sliced};
+use sigmund_measures::{Answer, By, History, Interval, Measure, Needs, Request, Sliced, Subject};
 use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter, Selector, reactivity::known};
@@ -82,6 +82,9 @@ async fn computed(
     (size, mut known): (SliceSize, Option<Known>),
 ) -> Result<(Measured, Known), Error> {
     let refused = |message| Error::argument(format!("{}: {message}", measure.name));
+    if measure.subject == Subject::Pair && options.pair.is_none() {
+        return Err(refused("expected two events, FROM and TO, found neither".to_string()));
+    }
     let size = if measure.is_sliced(request) { size } else { SliceSize::WHOLE };
     // All of it as one slice, if rows are not in the order in which they have to be.
     for size in [size, SliceSize::WHOLE] {

@@ -5,6 +5,7 @@ mod braids;
 mod index;
 mod instant;
 mod lists;
+mod measures;
 mod numbers;
 mod server;
 mod two_traces;

@@ -1,7 +1,7 @@
 //! What is known before anything is drawn.
 
 use serde_json::{Map, Value, json};
-use sigmund_measures::ALL;
+use sigmund_measures::{ALL, Subject};
 use sigmund_model::{
     LwpState, ThreadState,
     tables::{self, CLOCKS, LOSSES},
@@ -48,9 +48,25 @@ pub(crate) fn trace(view: &View, is_compared: bool) -> Value {
         "clock_bound": view.clock_bound,
         "tables": tables::ALL.iter().map(|table| table.name).filter(has_it).collect::<Vec<_>>(),
         "measures": ALL.iter().map(|measure| {
-            json!({ "name": measure.name, "about": measure.question, "definition": measure.definition })
+            json!({
+                "name": measure.name,
+                "about": measure.question,
+                "definition": measure.definition,
+                "required": required(measure.subject),
+            })
         }).collect::<Vec<_>>(),
     })
+}
+
+/// What has to be named, without which the measure is refused and the page does not ask; an actor is one thread or LWP.
+fn required(subject: Subject) -> Option<&'static str> {
+    match subject {
+        Subject::None | Subject::Optional(_) => None,
+        Subject::OptionalOrPair(_) => Some("subject, pair or actor"),
+        Subject::Required(_) => Some("subject"),
+        Subject::RequiredOrPair(_) => Some("subject or pair"),
+        Subject::Pair => Some("pair"),
+    }
 }
 
 /// Processes that are listed.

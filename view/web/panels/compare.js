@@ -3,7 +3,7 @@
 
 import { ask, isAbort } from "../api.js";
 import { answerTable } from "./answer.js";
-import { form } from "./measures.js";
+import { form, whatIsMissing } from "./measures.js";
 import { copyButton, element, note } from "./table.js";
 
 const asked = { name: "summary", by: "", subject: "", from: "", to: "", worst: "" };
@@ -15,7 +15,9 @@ export async function compare(panel, timeline, signal) {
   const [a, b] = page.timelines;
   if (!comparison || !b) { panel.replaceChildren(note("There is no second super-trace: `sigmund view A B` compares two.")); return; }
   const tools = form(a, asked, () => page.refreshPanel(), false);
-  panel.replaceChildren(tools, note("…"));
+  const missing = whatIsMissing(a, asked);
+  panel.replaceChildren(tools, note(missing ?? "…"));
+  if (missing) return;
   const window = a.focus.range ?? a.navigation.window;
   // The command has one window for both: a time since the begin of each.
   const isWhole = comparison.navigation.shift !== 0 || (window.from <= 0 && window.to >= a.trace.ticks);

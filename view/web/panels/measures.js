@@ -13,7 +13,12 @@ export async function measures(panel, timeline, signal) {
   const window = timeline.focus.range ?? timeline.navigation.window;
   const tools = form(timeline, asked, () => timeline.page.refreshPanel());
   const measure = timeline.trace.measures.find((/** @type {any} */ measure) => measure.name === asked.name);
-  panel.replaceChildren(tools, note(`${measure?.about ?? ""} …`));
+  const missing = whatIsMissing(timeline, asked, timeline.focus.row?.key);
+  panel.replaceChildren(tools, note(`${measure?.about ?? ""} ${missing ?? "…"}`));
+  if (missing) {
+    timeline.chain([]);
+    return;
+  }
   const isWhole = window.from <= 0 && window.to >= timeline.trace.ticks;
   const question = { name: asked.name, by: asked.by, subject: asked.subject, pair_from: asked.from, pair_to: asked.to,
     worst: asked.worst, keys: timeline.focus.row?.key, from: isWhole ? undefined : window.from, to: isWhole ? undefined : window.to };
@@ -49,6 +54,21 @@ function links(answer) {
     from: Number(row[at]), to: Number(row[at]) + Number(row[took]),
     keys: [key("thread", row[thread]), key("lwp", row[lwp]), key("cpu", row[cpu])].filter((key) => key !== null),
   }));
+}
+
+/** What has to be named before a measure can be asked for; `null` if all is. @param {import("../timeline.js").Timeline} timeline
+ * @param {Record<"name" | "subject" | "from" | "to", string>} asked @param {string} [key] The row that is asked about. */
+export function whatIsMissing(timeline, asked, key) {
+  const { required } = timeline.trace.measures.find((/** @type {any} */ measure) => measure.name === asked.name) ?? {};
+  const [hasSubject, hasPair] = [asked.subject !== "", asked.from !== "" && asked.to !== ""];
+  switch (required) {
+    case "subject": return hasSubject ? null : "Name a span or a lock.";
+    case "subject or pair": return hasSubject || hasPair ? null : "Name a span, or two events: FROM and TO.";
+    case "subject, pair or actor":
+      return hasSubject || hasPair || /^(thread|lwp):/.test(key ?? "") ? null : "Focus a thread or an LWP, or name a span, or two events: FROM and TO.";
+    case "pair": return hasPair ? null : "Name two events: FROM and TO.";
+    default: return null;
+  }
 }
 
 /** What is asked for. @param {import("../timeline.js").Timeline} timeline @param {Record<"name" | "by" | "subject" | "from" | "to" | "worst", string>} asked
