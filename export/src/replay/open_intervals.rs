@@ -4,7 +4,7 @@
 
 use std::{
     cmp::{Ordering, Reverse},
-    collections::{BinaryHeap, HashMap},
+    collections::{BinaryHeap, HashMap, hash_map::Entry},
 };
 
 use crate::timeline::{Hold, SliceKind, Track};
@@ -18,13 +18,23 @@ pub(super) enum End {
     Hold(Track, Hold),
 }
 
-/// The open slices and holds.
+/// The open slices and holds. Tracks without an open slice take no memory: there may be millions of them.
 #[derive(Default)]
 pub(super) struct OpenIntervals {
-    /// Ends and kinds of the open slices of each track, the innermost last.
-    slices: HashMap<Track, Vec<(i64, SliceKind)>, foldhash::fast::FixedState>,
+    /// Where the innermost open slice of each track is in `slices`.
+    innermost: HashMap<Track, u32, foldhash::fast::FixedState>,
+    slices: Vec<OpenSlice>,
+    /// Places in `slices` of those that have ended.
+    free: Vec<u32>,
     ends: BinaryHeap<Reverse<PlannedEnd>>,
     opened: u64,
+}
+
+struct OpenSlice {
+    end: i64,
+    kind: SliceKind,
+    /// Where the slice around it is.
+    enclosing: Option<u32>,
 }
 
 /// A future end. Ends at one tick are in the order of the begins.
@@ -42,9 +52,14 @@ enum Planned {
 impl OpenIntervals {
     /// Begins a slice that ends at `to`. Returns whether it was cut, because the enclosing slice ends earlier.
     pub(super) fn begin_slice(&mut self, track: Track, kind: SliceKind, to: i64) -> bool {
-        let open = self.slices.entry(track).or_default();
-        let end = open.last().map_or(to, |(enclosing_end, _)| to.min(*enclosing_end));
-        open.push((end, kind));
+        let place = self.free.pop().unwrap_or(self.slices.len() as u32);
+        let enclosing = self.innermost.insert(track, place);
+        let end = enclosing.map_or(to, |enclosing| to.min(self.slices[enclosing as usize].end));
+        let slice = OpenSlice { end, kind, enclosing };
+        match self.slices.get_mut(place as usize) {
+            Some(free) => *free = slice,
+            None => self.slices.push(slice),
+        }
         self.plan(end, Planned::Slice(track));
         end < to
     }
@@ -64,11 +79,20 @@ impl OpenIntervals {
         let Reverse(PlannedEnd { interval, .. }) = self.ends.pop()?;
         match interval {
             Planned::Hold(by, hold) => Some(End::Hold(by, hold)),
-            Planned::Slice(track) => {
-                let (_, kind) = self.slices.get_mut(&track)?.pop()?;
-                Some(End::Slice(track, kind))
-            }
+            Planned::Slice(track) => Some(End::Slice(track, self.end_innermost(track)?)),
         }
+    }
+
+    fn end_innermost(&mut self, track: Track) -> Option<SliceKind> {
+        let Entry::Occupied(mut innermost) = self.innermost.entry(track) else { return None };
+        let place = *innermost.get();
+        let OpenSlice { kind, enclosing, .. } = self.slices[place as usize];
+        self.free.push(place);
+        match enclosing {
+            Some(enclosing) => innermost.insert(enclosing),
+            None => innermost.remove(),
+        };
+        Some(kind)
     }
 
     fn plan(&mut self, tick: i64, interval: Planned) {
@@ -129,5 +153,16 @@ mod tests {
         let ends: Vec<_> = std::iter::from_fn(|| Some((open.next_end()?, open.end_next()?))).collect();
         let end = |kind| (100, End::Slice(TRACK, kind));
         assert_eq!(ends, [end(SliceKind::Function), end(SliceKind::Span)]);
+    }
+
+    #[test]
+    fn tracks_without_open_slices_take_no_memory() {
+        let mut open = OpenIntervals::default();
+        for number in 0..1000 {
+            open.begin_slice(Track::Thread(ThreadId(number)), SliceKind::Span, 10);
+            open.begin_slice(Track::Thread(ThreadId(number)), SliceKind::Span, 10);
+            while open.end_next().is_some() {}
+        }
+        assert_eq!((open.innermost.len(), open.slices.len(), open.free.len()), (0, 2, 2));
     }
 }
