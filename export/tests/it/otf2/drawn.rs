@@ -350,7 +350,7 @@ fn long_and_hostile_names_are_kept_within_the_limits_of_the_format() {
     }
     let mut actors = known_timelines::actors(5000);
     let long = "ü".repeat(5000);
-    actors.threads[0].name = Some(long.clone());
+    actors.threads[0].name = Some(actors.thread_names.add(&long));
     actors.processes[0].name = Some("a\0b".into());
     let too_long = "x".repeat(3 << 20);
     let track = Track::Thread(ThreadId(0));
