@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_part_that_is_missing_on_each_cpu_is_one_line() {
         let of_cpu = |cpu, detail: &str| {
-            let loss = Loss::new(LossKind::NotRecorded, Level::Kern, detail.into());
+            let loss = Loss::new(LossKind::NotRecorded, Level::Kern, detail);
             Loss { cpu: Some(Cpu(cpu)), ..loss }
         };
         let losses = [

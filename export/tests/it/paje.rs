@@ -132,7 +132,7 @@ fn names_of_containers_are_unique() {
             "spans of 2 work/6 \"x\" #2",
         ]
     );
-    assert!(std::str::from_utf8(&file).unwrap().contains(" t2 T p0 \"3 a%2C b\"\n"));
+    assert!(std::str::from_utf8(&file).unwrap().contains(" t4 T p0 \"3 a%2C b\"\n"));
 }
 
 #[test]
