@@ -220,9 +220,9 @@ unsafe impl Fields for Words<'_> {
 
     unsafe fn write(self, to: *mut u64) {
         for (at, word) in self.0.iter().enumerate() {
+            let place = to.wrapping_add(at);
             // SAFETY: one of the words for which `to` is valid.
-            let place = unsafe { AtomicU64::from_ptr(to.add(at)) };
-            place.store(*word, Ordering::Relaxed);
+            unsafe { AtomicU64::from_ptr(place) }.store(*word, Ordering::Relaxed);
         }
     }
 }
