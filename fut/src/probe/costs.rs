@@ -7,7 +7,7 @@
 use std::{ptr::NonNull, sync::atomic::Ordering};
 
 use super::{
-    Fields,
+    EventDecl, Fields,
     current::{current, no_cpu},
     emit::record_to,
 };
@@ -24,6 +24,8 @@ const BURSTS: usize = 7;
 const WORDS: usize = 6;
 
 const _: () = assert!(PACKET_HEAD_LEN + BURST * (RECORD_HEAD_LEN + 8 * WORDS) <= PACKET_LEN);
+
+static EVENT: EventDecl = EventDecl::with_code(1);
 
 /// A ring of one packet, used only by `measure`.
 struct Scratch {
@@ -51,7 +53,7 @@ impl Scratch {
         let _ = current();
         // SAFETY: the control block and the packet are valid as long as `self`; `mask` is 0, so there is one packet. A
         // burst fits into it, as asserted above, and `empty` is called before each.
-        unsafe { record_to(NonNull::from(&self.control), 1, params, |_| {}) };
+        unsafe { record_to(NonNull::from(&self.control), &EVENT, params, |_| {}) };
     }
 }
 

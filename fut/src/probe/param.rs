@@ -13,10 +13,13 @@ const CUT: &str = "\u{2026}";
 /// A value that can be recorded.
 ///
 /// # Safety
-/// `write` stores exactly `words()` words at `to`, and does not read from `to`.
+/// `write` stores exactly `words()` words at `to`, at most [`MOST_WORDS`](Param::MOST_WORDS), and does not read from `to`.
 pub unsafe trait Param: Copy {
     /// The type in the event's declaration.
     const TYPE: FieldType;
+
+    /// The largest number of words that a value of this type takes.
+    const MOST_WORDS: usize = 1;
 
     /// A typical value, for measuring the cost of recording.
     const SAMPLE: Self;
@@ -102,6 +105,7 @@ pointer! {
 // SAFETY: `words` counts one word for the length and enough for the bytes; `write` stores the same number.
 unsafe impl Param for &str {
     const TYPE: FieldType = FieldType::Text;
+    const MOST_WORDS: usize = 1 + MAX_TEXT.div_ceil(8);
     const SAMPLE: Self = "sixteen letters.";
 
     #[inline]
@@ -167,8 +171,12 @@ fn last_word(text: &[u8], rest: &[u8]) -> u64 {
 /// The parameters of one event, together: a tuple of up to eight [`Param`]s.
 ///
 /// # Safety
-/// `write` stores exactly `words()` words at `to`, and does not read from `to`.
+/// `write` stores exactly `words()` words at `to`, at most [`MOST_WORDS`](Fields::MOST_WORDS), and does not read from
+/// `to`.
 pub unsafe trait Fields: Copy {
+    /// The largest number of words that values of these types take.
+    const MOST_WORDS: usize;
+
     /// Number of words they take.
     fn words(self) -> usize;
 
@@ -183,6 +191,8 @@ macro_rules! tuple {
     ($($param:ident)*) => {
         // SAFETY: each parameter stores the words it declares, one after the other.
         unsafe impl<$($param: Param),*> Fields for ($($param,)*) {
+            const MOST_WORDS: usize = 0 $(+ $param::MOST_WORDS)*;
+
             #[inline(always)]
             fn words(self) -> usize {
                 #[allow(non_snake_case)]
