@@ -12,6 +12,7 @@
 
 mod filtered;
 mod rows;
+mod values;
 
 use std::io::Write;
 

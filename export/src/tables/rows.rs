@@ -7,8 +7,13 @@ use arrow::{
     datatypes::Schema,
     error::ArrowError,
     json::{ArrayWriter, LineDelimitedWriter},
-    util::display::{ArrayFormatter, FormatOptions},
+    util::display::FormatOptions,
 };
+
+use super::values::Values;
+
+/// Lines of so many bytes are written at once.
+const WRITTEN: usize = 1 << 16;
 
 /// The format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +58,8 @@ impl<W: Write> RowWriter<W> {
             for (index, field) in schema.fields().iter().enumerate() {
                 cell(line, index, field.name(), *separator);
             }
-            end_line(line, &mut writer.out)?;
+            line.push('\n');
+            write_line(line, &mut writer.out)?;
         }
         Ok(writer)
     }
@@ -112,18 +118,21 @@ fn write_separated(
 ) -> Result<(), ArrowError> {
     let options = FormatOptions::new();
     let columns: Result<Vec<_>, _> =
-        batch.columns().iter().map(|column| ArrayFormatter::try_new(column, &options)).collect();
+        batch.columns().iter().map(|column| Values::of(column, &options)).collect();
     let columns = columns?;
     let mut text = String::new();
     for row in 0..batch.num_rows() {
         for (index, column) in columns.iter().enumerate() {
             text.clear();
-            column.value(row).write(&mut text)?;
+            column.push(&mut text, row)?;
             cell(line, index, &text, separator);
         }
-        end_line(line, out)?;
+        line.push('\n');
+        if line.len() >= WRITTEN {
+            write_line(line, out)?;
+        }
     }
-    Ok(())
+    Ok(write_line(line, out)?)
 }
 
 /// Texts that contain the separator, quotes or newlines are quoted (RFC 4180).
@@ -146,8 +155,7 @@ fn cell(line: &mut String, index: usize, text: &str, separator: char) {
     }
 }
 
-fn end_line(line: &mut String, out: &mut impl Write) -> io::Result<()> {
-    line.push('\n');
+fn write_line(line: &mut String, out: &mut impl Write) -> io::Result<()> {
     out.write_all(line.as_bytes())?;
     line.clear();
     Ok(())

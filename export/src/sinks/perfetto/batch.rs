@@ -2,12 +2,7 @@
 
 use std::io::{self, Write};
 
-use flate2::{Compress, Compression, FlushCompress, Status};
-
-use super::{
-    schema::{packet, trace},
-    wire::Wire,
-};
+use super::{compressor::Compressor, schema::trace, wire::Wire};
 
 /// Size of a batch before compression, in bytes. The viewer decompresses a batch in memory.
 pub(super) const BATCH: usize = 256 << 10;
@@ -15,20 +10,17 @@ pub(super) const BATCH: usize = 256 << 10;
 /// Packets that are not yet written.
 pub(super) struct Batch {
     packets: Vec<u8>,
-    deflate: Option<Compress>,
-    deflated: Vec<u8>,
-    written: Vec<u8>,
+    compressor: Option<Compressor>,
 }
 
 impl Batch {
     /// Compresses with this zlib level; `None`: uncompressed.
-    pub(super) fn new(level: Option<u32>) -> Batch {
-        Batch {
-            packets: Vec::with_capacity(BATCH + (BATCH >> 2)),
-            deflate: level.map(|level| Compress::new(Compression::new(level), true)),
-            deflated: Vec::new(),
-            written: Vec::new(),
-        }
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(super) fn new(level: Option<u32>) -> io::Result<Batch> {
+        let compressor = level.map(Compressor::start).transpose()?;
+        Ok(Batch { packets: Vec::with_capacity(BATCH + (BATCH >> 2)), compressor })
     }
 
     /// Adds a packet.
@@ -43,35 +35,22 @@ impl Batch {
         self.packets.len()
     }
 
-    /// Writes the buffered packets.
+    /// Writes the buffered packets. If they are compressed, they are written with the next batch, or when it
+    /// [finishes](Self::finish).
     pub(super) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         if self.packets.is_empty() {
             return Ok(());
         }
-        let Some(deflate) = &mut self.deflate else {
-            out.write_all(&self.packets)?;
-            self.packets.clear();
-            return Ok(());
-        };
-        self.deflated.clear();
-        deflate_all(deflate, &self.packets, &mut self.deflated)?;
-        self.packets.clear();
-        self.written.clear();
-        let deflated = &self.deflated;
-        self.written.message(trace::PACKET, |inner| inner.counted(packet::COMPRESSED_PACKETS, deflated));
-        out.write_all(&self.written)
-    }
-}
-
-/// Appends one complete zlib stream.
-fn deflate_all(deflate: &mut Compress, bytes: &[u8], to: &mut Vec<u8>) -> io::Result<()> {
-    deflate.reset();
-    loop {
-        to.reserve(bytes.len() / 2 + 1024);
-        let rest = &bytes[deflate.total_in() as usize..];
-        let status = deflate.compress_vec(rest, to, FlushCompress::Finish).map_err(io::Error::other)?;
-        if status == Status::StreamEnd {
-            return Ok(());
+        if let Some(compressor) = &mut self.compressor {
+            return compressor.send(&mut self.packets, out);
         }
+        out.write_all(&self.packets)?;
+        self.packets.clear();
+        Ok(())
+    }
+
+    /// Writes what is still being compressed.
+    pub(super) fn finish(&mut self, out: &mut impl Write) -> io::Result<()> {
+        self.compressor.as_mut().map_or(Ok(()), |compressor| compressor.finish(out))
     }
 }

@@ -1,6 +1,6 @@
 //! Track events: slices, instants and counters, with their annotations.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use sigmund_model::{EventType, FieldType, Param, Params};
 
@@ -22,9 +22,11 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn new(actors: Arc<Actors>, level: Option<u32>) -> Events {
+    /// # Errors
+    /// When no thread can be started for compression.
+    pub(super) fn new(actors: Arc<Actors>, level: Option<u32>) -> io::Result<Events> {
         let strings = Strings::new(&actors);
-        Events { actors, batch: Batch::new(level), strings, tracks: Tracks::new() }
+        Ok(Events { actors, batch: Batch::new(level)?, strings, tracks: Tracks::new() })
     }
 
     /// Begins a slice on this row. `more` may add annotations and flows.

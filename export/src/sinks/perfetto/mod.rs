@@ -45,10 +45,11 @@
 //! Cost, on an AMD EPYC with two CPUs and a TSC of 2.6 GHz, CPU time of one LWP, 10^7 changes of
 //! `cargo test --release -p sigmund-export --test it speed -- --ignored --nocapture`: 6.6 million changes a second and
 //! 14.5 bytes each; 22 to 31 million and 39.5 bytes uncompressed. zlib's level 2 makes it 4.0 million and 11.1 bytes.
-//! Memory does not grow with the number of changes: one batch, 4 MiB of names, and a few words per actor.
+//! Memory does not grow with the number of changes: two batches, 4 MiB of names, and a few words per actor.
 
 mod batch;
 mod bundles;
+mod compressor;
 mod events;
 mod processes;
 mod scheduling;
@@ -131,7 +132,7 @@ impl<W: Write> Perfetto<W> {
             out,
             tick: actors.clock.first,
             at: 0,
-            events: Events::new(actors.clone(), level),
+            events: Events::new(actors.clone(), level)?,
             scheduling: Scheduling::new(actors.clone()),
             thread_open: vec![false; actors.threads.len()],
             mounted_open: vec![false; actors.lwps.len()],
@@ -360,6 +361,7 @@ impl<W: Write> Sink for Perfetto<W> {
     fn finish(&mut self) -> io::Result<()> {
         self.settle();
         self.send()?;
+        self.events.batch.finish(&mut self.out)?;
         self.out.flush()
     }
 }
