@@ -86,9 +86,9 @@ impl Row for Span {
 }
 
 impl Row for LockRequest {
-    /// From the request to the end of the hold. One whose end is not known lasts.
+    /// From the request to the end of the hold. A wait that was not seen to end lasts.
     fn interval(&self) -> Interval {
-        if self.is_contended && self.wait.is_none() {
+        if self.is_contended && self.wait.is_none() && self.hold.is_none() {
             return Interval::new(self.tick, i64::MAX);
         }
         let length = self.wait.unwrap_or(0).saturating_add(self.hold.unwrap_or(0));
@@ -363,5 +363,32 @@ impl Slicer {
         builder.around(OnCpuAround { before: last.collect(), after: self.first_on_cpu.clone() });
         self.first_on_cpu.extend(firsts);
         builder.build()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_was_held_is_of_interest_until_its_release_even_if_its_wait_may_have_begun_in_a_gap() {
+        let request = |wait, hold| LockRequest {
+            tick: 100,
+            wait,
+            hold,
+            thread: Some(1),
+            lwp: None,
+            object: 16,
+            kind: Words::default().intern("mutex"),
+            holder: None,
+            holder_lwp: None,
+            is_contended: true,
+            call_site: None,
+            end: EndReason::Released,
+        };
+        assert_eq!(request(Some(20), Some(30)).interval(), Interval::new(100, 150));
+        assert_eq!(request(None, Some(30)).interval(), Interval::new(100, 130));
+        assert_eq!(request(Some(20), None).interval(), Interval::new(100, 120));
+        assert_eq!(request(None, None).interval(), Interval::new(100, i64::MAX), "it may still wait");
     }
 }
