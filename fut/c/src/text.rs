@@ -39,6 +39,7 @@ impl Text<'_> {
 // SAFETY: `words` counts one word for the length and enough for the bytes; `write` stores the same number.
 unsafe impl Param for Text<'_> {
     const TYPE: FieldType = FieldType::Text;
+    const MOST_WORDS: usize = 1 + MAX_TEXT.div_ceil(8);
     const SAMPLE: Self = Text(b"sixteen letters.");
 
     #[inline]
@@ -74,4 +75,21 @@ fn cut_short<'a>(text: &[u8], cut: &'a mut [u8; MAX_TEXT]) -> &'a [u8] {
     cut[..end].copy_from_slice(&text[..end]);
     cut[end..end + CUT.len()].copy_from_slice(CUT);
     &cut[..end + CUT.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_text_takes_the_most_words_and_no_more_are_stored() {
+        let text = [b'x'; 2 * MAX_TEXT];
+        // SAFETY: longer than 512 bytes.
+        let text = unsafe { Text::of(text.as_ptr().cast()) };
+        assert_eq!(text.words(), Text::MOST_WORDS);
+        let mut words = [u64::MAX; Text::MOST_WORDS + 1];
+        // SAFETY: one word more than it takes.
+        unsafe { text.write(words.as_mut_ptr()) };
+        assert_eq!((words[0], words[Text::MOST_WORDS]), (MAX_TEXT as u64, u64::MAX));
+    }
 }

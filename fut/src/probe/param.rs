@@ -19,7 +19,7 @@ pub unsafe trait Param: Copy {
     const TYPE: FieldType;
 
     /// The largest number of words that a value of this type takes.
-    const MOST_WORDS: usize = 1;
+    const MOST_WORDS: usize;
 
     /// A typical value, for measuring the cost of recording.
     const SAMPLE: Self;
@@ -53,6 +53,7 @@ macro_rules! number {
         // SAFETY: one word is declared and one is stored.
         unsafe impl Param for $ty {
             const TYPE: FieldType = FieldType::$field;
+            const MOST_WORDS: usize = 1;
             const SAMPLE: $ty = $sample;
 
             #[inline(always)]
@@ -86,6 +87,7 @@ macro_rules! pointer {
         // SAFETY: one word is declared and one is stored.
         unsafe impl<T> Param for $ty {
             const TYPE: FieldType = FieldType::Pointer;
+            const MOST_WORDS: usize = 1;
             const SAMPLE: $ty = $sample;
 
             #[inline(always)]
