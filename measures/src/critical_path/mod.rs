@@ -27,7 +27,7 @@ pub(crate) const CRITICAL_PATH: Measure = Measure {
         known to have ended the wait; by the object (and who held it) or the call. `mounted`: on an LWP, whose state the \
         trace does not have. `unknown`: events are missing. The 20 \
         largest culprits of a cause have rows; the rest is one row, `N others`.",
-    needs: Needs { events: false, faults: false, ..Needs::ALL },
+    needs: Needs { spans: true, only_named: true, ..Needs::WALK },
     computed: Computed::Sliced(start),
 };
 
@@ -98,8 +98,11 @@ impl Paths {
     }
 
     fn needs(&self, request: &Request) -> Option<Needs> {
-        let needs = Needs { spans: true, lwp_states: request.cpus.is_some(), ..Needs::NONE };
-        matches!(self, Paths::Finding(Instances::Spans { .. })).then_some(needs)
+        match self {
+            Paths::Finding(instances) => instances.needs(request),
+            Paths::Life | Paths::Found(_) => Some(Needs::WALK),
+            Paths::Spans(_) => None,
+        }
     }
 
     /// Whether all have been walked; else they have been found now.
