@@ -45,12 +45,43 @@ impl<'a> Quanta<'a> {
                 (worker.dispatches, worker.since, worker.is_asked) = (dispatches, now, false);
             } else if now - worker.since >= self.quantum {
                 worker.status.preempt.store(true, Ordering::Relaxed);
-                if std::mem::replace(&mut worker.is_asked, true) && !worker.status.is_resting() {
+                if std::mem::replace(&mut worker.is_asked, true) {
                     share(number);
                 }
             }
         }
         self.next = now + self.quantum / 2;
         self.next
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    // look     1   2   3   4   5     half a quantum apart
+    // thread   A   A   A   A   B
+    // asked            x   x
+    // shared               x
+    #[test]
+    fn a_thread_is_asked_to_leave_after_a_quantum_and_its_queue_is_shared_at_the_next_look() {
+        const QUANTUM: Duration = Duration::from_millis(10);
+        let status = [WorkerStatus::default()];
+        let mut quanta = Quanta::new(QUANTUM, &status);
+        let start = Instant::now();
+        let mut look = |number: u32| {
+            let mut shared = Vec::new();
+            let now = start + QUANTUM / 2 * number;
+            assert_eq!(quanta.tick(now, |worker| shared.push(worker)), now + QUANTUM / 2);
+            // The worker clears the request when it dispatches another thread.
+            (status[0].preempt.swap(false, Ordering::Relaxed), shared)
+        };
+        status[0].dispatches.store(7, Ordering::Relaxed);
+        assert_eq!(look(1), (false, vec![]));
+        assert_eq!(look(2), (false, vec![]));
+        assert_eq!(look(3), (true, vec![]));
+        assert_eq!(look(4), (true, vec![0]));
+        status[0].dispatches.store(8, Ordering::Relaxed);
+        assert_eq!(look(5), (false, vec![]));
     }
 }
