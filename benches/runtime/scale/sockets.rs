@@ -18,7 +18,7 @@ pub(crate) const STEPS: [&str; 3] = ["open and spawn", "message and echo", "clos
 
 /// Echoes on each pair.
 pub(crate) fn rounds(sockets: u64, step: usize) -> u64 {
-    if step == 1 { (400_000 / sockets).max(4) } else { 1 }
+    if step == 1 { (100_000 / sockets).max(4) } else { 1 }
 }
 
 /// Descriptors beside the sockets.
