@@ -42,7 +42,8 @@ impl Instances {
 
     /// What it takes to find them; `None` if that is what the measure says.
     pub(crate) fn needs(&self, request: &Request) -> Option<Needs> {
-        let needs = Needs { spans: true, only_named: true, lwp_states: request.cpus.is_some(), ..Needs::NONE };
+        let needs =
+            Needs { spans: true, only_named: true, lwp_states: request.cpus.is_some(), ..Needs::NONE };
         matches!(self, Instances::Spans { .. }).then_some(needs)
     }
 

@@ -144,7 +144,8 @@ pub(super) fn spans(batch: &RecordBatch, only: Option<&str>) -> Decoded<Span> {
             source: source.get(row),
             end: end.get(row).flatten().unwrap_or(EndReason::Lost),
         };
-        let is_of_use = only.is_none() || found.name == only || found.name.is_some_and(|name| others.insert(name));
+        let is_of_use =
+            only.is_none() || found.name == only || found.name.is_some_and(|name| others.insert(name));
         decoded.push_if(is_of_use, found, Some(found.interval.to));
     }
     decoded
