@@ -1,10 +1,10 @@
 //! The names of user threads.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use arrow::{
-    array::{Array, AsArray, RecordBatch, StringArray},
-    datatypes::Int64Type,
+    array::{Array, AsArray, DictionaryArray, RecordBatch, StringArray},
+    datatypes::{Int32Type, Int64Type},
 };
 use datafusion::{
     common::TableReference,
@@ -16,13 +16,39 @@ use sigmund_model::{Thread, tables::THREADS};
 
 use crate::{Error, files::Files, supertrace::OWN_SCHEMA, tables::raw_name};
 
+/// So many threads read names at once, at most.
+const MOST_READERS: usize = 4;
+
 /// User threads, with their names if they have any.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadNames {
     /// The column `name`, as it was read: two million names are not copied.
-    names: Vec<StringArray>,
+    names: Vec<Texts>,
     /// Sorted by thread, none twice.
     rows: Vec<Row>,
+}
+
+/// A column of texts: of millions of threads mostly few different ones.
+#[derive(Clone, Debug)]
+enum Texts {
+    Words(DictionaryArray<Int32Type>),
+    Plain(StringArray),
+}
+
+impl Texts {
+    fn of(column: &dyn Array) -> Texts {
+        match column.as_dictionary_opt::<Int32Type>() {
+            Some(words) => Texts::Words(words.clone()),
+            None => Texts::Plain(column.as_string::<i32>().clone()),
+        }
+    }
+
+    fn get(&self, row: usize) -> Option<&str> {
+        match self {
+            Texts::Words(words) => Some(words.values().as_string::<i32>().value(words.key(row)?)),
+            Texts::Plain(texts) => texts.is_valid(row).then(|| texts.value(row)),
+        }
+    }
 }
 
 /// Where the name of a thread is.
@@ -36,7 +62,20 @@ struct Row {
 impl ThreadNames {
     /// All threads of a super-trace.
     fn read(files: &Files) -> std::result::Result<ThreadNames, Error> {
-        Ok(ThreadNames::of(&files.read(&THREADS, &["thread", "name"])?))
+        let groups = files.row_groups(&THREADS, &["thread", "name"])?;
+        let readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
+        let share = groups.len().div_ceil(readers).max(1);
+        let read =
+            |first: usize| (first..groups.len().min(first + share)).map(|group| groups.read(group)).collect();
+        let batches: std::result::Result<Vec<Vec<RecordBatch>>, Error> = std::thread::scope(|scope| {
+            let shares = (0..groups.len()).step_by(share);
+            let reading: Vec<_> = shares.map(|first| scope.spawn(move || read(first))).collect();
+            let done = |share: std::thread::ScopedJoinHandle<'_, _>| {
+                share.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            reading.into_iter().map(done).collect()
+        });
+        Ok(ThreadNames::of(&batches?.concat()))
     }
 
     /// Those of these threads that the trace has.
@@ -63,7 +102,7 @@ impl ThreadNames {
                 row: row as u32,
             };
             rows.extend(numbers.iter().enumerate().map(row));
-            names.push(batch.column(1).as_string::<i32>().clone());
+            names.push(Texts::of(batch.column(1)));
         }
         rows.sort_by_key(|row| row.thread);
         // The last row of a number counts.
@@ -74,9 +113,7 @@ impl ThreadNames {
     }
 
     fn name_in(&self, row: &Row) -> Option<&str> {
-        let names = self.names.get(row.batch as usize)?;
-        let row = row.row as usize;
-        names.is_valid(row).then(|| names.value(row))
+        self.names.get(row.batch as usize)?.get(row.row as usize)
     }
 
     fn row(&self, thread: Thread) -> Option<&Row> {
@@ -114,15 +151,23 @@ impl ThreadNames {
 
 /// All threads of a super-trace, read when they are first asked for.
 #[derive(Debug, Default)]
-pub(crate) struct AllThreads(OnceLock<ThreadNames>);
+pub(crate) struct AllThreads {
+    names: OnceLock<ThreadNames>,
+    /// Who reads them: others wait.
+    reading: Mutex<()>,
+}
 
 impl AllThreads {
     pub(crate) fn get(&self, files: &Files) -> std::result::Result<&ThreadNames, Error> {
-        if let Some(threads) = self.0.get() {
-            return Ok(threads);
+        if let Some(names) = self.names.get() {
+            return Ok(names);
         }
-        let threads = ThreadNames::read(files)?;
-        Ok(self.0.get_or_init(|| threads))
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(names) = self.names.get() {
+            return Ok(names);
+        }
+        let names = ThreadNames::read(files)?;
+        Ok(self.names.get_or_init(|| names))
     }
 }
 

@@ -62,6 +62,9 @@ impl View {
         let extent = (tick(trace.first_tick()), tick(trace.last_tick()));
         let losses = api::losses(&trace, extent.0).await?;
         let clock_bound = api::clock_bound(&trace).await?;
+        // The first list of threads has names: of millions they take longer to read than a browser to start.
+        let names = Arc::clone(&trace);
+        drop(tokio::task::spawn_blocking(move || names.threads().is_ok()));
         Ok(View { trace, actors, index, orders: Orders::default(), extent, losses, clock_bound })
     }
 
