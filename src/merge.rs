@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use fkt_ingest::EventNames;
 use sigmund_merge::{MergeOptions, Summary};
 use sigmund_model::{Level, Loss, LossKind, Severity, Ticks};
@@ -18,6 +18,7 @@ use crate::{
     descriptors,
     output::{self, Progress, counted},
     owner::owner,
+    record::beside,
     signals,
 };
 
@@ -38,7 +39,13 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
         left_out_tables,
         ..MergeOptions::default()
     };
-    let summary = merge(&args.inputs, &args.output, &options)?;
+    let output = match (&args.output, args.inputs.as_slice()) {
+        (Some(output), _) => output.clone(),
+        (None, [input]) if input.is_dir() => beside(input),
+        (None, [input]) => input.with_extension("supertrace"),
+        (None, inputs) => bail!("expected -o NAME.supertrace, for {} inputs", inputs.len()),
+    };
+    let summary = merge(&args.inputs, &output, &options)?;
     Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
 }
 

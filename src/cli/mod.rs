@@ -168,9 +168,9 @@ pub(crate) struct MergeArgs {
     /// Runs (folders), user traces, listings; traces by trace-cmd, perf, LTTng (CTF) and FxT; texts of ftrace.
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The super-trace to write.
+    /// The super-trace to write. Of one input NAME, or NAME.dat, it is NAME.supertrace unless this says otherwise.
     #[arg(long, short, value_name = "NAME.supertrace")]
-    pub(crate) output: PathBuf,
+    pub(crate) output: Option<PathBuf>,
     /// Overwrite it if it is there.
     #[arg(long)]
     pub(crate) force: bool,

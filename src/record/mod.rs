@@ -52,6 +52,7 @@ use sigmund_files::Folder;
 use sigmund_merge::{Manifest, MergeOptions, Summary};
 
 pub(crate) use gate::hold;
+pub(crate) use target::beside;
 
 use crate::{
     Found,
@@ -108,7 +109,10 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Found> {
     let user = match recorded {
         Recorded::Whole(user) if !args.no_merge => user,
         _ => {
-            output::notice(&format!("{}: recorded; merge it with `sigmund merge`", target.run.display()));
+            output::notice(&format!(
+                "{0}: recorded; merge it with `sigmund merge {0}`",
+                target.run.display()
+            ));
             return Ok(if args.no_merge { Found::Something } else { Found::Damaged });
         }
     };

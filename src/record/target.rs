@@ -64,7 +64,7 @@ fn remove_run(folder: &Folder) -> Result<()> {
 }
 
 /// `RUN.supertrace`, for `RUN` and `RUN.run`.
-fn beside(run: &Path) -> PathBuf {
+pub(crate) fn beside(run: &Path) -> PathBuf {
     if run.extension().is_some_and(|e| e == "run") { run.with_extension("supertrace") } else { suffixed(run) }
 }
 

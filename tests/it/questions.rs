@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::sigmund::{Sigmund, figure};
+use crate::sigmund::{Sigmund, figure, program};
 
 /// A trace with all that a cell can hold.
 const ODD: &str = "\
@@ -57,6 +57,22 @@ fn filters_hold_together_in_any_combination() {
         let ticks: Vec<u64> = listing.lines().skip(1).map(tick).collect();
         assert_eq!(ticks, *expected, "{filters:?}");
     }
+}
+
+#[test]
+fn one_input_is_merged_beside_it_and_several_need_a_name() {
+    let sigmund = Sigmund::new();
+    sigmund.write("one.tsv", figure(2).as_bytes());
+    sigmund.write("two.tsv", figure(3).as_bytes());
+    sigmund.run(["merge", "one.tsv", "two.tsv"]).complained(&["-o NAME.supertrace", "2 inputs"]);
+    sigmund.run(["merge", "one.tsv"]).found();
+    sigmund.run(["-f", "one.supertrace", "--list-events"]).found();
+    // As the recorder names it.
+    sigmund
+        .run(["record", "--user-only", "--no-merge", "-o", "RUN", "--", program(), "sumtime", "3", "1", "10"])
+        .found();
+    sigmund.run(["merge", "RUN"]).found();
+    sigmund.run(["check", "RUN.supertrace"]).found();
 }
 
 #[test]
