@@ -2,6 +2,8 @@
 
 #[cfg(feature = "sql")]
 mod check;
+#[cfg(feature = "sql")]
+mod cluster;
 mod ctl;
 #[cfg(feature = "sql")]
 mod demo;
@@ -37,6 +39,7 @@ pub(crate) use tables::LeftOutTables;
 #[cfg(feature = "sql")]
 pub(crate) use {
     check::{CheckArgs, CheckPart},
+    cluster::ClusterArgs,
     demo::{DemoArgs, SumtimeArgs},
     drawings::DrawingArgs,
     export::{ExportArgs, ExportKind},
@@ -47,6 +50,8 @@ pub(crate) use {
     sql::{Queried, SqlArgs},
     view::{Place, ViewArgs},
 };
+#[cfg(feature = "cluster")]
+pub(crate) use cluster::{ExecutorArgs, SchedulerArgs};
 
 /// What each exit status means, of all subcommands. Tested in `tests/it/failures.rs`.
 const EXIT_STATUS: &str = "\
@@ -110,6 +115,12 @@ pub(crate) enum Command {
     #[cfg(feature = "sql")]
     /// Serve super-traces to ADBC, JDBC and ODBC drivers and BI tools (Arrow Flight SQL).
     Serve(ServeArgs),
+    #[cfg(feature = "cluster")]
+    /// Run the scheduler of a cluster, which divides queries among executors.
+    Scheduler(SchedulerArgs),
+    #[cfg(feature = "cluster")]
+    /// Run an executor of a cluster, which answers parts of queries.
+    Executor(ExecutorArgs),
     #[cfg(feature = "sql")]
     /// Write a super-trace for a viewer, or a table of it for a program.
     Export(ExportArgs),
