@@ -16,6 +16,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) async fn scheduler(args: SchedulerArgs) -> Result<Found> {
     warn_of_strangers(args.listen.ip());
+    check_name(args.listen.ip(), args.host.as_deref())?;
     let SchedulerArgs { listen, host, lost_after } = args;
     let options = SchedulerOptions { listen, host, lost_after };
     let started = |address| _ = terminal::line(format_args!("listening on http://{address}"));
@@ -34,6 +35,7 @@ pub(crate) async fn scheduler(args: SchedulerArgs) -> Result<Found> {
 
 pub(crate) async fn executor(args: ExecutorArgs) -> Result<Found> {
     warn_of_strangers(args.listen);
+    check_name(args.listen, args.host.as_deref())?;
     let folder = match &args.work {
         Some(folder) => tempfile::tempdir_in(folder).with_context(|| folder.display().to_string())?,
         None => tempfile::tempdir().context("a folder for rows")?,
@@ -55,6 +57,14 @@ pub(crate) async fn executor(args: ExecutorArgs) -> Result<Found> {
     let ended = run_executor(options, started).await;
     ended.map_err(|error| anyhow!("{error}; expected a scheduler at http://{host}:{port} (sigmund scheduler)"))?;
     Ok(Found::Something)
+}
+
+/// All addresses are none that others could connect to.
+fn check_name(address: IpAddr, host: Option<&str>) -> Result<()> {
+    match (address.is_unspecified(), host) {
+        (true, None) => Err(anyhow!("--listen {address}: expected --host, too: the name by which others reach it")),
+        _ => Ok(()),
+    }
 }
 
 fn warn_of_strangers(address: IpAddr) {

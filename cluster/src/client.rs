@@ -147,17 +147,35 @@ impl Scheduler {
         &self.url
     }
 
-    /// An error of the cluster, shorter: what it says inside of what each of its parts adds.
+    /// An error of the cluster, in one line: what it says, without the names of the errors around it.
     pub(crate) fn error(&self, error: &DataFusionError) -> DataFusionError {
-        let text = error.strip_backtrace();
-        DataFusionError::Execution(format!("the cluster at {}: {}", self.url, innermost(&text)))
+        DataFusionError::Execution(format!("the cluster at {}: {}", self.url, shortened(&error.strip_backtrace())))
     }
 }
 
-/// The text of an error without the names of errors around it.
-fn innermost(text: &str) -> &str {
-    text
+/// The first line of an error without what Ballista and DataFusion put before it.
+fn shortened(text: &str) -> &str {
+    let mut rest = text.lines().next().unwrap_or_default();
+    while let Some((before, behind)) = rest.split_once(": ") {
+        let is_around = AROUND.contains(&before) || (before.starts_with("Job ") && before.ends_with(" failed"));
+        if !is_around {
+            break;
+        }
+        rest = behind;
+    }
+    rest
 }
+
+/// What Ballista and DataFusion put before the text of an error.
+const AROUND: [&str; 7] = [
+    "Execution error",
+    "External error",
+    "Arrow error",
+    "Object Store error",
+    "Parquet error",
+    "DataFusion error",
+    "Job failed due to stage 1 failed",
+];
 
 /// Computes measures on a cluster.
 struct OnCluster {

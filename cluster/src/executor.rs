@@ -4,11 +4,13 @@ use std::{
     net::{IpAddr, SocketAddr, TcpListener},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use ballista_core::{config::TaskSchedulingPolicy, registry::BallistaFunctionRegistry};
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use datafusion::execution::SessionStateBuilder;
+use tokio::net::TcpStream;
 
 use crate::{
     MESSAGE,
@@ -18,6 +20,9 @@ use crate::{
 
 /// Seconds between two signs of life.
 const HEARTBEAT: u64 = 2;
+
+/// How often it looks whether the executor listens.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// How an executor is started.
 #[derive(Clone, Debug)]
@@ -75,8 +80,19 @@ pub async fn run_executor(
         })),
         ..ExecutorProcessConfig::default()
     };
-    started(SocketAddr::new(options.listen, port));
-    Ok(start_executor_process(Arc::new(config)).await?)
+    let address = SocketAddr::new(options.listen, port);
+    let executor = start_executor_process(Arc::new(config));
+    let listening = async {
+        while TcpStream::connect(address).await.is_err() {
+            tokio::time::sleep(LOOK).await;
+        }
+        started(address);
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        ended = executor => Ok(ended?),
+        () = listening => Ok(()),
+    }
 }
 
 /// Ports that are free where 0 was asked for: Ballista tells the scheduler what it was given.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::{
-    arrow::datatypes::FieldRef,
+    arrow::datatypes::{DataType, FieldRef},
     common::{
         Result, not_impl_err,
         tree_node::{TreeNode, TreeNodeRecursion},
@@ -68,7 +68,7 @@ pub(crate) fn check(
     let encoded = PhysicalPlanNode::try_from_physical_plan(Arc::clone(plan), codec)?;
     let decoded = encoded.try_into_physical_plan(context, codec)?;
     let (expected, found) = (text(plan), text(&decoded));
-    if plan.schema() == decoded.schema() && expected == found {
+    if columns(plan) == columns(&decoded) && expected == found {
         return Ok(());
     }
     let first = expected.iter().zip(&found).find(|(one, other)| one != other);
@@ -76,6 +76,11 @@ pub(crate) fn check(
     not_impl_err!(
         "the plan would be another on the cluster: leave out --cluster. Expected `{expected}`, found `{found}`"
     )
+}
+
+/// The names and types of its columns: their sentences do not matter for the rows.
+fn columns(plan: &Arc<dyn ExecutionPlan>) -> Vec<(String, DataType)> {
+    plan.schema().fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
 }
 
 /// A line for each operator, with its depth. Projections that change nothing are left out: a UNION that is decoded has them,

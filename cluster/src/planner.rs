@@ -2,6 +2,11 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use arrow::{
+    array::{RecordBatch, RecordBatchOptions},
+    compute::cast,
+    datatypes::SchemaRef,
+};
 use async_trait::async_trait;
 use ballista_core::{
     config::BallistaConfig, execution_plans::execute_physical_plan, extension::SessionConfigExt,
@@ -26,7 +31,7 @@ use datafusion::{
     physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner},
 };
 use datafusion_proto::protobuf::PhysicalPlanNode;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, future, stream};
 
 use crate::{client::Scheduler, codec::Codec, faithful};
 
@@ -78,6 +83,14 @@ impl ClusterPlanner {
         config.object_store_url = url.clone();
         Ok(Transformed::yes(DataSourceExec::from_data_source(config)))
     }
+}
+
+/// The rows with the columns of the plan: on the way from an executor, texts lose their dictionaries.
+fn of_schema(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| cast(column, field.data_type())).collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
 /// A plan that is executed on a cluster; its rows come from there.
@@ -147,7 +160,7 @@ impl ExecutionPlan for ClusterExec {
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let (scheduler, codec, plan) =
             (Arc::clone(&self.scheduler), Arc::clone(&self.codec), Arc::clone(&self.plan));
-        let of_rows = Arc::clone(&self.scheduler);
+        let failed = Arc::clone(&self.scheduler);
         let rows = async move {
             let config = context.session_config();
             let ballista: BallistaConfig = config.ballista_config();
@@ -159,9 +172,11 @@ impl ExecutionPlan for ClusterExec {
                 context.session_id(),
                 config.clone(),
             );
-            rows.await.map_err(|error| scheduler.error(&error))
+            rows.await
         };
-        let rows = stream::once(rows).try_flatten().map_err(move |error| of_rows.error(&error));
+        let rows = stream::once(rows).try_flatten().map_err(move |error| failed.error(&error));
+        let schema = self.plan.schema();
+        let rows = rows.and_then(move |batch| future::ready(of_schema(&schema, &batch)));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.plan.schema(), rows.boxed())))
     }
 }

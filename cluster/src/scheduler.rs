@@ -44,6 +44,8 @@ pub async fn run_scheduler(
         executor_timeout_seconds: lost_after,
         expire_dead_executor_interval_seconds: (lost_after / 3).max(1),
         no_executors_grace_period_seconds: lost_after,
+        // Stores are asked again by the executors themselves.
+        task_max_failures: 2,
         grpc_server_max_decoding_message_size: MESSAGE,
         grpc_server_max_encoding_message_size: MESSAGE,
         grpc_client_max_message_size: MESSAGE,

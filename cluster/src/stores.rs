@@ -53,15 +53,27 @@ pub fn open_files(path: &Path, how: OpenOptions) -> Result<Opened, Error> {
 /// Opens a fleet: each `HOST.supertrace` below a URL.
 ///
 /// # Errors
-/// When there is none, when one cannot be opened, or the store does not answer.
+/// As [`OpenOptions::open_fleet`]; when the store does not answer.
 pub async fn open_fleet(url: &str, how: OpenOptions) -> Result<Fleet, Error> {
-    let mut hosts = Vec::new();
+    let (mut hosts, mut left_out) = (Vec::new(), Vec::new());
     for name in fleet_names(url)? {
         let at = format!("{}/{name}", url.trim_end_matches('/'));
-        let trace = open_files(Path::new(&at), how)?.super_trace().await?;
-        hosts.push((name.trim_end_matches(".supertrace").to_string(), trace));
+        let trace = match open_files(Path::new(&at), how) {
+            Ok(opened) => opened.super_trace().await,
+            Err(error) => Err(error),
+        };
+        match trace {
+            Ok(trace) => hosts.push((name.trim_end_matches(".supertrace").to_string(), trace)),
+            Err(error) if how.keep_going => left_out.push(error),
+            Err(error) => return Err(error),
+        }
     }
-    Fleet::of(Path::new(url), hosts)
+    if hosts.is_empty()
+        && let Some(error) = left_out.pop()
+    {
+        return Err(error);
+    }
+    Ok(Fleet { left_out, ..Fleet::of(Path::new(url), hosts)? })
 }
 
 /// The names of the super-traces below a URL.
@@ -157,7 +169,8 @@ impl Store for Bucket {
     fn open(&self, table: &str, name: &str) -> io::Result<Arc<dyn StoredFile>> {
         let meta = self.objects.get(&(table.to_string(), name.to_string()));
         let meta = meta.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?.clone();
-        Ok(Arc::new(Object { client: Arc::clone(&self.client), meta, blocks: Mutex::default() }))
+        let version = meta.e_tag.clone().unwrap_or_else(|| meta.last_modified.to_rfc3339());
+        Ok(Arc::new(Object { client: Arc::clone(&self.client), meta, version, blocks: Mutex::default() }))
     }
 }
 
@@ -166,6 +179,8 @@ impl Store for Bucket {
 struct Object {
     client: Arc<AmazonS3>,
     meta: ObjectMeta,
+    /// Its ETag; when it was written, in a store without.
+    version: String,
     /// What was read last, in blocks by their numbers: readers of Parquet ask for a few bytes at a time.
     blocks: Mutex<VecDeque<(u64, bytes::Bytes)>>,
 }
@@ -175,6 +190,7 @@ impl Object {
         let (client, at) = (Arc::clone(&self.client), self.meta.location.clone());
         let options = GetOptions {
             if_match: self.meta.e_tag.clone(),
+            if_unmodified_since: self.meta.e_tag.is_none().then_some(self.meta.last_modified),
             range: Some(GetRange::Bounded(range)),
             ..GetOptions::default()
         };
@@ -205,7 +221,7 @@ impl StoredFile for Object {
     }
 
     fn version(&self) -> &str {
-        self.meta.e_tag.as_deref().unwrap_or_default()
+        &self.version
     }
 
     fn read(&self, range: Range<u64>) -> io::Result<bytes::Bytes> {

@@ -41,12 +41,17 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Starts them. The executors have these variables in their environments.
     pub(super) fn start(environment: &[(&str, &str)]) -> Cluster {
+        Cluster::start_with("2", environment)
+    }
+
+    /// With executors of so many slots.
+    pub(super) fn start_with(cpus: &str, environment: &[(&str, &str)]) -> Cluster {
         let mut scheduler = Command::new(program());
         scheduler.args(["scheduler", "--listen", "127.0.0.1:0", "--lost-after", "6s"]);
         let (scheduler, url) = Process::listening(scheduler);
         let executor = || {
             let mut executor = Command::new(program());
-            executor.args(["executor", "--scheduler", &url, "--cpus", "2"]).envs(environment.iter().copied());
+            executor.args(["executor", "--scheduler", &url, "--cpus", cpus]).envs(environment.iter().copied());
             Process::listening(executor).0
         };
         let cluster = Cluster { executors: vec![executor(), executor()], url: url.clone(), _scheduler: scheduler };

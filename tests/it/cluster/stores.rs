@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
     sync::{
         Arc,
-        atomic::{AtomicU16, Ordering},
+        atomic::{AtomicU16, AtomicU64, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -28,6 +28,8 @@ struct Store {
     address: u16,
     /// The port of the server; 0 if it is dead.
     target: Arc<AtomicU16>,
+    /// How many clients have connected.
+    connections: Arc<AtomicU64>,
     server: Process,
 }
 
@@ -41,17 +43,19 @@ impl Store {
         let (server, port) = serve();
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let (address, target) = (listener.local_addr().unwrap().port(), Arc::new(AtomicU16::new(port)));
-        let behind = Arc::clone(&target);
+        let (behind, connections) = (Arc::clone(&target), Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&connections);
         thread::spawn(move || {
             for client in listener.incoming() {
                 let (client, port) = (client.unwrap(), behind.load(Ordering::SeqCst));
+                counted.fetch_add(1, Ordering::SeqCst);
                 // A client of a dead server is hung up on.
                 let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else { continue };
                 forward(client.try_clone().unwrap(), server.try_clone().unwrap());
                 forward(server, client);
             }
         });
-        Some(Store { address, target, server })
+        Some(Store { address, target, connections, server })
     }
 
     /// Nobody answers from here on.
@@ -120,7 +124,7 @@ fn request(port: u16, path: &str, body: &[u8]) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     write!(
         stream,
-        "PUT /{BUCKET}{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "PUT /{BUCKET}{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: AWS key:secret\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     )
     .unwrap();
@@ -187,12 +191,25 @@ fn super_traces_are_read_from_a_store_with_and_without_a_cluster() {
         again.into_iter().map(|(path, _)| path).zip(keys.iter().map(String::as_str)).collect();
     store.rise(&again);
     assert_eq!(waiting.finish().found(), expected);
-    // Other objects of the same names are another super-trace: a client that has opened the first gets no mixture.
-    let queries = format!("{query};\n").repeat(2);
-    sigmund.write("q.sql", queries.as_bytes());
-    store.put(&sigmund.path("web-2.supertrace"), "fleet/web-1.supertrace");
-    let file = ["sql", at, "-f", "q.sql", "--format", "csv", "--cluster", &cluster.url];
-    assert_eq!(asked(&sigmund, &endpoint, &file).found(), expected.repeat(2));
+    // A client has opened a super-trace, and other objects take its names before an executor opens it.
+    store.put(&sigmund.path("web-1.supertrace"), "one.supertrace");
+    let mut client = sigmund.command();
+    client.args(["sql", "s3://traces/one.supertrace", "--cluster", &cluster.url]).envs(environment(&endpoint));
+    let mut client = Running::of({
+        client.stdin(Stdio::piped());
+        client
+    });
+    let opened = || store.connections.load(Ordering::SeqCst);
+    let (before, begin) = (opened(), Instant::now());
+    let mut last = before;
+    while opened() == before || opened() != last {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it does not open the super-trace");
+        last = opened();
+        thread::sleep(Duration::from_secs(2));
+    }
+    store.put(&sigmund.path("web-2.supertrace"), "one.supertrace");
+    client.child.stdin.take().unwrap().write_all(query.as_bytes()).unwrap();
+    client.finish().complained(&["s3://traces/one.supertrace", "replaced"]);
     // A store that does not come back is said in the end.
     let gone = format!("http://127.0.0.1:{}", free_port());
     asked(&sigmund, &gone, &["sql", "s3://traces/none.supertrace", "SELECT 1"]).complained(&["s3://traces/none", "AWS_ENDPOINT"]);
