@@ -45,7 +45,8 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
     }
     let trace = open(question.trace_file.as_deref(), question.damage.into()).await?;
     if question.cluster.is_asked() {
-        let Some(measure) = question.measure.measure.filter(|_| question.format != AnswerFormat::Folded) else {
+        let Some(measure) = question.measure.measure.filter(|_| question.format != AnswerFormat::Folded)
+        else {
             bail!("--cluster: expected a measure, as --states; sigmund sql --cluster asks for events");
         };
         question.cluster.join(&trace)?;

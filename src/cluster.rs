@@ -52,17 +52,22 @@ pub(crate) async fn executor(args: ExecutorArgs) -> Result<Found> {
         memory: args.memory,
         work: folder.path().to_path_buf(),
     };
-    let started = |address| _ = terminal::line(format_args!("listening on {address}, for http://{host}:{port}"));
+    let started =
+        |address| _ = terminal::line(format_args!("listening on {address}, for http://{host}:{port}"));
     // It ends by signals itself, and tells the scheduler.
     let ended = run_executor(options, started).await;
-    ended.map_err(|error| anyhow!("{error}; expected a scheduler at http://{host}:{port} (sigmund scheduler)"))?;
+    ended.map_err(|error| {
+        anyhow!("{error}; expected a scheduler at http://{host}:{port} (sigmund scheduler)")
+    })?;
     Ok(Found::Something)
 }
 
 /// All addresses are none that others could connect to.
 fn check_name(address: IpAddr, host: Option<&str>) -> Result<()> {
     match (address.is_unspecified(), host) {
-        (true, None) => Err(anyhow!("--listen {address}: expected --host, too: the name by which others reach it")),
+        (true, None) => {
+            Err(anyhow!("--listen {address}: expected --host, too: the name by which others reach it"))
+        }
         _ => Ok(()),
     }
 }

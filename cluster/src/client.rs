@@ -149,7 +149,11 @@ impl Scheduler {
 
     /// An error of the cluster, in one line: what it says, without the names of the errors around it.
     pub(crate) fn error(&self, error: &DataFusionError) -> DataFusionError {
-        DataFusionError::Execution(format!("the cluster at {}: {}", self.url, shortened(&error.strip_backtrace())))
+        DataFusionError::Execution(format!(
+            "the cluster at {}: {}",
+            self.url,
+            shortened(&error.strip_backtrace())
+        ))
     }
 }
 
@@ -157,7 +161,8 @@ impl Scheduler {
 fn shortened(text: &str) -> &str {
     let mut rest = text.lines().next().unwrap_or_default();
     while let Some((before, behind)) = rest.split_once(": ") {
-        let is_around = AROUND.contains(&before) || (before.starts_with("Job ") && before.ends_with(" failed"));
+        let is_around =
+            AROUND.contains(&before) || (before.starts_with("Job ") && before.ends_with(" failed"));
         if !is_around {
             break;
         }

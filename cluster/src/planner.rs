@@ -88,7 +88,8 @@ impl ClusterPlanner {
 /// The rows with the columns of the plan: on the way from an executor, texts lose their dictionaries.
 fn of_schema(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch> {
     let columns = batch.columns().iter().zip(schema.fields());
-    let columns = columns.map(|(column, field)| cast(column, field.data_type())).collect::<Result<Vec<_>, _>>()?;
+    let columns =
+        columns.map(|(column, field)| cast(column, field.data_type())).collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }

@@ -32,6 +32,8 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use sigmund_user::Ids;
 
+#[cfg(feature = "cluster")]
+pub(crate) use cluster::{ExecutorArgs, SchedulerArgs};
 pub(crate) use ctl::{CtlArgs, CtlVerb, KeyMask};
 pub(crate) use record::{Follow, KernelArgs, RecordArgs, Witness};
 pub(crate) use schema::SchemaArgs;
@@ -50,8 +52,6 @@ pub(crate) use {
     sql::{Queried, SqlArgs},
     view::{Place, ViewArgs},
 };
-#[cfg(feature = "cluster")]
-pub(crate) use cluster::{ExecutorArgs, SchedulerArgs};
 
 /// What each exit status means, of all subcommands. Tested in `tests/it/failures.rs`.
 const EXIT_STATUS: &str = "\

@@ -43,7 +43,8 @@ impl Asked {
             (!numbers.is_empty()).then(|| numbers.join(","))
         };
         let threads: Vec<String> = filter.threads.iter().map(|thread| escaped(&thread.to_string())).collect();
-        let (from_event, to_event) = options.pair.as_ref().map(|(from, to)| (from.to_string(), to.to_string())).unzip();
+        let (from_event, to_event) =
+            options.pair.as_ref().map(|(from, to)| (from.to_string(), to.to_string())).unzip();
         let arguments = [
             ("thread", (!threads.is_empty()).then(|| threads.join(","))),
             ("lwp", list(filter.lwps.iter().map(|lwp| lwp.0).collect())),
@@ -138,8 +139,7 @@ mod tests {
         };
         let pair = ["IRQ(24)@name:4", r#"open(path="a=b,c")"#].map(|text| text.parse::<Selector>().unwrap());
         let [from, to] = pair;
-        let options =
-            MeasureOptions { by: Some(By::Name), worst: 3, subject: None, pair: Some((from, to)) };
+        let options = MeasureOptions { by: Some(By::Name), worst: 3, subject: None, pair: Some((from, to)) };
         let asked = Asked::new(named("states").unwrap(), &filter, &options).unwrap();
         let (filter_again, options_again) = asked.parse().unwrap();
         assert_eq!(filter_again.threads, filter.threads);

@@ -22,11 +22,11 @@ use std::{
 use arrow::array::{AsArray, RecordBatch};
 use sigmund_model::tables::{ALL, INFO, OPTIONAL, Table};
 
+pub(crate) use self::{part::Part, store::OpenFiles};
 pub use self::{
     row_groups::RowGroups,
     stored::{Store, StoredFile},
 };
-pub(crate) use self::{part::Part, store::OpenFiles};
 use crate::{Error, ErrorKind, Info};
 
 /// How often a super-trace is opened if others take its name meanwhile.
@@ -144,7 +144,8 @@ impl Files {
                 Ok(names.iter().map(|name| Part::open(&folder, &path(name), name, table)).collect())
             }
             Place::Store(store) => {
-                let names = store.names(table.name).map_err(|error| self.missing(table, &error.to_string()))?;
+                let names =
+                    store.names(table.name).map_err(|error| self.missing(table, &error.to_string()))?;
                 let is_one = |name: &String| Path::new(name).extension().is_some_and(|e| e == "parquet");
                 let mut names: Vec<String> = names.into_iter().filter(is_one).collect();
                 names.sort();
@@ -158,10 +159,8 @@ impl Files {
     }
 
     fn missing(&self, table: &Table, found: &str) -> Error {
-        let message = format!(
-            "the table `{}` is missing: expected part-00000.parquet, ..., found {found}",
-            table.name
-        );
+        let message =
+            format!("the table `{}` is missing: expected part-00000.parquet, ..., found {found}", table.name);
         Error::at(ErrorKind::MissingTable, &self.path.join(table.name), message)
     }
 
@@ -246,7 +245,9 @@ impl Files {
     /// What another super-trace at this path does not have: a digest (FNV-1a) of the names, sizes and versions of the files.
     pub(crate) fn identity(&self) -> u64 {
         let mut digest = 0xcbf2_9ce4_8422_2325_u64;
-        for (table, part) in self.tables.iter().flat_map(|(table, parts)| parts.iter().map(move |part| (table, part))) {
+        for (table, part) in
+            self.tables.iter().flat_map(|(table, parts)| parts.iter().map(move |part| (table, part)))
+        {
             for byte in format!("{table}/{} {} {}\n", part.name(), part.size(), part.version()).bytes() {
                 digest = (digest ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
             }

@@ -72,11 +72,7 @@ fn origin(text: &str) -> Option<Origin> {
 }
 
 /// Whether the inputs have the key, the time, and the columns.
-fn fit(
-    origins: &[Origin],
-    (operation, keys): (Operation, usize),
-    inputs: &[Arc<dyn ExecutionPlan>],
-) -> bool {
+fn fit(origins: &[Origin], (operation, keys): (Operation, usize), inputs: &[Arc<dyn ExecutionPlan>]) -> bool {
     let of_input = |number: usize| {
         origins.iter().filter(move |origin| matches!(origin, Origin::Column(input, _) if *input == number))
     };

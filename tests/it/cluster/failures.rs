@@ -55,7 +55,9 @@ fn a_cluster_that_is_not_there_is_said_with_what_to_do() {
     scheduler.args(["scheduler", "--listen", "127.0.0.1:0"]);
     let (_scheduler, url) = Process::listening(scheduler);
     asked(&url, &["has no executor", "sigmund executor --scheduler http://"]);
-    sigmund.run(["executor", "--scheduler", &nobody]).complained(&["expected a scheduler at http://", "sigmund scheduler"]);
+    sigmund
+        .run(["executor", "--scheduler", &nobody])
+        .complained(&["expected a scheduler at http://", "sigmund scheduler"]);
     sigmund.run(["--cluster", &url, "--list-events"]).complained(&["--cluster: "]);
     sigmund.run(["scheduler", "--listen", "0.0.0.0:0"]).complained(&["expected --host"]);
     sigmund.run(["scheduler", "--lost-after", "1s"]).complained(&["expected 6s or more"]);

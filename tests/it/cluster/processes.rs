@@ -51,10 +51,13 @@ impl Cluster {
         let (scheduler, url) = Process::listening(scheduler);
         let executor = || {
             let mut executor = Command::new(program());
-            executor.args(["executor", "--scheduler", &url, "--cpus", cpus]).envs(environment.iter().copied());
+            executor
+                .args(["executor", "--scheduler", &url, "--cpus", cpus])
+                .envs(environment.iter().copied());
             Process::listening(executor).0
         };
-        let cluster = Cluster { executors: vec![executor(), executor()], url: url.clone(), _scheduler: scheduler };
+        let cluster =
+            Cluster { executors: vec![executor(), executor()], url: url.clone(), _scheduler: scheduler };
         let begin = Instant::now();
         while !is_ready(&cluster.url) {
             assert!(begin.elapsed() < Duration::from_secs(30), "no executor has registered");

@@ -73,7 +73,11 @@ fn queries() {
         let query = format!("SELECT * FROM \"{name}\" WHERE random() < 2 ORDER BY ts_tick LIMIT 50");
         let has_time = sigmund.run(["sql", "t.supertrace", &query]).status < 2;
         if has_time {
-            same(&cluster, &sigmund, &["sql", "t.supertrace", &format!("SELECT count(*) FROM \"{name}\" WHERE ts_tick > 5000")]);
+            same(
+                &cluster,
+                &sigmund,
+                &["sql", "t.supertrace", &format!("SELECT count(*) FROM \"{name}\" WHERE ts_tick > 5000")],
+            );
         } else {
             same(&cluster, &sigmund, &["sql", "t.supertrace", &format!("SELECT * FROM \"{name}\"")]);
         }
@@ -100,7 +104,9 @@ fn the_queries_of_the_docs_and_every_measure() {
     let (cluster, (sigmund, _)) = (Cluster::start(&[]), recorded());
     std::fs::rename(sigmund.path("RUN.supertrace"), sigmund.path("server.supertrace")).unwrap();
     let docs = include_str!("../../../docs/sql.md");
-    let queries = docs.lines().filter_map(|line| line.strip_prefix("$ sigmund sql server.supertrace \"")?.strip_suffix('"'));
+    let queries = docs
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ sigmund sql server.supertrace \"")?.strip_suffix('"'));
     let mut asked = 0;
     for query in queries {
         // Of rows that are equal in an order, either may be the last of five.
@@ -129,5 +135,9 @@ fn the_queries_of_the_docs_and_every_measure() {
         }
     }
     same(&cluster, &sigmund, &["--states", "--by", "name", "--from", "1ms", "-f", "server.supertrace"]);
-    same(&cluster, &sigmund, &["--reactivity", "sched_waking", "sched_switch", "--why", "--worst", "3", "-f", "server.supertrace"]);
+    same(
+        &cluster,
+        &sigmund,
+        &["--reactivity", "sched_waking", "sched_switch", "--why", "--worst", "3", "-f", "server.supertrace"],
+    );
 }

@@ -168,10 +168,7 @@ fn super_traces_are_read_from_a_store_with_and_without_a_cluster() {
     assert_eq!(asked(&sigmund, &endpoint, &sql).found(), expected);
     let on_cluster = [&sql[..], &["--cluster", &cluster.url]].concat();
     assert_eq!(asked(&sigmund, &endpoint, &on_cluster).found(), expected);
-    for words in [
-        &["--states", "--thread", "5", "--format", "csv"][..],
-        &["--summary", "--format", "csv"],
-    ] {
+    for words in [&["--states", "--thread", "5", "--format", "csv"][..], &["--summary", "--format", "csv"]] {
         let expected = sigmund.run([words, &["-f", "web-1.supertrace"]].concat()).found();
         let there = [words, &["-f", at, "--cluster", &cluster.url]].concat();
         assert_eq!(asked(&sigmund, &endpoint, &there).found(), expected);
@@ -194,7 +191,9 @@ fn super_traces_are_read_from_a_store_with_and_without_a_cluster() {
     // A client has opened a super-trace, and other objects take its names before an executor opens it.
     store.put(&sigmund.path("web-1.supertrace"), "one.supertrace");
     let mut client = sigmund.command();
-    client.args(["sql", "s3://traces/one.supertrace", "--cluster", &cluster.url]).envs(environment(&endpoint));
+    client
+        .args(["sql", "s3://traces/one.supertrace", "--cluster", &cluster.url])
+        .envs(environment(&endpoint));
     let mut client = Running::of({
         client.stdin(Stdio::piped());
         client
@@ -212,5 +211,6 @@ fn super_traces_are_read_from_a_store_with_and_without_a_cluster() {
     client.finish().complained(&["s3://traces/one.supertrace", "replaced"]);
     // A store that does not come back is said in the end.
     let gone = format!("http://127.0.0.1:{}", free_port());
-    asked(&sigmund, &gone, &["sql", "s3://traces/none.supertrace", "SELECT 1"]).complained(&["s3://traces/none", "AWS_ENDPOINT"]);
+    asked(&sigmund, &gone, &["sql", "s3://traces/none.supertrace", "SELECT 1"])
+        .complained(&["s3://traces/none", "AWS_ENDPOINT"]);
 }
