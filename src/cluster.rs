@@ -27,7 +27,7 @@ pub(crate) async fn scheduler(args: SchedulerArgs) -> Result<Found> {
         }
     };
     tokio::select! {
-        ended = run_scheduler(options, started) => ended.map_err(|error| anyhow!("--listen {listen}: {error}"))?,
+        ended = run_scheduler(options, started, terminal::notice) => ended.map_err(|error| anyhow!("--listen {listen}: {error}"))?,
         () = stopped => {}
     }
     Ok(Found::Something)
@@ -55,7 +55,7 @@ pub(crate) async fn executor(args: ExecutorArgs) -> Result<Found> {
     let started =
         |address| _ = terminal::line(format_args!("listening on {address}, for http://{host}:{port}"));
     // It ends by signals itself, and tells the scheduler.
-    let ended = run_executor(options, started).await;
+    let ended = run_executor(options, started, terminal::notice).await;
     ended.map_err(|error| {
         anyhow!("{error}; expected a scheduler at http://{host}:{port} (sigmund scheduler)")
     })?;

@@ -9,7 +9,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use ballista_core::{extension::SessionConfigExt, optimizer::with_ballista_optimizer_rules};
+use ballista_core::{
+    config::BALLISTA_CLIENT_GRPC_HTTP2_KEEPALIVE_INTERVAL_SECONDS, extension::SessionConfigExt,
+    optimizer::with_ballista_optimizer_rules,
+};
 use datafusion::{
     common::{DataFusionError, Result},
     execution::{SessionStateBuilder, TaskContext},
@@ -35,6 +38,9 @@ const PARTS: usize = 16;
 
 /// How long a scheduler may take to say that it is there.
 const GREETING: Duration = Duration::from_secs(5);
+
+/// How often a client asks whether the scheduler is there while it waits for an answer.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// A scheduler that answers, and has executors.
 #[derive(Debug)]
@@ -70,11 +76,10 @@ impl Cluster {
     /// # Errors
     /// When a super-trace cannot be named to other machines, or its clock cannot be read.
     pub fn join(&self, trace: &SuperTrace) -> Result<(), String> {
-        let mut urls = BTreeMap::new();
+        let mut places = BTreeMap::new();
         for trace in std::iter::once(trace).chain(trace.attached().values()) {
-            let url = Place::of(trace)?.url().map_err(|error| error.to_string())?;
             // With the slash that URLs of stores in plans have.
-            urls.insert(trace.files_url().as_str().to_string(), url);
+            places.insert(trace.files_url().as_str().to_string(), Place::of(trace)?);
         }
         let clock = trace.clock().map_err(|error| error.to_string())?;
         let codec = Arc::new(Codec::of_client(&clock));
@@ -86,6 +91,10 @@ impl Cluster {
         let config = config.with_ballista_adaptive_query_planner(false);
         let mut config = config.with_ballista_grpc_client_max_message_size(MESSAGE as usize);
         let options = config.options_mut();
+        let alive = KEEP_ALIVE.as_secs().to_string();
+        options
+            .set(BALLISTA_CLIENT_GRPC_HTTP2_KEEPALIVE_INTERVAL_SECONDS, &alive)
+            .map_err(|error| error.to_string())?;
         // What the encoding of a scan has no place for: that its files must not change places, and that it is read backwards.
         options.execution.enable_file_stream_work_stealing = false;
         options.optimizer.enable_sort_pushdown = false;
@@ -99,7 +108,7 @@ impl Cluster {
             SessionStateBuilder::new_from_existing(state.clone()).with_runtime_env(runtime).build();
         let planner = ClusterPlanner {
             scheduler: Arc::clone(&self.0),
-            urls,
+            places,
             codec: Arc::clone(&codec),
             checking: checking.task_ctx(),
         };
@@ -149,11 +158,13 @@ impl Scheduler {
 
     /// An error of the cluster, in one line: what it says, without the names of the errors around it.
     pub(crate) fn error(&self, error: &DataFusionError) -> DataFusionError {
-        DataFusionError::Execution(format!(
-            "the cluster at {}: {}",
-            self.url,
-            shortened(&error.strip_backtrace())
-        ))
+        let text = error.strip_backtrace();
+        let message = match shortened(&text) {
+            // By whom, if not by its client: `stalled`.
+            "Cancelled" => "nothing of the query ran, and executors were idle: leave out --cluster",
+            other => other,
+        };
+        DataFusionError::Execution(format!("the cluster at {}: {message}", self.url))
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use crate::{
     MESSAGE,
     codec::Codec,
+    log::{self, Print},
     traces::{NamedFiles, Traces},
 };
 
@@ -43,14 +44,16 @@ pub struct ExecutorOptions {
     pub work: PathBuf,
 }
 
-/// Runs an executor, until a signal ends it. `started` gets its address.
+/// Runs an executor, until a signal ends it. `started` gets its address; warnings are printed.
 ///
 /// # Errors
 /// When there is no scheduler, an address is taken, or the server fails.
 pub async fn run_executor(
     options: ExecutorOptions,
     started: impl FnOnce(SocketAddr),
+    print: Print,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    log::start(print);
     let traces = Arc::new(Traces::default());
     let named = Arc::clone(&traces);
     let work = options.work.to_str().ok_or("the folder for rows: expected a path in UTF-8")?.to_string();

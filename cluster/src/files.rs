@@ -12,13 +12,24 @@ use futures::{
 };
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, path::Path,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    path::{Path, PathPart},
 };
 use tokio::sync::OnceCell;
 
 use crate::{place::Place, traces::Traces};
 
 const NAME: &str = "super-trace";
+
+/// How a plan names a file of the super-trace with this identity: executors keep footers by such paths.
+pub(crate) fn location(identity: u64, file: &Path) -> Path {
+    [PathPart::from(format!("{identity:016x}"))].into_iter().chain(file.parts()).collect()
+}
+
+/// The file that is named so.
+fn file(location: &Path) -> Path {
+    location.parts().skip(1).collect()
+}
 
 /// The files of the super-trace of a place.
 #[derive(Debug)]
@@ -58,11 +69,11 @@ fn only_read<T>() -> Result<T> {
 #[async_trait]
 impl ObjectStore for Files {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.opened().await?.get_opts(location, options).await
+        self.opened().await?.get_opts(&file(location), options).await
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.opened().await?.get_ranges(location, ranges).await
+        self.opened().await?.get_ranges(&file(location), ranges).await
     }
 
     fn list(&self, _: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {

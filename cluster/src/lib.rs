@@ -27,10 +27,13 @@ mod codec;
 mod executor;
 mod faithful;
 mod files;
+mod log;
 mod measured;
 mod place;
 mod planner;
+mod rows;
 mod scheduler;
+mod stalled;
 pub mod stores;
 mod traces;
 
@@ -39,4 +42,5 @@ const MESSAGE: u32 = 64 << 20;
 
 pub use client::Cluster;
 pub use executor::{ExecutorOptions, run_executor};
+pub use log::Print;
 pub use scheduler::{SchedulerOptions, run_scheduler};

@@ -18,9 +18,7 @@ use datafusion::{
         tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion},
     },
     datasource::{physical_plan::FileScanConfig, source::DataSourceExec},
-    execution::{
-        SendableRecordBatchStream, TaskContext, context::QueryPlanner, object_store::ObjectStoreUrl,
-    },
+    execution::{SendableRecordBatchStream, TaskContext, context::QueryPlanner},
     logical_expr::LogicalPlan,
     physical_expr::{EquivalenceProperties, PhysicalExpr},
     physical_plan::{
@@ -33,14 +31,14 @@ use datafusion::{
 use datafusion_proto::protobuf::PhysicalPlanNode;
 use futures::{StreamExt, TryStreamExt, future, stream};
 
-use crate::{client::Scheduler, codec::Codec, faithful};
+use crate::{client::Scheduler, codec::Codec, faithful, files, place::Place, rows};
 
 /// Plans queries of a session, and has those that read files of super-traces executed on a cluster.
 #[derive(Debug)]
 pub(crate) struct ClusterPlanner {
     pub(crate) scheduler: Arc<Scheduler>,
-    /// The URLs of files in the session, and those that executors know.
-    pub(crate) urls: BTreeMap<String, ObjectStoreUrl>,
+    /// The super-traces, by the URLs of their files in the session.
+    pub(crate) places: BTreeMap<String, Place>,
     pub(crate) codec: Arc<Codec>,
     /// In which plans are decoded, to be checked.
     pub(crate) checking: Arc<TaskContext>,
@@ -62,6 +60,7 @@ impl QueryPlanner for ClusterPlanner {
         if !reads_files {
             return Ok(plan);
         }
+        let plan = plan.transform_up(rows::in_memory).data()?;
         let plan = plan.transform_up(|plan| self.renamed(plan)).data()?;
         faithful::check(&plan, self.codec.as_ref(), &self.checking)?;
         Ok(Arc::new(ClusterExec::new(Arc::clone(&self.scheduler), Arc::clone(&self.codec), plan)))
@@ -73,14 +72,21 @@ fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
 }
 
 impl ClusterPlanner {
-    /// A scan, with the URL that executors know.
+    /// A scan, with the URL and the paths that executors know.
     fn renamed(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
         let Some(config) = scan(&plan) else { return Ok(Transformed::no(plan)) };
-        let Some(url) = self.urls.get(config.object_store_url.as_str()) else {
+        let Some(place) = self.places.get(config.object_store_url.as_str()) else {
             return internal_err!("a plan reads {}", config.object_store_url);
         };
+        let (url, identity) = (place.url()?, place.identity);
         let mut config = config.clone();
-        config.object_store_url = url.clone();
+        config.object_store_url = url;
+        for group in &mut config.file_groups {
+            for number in 0..group.len() {
+                let meta = &mut group[number].object_meta;
+                meta.location = files::location(identity, &meta.location);
+            }
+        }
         Ok(Transformed::yes(DataSourceExec::from_data_source(config)))
     }
 }

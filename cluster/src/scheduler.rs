@@ -12,7 +12,13 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tokio::net::TcpListener;
 
-use crate::{MESSAGE, codec::Codec, traces::NamedFiles};
+use crate::{
+    MESSAGE,
+    codec::Codec,
+    log::{self, Print},
+    stalled::end_stalled,
+    traces::NamedFiles,
+};
 
 /// How a scheduler is started.
 #[derive(Clone, Debug)]
@@ -25,14 +31,16 @@ pub struct SchedulerOptions {
     pub lost_after: Duration,
 }
 
-/// Runs a scheduler. `started` gets its address.
+/// Runs a scheduler. `started` gets its address; warnings are printed.
 ///
 /// # Errors
 /// When the address is taken, or the server fails.
 pub async fn run_scheduler(
     options: SchedulerOptions,
     started: impl FnOnce(SocketAddr),
+    print: Print,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    log::start(print);
     let listener = TcpListener::bind(options.listen).await?;
     let address = listener.local_addr()?;
     let lost_after = options.lost_after.as_secs().max(1);
@@ -59,7 +67,12 @@ pub async fn run_scheduler(
     };
     config.validate()?;
     let cluster = BallistaCluster::new_from_config(&config).await?;
+    let state = cluster.cluster_state();
     let scheduler = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(config)).await?;
     started(address);
-    Ok(start_grpc_service_with_listener(listener, scheduler).await?)
+    let stalled = end_stalled(scheduler.clone(), state, options.lost_after);
+    tokio::select! {
+        ended = start_grpc_service_with_listener(listener, scheduler) => Ok(ended?),
+        () = stalled => Ok(()),
+    }
 }

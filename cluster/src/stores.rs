@@ -188,13 +188,21 @@ struct Object {
 impl Object {
     fn get(&self, range: Range<u64>) -> io::Result<bytes::Bytes> {
         let (client, at) = (Arc::clone(&self.client), self.meta.location.clone());
+        let length = range.end - range.start;
         let options = GetOptions {
             if_match: self.meta.e_tag.clone(),
             if_unmodified_since: self.meta.e_tag.is_none().then_some(self.meta.last_modified),
             range: Some(GetRange::Bounded(range)),
             ..GetOptions::default()
         };
-        wait(async move { client.get_opts(&at, options).await?.bytes().await })
+        let bytes = wait(async move { client.get_opts(&at, options).await?.bytes().await })?;
+        match bytes.len() as u64 == length {
+            true => Ok(bytes),
+            false => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!("{}: expected {length} bytes, found {}", self.meta.location, bytes.len()),
+            )),
+        }
     }
 
     fn block(&self, number: u64) -> io::Result<bytes::Bytes> {
@@ -237,6 +245,7 @@ impl StoredFile for Object {
         let end = start + (range.end - range.start) as usize;
         match end <= block.len() {
             true => Ok(block.slice(start..end)),
+            // Behind the end of the object.
             false => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -35,8 +35,7 @@ impl NamedFiles {
 
     /// What plans are executed with, or decoded.
     pub(crate) fn runtime(self) -> RuntimeEnvBuilder {
-        // Footers are kept by paths below a super-trace, which several have.
-        RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(self)).with_metadata_cache_limit(0)
+        RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(self))
     }
 }
 
