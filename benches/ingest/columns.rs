@@ -3,7 +3,7 @@
 use std::{hint::black_box, io, path::Path};
 
 use fkt_ingest::TraceStream;
-use sigmund_model::Event;
+use sigmund_model::{Event, Params};
 
 /// Number of events of a batch.
 const BATCH: usize = 8 << 10;
@@ -48,13 +48,22 @@ impl Columns {
         self.cpu[row] = event.cpu.map_or(u32::MAX, |cpu| cpu.0);
         self.lwp[row] = event.lwp.map_or(u32::MAX, |lwp| lwp.0);
         self.context[row] = event.context as u8;
-        self.numbers.extend(event.params.numbers().map(|number| number.unwrap_or(i64::MIN)));
+        match event.params.all_numbers() {
+            Some(numbers) => self.numbers.extend(numbers),
+            None => self.numbers.extend(event.params.numbers().map(|number| number.unwrap_or(i64::MIN))),
+        }
         self.number_ends[row] = self.numbers.len() as u32;
-        for text in event.params.iter().take(event.params.texts()).filter_map(|param| param.text) {
+        if event.params.texts() > 0 {
+            self.push_texts(&event.params);
+        }
+        self.events = row + 1;
+    }
+
+    fn push_texts(&mut self, params: &Params) {
+        for text in params.iter().take(params.texts()).filter_map(|param| param.text) {
             self.texts.push_str(text);
             self.text_ends.push(self.texts.len() as u32);
         }
-        self.events = row + 1;
     }
 
     fn is_full(&self) -> bool {

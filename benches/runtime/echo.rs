@@ -62,7 +62,8 @@ impl Meter {
     }
 }
 
-fn cpu_time() -> Duration {
+/// CPU time of this process, user and system.
+pub(crate) fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
@@ -148,5 +149,5 @@ pub(crate) fn client(address: SocketAddr, connections: u64, requests: u64) -> io
     latencies.sort_unstable();
     let at = |percent: usize| latencies.get(latencies.len() * percent / 100).copied().unwrap_or(0);
     let echo = Echo { cpu_ns: 0, p50_ns: at(50), p99_ns: at(99) };
-    Ok(Sample { elapsed, recorded: None, live: None, echo: Some(echo) })
+    Ok(Sample { echo: Some(echo), ..Sample::of(elapsed) })
 }

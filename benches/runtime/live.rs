@@ -75,11 +75,11 @@ pub(crate) fn run(threads: u64, cpus: usize) -> Result<Sample, String> {
             mappings: mappings()?,
             end_ns: duration_ns(ending.elapsed()),
         };
-        Ok(Sample { elapsed, recorded: None, live: Some(live), echo: None })
+        Ok(Sample { live: Some(live), ..Sample::of(elapsed) })
     })
 }
 
-fn memory() -> Result<Live, String> {
+pub(crate) fn memory() -> Result<Live, String> {
     let path = "/proc/self/status";
     let status = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
     let lines: HashMap<&str, &str> = status.lines().filter_map(|line| line.split_once(':')).collect();

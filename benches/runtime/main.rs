@@ -3,12 +3,15 @@
 
 mod contenders;
 mod echo;
+mod fair;
 mod live;
 mod machine;
 mod recorded;
 mod sample;
+mod scale;
 mod sections;
 mod statistics;
+mod steps;
 mod table;
 mod work;
 
@@ -23,7 +26,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
     contenders::Contender,
-    sections::{Plan, cost, memory, net, overhead},
+    sections::{Plan, cost, memory, net, overhead, scale as scaling},
     work::Work,
 };
 
@@ -75,6 +78,8 @@ enum Section {
     Memory,
     /// An echo server, beside the peers.
     Net,
+    /// From a hundred user threads to a million, many sockets, many LWPs, and fairness.
+    Scale,
     /// Everything.
     All,
 }
@@ -136,6 +141,9 @@ fn run(cli: &Cli) -> io::Result<()> {
     }
     if wanted(Section::Net) {
         net::run(plan);
+    }
+    if wanted(Section::Scale) {
+        scaling::run(plan);
     }
     println!("\n{}", machine::stolen_since(before)?);
     if cpus < 2 {

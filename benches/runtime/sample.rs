@@ -12,7 +12,9 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{contenders::Contender, echo::Echo, live::Live, recorded::Recorded, work::Work};
+use crate::{
+    contenders::Contender, echo::Echo, fair::Waits, live::Live, recorded::Recorded, steps::Steps, work::Work,
+};
 
 /// Time limit of a sample: only a runtime that hangs takes longer.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -24,6 +26,8 @@ pub(crate) struct Sample {
     pub(crate) recorded: Option<Recorded>,
     pub(crate) live: Option<Live>,
     pub(crate) echo: Option<Echo>,
+    pub(crate) steps: Option<Steps>,
+    pub(crate) waits: Option<Waits>,
 }
 
 /// The job of a process.
@@ -35,6 +39,11 @@ pub(crate) struct Job {
 }
 
 impl Sample {
+    /// That long, and nothing else.
+    pub(crate) fn of(elapsed: Duration) -> Sample {
+        Sample { elapsed, recorded: None, live: None, echo: None, steps: None, waits: None }
+    }
+
     /// Nanoseconds for one operation of `work`.
     pub(crate) fn ns(&self, work: Work) -> f64 {
         self.elapsed.as_secs_f64() * 1e9 / work.operations() as f64
@@ -43,7 +52,7 @@ impl Sample {
     pub(crate) fn parse(line: &str) -> Result<Sample, String> {
         let words = line.split_whitespace().filter_map(|word| word.split_once('='));
         let numbers: HashMap<&str, u64> = words.filter_map(|(k, v)| Some((k, v.parse().ok()?))).collect();
-        let number = |key| numbers.get(key).copied();
+        let number = |key: &str| numbers.get(key).copied();
         let elapsed = number("elapsed_ns").ok_or(format!("expected elapsed_ns=…, found {line:?}"))?;
         let recorded =
             || Some(Recorded { events: number("events")?, bytes: number("bytes")?, lost: number("lost")? });
@@ -59,11 +68,28 @@ impl Sample {
             let (p50_ns, p99_ns) = (number("p50_ns")?, number("p99_ns")?);
             Some(Echo { cpu_ns: number("cpu_ns")?, p50_ns, p99_ns })
         };
+        let steps = || {
+            let (idle_ns, resident) = (number("idle_ns")?, number("steps_resident")?);
+            let mut steps = Steps { idle_ns, resident, ..Steps::default() };
+            for (step, ns) in steps.cpu_ns.iter_mut().enumerate() {
+                *ns = number(&format!("step{step}"))?;
+            }
+            Some(steps)
+        };
+        let waits = || {
+            Some(Waits {
+                count: number("waits")?,
+                mean_ns: number("wait_ns")?,
+                longest_ns: number("longest_ns")?,
+            })
+        };
         Ok(Sample {
             elapsed: Duration::from_nanos(elapsed),
             recorded: recorded(),
             live: live(),
             echo: echo(),
+            steps: steps(),
+            waits: waits(),
         })
     }
 }
@@ -80,6 +106,15 @@ impl fmt::Display for Sample {
         }
         if let Some(Echo { cpu_ns, p50_ns, p99_ns }) = self.echo {
             write!(f, " cpu_ns={cpu_ns} p50_ns={p50_ns} p99_ns={p99_ns}")?;
+        }
+        if let Some(Steps { cpu_ns, idle_ns, resident }) = self.steps {
+            write!(f, " idle_ns={idle_ns} steps_resident={resident}")?;
+            for (step, ns) in cpu_ns.iter().enumerate() {
+                write!(f, " step{step}={ns}")?;
+            }
+        }
+        if let Some(Waits { count, mean_ns, longest_ns }) = self.waits {
+            write!(f, " waits={count} wait_ns={mean_ns} longest_ns={longest_ns}")?;
         }
         Ok(())
     }
@@ -163,10 +198,13 @@ mod tests {
 
     #[test]
     fn a_printed_line_is_parsed_to_the_same_result() {
-        let plain = Sample { elapsed: Duration::from_nanos(1500), recorded: None, live: None, echo: None };
+        let plain = Sample::of(Duration::from_nanos(1500));
         let recorded = Sample { recorded: Some(Recorded { events: 3, bytes: 90, lost: 0 }), ..plain };
         let echo = Sample { echo: Some(Echo { cpu_ns: 5, p50_ns: 2, p99_ns: 9 }), ..plain };
-        for sample in [plain, recorded, echo] {
+        let cpu_ns = [1, 2, 3, 4, 5, 6, 7, 8];
+        let steps = Sample { steps: Some(Steps { cpu_ns, idle_ns: 9, resident: 10 }), ..plain };
+        let waits = Sample { waits: Some(Waits { count: 1, mean_ns: 2, longest_ns: 3 }), ..plain };
+        for sample in [plain, recorded, echo, steps, waits] {
             assert_eq!(Sample::parse(&sample.to_string()), Ok(sample));
         }
         assert!(Sample::parse("panic: 7").unwrap_err().contains("panic: 7"));

@@ -20,6 +20,12 @@ pub(crate) enum Work {
     Echo { connections: u64, requests: u64 },
     /// `threads` user threads live at one time, each blocked in a join.
     Live { threads: u64 },
+    /// `threads` user threads on `lwps` LWPs live at one time, and do the same things step by step.
+    Scale { threads: u64, lwps: usize },
+    /// `sockets` sockets in one process.
+    Sockets { sockets: u64 },
+    /// A thread computes for ever, with safe points or without; others yield. A quantum of 0 is none.
+    Fair { quantum_us: u64, safe_points: bool },
 }
 
 impl Work {
@@ -40,6 +46,7 @@ impl Work {
             Work::Factorise { .. } => 1,
             Work::Echo { requests, .. } => requests,
             Work::Live { threads } => threads,
+            Work::Scale { .. } | Work::Sockets { .. } | Work::Fair { .. } => 1,
         }
     }
 
@@ -51,7 +58,7 @@ impl Work {
             Work::Factorise { blocks, .. } => 400 * (blocks as u64).pow(3),
             // The requests before those that are measured, too, with a switch to and from the thread of each.
             Work::Echo { connections, requests } => 400 * (2 * requests + 20 * connections),
-            Work::Live { .. } => 0,
+            Work::Live { .. } | Work::Scale { .. } | Work::Sockets { .. } | Work::Fair { .. } => 0,
         }
     }
 
@@ -69,6 +76,9 @@ impl Work {
                 format!("Echo server of {connections} connections, 64 bytes a message")
             }
             Work::Live { threads } => format!("{threads} live user threads"),
+            Work::Scale { threads, lwps } => format!("{threads} user threads on {lwps} LWPs"),
+            Work::Sockets { sockets } => format!("{sockets} sockets"),
+            Work::Fair { .. } => "Waits beside a thread that never yields".into(),
         }
     }
 }
@@ -83,6 +93,11 @@ impl fmt::Display for Work {
             Work::Factorise { blocks, size } => write!(f, "factorise:{blocks}:{size}"),
             Work::Echo { connections, requests } => write!(f, "echo:{connections}:{requests}"),
             Work::Live { threads } => write!(f, "live:{threads}"),
+            Work::Scale { threads, lwps } => write!(f, "scale:{threads}:{lwps}"),
+            Work::Sockets { sockets } => write!(f, "sockets:{sockets}"),
+            Work::Fair { quantum_us, safe_points } => {
+                write!(f, "fair:{quantum_us}:{}", u8::from(*safe_points))
+            }
         }
     }
 }
@@ -105,6 +120,11 @@ impl FromStr for Work {
             }
             ("echo", &[connections, requests]) if connections > 0 => Ok(Work::Echo { connections, requests }),
             ("live", &[threads]) => Ok(Work::Live { threads }),
+            ("scale", &[threads, lwps @ 1..=1024]) if threads > 0 => {
+                Ok(Work::Scale { threads, lwps: lwps as usize })
+            }
+            ("sockets", &[sockets]) if sockets > 1 => Ok(Work::Sockets { sockets }),
+            ("fair", &[quantum_us, safe @ 0..=1]) => Ok(Work::Fair { quantum_us, safe_points: safe == 1 }),
             _ => Err(format!("expected a piece of work such as yield:2:1000, found {word}")),
         }
     }
@@ -125,6 +145,9 @@ mod tests {
             Work::Factorise { blocks: 50, size: 32 },
             Work::Echo { connections: 3, requests: 30 },
             Work::Live { threads: 7 },
+            Work::Scale { threads: 9, lwps: 64 },
+            Work::Sockets { sockets: 2 },
+            Work::Fair { quantum_us: 5, safe_points: true },
         ];
         for work in all {
             assert_eq!(work.to_string().parse(), Ok(work));

@@ -77,3 +77,22 @@ fn live_threads_are_counted() {
         assert!(row.is_some_and(|row| row.ends_with("met")), "{printed}");
     }
 }
+
+#[test]
+fn every_step_has_a_cost_for_each_number_of_threads_and_sockets() {
+    let printed = printed(&["--section", "scale"]);
+    let on_two = usize::from(std::thread::available_parallelism().unwrap().get() > 1);
+    // Of three contenders each.
+    for (step, columns) in
+        [("barrier", 5), ("lock", 5), ("talk, with", 5), ("sleep", 5), ("message and echo", 4)]
+    {
+        let rows = rows(&printed, step);
+        assert_eq!(rows.len(), 3, "{step}\n{printed}");
+        // The last is the ratio of two of the others.
+        assert!(rows.iter().all(|row| row.len() == columns + 2 && !row.contains(&"-")), "{rows:?}");
+    }
+    let many_lwps = printed.lines().filter(|line| line.contains("  talk  "));
+    assert_eq!(many_lwps.count(), 3 * on_two, "{printed}");
+    // A thread that is never dispatched is a row with a remark.
+    assert_eq!(printed.lines().filter(|line| line.contains("≤ 2.5")).count(), 6 * on_two, "{printed}");
+}

@@ -4,13 +4,14 @@
 pub(crate) mod kind;
 
 use std::{
+    hint,
     io::{Read, Write},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use fut::{Builder, LiveState, Policy, Priority, Runtime, WaitKind, spawn, sync::Mutex, yield_now};
@@ -176,6 +177,72 @@ fn a_thread_leaves_at_a_safe_point_when_its_quantum_is_over() {
         computes.join().unwrap()
     });
     assert!(rounds > 0);
+}
+
+// LWP 0 | hog, without safe points …   X is queued behind it, and no other thread runs there
+// LWP 1 | yields for ever …            so it never looks for work elsewhere
+#[test]
+fn a_thread_behind_one_that_never_leaves_waits_for_quanta_and_not_for_ever() {
+    let runtime = builder().lwps(2).quantum(Duration::from_millis(5)).build().unwrap();
+    let (ran, waited) = runtime.run(|| {
+        let done = Arc::new(AtomicBool::new(false));
+        let begun = Arc::new(AtomicBool::new(false));
+        let (until, begins) = (Arc::clone(&done), Arc::clone(&begun));
+        let busy = spawn(move || {
+            begins.store(true, Ordering::Relaxed);
+            while !until.load(Ordering::Relaxed) {
+                yield_now();
+            }
+        });
+        // The hog: it can begin on the other LWP only.
+        while !begun.load(Ordering::Relaxed) {
+            hint::spin_loop();
+        }
+        let ran = Arc::new(AtomicBool::new(false));
+        let runs = Arc::clone(&ran);
+        let start = Instant::now();
+        let behind = spawn(move || runs.store(true, Ordering::Relaxed));
+        while !ran.load(Ordering::Relaxed) && start.elapsed() < Duration::from_secs(10) {
+            hint::spin_loop();
+        }
+        let seen = (ran.load(Ordering::Relaxed), start.elapsed());
+        done.store(true, Ordering::Relaxed);
+        busy.join().unwrap();
+        behind.join().unwrap();
+        seen
+    });
+    // Two quanta, and what the kernel gives to others meanwhile.
+    assert!(ran && waited < Duration::from_secs(5), "{ran}, {waited:?}");
+}
+
+// LWP 0 | hog, with safe points | X | hog | X | …
+#[test]
+fn beside_a_thread_with_safe_points_that_never_yields_each_wait_is_bounded_by_the_quantum() {
+    let builder = builder().lwps(2).policy(Policy::Affinity).quantum(Duration::from_millis(5));
+    let runtime = builder.build().unwrap();
+    let longest = runtime.run(|| {
+        let done = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&done);
+        let hog = Builder::new().lwp(0).spawn(move || {
+            while !seen.load(Ordering::Relaxed) {
+                fut::checkpoint();
+            }
+        });
+        let other = Builder::new().lwp(0).spawn(|| {
+            let wait = |_| {
+                let start = Instant::now();
+                yield_now();
+                start.elapsed()
+            };
+            (0..40).map(wait).max()
+        });
+        let longest = other.join().unwrap();
+        done.store(true, Ordering::Relaxed);
+        hog.join().unwrap();
+        longest
+    });
+    // One and a half, and what the kernel gives to others meanwhile.
+    assert!(longest.is_some_and(|longest| longest < Duration::from_secs(2)), "{longest:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sigmund_model::EndReason;
 
-use crate::{Actor, History, Interval, Request, Slice, Span, Word, reactivity::Pairs};
+use crate::{Actor, History, Interval, Needs, Request, Slice, Span, Word, reactivity::Pairs};
 
 /// So many names are proposed instead of one that does not occur.
 const MOST_PROPOSED: usize = 3;
@@ -38,6 +38,13 @@ impl Instances {
         }
         request.subject.as_ref()?;
         Some(Instances::Spans { found: Vec::new(), names: SpanNames::default() })
+    }
+
+    /// What it takes to find them; `None` if that is what the measure says.
+    pub(crate) fn needs(&self, request: &Request) -> Option<Needs> {
+        let needs =
+            Needs { spans: true, only_named: true, lwp_states: request.cpus.is_some(), ..Needs::NONE };
+        matches!(self, Instances::Spans { .. }).then_some(needs)
     }
 
     pub(crate) fn add(&mut self, history: &History, slice: Slice, request: &Request) {

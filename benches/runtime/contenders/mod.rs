@@ -13,7 +13,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 
-use crate::{echo, live, machine, recorded::Events, sample::Sample, work::Work};
+use crate::{echo, fair, live, machine, recorded::Events, sample::Sample, scale, work::Work};
 
 /// A contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -94,6 +94,7 @@ impl Contender {
         match (self, work) {
             (Contender::TokioCurrentThread, _) if cpus > 1 => None,
             (Contender::Corosensei, Work::Sumtime { .. }) => None,
+            (Contender::TokioCurrentThread, Work::Scale { lwps, .. }) if lwps > 1 => None,
             (Contender::May | Contender::AsyncExecutor | Contender::Corosensei, Work::Echo { .. }) => None,
             (Contender::May, Work::Sumtime { height, .. }) if height > may::MAX_HEIGHT => {
                 Some(Work::Sumtime { height: may::MAX_HEIGHT, trees: 4 })
@@ -137,6 +138,15 @@ impl Contender {
         let elapsed = match (self, work) {
             (_, Work::Echo { .. }) => unreachable!("done above"),
             (_, Work::Live { threads }) => return live::run(threads, cpus),
+            (_, Work::Scale { threads, lwps }) => return self.scale(threads, lwps),
+            (_, Work::Sockets { sockets }) => return self.sockets(sockets, cpus),
+            (Contender::FutPinned, Work::Fair { quantum_us, safe_points }) => {
+                return fair::run(::fut::Runtime::builder(), cpus, quantum_us, safe_points)
+                    .map_err(in_our_words);
+            }
+            (_, Work::Fair { quantum_us, safe_points }) => {
+                return fair::run(fut::migrating(), cpus, quantum_us, safe_points).map_err(in_our_words);
+            }
             (Contender::Go, _) => return Err(go::exec(scratch, work, cpus)),
             (Contender::May, _) => may::run(work, cpus),
             (Contender::TokioCurrentThread, _) => tokio::run_current_thread(work),
@@ -149,7 +159,26 @@ impl Contender {
             _ => fut::run(fut::migrating(), work, cpus, events).map_err(in_our_words)?,
         };
         let recorded = recording.map(|recording| recording.finish()).transpose().map_err(in_our_words)?;
-        Ok(Sample { elapsed, recorded, live: None, echo: None })
+        Ok(Sample { recorded, ..Sample::of(elapsed) })
+    }
+
+    fn scale(self, threads: u64, lwps: usize) -> Result<Sample, String> {
+        let ours = |builder| scale::run(builder, threads, lwps).map_err(|error| error.to_string());
+        match self {
+            Contender::TokioCurrentThread => Ok(scale::run_current_thread(threads)),
+            Contender::TokioMultiThread => Ok(scale::run_multi_thread(threads, lwps)),
+            Contender::FutPinned => ours(::fut::Runtime::builder()),
+            _ => ours(fut::migrating()),
+        }
+    }
+
+    fn sockets(self, sockets: u64, cpus: usize) -> Result<Sample, String> {
+        match self {
+            Contender::TokioCurrentThread => scale::run_tokio_sockets(sockets, None),
+            Contender::TokioMultiThread => scale::run_tokio_sockets(sockets, Some(cpus)),
+            Contender::FutPinned => scale::run_sockets(::fut::Runtime::builder(), sockets, cpus),
+            _ => scale::run_sockets(fut::migrating(), sockets, cpus),
+        }
     }
 
     fn events(self) -> Events {

@@ -4,6 +4,7 @@ pub(crate) mod cost;
 pub(crate) mod memory;
 pub(crate) mod net;
 pub(crate) mod overhead;
+pub(crate) mod scale;
 
 use std::path::Path;
 

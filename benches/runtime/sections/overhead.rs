@@ -181,8 +181,7 @@ mod tests {
 
     fn outcome(contender: Contender, ms: &[u64], recorded: Option<Recorded>) -> Outcome {
         let elapsed = |ms: &u64| Duration::from_millis(*ms);
-        let samples =
-            ms.iter().map(|ms| Sample { elapsed: elapsed(ms), recorded, live: None, echo: None }).collect();
+        let samples = ms.iter().map(|ms| Sample { recorded, ..Sample::of(elapsed(ms)) }).collect();
         Outcome { job: Job { contender, work: Work::sumtime(19, 1), cpus: 2 }, samples, failed: None }
     }
 

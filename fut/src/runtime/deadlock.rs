@@ -1,7 +1,7 @@
 //! Detects that all user threads are blocked, and which thread waits for which.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map::Entry},
     fmt,
     io::Write,
     sync::{
@@ -82,13 +82,26 @@ impl Deadlock {
     pub fn cycle(&self) -> Vec<Thread> {
         let waits_for: HashMap<Thread, Thread> =
             self.blocked.iter().filter_map(|t| Some((t.thread, t.holder?))).collect();
+        let chain = |start| std::iter::successors(Some(start), |thread| waits_for.get(thread).copied());
+        // Each thread is walked through once: by the first walk that comes to it, which the map has the start of.
+        let mut walked: HashMap<Thread, Thread> = HashMap::new();
+        let mut smallest: Option<Thread> = None;
         for start in self.blocked.iter().map(|t| t.thread) {
-            let chain = || std::iter::successors(Some(start), |thread| waits_for.get(thread).copied());
-            if let Some(len) = chain().skip(1).take(waits_for.len()).position(|thread| thread == start) {
-                return chain().take(len + 1).collect();
+            let end = chain(start).find(|thread| match walked.entry(*thread) {
+                Entry::Occupied(_) => true,
+                Entry::Vacant(new) => {
+                    new.insert(start);
+                    false
+                }
+            });
+            // A walk that comes back to itself has found a cycle.
+            if let Some(inside) = end.filter(|end| walked[end] == start) {
+                let ring = chain(inside).skip(1).take_while(|thread| *thread != inside);
+                smallest = smallest.into_iter().chain(ring).chain([inside]).min();
             }
         }
-        Vec::new()
+        let ring = |first| chain(first).skip(1).take_while(move |thread| *thread != first);
+        smallest.map_or_else(Vec::new, |first| std::iter::once(first).chain(ring(first)).collect())
     }
 }
 
@@ -241,7 +254,9 @@ impl fmt::Display for Deadlock {
             self.blocked.len()
         )?;
         let name = |thread: Thread| {
-            let named = self.blocked.iter().find(|t| t.thread == thread && !t.name.is_empty());
+            // They are ordered by number.
+            let place = self.blocked.binary_search_by_key(&thread, |t| t.thread).ok();
+            let named = place.map(|place| &self.blocked[place]).filter(|t| !t.name.is_empty());
             named.map_or_else(String::new, |t| format!(" \"{}\"", Printable(&t.name)))
         };
         for t in self.blocked.iter().take(50) {
@@ -271,4 +286,50 @@ impl fmt::Display for Deadlock {
 pub(super) fn print_report(deadlock: &Deadlock) {
     // Several lines; the names in them are escaped. An error of stderr is ignored.
     let _ = std::io::stderr().write_all(format!("fut: deadlock: {deadlock}").as_bytes());
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::{sync::mpsc, thread, time::Duration};
+
+    use super::*;
+
+    /// Each thread with the one that it waits for.
+    fn deadlock(waits: impl IntoIterator<Item = (u64, Option<u64>)>) -> Deadlock {
+        let blocked = |(thread, holder): (u64, Option<u64>)| BlockedThread {
+            thread: Thread(thread),
+            name: String::new(),
+            kind: WaitKind::Join,
+            address: 0,
+            holder: holder.map(Thread),
+        };
+        Deadlock { blocked: waits.into_iter().map(blocked).collect() }
+    }
+
+    fn cycle(waits: &[(u64, Option<u64>)]) -> Vec<u64> {
+        deadlock(waits.iter().copied()).cycle().into_iter().map(|thread| thread.0).collect()
+    }
+
+    // 1 → 2 → 9 → 8 → 9    3 → 5 → 4 → 3    6 → nobody
+    #[test]
+    fn the_cycle_with_the_smallest_number_begins_with_it() {
+        let ring = [(3, Some(5)), (4, Some(3)), (5, Some(4))];
+        let tail = [(1, Some(2)), (2, Some(9)), (6, None), (8, Some(9)), (9, Some(8))];
+        assert_eq!(cycle(&ring), [3, 5, 4]);
+        assert_eq!(cycle(&tail), [8, 9]);
+        assert_eq!(cycle(&[ring.as_slice(), &tail].concat()), [3, 5, 4]);
+        assert_eq!(cycle(&[(1, Some(1))]), [1]);
+        assert_eq!(cycle(&[(1, Some(2)), (2, None), (3, Some(7))]), []);
+    }
+
+    #[test]
+    fn the_report_of_a_long_chain_takes_time_in_proportion_to_it() {
+        const THREADS: u64 = 200_000;
+        let chain = deadlock((1..=THREADS).map(|n| (n, (n < THREADS).then_some(n + 1))));
+        let (send, report) = mpsc::channel();
+        thread::spawn(move || send.send(chain.to_string()));
+        // Following the chain from each of its threads takes 2 * 10^10 steps.
+        let report = report.recv_timeout(Duration::from_secs(20)).expect("a report in time");
+        assert!(report.starts_with("all 200000 user threads are blocked"), "{report}");
+    }
 }

@@ -19,6 +19,12 @@ fn raise(kind: SignalKind) {
     assert_eq!(unsafe { libc::kill(process, kind.as_raw_value()) }, 0);
 }
 
+/// The handler has run when this returns: a signal to the process may be handled by another LWP, later.
+fn raise_here(kind: SignalKind) {
+    // SAFETY: the signal has a handler.
+    assert_eq!(unsafe { libc::raise(kind.as_raw_value()) }, 0);
+}
+
 fn soon() -> Instant {
     Instant::now() + Duration::from_millis(20)
 }
@@ -45,7 +51,7 @@ fn signals_before_a_call_are_one_event_for_each_receiver_of_their_kind() {
     builder().lwps(2).build().unwrap().run(|| {
         let receivers = [0, 1].map(|_| Signal::new(SignalKind::user_defined2()).unwrap());
         let other = Signal::new(SignalKind::hangup()).unwrap();
-        (0..3).for_each(|_| raise(SignalKind::user_defined2()));
+        (0..3).for_each(|_| raise_here(SignalKind::user_defined2()));
         for receiver in &receivers {
             receiver.recv().unwrap();
             assert_eq!(receiver.recv_until(soon()).unwrap_err().kind(), ErrorKind::TimedOut);
@@ -53,11 +59,11 @@ fn signals_before_a_call_are_one_event_for_each_receiver_of_their_kind() {
         assert_eq!(other.recv_until(soon()).unwrap_err().kind(), ErrorKind::TimedOut);
         let [first, last] = receivers;
         drop(first);
-        raise(SignalKind::user_defined2());
+        raise_here(SignalKind::user_defined2());
         last.recv().unwrap();
         drop(last);
         // Nobody receives it, and it does not end the process.
-        raise(SignalKind::user_defined2());
+        raise_here(SignalKind::user_defined2());
     });
 }
 

@@ -61,7 +61,7 @@ impl Chains {
         }
         let blame = Blame::of(history, &piece, false);
         if blame.is_none() {
-            self.waits.push(history, (chain, pieces.len()), &piece);
+            self.waits.push(history, (chain, pieces.len()), &piece, 1);
         }
         pieces.push(Kept { piece, blame });
     }

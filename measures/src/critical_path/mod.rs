@@ -5,8 +5,9 @@ mod chains;
 use sigmund_model::EndReason;
 
 use crate::{
-    Actor, Answer, Column, History, Instance, Instances, Interval, Level, Measure, Needs, Pieces, Request,
-    Slice, Sliced, SpanNames, Totals, Value, Walking, ending_in, percent, sliced::Computed,
+    Actor, Answer, Column, History, Instance, Instances, Interval, Joint, Level, Many, Measure, Needs,
+    Origin, Piece, Pieces, Request, Slice, Sliced, SpanNames, Totals, Value, ending_in, percent,
+    sliced::Computed,
 };
 
 pub use chains::critical_path_chains;
@@ -27,7 +28,7 @@ pub(crate) const CRITICAL_PATH: Measure = Measure {
         known to have ended the wait; by the object (and who held it) or the call. `mounted`: on an LWP, whose state the \
         trace does not have. `unknown`: events are missing. The 20 \
         largest culprits of a cause have rows; the rest is one row, `N others`.",
-    needs: Needs { events: false, faults: false, ..Needs::ALL },
+    needs: Needs { spans: true, only_named: true, ..Needs::WALK },
     computed: Computed::Sliced(start),
 };
 
@@ -39,7 +40,7 @@ fn start(request: &Request) -> Box<dyn Sliced> {
         request: request.clone(),
         paths: Paths::new(request),
         length: 0,
-        walking: Walking::default(),
+        walking: Joint::default(),
         totals: Totals::new(|part| vec![part]),
     })
 }
@@ -98,8 +99,11 @@ impl Paths {
     }
 
     fn needs(&self, request: &Request) -> Option<Needs> {
-        let needs = Needs { spans: true, lwp_states: request.cpus.is_some(), ..Needs::NONE };
-        matches!(self, Paths::Finding(Instances::Spans { .. })).then_some(needs)
+        match self {
+            Paths::Finding(instances) => instances.needs(request),
+            Paths::Life | Paths::Found(_) => Some(Needs::WALK),
+            Paths::Spans(_) => None,
+        }
     }
 
     /// Whether all have been walked; else they have been found now.
@@ -125,11 +129,14 @@ impl Paths {
     }
 }
 
+/// All paths are summed together, whoever they are of.
+const ANY: Origin = Origin { place: 0, part: 0, actor: None };
+
 struct CriticalPath {
     request: Request,
     paths: Paths,
     length: i64,
-    walking: Walking<()>,
+    walking: Joint,
     totals: Totals,
 }
 
@@ -141,15 +148,11 @@ impl Sliced for CriticalPath {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let Some(paths) = self.paths.add(history, slice, &self.request)? else { return Ok(()) };
         self.length += paths.iter().map(|path| path.interval.ticks()).sum::<i64>();
-        let start = |path: &Instance| ((), path.actor, path.interval);
-        let parts = self.walking.add_slice(
-            history,
-            slice,
-            &paths,
-            start,
-            Pieces::default,
-            |pieces, (), piece, goes_on| pieces.add(history, (0, piece.what.name(), false), piece, goes_on),
-        );
+        let start = |path: &Instance| (ANY, path.actor, path.interval);
+        let add = |pieces: &mut Pieces, walks: Many, piece: &Piece, goes_on: bool| {
+            pieces.add(history, piece.what.name(), walks, piece, goes_on);
+        };
+        let (parts, _) = self.walking.add_slice(history, slice, &paths, start, Pieces::default, add);
         parts.into_iter().for_each(|pieces| self.totals.pieces().merge(pieces));
         self.totals.add_slice(history, self.request.by(history), slice.interval);
         Ok(())

@@ -62,7 +62,7 @@ impl Drawn {
 
 impl Sliced for Braids {
     fn needs(&self) -> Option<Needs> {
-        if self.drawn.is_some() { None } else { self.explain.needs() }
+        if self.drawn.is_some() { Some(Needs::WALK) } else { self.explain.needs() }
     }
 
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {

@@ -33,7 +33,7 @@ pub(crate) const EXPLAIN: Measure = Measure {
         culprits have rows; the rest is one row, `N others`. The first rows are the differences between 99-100 and 0-50: their \
         mean_tick sums to the row `duration` among them, too. Counted apart, without categories: instances that touch a \
         gap (a part of the walk is unknown, or the end is missing), and those cut off by the window or the end of the trace.",
-    needs: Needs { events: false, faults: false, ..Needs::ALL },
+    needs: Needs { spans: true, only_named: true, ..Needs::WALK },
     computed: Computed::Sliced(start),
 };
 
@@ -68,10 +68,8 @@ enum Pass {
 impl Sliced for Explain {
     fn needs(&self) -> Option<Needs> {
         match &self.pass {
-            Pass::Finding(Some(Instances::Spans { .. })) => {
-                Some(Needs { spans: true, lwp_states: self.request.cpus.is_some(), ..Needs::NONE })
-            }
-            _ => None,
+            Pass::Finding(instances) => instances.as_ref()?.needs(&self.request),
+            Pass::Walking(_) => Some(Needs::WALK),
         }
     }
 

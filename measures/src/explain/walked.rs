@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use sigmund_model::EndReason;
 
 use super::{bands::Bands, category};
-use crate::{By, History, Instance, Key, Piece, Pieces, Request, Slice, Totals, Walking, What};
+use crate::{By, History, Instance, Joint, Key, Many, Origin, Piece, Pieces, Request, Slice, Totals};
 
 /// Instances and their walks.
 pub(super) struct Walked {
@@ -17,7 +17,7 @@ pub(super) struct Walked {
     cut: Apart,
     /// Those whose walk touches a gap.
     unknown: Vec<u32>,
-    walking: Walking<Origin>,
+    walking: Joint,
     /// By the bands.
     totals: Totals,
 }
@@ -43,22 +43,6 @@ pub(super) struct Band {
     pub(super) sums: Vec<(Key, i64)>,
 }
 
-/// What a walk is of.
-#[derive(Clone, Copy)]
-struct Origin {
-    /// The place of the instance.
-    place: u32,
-    actor: crate::Actor,
-    bands: u8,
-}
-
-/// Pieces of some walks.
-#[derive(Default)]
-struct Sums {
-    pieces: Pieces,
-    unknown: Vec<u32>,
-}
-
 impl Walked {
     pub(super) fn new(found: Vec<Instance>, request: &Request, history: &History) -> Walked {
         let window = request.extent(history);
@@ -69,7 +53,7 @@ impl Walked {
             gaps: Apart::default(),
             cut: Apart::default(),
             unknown: Vec::new(),
-            walking: Walking::default(),
+            walking: Joint::to_the_unknown(),
             totals: Totals::new(bands_of),
         };
         let (gaps, cut) = (&mut walked.gaps, &mut walked.cut);
@@ -120,20 +104,16 @@ impl Walked {
         let places: Vec<u32> = (first as u32..last as u32).collect();
         let start = |place: &u32| {
             let Instance { actor, interval, .. } = self.instances[*place as usize];
-            (Origin { place: *place, actor, bands: self.bands[*place as usize] }, actor, interval)
+            let part = self.bands[*place as usize].into();
+            (Origin { place: *place, part, actor: Some(actor) }, actor, interval)
         };
-        let add = |sums: &mut Sums, of: Origin, piece: &Piece, goes_on: bool| {
-            if piece.what == What::Unknown {
-                sums.unknown.push(of.place);
-            }
-            let key = (of.bands.into(), category(piece), piece.actor == of.actor);
-            sums.pieces.add(history, key, piece, goes_on);
+        let add = |pieces: &mut Pieces, walks: Many, piece: &Piece, goes_on: bool| {
+            pieces.add(history, category(piece), walks, piece, goes_on);
         };
-        let parts = self.walking.add_slice(history, slice, &places, start, Sums::default, add);
-        for Sums { pieces, mut unknown } in parts {
-            self.totals.pieces().merge(pieces);
-            self.unknown.append(&mut unknown);
-        }
+        let (parts, mut unknown) =
+            self.walking.add_slice(history, slice, &places, start, Pieces::default, add);
+        parts.into_iter().for_each(|pieces| self.totals.pieces().merge(pieces));
+        self.unknown.append(&mut unknown);
         self.totals.add_slice(history, by, slice.interval);
     }
 
@@ -155,7 +135,7 @@ impl Walked {
             !is_unknown
         });
         self.put_in_bands();
-        (self.walking, self.totals) = (Walking::default(), Totals::new(bands_of));
+        (self.walking, self.totals) = (Joint::to_the_unknown(), Totals::new(bands_of));
         false
     }
 

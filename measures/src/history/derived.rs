@@ -107,15 +107,10 @@ pub(super) fn mounted(threads: &SeriesBuilder<ThreadStay>) -> Series<u64> {
 /// of its leader; the later one is left out.
 pub(super) fn calls(syscalls: &[Syscall]) -> Series<u32> {
     let mut calls = SeriesBuilder::default();
-    let mut until: Map<u32, i64> = Map::default();
     for (place, call) in syscalls.iter().enumerate() {
-        let until = until.entry(call.lwp).or_insert(i64::MIN);
-        if call.interval.from >= *until {
-            *until = call.interval.to;
-            calls.push(call.lwp.into(), call.interval, place as u32);
-        }
+        calls.push(call.lwp.into(), call.interval, place as u32);
     }
-    calls.build()
+    calls.build_disjoint()
 }
 
 /// Unparks by user thread, and wakeups by LWP.

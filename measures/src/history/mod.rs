@@ -52,7 +52,7 @@ pub struct History {
     pub wakings: Series<u32>,
     /// Interrupts, sorted by their begin; of equal begin the outer first.
     pub interrupts: Vec<Interrupt>,
-    /// System calls, sorted by their begin.
+    /// System calls, in no order.
     pub syscalls: Vec<Syscall>,
     /// The place in `syscalls` of the call that each LWP was in, by its tid.
     pub calls: Series<u32>,
@@ -139,7 +139,6 @@ impl HistoryBuilder {
                 (*unparks, *wakings) = derived::wakeups_by_target(wakeups);
             });
             scope.spawn(|_| {
-                syscalls.sort_by_key(|call| call.interval.from);
                 *calls = derived::calls(syscalls);
             });
             scope.spawn(|_| spans.sort_by_key(|span| (span.interval.from, span.depth)));

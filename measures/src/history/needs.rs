@@ -15,8 +15,12 @@ pub struct Needs {
     pub syscalls: bool,
     /// `spans`.
     pub spans: bool,
+    /// Of these only the ones that have the name that is asked about, and some of each other name.
+    pub only_named: bool,
     /// `locks`.
     pub locks: bool,
+    /// Of these only the requests that had to wait.
+    pub only_waits: bool,
     /// Page faults, from `events`.
     pub faults: bool,
     /// `events`: when and where, no more.
@@ -36,7 +40,9 @@ impl Needs {
         interrupts: false,
         syscalls: false,
         spans: false,
+        only_named: false,
         locks: false,
+        only_waits: false,
         faults: false,
         events: false,
         culprits: false,
@@ -53,6 +59,15 @@ impl Needs {
         locks: true,
         faults: true,
         events: true,
+        ..Needs::STATES
+    };
+    /// What a [walk back](crate::walk_back) needs.
+    pub(crate) const WALK: Needs = Needs {
+        wakeups: true,
+        interrupts: true,
+        syscalls: true,
+        locks: true,
+        only_waits: true,
         ..Needs::STATES
     };
 }

@@ -63,6 +63,27 @@ impl<T: Clone> SeriesBuilder<T> {
             .map(|((key, at), value)| (key, at, value))
     }
 
+    /// As [`build`](Self::build), without rows that begin before the end of an earlier one of their key.
+    pub(super) fn build_disjoint(self) -> Series<T> {
+        let all = self.build();
+        let is_disjoint =
+            |place: &Range<usize>| place.clone().skip(1).all(|row| all.from[row] >= all.to[row - 1]);
+        if all.places.values().all(is_disjoint) {
+            return all;
+        }
+        let mut disjoint = SeriesBuilder::default();
+        for (key, track) in all.iter() {
+            let mut until = i64::MIN;
+            for (interval, value) in track.iter() {
+                if interval.from >= until {
+                    until = interval.to;
+                    disjoint.push(key, interval, value.clone());
+                }
+            }
+        }
+        disjoint.build()
+    }
+
     /// Groups the rows by key. Linear, if the rows of each key came in the order of time.
     pub fn build(self) -> Series<T> {
         let SeriesBuilder { mut keys, intervals, values } = self;

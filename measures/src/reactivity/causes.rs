@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::pairs::Pair;
 use crate::{
-    Actor, Blame, By, Context, History, Interval, Key, Piece, Pieces, Slice, Source, Sum, Totals, Walking,
-    What, wait_context,
+    Actor, Blame, By, Context, History, Interval, Key, Many, Piece, Pieces, Slice, Source, Sum, Totals,
+    Walking, What, wait_context,
 };
 
 /// The walks of pairs, and what they sum to.
@@ -80,7 +80,7 @@ impl Causes {
                 }
                 _ => piece.what.name(),
             };
-            sum.pieces.add(history, (of.part, cause, false), piece, goes_on);
+            sum.pieces.add(history, cause, Many::one(of.part), piece, goes_on);
         };
         let earlier = |meanwhile: Meanwhile| meanwhile.add(history, begin, self.totals.pieces());
         self.meanwhile = std::mem::take(&mut self.meanwhile).into_iter().filter_map(earlier).collect();

@@ -38,7 +38,7 @@ pub(crate) const REACTIVITY: Measure = Measure {
 };
 
 /// Spans have no part in it.
-const NEEDS: Needs = Needs { spans: false, events: false, faults: false, ..Needs::ALL };
+const NEEDS: Needs = Needs::WALK;
 
 fn start(request: &Request) -> Box<dyn Sliced> {
     if request.worst > 0 {

@@ -100,7 +100,7 @@ impl Piece {
             return vec![(blame, self.interval.ticks())];
         }
         let (mut waits, mut labels) = (Waits::default(), Labels::default());
-        waits.push(history, (), self);
+        waits.push(history, (), self, 1);
         let mut culprits = Culprits::new(usize::MAX);
         let by = if by == By::Lwp { By::Lwp } else { By::Thread };
         culprits.add_slice(history, (by, &mut labels), Interval::ALL, waits, std::iter::once);

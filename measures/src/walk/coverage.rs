@@ -4,7 +4,14 @@ use rayon::slice::ParallelSliceMut;
 
 use crate::{Interval, near};
 
-/// A set of intervals, which may overlap.
+/// So many waits of one interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Wait {
+    pub(super) interval: Interval,
+    pub(super) count: u64,
+}
+
+/// A set of waits, which may overlap.
 pub(super) struct Coverage {
     begins: Edges,
     ends: Edges,
@@ -12,36 +19,35 @@ pub(super) struct Coverage {
     runs: Vec<Interval>,
 }
 
-/// Sorted instants, and for each the sum of those before it, modulo 2^64: differences of sums fit, so they are exact.
+/// Sorted instants, and those before each: how many, and the sum of their ticks, modulo 2^64: differences of sums fit, so they
+/// are exact.
 struct Edges {
     ticks: Vec<i64>,
-    sums: Vec<i64>,
+    before: Vec<(u64, i64)>,
 }
 
 impl Edges {
-    fn new(mut ticks: Vec<i64>) -> Edges {
-        if !ticks.is_sorted() {
-            ticks.par_sort_unstable();
+    fn new(mut edges: Vec<(i64, u64)>) -> Edges {
+        if !edges.is_sorted() {
+            edges.par_sort_unstable();
         }
-        let mut sums = Vec::with_capacity(ticks.len() + 1);
-        let mut sum = 0_i64;
-        sums.push(sum);
-        for tick in &ticks {
-            sum = sum.wrapping_add(*tick);
-            sums.push(sum);
+        let (mut ticks, mut before) = (Vec::with_capacity(edges.len()), Vec::with_capacity(edges.len() + 1));
+        let (mut all, mut sum) = (0_u64, 0_i64);
+        before.push((all, sum));
+        for (tick, count) in edges {
+            all += count;
+            sum = sum.wrapping_add(tick.wrapping_mul(count as i64));
+            ticks.push(tick);
+            before.push((all, sum));
         }
-        Edges { ticks, sums }
+        Edges { ticks, before }
     }
 
-    /// How many are before a tick: `hint` is where the last search ended.
-    fn count_before(&self, tick: i64, hint: &mut usize) -> usize {
+    /// How many are before a tick, and the sum of their distances to `to`: `hint` is where the last search ended.
+    fn before(&self, tick: i64, to: i64, hint: &mut usize) -> (u64, i64) {
         *hint = near(&self.ticks, |edge| *edge < tick, *hint);
-        *hint
-    }
-
-    /// The sum of the distances to `tick` from the instants before it, of which there are `count`.
-    fn ticks_to(&self, tick: i64, count: usize) -> i64 {
-        tick.wrapping_mul(count as i64).wrapping_sub(self.sums[count])
+        let (count, sum) = self.before[*hint];
+        (count, to.wrapping_mul(count as i64).wrapping_sub(sum))
     }
 }
 
@@ -53,22 +59,21 @@ pub(super) struct Hints {
 }
 
 impl Coverage {
-    pub(super) fn new(mut waits: Vec<Interval>) -> Coverage {
+    pub(super) fn new(mut waits: Vec<Wait>) -> Coverage {
         if !waits.is_sorted() {
             waits.par_sort_unstable();
         }
         let mut runs: Vec<Interval> = Vec::new();
-        for wait in &waits {
-            match runs.last_mut().filter(|run| wait.from <= run.to) {
-                Some(run) => run.to = run.to.max(wait.to),
-                None => runs.push(*wait),
+        for Wait { interval, .. } in &waits {
+            match runs.last_mut().filter(|run| interval.from <= run.to) {
+                Some(run) => run.to = run.to.max(interval.to),
+                None => runs.push(*interval),
             }
         }
-        Coverage {
-            begins: Edges::new(waits.iter().map(|wait| wait.from).collect()),
-            ends: Edges::new(waits.iter().map(|wait| wait.to).collect()),
-            runs,
-        }
+        let edges = |edge: fn(&Interval) -> i64| {
+            Edges::new(waits.iter().map(|wait| (edge(&wait.interval), wait.count)).collect())
+        };
+        Coverage { begins: edges(|interval| interval.from), ends: edges(|interval| interval.to), runs }
     }
 
     /// Disjoint intervals, at each instant of which there is a wait.
@@ -81,15 +86,14 @@ impl Coverage {
     pub(super) fn during(&self, interval: Interval, hints: &mut Hints) -> (u64, i64) {
         let Interval { from, to } = interval;
         let (begins, ends) = (&self.begins, &self.ends);
-        let begun_at_first = begins.count_before(from, &mut hints.begins);
-        let ended_at_first = ends.count_before(from, &mut hints.ends);
-        let ended = ends.count_before(from.saturating_add(1), &mut hints.ends);
-        let begun = begins.count_before(to, &mut hints.begins);
-        let ended_at_last = ends.count_before(to, &mut hints.ends);
-        let at_first =
-            begins.ticks_to(from, begun_at_first).wrapping_sub(ends.ticks_to(from, ended_at_first));
-        let at_last = begins.ticks_to(to, begun).wrapping_sub(ends.ticks_to(to, ended_at_last));
-        (begun.saturating_sub(ended) as u64, at_last.wrapping_sub(at_first))
+        let (_, begun_at_first) = begins.before(from, from, &mut hints.begins);
+        let (_, ended_at_first) = ends.before(from, from, &mut hints.ends);
+        let (ended, _) = ends.before(from.saturating_add(1), from, &mut hints.ends);
+        let (begun, begun_at_last) = begins.before(to, to, &mut hints.begins);
+        let (_, ended_at_last) = ends.before(to, to, &mut hints.ends);
+        let at_first = begun_at_first.wrapping_sub(ended_at_first);
+        let at_last = begun_at_last.wrapping_sub(ended_at_last);
+        (begun.saturating_sub(ended), at_last.wrapping_sub(at_first))
     }
 }
 
@@ -102,8 +106,8 @@ mod tests {
     //                      |---|  20 to 24
     #[test]
     fn waits_that_overlap_count_twice() {
-        let waits = [(5, 15), (20, 24), (0, 10)].map(|(from, to)| Interval { from, to });
-        let coverage = Coverage::new(waits.to_vec());
+        let wait = |(from, to, count)| Wait { interval: Interval { from, to }, count };
+        let coverage = Coverage::new([(5, 15, 1), (20, 24, 1), (0, 10, 1)].map(wait).to_vec());
         assert_eq!(coverage.runs(), [(0, 15), (20, 24)].map(|(from, to)| Interval { from, to }));
         for (from, to, ticks, count) in
             [(0, 30, 24, 3), (0, 5, 5, 1), (5, 10, 10, 2), (4, 6, 3, 2), (10, 12, 2, 1), (15, 20, 0, 0)]
@@ -112,6 +116,21 @@ mod tests {
             for (begins, ends) in [(0, 0), (1, 3), (3, 2)] {
                 let found = coverage.during(interval, &mut Hints { begins, ends });
                 assert_eq!(found, (count, ticks), "{interval:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wait_that_counts_twice_is_two_waits() {
+        let wait = |(from, to, count)| Wait { interval: Interval { from, to }, count };
+        let counted = Coverage::new([(5, 15, 3), (8, 9, 2)].map(wait).to_vec());
+        let apart =
+            Coverage::new([(8, 9, 1), (5, 15, 1), (5, 15, 1), (8, 9, 1), (5, 15, 1)].map(wait).to_vec());
+        for from in 0..17 {
+            for to in from + 1..18 {
+                let during =
+                    |coverage: &Coverage| coverage.during(Interval { from, to }, &mut Hints::default());
+                assert_eq!(during(&counted), during(&apart), "{from} to {to}");
             }
         }
     }

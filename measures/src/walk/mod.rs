@@ -26,8 +26,10 @@
 
 mod blame;
 mod coverage;
+mod joint;
 mod labels;
 mod many;
+mod members;
 mod paused;
 mod piece;
 mod ranking;
@@ -42,8 +44,10 @@ use crate::{History, Interval, Searches};
 
 pub use blame::Blame;
 pub(crate) use blame::object_label;
+pub(crate) use joint::Joint;
 pub(crate) use labels::Labels;
 pub(crate) use many::Walking;
+pub(crate) use members::{Many, Origin};
 pub(crate) use paused::Paused;
 pub use piece::{Actor, Link, Piece, Source, What};
 pub(crate) use shares::Sum;
@@ -92,5 +96,10 @@ impl<'h> Walks<'h> {
     /// whether it is a part of the piece before it, which the begin of the later slice cut.
     pub(crate) fn go_on(&mut self, at: Paused, begin: i64, each: impl FnMut(&Piece, bool)) -> Paused {
         step::Walk::new(self, at, begin, each).run()
+    }
+
+    /// Goes on to an earlier tick, unless the slice has no more of the walk; else as [`Walks::go_on`].
+    fn step(&mut self, at: Paused, begin: i64, each: impl FnMut(&Piece, bool)) -> Paused {
+        step::Walk::new(self, at, begin, each).run_to_earlier()
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Paused {
 }
 
 /// A piece whose begin only the earlier slice has. Others are never cut, since rows are whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Cut {
     Running,
     Interrupt,
@@ -45,6 +45,27 @@ impl Paused {
     /// A walk that begins.
     pub(crate) fn new(actor: Actor, window: Interval) -> Paused {
         Paused { until: window.from, actor, tick: window.to, link: None, jumps: 0, cut: None, woken: None }
+    }
+
+    /// What it will do from here on depends on this and its end alone; `None` if on more.
+    pub(super) fn place(&self) -> Option<(Actor, i64, Option<Cut>)> {
+        let Paused { actor, tick, jumps, cut, ref woken, .. } = *self;
+        (jumps == 0 && woken.is_none()).then_some((actor, tick, cut))
+    }
+
+    /// Where it is.
+    pub(super) fn tick(&self) -> i64 {
+        self.tick
+    }
+
+    /// Goes on to where both end.
+    pub(super) fn go_on_until(&mut self, other: Paused) {
+        self.until = self.until.min(other.until);
+    }
+
+    /// Whether a slice that begins at this tick has some of it.
+    pub(super) fn is_in_slice(&self, begin: i64) -> bool {
+        self.tick > begin || self.woken.is_some_and(|woken| woken.wakeup.tick >= begin)
     }
 
     /// Whether it has come to its end.

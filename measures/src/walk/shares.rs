@@ -4,7 +4,7 @@ use sigmund_model::LwpState;
 
 use super::{
     Actor, Blame,
-    coverage::{Coverage, Hints},
+    coverage::{Coverage, Hints, Wait},
 };
 use crate::{History, Interval, Searches, map::Map, stretches};
 
@@ -16,6 +16,11 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
+    /// That many pieces of this length each; if they are the rest of pieces that count already, their length alone.
+    pub(crate) fn of(count: u64, ticks: i64, goes_on: bool) -> Sum {
+        Sum { count: if goes_on { 0 } else { count }, ticks: ticks * count as i64 }
+    }
+
     pub(crate) fn add(&mut self, other: Sum) {
         self.count += other.count;
         self.ticks += other.ticks;
@@ -37,8 +42,9 @@ pub(super) struct InSlice {
 }
 
 impl InSlice {
-    pub(super) fn new(waits: Vec<Interval>, slice: Interval) -> InSlice {
-        let open = waits.iter().filter(|wait| wait.from < slice.to && slice.to < wait.to).count() as u64;
+    pub(super) fn new(waits: Vec<Wait>, slice: Interval) -> InSlice {
+        let goes_on = |wait: &&Wait| wait.interval.from < slice.to && slice.to < wait.interval.to;
+        let open = waits.iter().filter(goes_on).map(|wait| wait.count).sum();
         InSlice { waits: Coverage::new(waits), slice, open }
     }
 

@@ -42,6 +42,29 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
 
     /// Where it is then: at its end, or at the begin of the slice or before it.
     pub(super) fn run(mut self) -> Paused {
+        self.resume();
+        while self.is_inside() {
+            self.step();
+        }
+        self.at
+    }
+
+    /// Where it is then: at an earlier tick than now, unless this slice has no more of it.
+    pub(super) fn run_to_earlier(mut self) -> Paused {
+        let now = self.at.tick;
+        self.resume();
+        while self.at.tick == now && self.is_inside() {
+            self.step();
+        }
+        self.at
+    }
+
+    fn is_inside(&self) -> bool {
+        self.at.tick > self.at.until && self.at.tick > self.begin
+    }
+
+    /// Ends the wait in which the later slice ended.
+    fn resume(&mut self) {
         if let Some(woken) = self.at.woken
             && woken.wakeup.tick >= self.begin
         {
@@ -49,21 +72,22 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
             self.woken(woken);
             self.at.jumps = 0;
         }
-        while self.at.tick > self.at.until && self.at.tick > self.begin {
-            let since = self.created();
-            let (tick, jumps) = (self.at.tick, self.at.jumps);
-            match self.at.actor {
-                _ if since == Some(tick) => self.go_on_with_creator(),
-                Actor::Thread(thread) => self.thread(thread, since),
-                Actor::Lwp(lwp) => self.lwp(lwp, since),
-            }
-            if self.at.tick < tick {
-                self.at.jumps = 0;
-            } else if self.at.jumps == jumps || self.at.jumps > MOST_JUMPS {
-                self.piece(self.at.until, self.own_lwp(), None, What::Unknown);
-            }
+    }
+
+    /// To an earlier tick, or to another actor.
+    fn step(&mut self) {
+        let since = self.created();
+        let (tick, jumps) = (self.at.tick, self.at.jumps);
+        match self.at.actor {
+            _ if since == Some(tick) => self.go_on_with_creator(),
+            Actor::Thread(thread) => self.thread(thread, since),
+            Actor::Lwp(lwp) => self.lwp(lwp, since),
         }
-        self.at
+        if self.at.tick < tick {
+            self.at.jumps = 0;
+        } else if self.at.jumps == jumps || self.at.jumps > MOST_JUMPS {
+            self.piece(self.at.until, self.own_lwp(), None, What::Unknown);
+        }
     }
 
     /// When the actor was created, not after now; `None` if its creator is not known.

@@ -5,6 +5,7 @@ use std::{cmp::Ordering, collections::BTreeMap};
 use super::{
     Blame, Piece, Sum,
     labels::Labels,
+    members::Many,
     ranking::{Largest, Ranking},
     sums::Sums,
     waits::{Culprits, Waits},
@@ -46,22 +47,20 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Adds a piece, by this word, of a walk of this part; and whether its actor is the one that the walk began with, where
-    /// that matters. `goes_on`: the piece counts already, and this is the rest of it.
+    /// Adds a piece, by this word, of walks of this part. `goes_on`: the piece counts already, and this is the rest of it.
     pub(crate) fn add(
         &mut self,
         history: &History,
-        (part, cause, is_own): (u32, &'static str, bool),
+        cause: &'static str,
+        walks: Many,
         piece: &Piece,
         goes_on: bool,
     ) {
+        let Many { part, is_own, count } = walks;
         let of = Of { part, cause: self.cause(cause), is_own };
         match Blame::of(history, piece, is_own) {
-            Some(blame) => {
-                let sum = Sum { count: u64::from(!goes_on), ticks: piece.interval.ticks() };
-                self.others.add((of, blame), sum);
-            }
-            None => self.waits.push(history, of, piece),
+            Some(blame) => self.others.add((of, blame), Sum::of(count, piece.interval.ticks(), goes_on)),
+            None => self.waits.push(history, of, piece, count),
         }
     }
 

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::{
     Blame, Piece, What,
+    coverage::Wait,
     labels::Labels,
     ranking::{Largest, Ranking},
     shares::{self, InSlice, Shares, Sum},
@@ -14,9 +15,9 @@ use crate::{Actor, By, History, Interval, map::Map};
 
 /// Waits of several kinds `K`, whose culprits are not known yet.
 pub(crate) struct Waits<K> {
-    of_cpus: Map<(K, u32), Vec<Interval>>,
+    of_cpus: Map<(K, u32), Vec<Wait>>,
     /// By the process.
-    of_lwps: Map<(K, Option<u32>), Vec<Interval>>,
+    of_lwps: Map<(K, Option<u32>), Vec<Wait>>,
     /// Those of which the CPU is not known.
     unknown: Map<K, Sum>,
     processes: Map<Actor, Option<u32>>,
@@ -30,15 +31,16 @@ impl<K> Default for Waits<K> {
 }
 
 impl<K: Copy + Eq + Hash> Waits<K> {
-    /// Adds a piece that is a wait. It is whole.
-    pub(crate) fn push(&mut self, history: &History, kind: K, piece: &Piece) {
+    /// Adds a piece that is a wait, in so many walks. It is whole.
+    pub(crate) fn push(&mut self, history: &History, kind: K, piece: &Piece, count: u64) {
+        let wait = Wait { interval: piece.interval, count };
         if piece.what != What::WaitingForCpu {
             let process = *self.processes.entry(piece.actor).or_insert_with(|| piece.pid(history));
-            self.of_lwps.entry((kind, process)).or_default().push(piece.interval);
+            self.of_lwps.entry((kind, process)).or_default().push(wait);
         } else if let Some(cpu) = piece.cpu {
-            self.of_cpus.entry((kind, cpu)).or_default().push(piece.interval);
+            self.of_cpus.entry((kind, cpu)).or_default().push(wait);
         } else {
-            self.unknown.entry(kind).or_default().add(Sum { count: 1, ticks: piece.interval.ticks() });
+            self.unknown.entry(kind).or_default().add(Sum::of(count, piece.interval.ticks(), false));
         }
     }
 
@@ -100,10 +102,10 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
             let label = labels.of(history, by, Blame::Unknown);
             kinds(kind).for_each(|kind| had_cpus.entry(kind).or_insert_with(new).add(label, sum));
         }
-        let begun_before = |waits: &[Interval]| -> Vec<Interval> {
-            waits.iter().copied().filter(|wait| wait.from < slice.from).collect()
+        let begun_before = |waits: &[Wait]| -> Vec<Wait> {
+            waits.iter().copied().filter(|wait| wait.interval.from < slice.from).collect()
         };
-        let of_cpu = |((kind, cpu), waits): ((K, u32), Vec<Interval>)| {
+        let of_cpu = |((kind, cpu), waits): ((K, u32), Vec<Wait>)| {
             let rest = begun_before(&waits);
             let shares = shares::of_cpu(history, by == By::Lwp, cpu, &InSlice::new(waits, slice));
             ((kind, cpu), rest, shares)
@@ -128,7 +130,8 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
         }
         for ((kind, process), waits) in std::mem::take(&mut open.of_lwps) {
             let rest = begun_before(&waits);
-            let total: i64 = waits.iter().map(|wait| wait.overlap(slice)).sum();
+            let overlap = |wait: &Wait| wait.interval.overlap(slice) * wait.count as i64;
+            let total: i64 = waits.iter().map(overlap).sum();
             let waits = InSlice::new(waits, slice);
             let lwps = of_processes.get(&process).map_or(&[][..], Vec::as_slice);
             let of_lwps: Vec<(u32, Shares)> =

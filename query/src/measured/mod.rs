@@ -15,7 +15,7 @@ use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter, Selector, reactivity::known};
 
-use load::{Known, Order, Slices};
+use load::{About, Known, Order, Slices};
 
 pub use batch::to_batch;
 pub use compared::compare_traces;
@@ -36,6 +36,13 @@ pub struct MeasureOptions {
     pub subject: Option<String>,
     /// FROM and TO, if the question is about pairs of events.
     pub pair: Option<(Selector, Selector)>,
+}
+
+impl MeasureOptions {
+    fn about(&self) -> About<'_> {
+        let pair = self.pair.as_ref().map(|(from, to)| (from, to));
+        About { subject: self.subject.as_deref(), pair }
+    }
 }
 
 /// An answer, and the number of gaps in its window.
@@ -122,9 +129,9 @@ async fn pass(
     (size, known): (SliceSize, Option<Known>),
 ) -> Result<(Slices, Order), Error> {
     let refused = |message| Error::argument(format!("{}: {message}", measure.name));
-    let pair = options.pair.as_ref().map(|(from, to)| (from, to));
+    let about = options.about();
     let needs = computed.needs().unwrap_or(measure.needs);
-    let mut slices = Slices::open(trace, needs, window, pair, known).await?;
+    let mut slices = Slices::open(trace, needs, window, about, known).await?;
     let of_rows = window.of_rows;
     let add = |history: &History, slice| computed.add(history, slice).map(|()| true);
     let mut order = slices.each(of_rows, of_rows, size, add).await?.map_err(refused)?;
@@ -180,8 +187,7 @@ async fn loaded(
     options: &MeasureOptions,
 ) -> Result<Loaded, Error> {
     let (request, window) = asked(trace, (name, needs), filter, options).await?;
-    let pair = options.pair.as_ref().map(|(from, to)| (from, to));
-    let slices = Slices::open(trace, needs, window, pair, None).await?;
+    let slices = Slices::open(trace, needs, window, options.about(), None).await?;
     let left_out = slices.left_out.clone();
     Ok(Loaded { history: slices.whole().await?, request, left_out })
 }

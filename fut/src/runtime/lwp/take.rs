@@ -361,6 +361,13 @@ impl Lwp {
 }
 
 impl Shared {
+    /// The threads that others may steal from a worker go to the shared queue, at most as many as its deques hold: it may
+    /// spawn others meanwhile.
+    pub(in crate::runtime) fn share_queue_of(&'static self, worker: usize) {
+        let Some(queues) = self.stealable.get(worker) else { return };
+        (0..2 * DEQUE_LEN).map_while(|_| queues.steal()).for_each(|thread| self.queue_for_any(thread));
+    }
+
     /// Queues a ready thread of this runtime in a queue that does not belong to the calling LWP.
     pub(in crate::runtime) fn queue(&'static self, thread: ThreadRef) {
         match thread.home() {

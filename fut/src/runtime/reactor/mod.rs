@@ -247,7 +247,7 @@ impl Reactor {
         let mut ticks = Ticks::new(shared, &self.sets[..self.own_set()]);
         while !self.is_shut_down() {
             let now = Instant::now();
-            let tick = quanta.as_mut().map(|quanta| quanta.tick(now));
+            let tick = quanta.as_mut().map(|quanta| quanta.tick(now, |worker| shared.share_queue_of(worker)));
             let attends = self.attend(shared, &mut ticks, now);
             self.begin_slice();
             let next_urgent = || self.home.inbox.pop().or_else(|| shared.urgent.pop());

@@ -1,5 +1,7 @@
 //! Wakeups, interrupts, system calls, spans and locks.
 
+use std::collections::BTreeSet;
+
 use arrow::array::{Array, RecordBatch};
 use sigmund_measures::{Context, Interrupt, LockRequest, Row, Span, Syscall, Wakeup};
 use sigmund_model::EndReason;
@@ -117,9 +119,12 @@ pub(super) fn syscalls(batch: &RecordBatch) -> Decoded<Syscall> {
 pub(super) const OF_SPANS: &[&str] =
     &["ts_tick", "dur_tick", "thread", "lwp", "kind", "name", "depth", "active_tick", "source", "end_reason"];
 
-/// Rows of these columns.
-pub(super) fn spans(batch: &RecordBatch) -> Decoded<Span> {
+/// Rows of these columns; if only those of one name are of use, these and the first row of each other name: so names are
+/// known that may have been meant.
+pub(super) fn spans(batch: &RecordBatch, only: Option<&str>) -> Decoded<Span> {
     let mut decoded = Decoded::new(batch);
+    let only = only.map(|name| decoded.words.intern(name));
+    let mut others = BTreeSet::new();
     let (from, length) = (Wide::of(batch, 0), Wide::of(batch, 1));
     let (thread, lwp) = (Wide::of(batch, 2), Small::of(batch, 3));
     let is_function = Words::of(batch, 4, |word| word == "function");
@@ -139,7 +144,9 @@ pub(super) fn spans(batch: &RecordBatch) -> Decoded<Span> {
             source: source.get(row),
             end: end.get(row).flatten().unwrap_or(EndReason::Lost),
         };
-        decoded.push(found, Some(found.interval.to));
+        let is_of_use =
+            only.is_none() || found.name == only || found.name.is_some_and(|name| others.insert(name));
+        decoded.push_if(is_of_use, found, Some(found.interval.to));
     }
     decoded
 }
@@ -160,8 +167,8 @@ pub(super) const OF_LOCKS: &[&str] = &[
     "end_reason",
 ];
 
-/// Rows of these columns.
-pub(super) fn locks(batch: &RecordBatch) -> Decoded<LockRequest> {
+/// Rows of these columns; if asked for, only requests that had to wait.
+pub(super) fn locks(batch: &RecordBatch, only_waits: bool) -> Decoded<LockRequest> {
     let mut decoded = Decoded::new(batch);
     let (tick, wait, hold) = (Wide::of(batch, 0), Wide::of(batch, 1), Wide::of(batch, 2));
     let (thread, lwp, object) = (Wide::of(batch, 3), Small::of(batch, 4), Wide::of(batch, 5));
@@ -186,7 +193,7 @@ pub(super) fn locks(batch: &RecordBatch) -> Decoded<LockRequest> {
             call_site: call_site.get(row),
             end: end.get(row).flatten().unwrap_or(EndReason::Lost),
         };
-        decoded.push(found, found.hold.map(|_| found.interval().to));
+        decoded.push_if(!only_waits || found.is_contended, found, found.hold.map(|_| found.interval().to));
     }
     decoded
 }

@@ -31,8 +31,15 @@ impl<R> Decoded<R> {
 
     /// Adds a row that ends at a tick, if that is known.
     pub(super) fn push(&mut self, row: R, end: Option<i64>) {
+        self.push_if(true, row, end);
+    }
+
+    /// The same, if the row is of use. Its end is that of a row of the table in any case.
+    pub(super) fn push_if(&mut self, is_of_use: bool, row: R, end: Option<i64>) {
         self.latest = self.latest.max(end);
-        self.rows.push(row);
+        if is_of_use {
+            self.rows.push(row);
+        }
     }
 }
 

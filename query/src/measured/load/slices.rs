@@ -41,6 +41,15 @@ impl Default for SliceSize {
     }
 }
 
+/// What a question is about.
+#[derive(Clone, Copy, Default)]
+pub(in crate::measured) struct About<'a> {
+    /// The name of a span, a function or a lock.
+    pub(in crate::measured) subject: Option<&'a str>,
+    /// FROM and TO.
+    pub(in crate::measured) pair: Option<(&'a Selector, &'a Selector)>,
+}
+
 /// Where events are missing, and who there is.
 pub(in crate::measured) struct Known {
     gaps: Vec<Gap>,
@@ -80,9 +89,10 @@ impl Slices {
         trace: &SuperTrace,
         needs: Needs,
         window: Window,
-        pair: Option<(&Selector, &Selector)>,
+        about: About<'_>,
         known: Option<Known>,
     ) -> Result<Slices, Error> {
+        let About { subject, pair } = about;
         let Window { of_rows, of_names, around } = window;
         let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else {
             let slicer = Slicer::new(None, Vec::new(), Default::default());
@@ -135,11 +145,14 @@ impl Slices {
         }
         if wants(needs.spans, &SPANS) {
             let table = (&SPANS, intervals::OF_SPANS);
-            readers.push(TableReader::open(trace, table, of_rows, intervals::spans, Slicer::spans)?);
+            let only = subject.filter(|_| needs.only_named).map(str::to_string);
+            let decode = move |batch: &RecordBatch| intervals::spans(batch, only.as_deref());
+            readers.push(TableReader::open(trace, table, of_rows, decode, Slicer::spans)?);
         }
         if wants(needs.locks, &LOCKS) {
             let table = (&LOCKS, intervals::OF_LOCKS);
-            readers.push(TableReader::open(trace, table, around, intervals::locks, Slicer::locks)?);
+            let decode = move |batch: &RecordBatch| intervals::locks(batch, needs.only_waits);
+            readers.push(TableReader::open(trace, table, around, decode, Slicer::locks)?);
         }
         let Known { gaps, names } = match known {
             Some(known) => known,

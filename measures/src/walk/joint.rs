@@ -1,0 +1,187 @@
+//! Many walks, on all CPUs, slice by slice, of which those that meet go on as one.
+//!
+//! What a walk does from an actor and a tick on does not depend on where it came from. Millions of requests that wait for one
+//! LWP or one lock share most of their walks: each piece is found once, and counts for all walks that it is in.
+
+use std::{
+    collections::{BinaryHeap, hash_map::Entry},
+    mem::take,
+};
+
+use rayon::prelude::*;
+
+use super::{Actor, Many, Origin, Paused, Piece, Walks, What, members::Members, paused::Cut};
+use crate::{History, Interval, Slice, map::Map};
+
+/// The fewest walks that are worth a task of their own.
+const CHUNK: usize = 1024;
+
+/// Walks that have come to the begin of a slice.
+#[derive(Default)]
+pub(crate) struct Joint {
+    open: Vec<Group>,
+    /// Whether a walk is over where it comes to something unknown.
+    ends_at_unknown: bool,
+}
+
+/// Walks that are at one place.
+struct Group {
+    at: Paused,
+    members: Members,
+}
+
+/// What is found in a slice by one task.
+struct Found<T> {
+    sum: T,
+    open: Vec<Group>,
+    unknown: Vec<u32>,
+}
+
+impl Joint {
+    /// Walks that are over where they come to something unknown.
+    pub(crate) fn to_the_unknown() -> Joint {
+        Joint { ends_at_unknown: true, ..Joint::default() }
+    }
+
+    /// Goes on in a slice with the walks that have not ended, and with those that begin in it; `start` has what they are of.
+    /// Each task has a sum of its own, to which `add` adds each piece with the walks that it is in; it knows whether the piece
+    /// is a part of the one before it (see [`Walks::go_on`]). The sums are in no order. Also the places of the walks that have
+    /// come to something unknown, if these end there.
+    pub(crate) fn add_slice<I: Sync, T: Send>(
+        &mut self,
+        history: &History,
+        slice: Slice,
+        instances: &[I],
+        start: impl Fn(&I) -> (Origin, Actor, Interval) + Sync,
+        new: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, Many, &Piece, bool) + Sync,
+    ) -> (Vec<T>, Vec<u32>) {
+        let (begin, ends_at_unknown) = (slice.interval.from, self.ends_at_unknown);
+        let (mut groups, later) =
+            take(&mut self.open).into_iter().partition(|group: &Group| group.at.is_in_slice(begin));
+        self.open = later;
+        groups.par_extend(instances.par_iter().filter_map(|instance| Group::new(start(instance))));
+        // Walks that are near each other in time are those that meet.
+        groups.par_sort_unstable_by_key(|group| group.at.tick());
+        let chunks = groups.len().div_ceil(CHUNK).min(rayon::current_num_threads());
+        let length = groups.len().div_ceil(chunks.max(1)).max(1);
+        let mut parts: Vec<Vec<Group>> = Vec::new();
+        while groups.len() > length {
+            parts.push(groups.split_off(groups.len() - length));
+        }
+        parts.push(groups);
+        let walk = |groups: Vec<Group>| {
+            let found = Found { sum: new(), open: Vec::new(), unknown: Vec::new() };
+            let mut task =
+                Task { walks: Walks::new(history), begin, ends_at_unknown, heads: Heads::default(), found };
+            groups.into_iter().for_each(|group| task.heads.push(group));
+            task.run(&add)
+        };
+        let found: Vec<Found<T>> = parts.into_par_iter().map(walk).collect();
+        let (mut sums, mut unknown) = (Vec::new(), Vec::new());
+        for mut found in found {
+            sums.push(found.sum);
+            self.open.append(&mut found.open);
+            unknown.append(&mut found.unknown);
+        }
+        (sums, unknown)
+    }
+}
+
+impl Group {
+    /// One walk, if it has a length.
+    fn new((of, actor, interval): (Origin, Actor, Interval)) -> Option<Group> {
+        let at = Paused::new(actor, interval);
+        (!at.is_over()).then(|| Group { at, members: Members::one(of, interval.from) })
+    }
+
+    fn append(&mut self, other: Group) {
+        self.at.go_on_until(other.at);
+        self.members.append(other.members);
+    }
+}
+
+/// Groups that have not come to the begin of the slice, of which those that meet are joined.
+#[derive(Default)]
+struct Heads {
+    groups: Vec<Option<Group>>,
+    free: Vec<usize>,
+    /// By their ticks: the latest on top.
+    by_tick: BinaryHeap<(i64, usize)>,
+    by_place: Map<(Actor, i64, Option<Cut>), usize>,
+}
+
+impl Heads {
+    fn push(&mut self, group: Group) {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.groups.push(None);
+            self.groups.len() - 1
+        });
+        if let Some(place) = group.at.place() {
+            match self.by_place.entry(place) {
+                Entry::Occupied(known) => {
+                    self.free.push(number);
+                    if let Some(other) = &mut self.groups[*known.get()] {
+                        other.append(group);
+                    }
+                    return;
+                }
+                Entry::Vacant(vacant) => {
+                    vacant.insert(number);
+                }
+            }
+        }
+        self.by_tick.push((group.at.tick(), number));
+        self.groups[number] = Some(group);
+    }
+
+    /// The one that is at the latest tick: no other can meet it before it goes on.
+    fn pop(&mut self) -> Option<Group> {
+        let (_, number) = self.by_tick.pop()?;
+        let group = self.groups[number].take()?;
+        self.free.push(number);
+        if let Some(place) = group.at.place() {
+            self.by_place.remove(&place);
+        }
+        Some(group)
+    }
+}
+
+struct Task<'h, T> {
+    walks: Walks<'h>,
+    begin: i64,
+    ends_at_unknown: bool,
+    heads: Heads,
+    found: Found<T>,
+}
+
+impl<T> Task<'_, T> {
+    fn run(mut self, add: &impl Fn(&mut T, Many, &Piece, bool)) -> Found<T> {
+        while let Some(mut group) = self.heads.pop() {
+            let Group { at, members } = &mut group;
+            let Task { walks, begin, ends_at_unknown, heads, found } = &mut self;
+            *at = walks.step(*at, *begin, |piece, goes_on| {
+                if *ends_at_unknown && piece.what == What::Unknown {
+                    members.end_all(|of| found.unknown.push(of.place));
+                    return;
+                }
+                members.end_from(piece.interval.from.saturating_add(1), |of, until| {
+                    let part = Piece { interval: Interval { from: until, ..piece.interval }, ..*piece };
+                    let is_own = of.actor == Some(piece.actor);
+                    add(&mut found.sum, Many { part: of.part, is_own, count: 1 }, &part, goes_on);
+                });
+                members.each(piece.actor, |many| add(&mut found.sum, many, piece, goes_on));
+                members.end_from(piece.interval.from, |_, _| {});
+            });
+            if members.is_empty() {
+                continue;
+            }
+            if at.is_in_slice(*begin) {
+                heads.push(group);
+            } else {
+                found.open.push(group);
+            }
+        }
+        self.found
+    }
+}
