@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::sigmund::{Reported, Sigmund, program};
+use crate::sigmund::{Reported, Running, Sigmund, program};
 
 /// A process that is killed when this is gone.
 pub(super) struct Process(pub(super) Child);
@@ -58,11 +58,7 @@ impl Cluster {
         };
         let cluster =
             Cluster { executors: vec![executor(), executor()], url: url.clone(), _scheduler: scheduler };
-        let begin = Instant::now();
-        while !is_ready(&cluster.url) {
-            assert!(begin.elapsed() < Duration::from_secs(30), "no executor has registered");
-            thread::sleep(Duration::from_millis(50));
-        }
+        wait_until("an executor has registered", || is_ready(&cluster.url));
         cluster
     }
 
@@ -70,6 +66,51 @@ impl Cluster {
     pub(super) fn run(&self, sigmund: &Sigmund, words: &[&str]) -> Reported {
         sigmund.run([words, &["--cluster", &self.url]].concat())
     }
+}
+
+/// How long anything may take on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Waits until something is so.
+#[track_caller]
+pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "not so after {PATIENCE:?}: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A client that has opened its super-traces, and reads queries from its standard input.
+pub(super) struct Client(Running);
+
+impl Client {
+    pub(super) fn start(mut command: Command) -> Client {
+        command.stdin(Stdio::piped());
+        let mut client = Running::of(command);
+        let mut pipe = client.child.stdin.take().unwrap();
+        pipe.write_all(b"\n").unwrap();
+        wait_until("the client reads its standard input", || {
+            assert!(client.child.try_wait().unwrap().is_none(), "the client has ended");
+            rustix::io::ioctl_fionread(&pipe).unwrap() == 0
+        });
+        client.child.stdin = Some(pipe);
+        Client(client)
+    }
+
+    /// What it says about some queries.
+    pub(super) fn ask(mut self, queries: &str) -> Reported {
+        self.0.child.stdin.take().unwrap().write_all(queries.as_bytes()).unwrap();
+        self.0.finish()
+    }
+}
+
+/// The CPU time of a process, in ticks of 10 ms.
+pub(super) fn cpu_ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let after_name = stat.rsplit_once(')').unwrap().1;
+    // utime and stime.
+    after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
 }
 
 /// Whether the scheduler has an executor.

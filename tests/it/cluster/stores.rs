@@ -11,10 +11,9 @@ use std::{
         atomic::{AtomicU16, AtomicU64, Ordering},
     },
     thread,
-    time::{Duration, Instant},
 };
 
-use super::processes::{Cluster, Process, free_port};
+use super::processes::{Client, Cluster, Process, free_port, wait_until};
 use crate::{
     sigmund::{Reported, Running, Sigmund, said},
     skipped::skipped,
@@ -77,6 +76,10 @@ impl Store {
         put(self.target.load(Ordering::SeqCst), trace, key);
     }
 
+    fn connections(&self) -> u64 {
+        self.connections.load(Ordering::SeqCst)
+    }
+
     fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.address)
     }
@@ -93,11 +96,7 @@ fn serve() -> (Process, u16) {
     server.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
     server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let server = Process(server.spawn().unwrap());
-    let begin = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "moto_server does not listen");
-        thread::sleep(Duration::from_millis(100));
-    }
+    wait_until("moto_server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
     (server, port)
 }
 
@@ -180,8 +179,9 @@ fn super_traces_are_read_from_a_store_with_and_without_a_cluster() {
     store.die();
     let mut waiting = sigmund.command();
     waiting.args(&on_cluster).envs(environment(&endpoint));
+    let before = store.connections();
     let waiting = Running::of(waiting);
-    thread::sleep(Duration::from_secs(2));
+    wait_until("the client has asked the dead store", || store.connections() > before + 1);
     let again = ["web-1", "web-2"].map(|host| (sigmund.path(&format!("{host}.supertrace")), host));
     let keys = again.clone().map(|(_, host)| format!("fleet/{host}.supertrace"));
     let again: Vec<(PathBuf, &str)> =
@@ -194,23 +194,45 @@ fn super_traces_are_read_from_a_store_with_and_without_a_cluster() {
     client
         .args(["sql", "s3://traces/one.supertrace", "--cluster", &cluster.url])
         .envs(environment(&endpoint));
-    let mut client = Running::of({
-        client.stdin(Stdio::piped());
-        client
-    });
-    let opened = || store.connections.load(Ordering::SeqCst);
-    let (before, begin) = (opened(), Instant::now());
-    let mut last = before;
-    while opened() == before || opened() != last {
-        assert!(begin.elapsed() < Duration::from_secs(60), "it does not open the super-trace");
-        last = opened();
-        thread::sleep(Duration::from_secs(2));
-    }
+    let client = Client::start(client);
     store.put(&sigmund.path("web-2.supertrace"), "one.supertrace");
-    client.child.stdin.take().unwrap().write_all(query.as_bytes()).unwrap();
-    client.finish().complained(&["s3://traces/one.supertrace", "replaced"]);
+    client.ask(query).complained(&["s3://traces/one.supertrace", "replaced"]);
     // A store that does not come back is said in the end.
     let gone = format!("http://127.0.0.1:{}", free_port());
     asked(&sigmund, &gone, &["sql", "s3://traces/none.supertrace", "SELECT 1"])
         .complained(&["s3://traces/none", "AWS_ENDPOINT"]);
+}
+
+/// Columns that are larger than what is read with a footer: the objects that a client has opened are those of which it reads more.
+#[test]
+fn an_object_that_is_replaced_is_not_read_beside_the_old_footer() {
+    let Some(store) = Store::start() else { return };
+    let listing = |seed: u64| {
+        let mut random = seed;
+        let mut number = || {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            random >> 1
+        };
+        let head = "# tick_hz=1000000000\ntype\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams\n".to_string();
+        (0..100_000).fold(head, |all, tick| {
+            all + &format!("KERN\t{}\t70\t0\t?\t-\tnoise\ta={} b={}\n", 100 + tick, number(), number())
+        })
+    };
+    let sigmund = Sigmund::with_listing("one", &listing(1));
+    sigmund.merge_listing("two", &listing(2));
+    let events = fs::metadata(sigmund.path("one.supertrace/events/part-00000.parquet")).unwrap();
+    assert!(events.len() > 3 << 19, "{}", events.len());
+    store.put(&sigmund.path("one.supertrace"), "large.supertrace");
+    let client = || {
+        let mut client = sigmund.command();
+        let words = ["sql", "s3://traces/large.supertrace", "--format", "csv"];
+        client.args(words).envs(environment(&store.endpoint()));
+        Client::start(client)
+    };
+    let query = "SELECT sum(args[1] % 1000) AS sum FROM events";
+    let expected = sigmund.run(["sql", "one.supertrace", query, "--format", "csv"]).found();
+    assert_eq!(client().ask(query).found(), expected);
+    let open = client();
+    store.put(&sigmund.path("two.supertrace"), "large.supertrace");
+    open.ask(query).complained(&["it was replaced", "ask again"]);
 }
