@@ -55,11 +55,18 @@ pub(crate) async fn executor(args: ExecutorArgs) -> Result<Found> {
     let started =
         |address| _ = terminal::line(format_args!("listening on {address}, for http://{host}:{port}"));
     // It ends by signals itself, and tells the scheduler.
-    let ended = run_executor(options, started, terminal::notice).await;
-    ended.map_err(|error| {
-        anyhow!("{error}; expected a scheduler at http://{host}:{port} (sigmund scheduler)")
-    })?;
-    Ok(Found::Something)
+    let (stop, _) = signals::stop_at_signals()?;
+    loop {
+        let ended = run_executor(options.clone(), started, terminal::notice).await;
+        ended.map_err(|error| {
+            anyhow!("{error}; expected a scheduler at http://{host}:{port} (sigmund scheduler)")
+        })?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(Found::Something);
+        }
+        // A machine that was suspended, say.
+        terminal::notice("the scheduler has not heard of this executor, and has ended it: it starts again");
+    }
 }
 
 /// All addresses are none that others could connect to.

@@ -10,7 +10,10 @@ use std::{
 
 use async_trait::async_trait;
 use ballista_core::{
-    config::BALLISTA_CLIENT_GRPC_HTTP2_KEEPALIVE_INTERVAL_SECONDS, extension::SessionConfigExt,
+    config::{
+        BALLISTA_CLIENT_GRPC_HTTP2_KEEPALIVE_INTERVAL_SECONDS, BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK,
+    },
+    extension::SessionConfigExt,
     optimizer::with_ballista_optimizer_rules,
 };
 use datafusion::{
@@ -114,7 +117,11 @@ impl Cluster {
         };
         *state = joined.with_query_planner(Arc::new(planner)).build();
         drop(state);
-        let context = trace.session().task_ctx();
+        // Each super-trace is a task of its own: executors with several slots would take as many at once, and others none.
+        let mut config = trace.session().copied_config();
+        let one = config.options_mut().set(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, "1");
+        one.map_err(|error| error.to_string())?;
+        let context = Arc::new(TaskContext::default().with_session_config(config));
         measure_elsewhere(trace, Arc::new(OnCluster { scheduler: Arc::clone(&self.0), codec, context }));
         Ok(())
     }

@@ -44,7 +44,7 @@ pub struct ExecutorOptions {
     pub work: PathBuf,
 }
 
-/// Runs an executor, until a signal ends it. `started` gets its address; warnings are printed.
+/// Runs an executor, until a signal ends it, or its scheduler does because it has not heard of it. `started` gets its address; warnings are printed.
 ///
 /// # Errors
 /// When there is no scheduler, an address is taken, or the server fails.

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use ballista_core::config::TaskSchedulingPolicy;
 use ballista_scheduler::{
     cluster::BallistaCluster,
-    config::SchedulerConfig,
+    config::{SchedulerConfig, TaskDistributionPolicy},
     scheduler_process::{create_scheduler, start_grpc_service_with_listener},
 };
 use datafusion::execution::SessionStateBuilder;
@@ -49,6 +49,8 @@ pub async fn run_scheduler(
         bind_host: address.ip().to_string(),
         bind_port: address.port(),
         scheduling_policy: TaskSchedulingPolicy::PushStaged,
+        // The hosts of a fleet on all executors, not on as few as possible.
+        task_distribution: TaskDistributionPolicy::RoundRobin,
         executor_timeout_seconds: lost_after,
         expire_dead_executor_interval_seconds: (lost_after / 3).max(1),
         no_executors_grace_period_seconds: lost_after,

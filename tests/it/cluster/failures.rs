@@ -2,9 +2,11 @@
 
 use std::{fs, process::Command};
 
+use rustix::process::{Signal, kill_process};
+
 use super::{
     long_trace,
-    processes::{Client, Cluster, Process, cpu_ticks, free_port, wait_until},
+    processes::{Client, Cluster, Process, cpu_ticks, free_port, is_ready, wait_until},
 };
 use crate::{
     sigmund::{Sigmund, program},
@@ -16,20 +18,33 @@ const LONG: &str = "SELECT count(*) AS n, sum(a.ts_tick % 7) AS s FROM lwp_state
     WHERE a.ts_tick < 3000000 AND b.ts_tick < 300000";
 
 #[test]
-fn an_executor_that_is_killed_is_replaced_by_the_other() {
-    let (mut cluster, sigmund) = (Cluster::start(&[]), long_trace());
+fn executors_that_are_killed_or_suspended_are_replaced() {
+    let (mut cluster, sigmund) = (Cluster::start_with("2", "6s", &[]), long_trace());
     let expected = sigmund.run(["sql", "t.supertrace", LONG, "--format", "csv"]).found();
     let words = ["sql", "t.supertrace", LONG, "--format", "csv", "--cluster", &cluster.url];
-    let executor = cluster.executors[0].0.id();
-    let before = cpu_ticks(executor);
+    let ticks = |cluster: &Cluster| cluster.executors.each_ref().map(|executor| cpu_ticks(executor.0.id()));
+    let before = ticks(&cluster);
     let mut asked = sigmund.start(words);
-    wait_until("the executor works", || cpu_ticks(executor) > before + 20);
-    cluster.executors[0].0.kill().unwrap();
+    let mut working = None;
+    wait_until("an executor works", || {
+        working = (0..2).find(|number| ticks(&cluster)[*number] > before[*number] + 20);
+        working.is_some()
+    });
+    let working = working.unwrap();
+    cluster.executors[working].0.kill().unwrap();
     assert!(asked.child.try_wait().unwrap().is_none(), "the answer was there before the executor was killed");
     let said = asked.finish();
     assert_eq!((said.status, &said.stdout), (0, &expected), "{said:?}");
+    // The other is suspended until the scheduler has given it up, and goes on.
+    let other = cluster.executors[1 - working].pid();
+    kill_process(other, Signal::STOP).unwrap();
+    wait_until("the scheduler has lost both", || !is_ready(&cluster.url));
+    kill_process(other, Signal::CONT).unwrap();
+    wait_until("the executor is back", || is_ready(&cluster.url));
+    let words = ["sql", "t.supertrace", LONG, "--format", "csv"];
+    assert_eq!(cluster.run(&sigmund, &words).found(), expected);
     // Nobody is left.
-    cluster.executors.clear();
+    cluster.executors.iter_mut().for_each(|executor| executor.0.kill().unwrap());
     let said = cluster.run(&sigmund, &["sql", "t.supertrace", LONG]);
     said.complained(&["executor"]);
 }

@@ -8,6 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::Pid;
+
 use crate::sigmund::{Reported, Running, Sigmund, program};
 
 /// A process that is killed when this is gone.
@@ -21,6 +23,10 @@ impl Drop for Process {
 }
 
 impl Process {
+    pub(super) fn pid(&self) -> Pid {
+        Pid::from_child(&self.0)
+    }
+
     /// Starts a command, and waits for the line in which it prints where it listens.
     pub(super) fn listening(mut command: Command) -> (Process, String) {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
@@ -34,20 +40,20 @@ impl Process {
 /// A scheduler and two executors.
 pub(super) struct Cluster {
     pub(super) url: String,
-    pub(super) executors: Vec<Process>,
+    pub(super) executors: [Process; 2],
     _scheduler: Process,
 }
 
 impl Cluster {
     /// Starts them. The executors have these variables in their environments.
     pub(super) fn start(environment: &[(&str, &str)]) -> Cluster {
-        Cluster::start_with("2", environment)
+        Cluster::start_with("2", "240s", environment)
     }
 
-    /// With executors of so many slots.
-    pub(super) fn start_with(cpus: &str, environment: &[(&str, &str)]) -> Cluster {
+    /// With executors of so many slots, which are lost after some time without a sign of life.
+    pub(super) fn start_with(cpus: &str, lost_after: &str, environment: &[(&str, &str)]) -> Cluster {
         let mut scheduler = Command::new(program());
-        scheduler.args(["scheduler", "--listen", "127.0.0.1:0", "--lost-after", "6s"]);
+        scheduler.args(["scheduler", "--listen", "127.0.0.1:0", "--lost-after", lost_after]);
         let (scheduler, url) = Process::listening(scheduler);
         let executor = || {
             let mut executor = Command::new(program());
@@ -57,7 +63,7 @@ impl Cluster {
             Process::listening(executor).0
         };
         let cluster =
-            Cluster { executors: vec![executor(), executor()], url: url.clone(), _scheduler: scheduler };
+            Cluster { executors: [executor(), executor()], url: url.clone(), _scheduler: scheduler };
         wait_until("an executor has registered", || is_ready(&cluster.url));
         cluster
     }
@@ -114,7 +120,7 @@ pub(super) fn cpu_ticks(process: u32) -> u64 {
 }
 
 /// Whether the scheduler has an executor.
-fn is_ready(url: &str) -> bool {
+pub(super) fn is_ready(url: &str) -> bool {
     let address = url.strip_prefix("http://").unwrap();
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
     write!(stream, "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();

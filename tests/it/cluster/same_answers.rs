@@ -117,7 +117,7 @@ const UNIONS: [&str; 8] = [
 fn unions_on_executors_with_one_slot_and_with_two() {
     let sigmund = long_trace();
     for slots in ["1", "2"] {
-        let cluster = Cluster::start_with(slots, &[]);
+        let cluster = Cluster::start_with(slots, "240s", &[]);
         same_rows(&cluster, &sigmund, &["t.supertrace"], &UNIONS);
         same_rows(
             &cluster,
