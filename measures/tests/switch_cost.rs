@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use sigmund_measures::{By, EventAt, Gap, History, Interval, Request};
 use sigmund_model::{EndReason::*, LwpState};
@@ -41,7 +41,8 @@ fn drawn() -> History {
     history.events = on_zero.into_iter().chain(later).map(event(0)).collect();
     let on_one = [(41, 81, Some(3)), (43, 81, None), (45, 81, Some(4)), (65, 81, Some(3)), (66, 81, Some(4))];
     history.events.extend(on_one.map(event(1)));
-    history.gaps = vec![Gap { interval: Interval::new(35, 37), cpu: Some(0), lwp: None, is_sum: false }];
+    history.gaps =
+        Arc::new(vec![Gap { interval: Interval::new(35, 37), cpu: Some(0), lwp: None, is_sum: false }]);
     drawn.build()
 }
 
@@ -72,7 +73,7 @@ fn a_switch_in_which_a_state_is_unknown_is_not_counted_and_others_near_it_are() 
     let events = [(5, 70), (10, 70), (12, 80), (20, 80), (23, 70)];
     let history = drawn.builder.history();
     history.events = events.map(|(tick, lwp)| EventAt::new(tick, Some(lwp), Some(0), None)).into();
-    history.gaps = vec![Gap { interval: Interval::new(0, 30), cpu: None, lwp: None, is_sum: true }];
+    history.gaps = Arc::new(vec![Gap { interval: Interval::new(0, 30), cpu: None, lwp: None, is_sum: true }]);
     let answer = ask("switch-cost", &drawn.build(), &Request { by: Some(By::Lwp), ..Request::default() });
     assert_eq!(cells(&answer, &["lwp", "from", "count", "total_tick"]), ["70 other 1 3"]);
     assert_eq!(answer.notes, ["1 switches are not counted: events are missing in them."]);

@@ -1,6 +1,6 @@
 //! The lives of user threads or LWPs, by their numbers: small, since there may be millions.
 
-use std::hash::BuildHasher;
+use std::{hash::BuildHasher, sync::Arc};
 
 use crate::{Interval, map::Map};
 
@@ -17,9 +17,12 @@ pub struct Life<'n> {
     pub created_by: Option<u64>,
 }
 
-/// Lives by the numbers of those who live them.
+/// Lives by the numbers of those who live them. Clones share them.
+#[derive(Debug)]
+pub struct Lives<K>(Arc<All<K>>);
+
 #[derive(Clone, Debug)]
-pub struct Lives<K> {
+struct All<K> {
     /// Sorted by their numbers, each once.
     rows: Vec<Row<K>>,
     names: Texts,
@@ -38,59 +41,74 @@ struct Row<K> {
     pid: u32,
 }
 
+impl<K> Clone for Lives<K> {
+    fn clone(&self) -> Lives<K> {
+        Lives(Arc::clone(&self.0))
+    }
+}
+
 impl<K> Default for Lives<K> {
     fn default() -> Lives<K> {
-        Lives { rows: Vec::new(), names: Texts::default() }
+        Lives(Arc::default())
+    }
+}
+
+impl<K> Default for All<K> {
+    fn default() -> All<K> {
+        All { rows: Vec::new(), names: Texts::default() }
     }
 }
 
 impl<K: Copy + Ord + Into<u64>> Lives<K> {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.0.rows.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.0.rows.is_empty()
     }
 
     /// Whether there is one of this number.
     pub fn contains(&self, number: K) -> bool {
-        self.place(number).is_ok()
+        self.0.place(number).is_ok()
     }
 
     /// The life of the one of this number.
     pub fn get(&self, number: K) -> Option<Life<'_>> {
-        let place = self.place(number).ok()?;
-        Some(self.life(&self.rows[place]))
+        let place = self.0.place(number).ok()?;
+        Some(self.0.life(&self.0.rows[place]))
     }
 
     /// The place of the one of this number among all, in their order.
     pub(crate) fn place_of(&self, number: K) -> Option<usize> {
-        self.place(number).ok()
+        self.0.place(number).ok()
     }
 
     /// All of them, by number.
     pub fn iter(&self) -> impl Iterator<Item = (K, Life<'_>)> {
-        self.rows.iter().map(|row| (row.number, self.life(row)))
+        self.0.rows.iter().map(|row| (row.number, self.0.life(row)))
     }
 
     /// All numbers, in order.
     pub fn numbers(&self) -> impl Iterator<Item = K> {
-        self.rows.iter().map(|row| row.number)
+        self.0.rows.iter().map(|row| row.number)
     }
 
     /// Adds one, or replaces that of this number. For few: later ones are moved.
     pub fn insert(&mut self, number: K, life: Life<'_>) {
-        let name = self.names.number(life.name);
+        let all = Arc::make_mut(&mut self.0);
+        let name = all.names.number(life.name);
         let row = Row::new(number, life, name);
-        match self.place(number) {
-            Ok(place) => self.rows[place] = row,
-            Err(place) => self.rows.insert(place, row),
+        match all.place(number) {
+            Ok(place) => all.rows[place] = row,
+            Err(place) => all.rows.insert(place, row),
         }
     }
+}
 
+impl<K: Copy + Ord + Into<u64>> All<K> {
     /// Where the one of this number is, or would be. Most numbers follow each other without holes.
     fn place(&self, number: K) -> Result<usize, usize> {
         let first = self.rows.first().map_or(0, |row| row.number.into());
@@ -121,11 +139,11 @@ impl<K> Row<K> {
 
 /// Collects [`Lives`], in any order. Of those with the same number the last counts.
 #[derive(Debug)]
-pub struct LivesBuilder<K>(Lives<K>);
+pub struct LivesBuilder<K>(All<K>);
 
 impl<K> Default for LivesBuilder<K> {
     fn default() -> LivesBuilder<K> {
-        LivesBuilder(Lives::default())
+        LivesBuilder(All::default())
     }
 }
 
@@ -138,8 +156,8 @@ impl<K: Copy + Ord + Into<u64>> LivesBuilder<K> {
 
     /// All that were added. Linear, if they came in the order of their numbers.
     pub fn build(self) -> Lives<K> {
-        let LivesBuilder(mut lives) = self;
-        let Lives { rows, names } = &mut lives;
+        let LivesBuilder(mut all) = self;
+        let All { rows, names } = &mut all;
         if !rows.is_sorted_by(|a, b| a.number < b.number) {
             rows.sort_by_key(|row| row.number);
             // Keeps the first of several: the order is turned round for that.
@@ -149,7 +167,7 @@ impl<K: Copy + Ord + Into<u64>> LivesBuilder<K> {
         }
         rows.shrink_to_fit();
         names.shrink_to_fit();
-        lives
+        Lives(Arc::new(all))
     }
 }
 

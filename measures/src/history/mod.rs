@@ -15,6 +15,8 @@ mod slicer;
 mod track;
 mod words;
 
+use std::sync::Arc;
+
 use crate::Interval;
 
 pub(crate) use cursors::Searches;
@@ -69,7 +71,7 @@ pub struct History {
     /// Page faults, sorted by time.
     pub faults: Vec<Fault>,
     /// Where events are missing, sorted by their begin.
-    pub gaps: Vec<Gap>,
+    pub gaps: Arc<Vec<Gap>>,
     /// Events that FROM and TO of a question select, sorted by time; of equal time in the order of the events.
     pub marks: Vec<Mark>,
     /// Names and lives of user threads, LWPs and processes. Always loaded.
@@ -153,7 +155,9 @@ impl HistoryBuilder {
         });
         history.events.sort_by_key(|event| event.tick());
         history.faults.sort_by_key(|fault| fault.at.tick());
-        history.gaps.sort_by_key(|gap| gap.interval);
+        if !history.gaps.is_sorted_by_key(|gap| gap.interval) {
+            Arc::make_mut(&mut history.gaps).sort_by_key(|gap| gap.interval);
+        }
         history.marks.sort_by_key(|mark| mark.tick);
         let extent = history.extent.unwrap_or(Interval::new(0, 0));
         let of_threads = || {

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::lives::{Life, Lives};
 
-/// All of them, by their numbers.
+/// All of them, by their numbers. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// User threads.
@@ -12,7 +12,7 @@ pub struct Names {
     /// LWPs.
     pub lwps: Lives<u32>,
     /// The names of processes.
-    pub processes: HashMap<u32, Arc<str>>,
+    pub processes: Arc<HashMap<u32, Arc<str>>>,
 }
 
 impl Names {

@@ -3,7 +3,7 @@
 //! Rows of a table come in runs: each run is of rows that are in the table before those of all earlier runs, in the order of
 //! the table. A row stays for as long as a slice may need it.
 
-use std::{collections::VecDeque, mem};
+use std::{collections::VecDeque, mem, sync::Arc};
 
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
@@ -183,7 +183,7 @@ impl LastOnCpu {
 /// Makes the histories of slices.
 #[derive(Debug, Default)]
 pub struct Slicer {
-    /// What is the same in all slices.
+    /// What is the same in all slices; no rows.
     shared: History,
     threads: Kept<ThreadRow>,
     lwps: Kept<LwpRow>,
@@ -249,7 +249,7 @@ tables! {
 
 impl Slicer {
     /// Of a trace, with the gaps in it, and who there is.
-    pub fn new(extent: Option<Interval>, gaps: Vec<Gap>, names: Names) -> Slicer {
+    pub fn new(extent: Option<Interval>, gaps: Arc<Vec<Gap>>, names: Names) -> Slicer {
         Slicer { shared: History { extent, gaps, names, ..History::default() }, ..Slicer::default() }
     }
 
@@ -292,22 +292,15 @@ impl Slicer {
         self.last_on_cpu.insert(cpu, last);
     }
 
-    /// Calls `of` with the history of a slice. All rows that overlap or touch it have been added.
-    pub fn with_slice<T>(&mut self, slice: Slice, of: impl FnOnce(&History) -> T) -> T {
+    /// The history of a slice, which is before all slices that were made. All rows that overlap or touch it have been added;
+    /// those that no slice before it needs are forgotten.
+    pub fn slice(&mut self, slice: Slice) -> History {
         if !self.without_culprits {
             self.unknown_cpus(slice.interval.from, &[]);
         }
         let history = self.history(slice.interval);
-        let answer = of(&history);
-        self.shared = History {
-            extent: history.extent,
-            gaps: history.gaps,
-            names: history.names,
-            words: history.words,
-            ..History::default()
-        };
         self.forget_after(slice.interval.from);
-        answer
+        history
     }
 
     /// All rows as one history.
@@ -316,7 +309,7 @@ impl Slicer {
     }
 
     /// The gaps, and who there is.
-    pub fn into_known(self) -> (Vec<Gap>, Names) {
+    pub fn into_known(self) -> (Arc<Vec<Gap>>, Names) {
         (self.shared.gaps, self.shared.names)
     }
 
@@ -330,7 +323,7 @@ impl Slicer {
         if self.without_culprits {
             builder.without_culprits();
         }
-        let mut history = mem::take(&mut self.shared);
+        let mut history = self.shared.clone();
         let Slicer {
             threads, lwps, wakeups, interrupts, syscalls, spans, locks, events, faults, marks, ..
         } = &*self;

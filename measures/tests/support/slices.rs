@@ -1,5 +1,7 @@
 //! Histories cut into slices, and measures computed from these.
 
+use std::sync::Arc;
+
 use sigmund_measures::{
     Answer, History, HistoryBuilder, Interval, LastOnCpu, LwpRow, Measure, Request, Row, Slice, Sliced,
     Slicer, ThreadRow,
@@ -22,10 +24,10 @@ pub(crate) fn ask_in_slices(
     let before: Vec<Slice> = Slice::between(before, borders).into_iter().map(of_before).collect();
     loop {
         let mut tables = Tables::new(history);
-        let mut slicer = Slicer::new(history.extent, history.gaps.clone(), history.names.clone());
+        let mut slicer = Slicer::new(history.extent, Arc::clone(&history.gaps), history.names.clone());
         let mut add = |computed: &mut Box<dyn Sliced>, slicer: &mut Slicer, slice: Slice| {
             tables.feed(slicer, history, slice.interval.from);
-            slicer.with_slice(slice, |history| computed.add(history, slice))
+            computed.add(&slicer.slice(slice), slice)
         };
         for slice in &slices {
             add(&mut computed, &mut slicer, *slice)?;

@@ -1,6 +1,6 @@
 //! A random machine with everything that a measure can be asked about: locks, calls, functions, events, faults, gaps, marks.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use sigmund_measures::{EventAt, Fault, Gap, History, Interval, Span};
 
@@ -45,9 +45,9 @@ pub(crate) fn world(seed: u64) -> History {
         let interval = Interval::new(from, from + random.below(20) as i64);
         let cpu = random.one_in(2).then(|| random.below(CPUS) as u32);
         let lwp = random.one_in(2).then(|| tid(random.below(LWPS)));
-        history.gaps.push(Gap { interval, cpu, lwp, is_sum: random.one_in(4) });
+        Arc::make_mut(&mut history.gaps).push(Gap { interval, cpu, lwp, is_sum: random.one_in(4) });
     }
-    history.gaps.sort_by_key(|gap| gap.interval);
+    Arc::make_mut(&mut history.gaps).sort_by_key(|gap| gap.interval);
     if seed.is_multiple_of(3) {
         // Of several processes, and created by each other.
         for place in 0..THREADS {

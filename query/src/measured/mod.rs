@@ -15,7 +15,7 @@ use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter, Selector, reactivity::known};
 
-use load::{About, Known, Order, Slices};
+use load::{About, Known, Order, Slices, Stopped};
 
 pub use batch::to_batch;
 pub use compared::compare_traces;
@@ -101,8 +101,9 @@ async fn computed(
     for size in [size, SliceSize::WHOLE] {
         let mut computed = measure.start(request);
         loop {
-            let slices = pass(trace, measure, (&mut computed, options), window, (size, known)).await?;
-            let (slices, order) = slices;
+            let (slices, order);
+            (slices, computed, order) =
+                pass(trace, measure, (computed, options), window, (size, known)).await?;
             if order == Order::Broken {
                 known = Some(slices.into_known());
                 break;
@@ -119,31 +120,28 @@ async fn computed(
     Err(refused("expected rows in the order of their ends, found others".to_string()))
 }
 
-/// Adds all slices to a measure. The answer is what they were made from, and whether rows are in the order in which they
-/// have to be for so small slices.
+/// Adds all slices to a measure. The answer is what they were made from, the measure, and whether rows are in the order in which
+/// they have to be for so small slices.
 async fn pass(
     trace: &SuperTrace,
     measure: &Measure,
-    (computed, options): (&mut Box<dyn Sliced>, &MeasureOptions),
+    (computed, options): (Box<dyn Sliced>, &MeasureOptions),
     window: load::Window,
     (size, known): (SliceSize, Option<Known>),
-) -> Result<(Slices, Order), Error> {
-    let refused = |message| Error::argument(format!("{}: {message}", measure.name));
-    let about = options.about();
+) -> Result<(Slices, Box<dyn Sliced>, Order), Error> {
+    let stopped = |stopped| match stopped {
+        Stopped::Refused(message) => Error::argument(format!("{}: {message}", measure.name)),
+        Stopped::Failed(error) => error,
+    };
     let needs = computed.needs().unwrap_or(measure.needs);
-    let mut slices = Slices::open(trace, needs, window, about, known).await?;
+    let mut slices = Slices::open(trace, needs, window, options.about(), known).await?;
     let of_rows = window.of_rows;
-    let add = |history: &History, slice| computed.add(history, slice).map(|()| true);
-    let mut order = slices.each(of_rows, of_rows, size, add).await?.map_err(refused)?;
+    let (mut computed, mut order) = slices.each(of_rows, of_rows, size, computed).await.map_err(stopped)?;
     let before = Interval { from: i64::MIN, to: of_rows.from };
     if order == Order::Kept && computed.looks_back() && before.from < before.to {
-        let add = |history: &History, slice| {
-            computed.add(history, slice)?;
-            Ok(computed.looks_back())
-        };
-        order = slices.each(before, of_rows, size, add).await?.map_err(refused)?;
+        (computed, order) = slices.each(before, of_rows, size, computed).await.map_err(stopped)?;
     }
-    Ok((slices, order))
+    Ok((slices, computed, order))
 }
 
 /// What `of` makes of the history that a filter selects: a drawing, say. It needs the tables `needs`.

@@ -1,6 +1,9 @@
 //! Loads names and lifetimes of user threads, LWPs and processes, and the gaps.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use arrow::array::RecordBatch;
 use datafusion::logical_expr::{ident, in_list, lit};
@@ -68,15 +71,18 @@ pub(super) async fn names(
     if trace.info().left_out_tables().any(|table| table == PROCESSES.name) {
         return Ok(());
     }
+    let mut processes = HashMap::new();
     read(trace, &PROCESSES, &["pid", "name"], None, |batch| {
         let (pid, name) = (Small::of(batch, 0), Texts::of(batch, 1));
         for row in 0..batch.num_rows() {
             if let (Some(pid), Some(name)) = (pid.get(row), name.get(row)) {
-                names.processes.insert(pid, name.into());
+                processes.insert(pid, name.into());
             }
         }
     })
-    .await
+    .await?;
+    names.processes = Arc::new(processes);
+    Ok(())
 }
 
 fn life(batch: &RecordBatch, row: usize, last: i64, created_by: Option<u64>) -> Life<'_> {

@@ -14,7 +14,7 @@ use sigmund_measures::Interval;
 use sigmund_sql::SuperTrace;
 
 pub use self::slices::SliceSize;
-pub(super) use self::slices::{About, Known, Order, Slices};
+pub(super) use self::slices::{About, Known, Order, Slices, Stopped};
 use crate::Error;
 
 /// What is loaded.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use datafusion::common::runtime::SpawnedTask;
-use sigmund_measures::{Gap, History, Interval, LastOnCpu, Names, Needs, Slice, Slicer};
+use sigmund_measures::{Gap, History, Interval, LastOnCpu, Names, Needs, Slice, Sliced, Slicer};
 use sigmund_model::{
     LwpState,
     tables::{CPUS, EVENTS, INTERRUPTS, LOCKS, LWP_STATES, SPANS, SYSCALLS, THREAD_STATES, Table, WAKEUPS},
@@ -52,7 +52,7 @@ pub(in crate::measured) struct About<'a> {
 
 /// Where events are missing, and who there is.
 pub(in crate::measured) struct Known {
-    gaps: Vec<Gap>,
+    gaps: Arc<Vec<Gap>>,
     names: Names,
 }
 
@@ -61,7 +61,7 @@ impl Known {
         let mut names = Names::default();
         let window = (of_names != Interval::ALL).then_some(of_names);
         actors::names(trace, window, extent.to, &mut names).await?;
-        Ok(Known { gaps: actors::gaps(trace, extent).await?, names })
+        Ok(Known { gaps: Arc::new(actors::gaps(trace, extent).await?), names })
     }
 }
 
@@ -95,7 +95,7 @@ impl Slices {
         let About { subject, pair } = about;
         let Window { of_rows, of_names, around } = window;
         let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else {
-            let slicer = Slicer::new(None, Vec::new(), Default::default());
+            let slicer = Slicer::new(None, Arc::default(), Default::default());
             let (readers, on_cpu, left_out) = Default::default();
             return Ok(Slices { slicer, readers, on_cpu, left_out });
         };
@@ -206,39 +206,95 @@ impl Slices {
         if from > extent.from { from } else { i64::MIN }
     }
 
-    /// Calls `of` with the slices of a part of a window, the latest first, until it has an error, or wants no
-    /// more.
+    /// Adds the slices of a part of a window to a measure, the latest first; for as long as it looks back, if the part is before
+    /// the window. While one is added, the next is read and made.
     pub(in crate::measured) async fn each(
         &mut self,
         part: Interval,
         window: Interval,
         size: SliceSize,
-        mut of: impl FnMut(&History, Slice) -> Result<bool, String>,
-    ) -> Result<Result<Order, String>, Error> {
+        measure: Box<dyn Sliced>,
+    ) -> Result<(Box<dyn Sliced>, Order), Stopped> {
+        let mut adding = Adding::Done(measure);
         let mut to = part.to;
         loop {
-            let mut read = 0;
-            let from = loop {
-                let next = self.readers.iter_mut().filter(|reader| reader.latest() >= Some(part.from));
-                let Some(next) = next.max_by_key(|reader| reader.latest()) else { break part.from };
-                let latest = next.latest().unwrap_or(i64::MAX);
-                if read >= size.rows && latest.saturating_add(1) < to {
-                    break latest.saturating_add(1).max(part.from);
-                }
-                let (count, is_late) = next.advance(&mut self.slicer, to).await?;
-                if is_late && to < window.to {
-                    return Ok(Ok(Order::Broken));
-                }
-                read += count;
+            let Some(from) = self.read((part, to), window, size).await? else {
+                return Ok((adding.done().await?, Order::Broken));
             };
-            let from = from.max(self.shortest(to, size)).min(to.saturating_sub(1));
-            self.on_cpu.look_up(&mut self.slicer, from).await?;
             let slice = Slice { interval: Interval { from, to }, window };
-            match self.slicer.with_slice(slice, |history| of(history, slice)) {
-                Ok(true) if from > part.from => to = from,
-                Ok(_) => return Ok(Ok(Order::Kept)),
-                Err(message) => return Ok(Err(message)),
+            let history = self.slicer.slice(slice);
+            let measure = adding.done().await?;
+            let is_enough = slice.is_before_window() && !measure.looks_back();
+            if is_enough {
+                return Ok((measure, Order::Kept));
             }
+            adding = Adding::begin(measure, history, slice);
+            if from <= part.from {
+                return Ok((adding.done().await?, Order::Kept));
+            }
+            to = from;
+        }
+    }
+
+    /// Reads what the slice needs that ends at `to`, and answers where it begins; `None` if rows are not where they have to be.
+    async fn read(
+        &mut self,
+        (part, to): (Interval, i64),
+        window: Interval,
+        size: SliceSize,
+    ) -> Result<Option<i64>, Error> {
+        let mut read = 0;
+        let from = loop {
+            let next = self.readers.iter_mut().filter(|reader| reader.latest() >= Some(part.from));
+            let Some(next) = next.max_by_key(|reader| reader.latest()) else { break part.from };
+            let latest = next.latest().unwrap_or(i64::MAX);
+            if read >= size.rows && latest.saturating_add(1) < to {
+                break latest.saturating_add(1).max(part.from);
+            }
+            let (count, is_late) = next.advance(&mut self.slicer, to).await?;
+            if is_late && to < window.to {
+                return Ok(None);
+            }
+            read += count;
+        };
+        let from = from.max(self.shortest(to, size)).min(to.saturating_sub(1));
+        self.on_cpu.look_up(&mut self.slicer, from).await?;
+        Ok(Some(from))
+    }
+}
+
+/// Why a measure gets no more slices.
+pub(in crate::measured) enum Stopped {
+    /// It refuses the request.
+    Refused(String),
+    /// The trace cannot be read.
+    Failed(Error),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Stopped {
+        Stopped::Failed(error)
+    }
+}
+
+/// A measure to which a slice is being added by another thread.
+enum Adding {
+    Done(Box<dyn Sliced>),
+    Running(SpawnedTask<Result<Box<dyn Sliced>, String>>),
+}
+
+impl Adding {
+    fn begin(mut measure: Box<dyn Sliced>, history: History, slice: Slice) -> Adding {
+        Adding::Running(SpawnedTask::spawn_blocking(move || {
+            measure.add(&history, slice)?;
+            Ok(measure)
+        }))
+    }
+
+    async fn done(self) -> Result<Box<dyn Sliced>, Stopped> {
+        match self {
+            Adding::Done(measure) => Ok(measure),
+            Adding::Running(task) => task.join().await.map_err(Error::of_task)?.map_err(Stopped::Refused),
         }
     }
 }
