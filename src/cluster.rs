@@ -64,8 +64,8 @@ pub(crate) async fn executor(args: ExecutorArgs) -> Result<Found> {
         if stop.load(Ordering::Relaxed) {
             return Ok(Found::Something);
         }
-        // A machine that was suspended, say.
-        terminal::notice("the scheduler has not heard of this executor, and has ended it: it starts again");
+        // As after the machine was suspended.
+        terminal::notice("the scheduler got no report from this executor, and stopped it: it starts again");
     }
 }
 

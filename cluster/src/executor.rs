@@ -19,7 +19,7 @@ use crate::{
     traces::{NamedFiles, Traces},
 };
 
-/// Seconds between two signs of life.
+/// Seconds between two reports to the scheduler.
 const HEARTBEAT: u64 = 2;
 
 /// How often it looks whether the executor listens.
@@ -44,7 +44,7 @@ pub struct ExecutorOptions {
     pub work: PathBuf,
 }
 
-/// Runs an executor, until a signal ends it, or its scheduler does because it has not heard of it. `started` gets its address; warnings are printed.
+/// Runs an executor, until a signal ends it, or its scheduler, which got no report from it. `started` gets its address; warnings are printed.
 ///
 /// # Errors
 /// When there is no scheduler, an address is taken, or the server fails.

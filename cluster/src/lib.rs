@@ -17,6 +17,8 @@
 //! 2. A plan is sent only if it is the same after it is encoded and decoded, as far as its description says.
 //! 3. A plan that reads no file of a super-trace runs in the client.
 //! 4. Executors read files of super-traces and no others.
+//! 5. No query waits without end: what is known to stall Ballista's scheduler is not sent, and a query of which nothing runs
+//!    although executors are idle is cancelled (`stalled`).
 
 #![cfg(feature = "ballista")]
 #![forbid(unsafe_code)]

@@ -27,7 +27,7 @@ pub struct SchedulerOptions {
     pub listen: SocketAddr,
     /// The name by which executors reach it, if that is not the address.
     pub host: Option<String>,
-    /// An executor that has not been heard of for so long is lost; its tasks go to others.
+    /// An executor that has not reported for this long is lost; its tasks go to others.
     pub lost_after: Duration,
 }
 

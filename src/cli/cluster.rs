@@ -62,7 +62,7 @@ impl ClusterArgs {
 #[cfg(feature = "cluster")]
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It prints its URL, for executors and for --cluster. Ctrl-C ends it. Nobody is asked who they are: anyone who can connect can run
+It prints its URL, for executors and for --cluster. Ctrl-C ends it. There is no authentication: anyone who can connect can run
 queries on all that the executors can read. docs/cluster.md has more.
 
 Example:
@@ -78,7 +78,7 @@ pub(crate) struct SchedulerArgs {
     /// The name by which executors reach it, if that is not the address.
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// An executor that has not been heard of for so long is lost, and its tasks go to others. Executors are heard of every 2 s.
+    /// An executor that has not reported for this long is lost, and its tasks go to others. Executors report every 2 s.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = lost_after)]
     pub(crate) lost_after: Duration,
 }
@@ -115,7 +115,7 @@ pub(crate) struct ExecutorArgs {
     pub(crate) work: Option<PathBuf>,
 }
 
-/// Three signs of life.
+/// Three reports.
 #[cfg(feature = "cluster")]
 fn lost_after(text: &str) -> Result<Duration, String> {
     let time = time(text)?;
