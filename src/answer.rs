@@ -24,6 +24,9 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
     // Pairs of events are a question of their own without --why.
     let compared =
         if question.reactivity.is_empty() { question.measure.measure } else { named("reactivity") };
+    if question.cluster.is_asked() && question.measure.compare.is_some() {
+        bail!("--cluster: expected a question about one super-trace, found --compare: leave one of them out");
+    }
     if let (Some((a, b)), Some(measure)) = (&question.measure.compare, compared) {
         let how = question.damage.into();
         let (a, b) = (open(Some(a), how).await?, open(Some(b), how).await?);
@@ -37,9 +40,18 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
             bail!("--fleet: expected a table, found --format folded: ask one host, with --trace-file");
         }
         let trace = open_fleet(folder, question.damage.into()).await?;
+        question.cluster.join(&trace)?;
         return measured::run(&trace, measure, &filter, &question).await;
     }
     let trace = open(question.trace_file.as_deref(), question.damage.into()).await?;
+    if question.cluster.is_asked() {
+        let Some(measure) = question.measure.measure.filter(|_| question.format != AnswerFormat::Folded)
+        else {
+            bail!("--cluster: expected a measure, as --states; sigmund sql --cluster asks for events");
+        };
+        question.cluster.join(&trace)?;
+        return measured::run(&trace, measure, &filter, &question).await;
+    }
     if question.format == AnswerFormat::Folded {
         return drawings::stacks(&trace, &filter, &question).await;
     }
@@ -68,7 +80,7 @@ pub(crate) async fn open(path: Option<&Path>, how: OpenOptions) -> Result<SuperT
         Some(path) => path.to_path_buf(),
         None => only_supertrace()?,
     };
-    let trace = how.open(&path).await?;
+    let trace = open_at(&path, how).await?;
     report_left_out(trace.left_out());
     if !trace.left_out().is_empty() {
         let files = counted(trace.left_out().len() as u64, "file");
@@ -77,10 +89,26 @@ pub(crate) async fn open(path: Option<&Path>, how: OpenOptions) -> Result<SuperT
     Ok(trace)
 }
 
+/// In a folder, or in a store if the path is a URL and this command knows stores.
+async fn open_at(path: &Path, how: OpenOptions) -> Result<SuperTrace> {
+    #[cfg(feature = "cluster")]
+    return Ok(sigmund_cluster::stores::open_files(path, how)?.super_trace().await?);
+    #[cfg(not(feature = "cluster"))]
+    Ok(how.open(path).await?)
+}
+
+async fn fleet_at(folder: &Path, how: OpenOptions) -> Result<Fleet> {
+    #[cfg(feature = "cluster")]
+    if let Some(url) = folder.to_str().filter(|_| sigmund_cluster::stores::is_url(folder)) {
+        return Ok(sigmund_cluster::stores::open_fleet(url, how).await?);
+    }
+    Ok(how.open_fleet(folder).await?)
+}
+
 /// Opens the super-traces of a folder as one.
 pub(crate) async fn open_fleet(folder: &Path, how: OpenOptions) -> Result<SuperTrace> {
     descriptors::raise_limit();
-    let Fleet { trace, left_out } = how.open_fleet(folder).await?;
+    let Fleet { trace, left_out } = fleet_at(folder, how).await?;
     report_left_out(&left_out);
     trace.hosts().iter().for_each(|(_, host)| report_left_out(host.left_out()));
     Ok(trace)

@@ -10,6 +10,8 @@ mod answer;
 #[cfg(feature = "sql")]
 mod check;
 mod cli;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod ctl;
 #[cfg(feature = "sql")]
 mod demo;
@@ -104,6 +106,10 @@ fn run(cli: Cli) -> Result<Found> {
         Some(Command::View(args)) => wait_for(view::run(args)),
         #[cfg(feature = "sql")]
         Some(Command::Serve(args)) => wait_for(serve::run(args)),
+        #[cfg(feature = "cluster")]
+        Some(Command::Scheduler(args)) => wait_for(cluster::scheduler(args)),
+        #[cfg(feature = "cluster")]
+        Some(Command::Executor(args)) => wait_for(cluster::executor(args)),
         #[cfg(feature = "sql")]
         Some(Command::Export(args)) => wait_for(export::run(args)),
         Some(Command::Ctl(args)) => ctl::run(&args),

@@ -12,7 +12,7 @@ pub struct Column {
     /// What it holds.
     pub kind: Kind,
     /// A sentence about it.
-    pub doc: &'static str,
+    pub doc: Cow<'static, str>,
 }
 
 /// What a column holds.
@@ -35,27 +35,27 @@ pub enum Kind {
 impl Column {
     /// Numbers of things.
     pub const fn count(name: &'static str, doc: &'static str) -> Column {
-        Column { name: Cow::Borrowed(name), kind: Kind::Count, doc }
+        Column { name: Cow::Borrowed(name), kind: Kind::Count, doc: Cow::Borrowed(doc) }
     }
 
     /// Lengths; the name ends in `_tick`.
     pub const fn length(name: &'static str, doc: &'static str) -> Column {
-        Column { name: Cow::Borrowed(name), kind: Kind::Length, doc }
+        Column { name: Cow::Borrowed(name), kind: Kind::Length, doc: Cow::Borrowed(doc) }
     }
 
     /// Instants; the name ends in `_tick`.
     pub const fn instant(name: &'static str, doc: &'static str) -> Column {
-        Column { name: Cow::Borrowed(name), kind: Kind::Instant, doc }
+        Column { name: Cow::Borrowed(name), kind: Kind::Instant, doc: Cow::Borrowed(doc) }
     }
 
     /// Shares in per cent.
     pub const fn percent(name: &'static str, doc: &'static str) -> Column {
-        Column { name: Cow::Borrowed(name), kind: Kind::Percent, doc }
+        Column { name: Cow::Borrowed(name), kind: Kind::Percent, doc: Cow::Borrowed(doc) }
     }
 
     /// Texts.
     pub const fn text(name: &'static str, doc: &'static str) -> Column {
-        Column { name: Cow::Borrowed(name), kind: Kind::Text, doc }
+        Column { name: Cow::Borrowed(name), kind: Kind::Text, doc: Cow::Borrowed(doc) }
     }
 }
 

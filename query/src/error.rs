@@ -33,8 +33,15 @@ impl Error {
         self.kind
     }
 
-    pub(crate) fn argument(message: impl Into<String>) -> Error {
+    /// A question that cannot be asked, of any super-trace or of this one.
+    pub fn argument(message: impl Into<String>) -> Error {
         Error { kind: ErrorKind::Argument, message: message.into(), source: None }
+    }
+
+    /// An answer that was to be computed in another process, and was not.
+    pub fn elsewhere(message: impl Into<String>) -> Error {
+        let kind = ErrorKind::Trace(sigmund_sql::ErrorKind::Execution);
+        Error { kind, message: message.into(), source: None }
     }
 
     /// A task that panicked, or was cancelled.

@@ -53,19 +53,12 @@ impl OpenOptions {
                 Err(error) => return Err(error),
             }
         }
-        let mut hosts = hosts.into_iter();
-        let Some((name, mut trace)) = hosts.next() else {
-            return Err(left_out.pop().unwrap_or_else(|| {
-                let message = "expected a folder of super-traces, HOST.supertrace, found none in it";
-                Error::at(ErrorKind::NotASuperTrace, folder, message)
-            }));
-        };
-        trace.name(&name)?;
-        for (name, other) in hosts {
-            trace.attach(&name, other)?;
+        if hosts.is_empty()
+            && let Some(error) = left_out.pop()
+        {
+            return Err(error);
         }
-        trace.join(name)?;
-        Ok(Fleet { trace, left_out })
+        Ok(Fleet { left_out, ..Fleet::of(folder, hosts)? })
     }
 }
 
@@ -75,6 +68,26 @@ pub struct Fleet {
     pub trace: SuperTrace,
     /// Why hosts were left out.
     pub left_out: Vec<Error>,
+}
+
+impl Fleet {
+    /// Of these hosts. `folder` is where they were looked for.
+    ///
+    /// # Errors
+    /// When there is none, or one has a name that is taken.
+    pub fn of(folder: &Path, hosts: Vec<(String, SuperTrace)>) -> std::result::Result<Fleet, Error> {
+        let mut hosts = hosts.into_iter();
+        let Some((name, mut trace)) = hosts.next() else {
+            let message = "expected a folder of super-traces, HOST.supertrace, found none in it";
+            return Err(Error::at(ErrorKind::NotASuperTrace, folder, message));
+        };
+        trace.name(&name)?;
+        for (name, other) in hosts {
+            trace.attach(&name, other)?;
+        }
+        trace.join(name)?;
+        Ok(Fleet { trace, left_out: Vec::new() })
+    }
 }
 
 impl SuperTrace {

@@ -1,8 +1,8 @@
 //! How a super-trace is opened.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
-use crate::{Error, SuperTrace, files::Files};
+use crate::{Error, SuperTrace};
 
 /// How a super-trace is opened.
 ///
@@ -32,8 +32,6 @@ impl OpenOptions {
     /// When it is no super-trace or has another schema version; when a table is missing, unreadable or has other columns,
     /// unless that is left out. The message names the file.
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SuperTrace, Error> {
-        let path = path.as_ref();
-        let (files, info) = Files::open_all(path, self.keep_going)?;
-        SuperTrace::of_files(path, Arc::new(files), info, self.memory).await
+        self.open_files(path, None)?.super_trace().await
     }
 }

@@ -20,6 +20,7 @@ use sigmund_model::{
     tables::{EVENTS, THREADS, Table},
 };
 use tokio::sync::mpsc;
+use url::Url;
 
 use crate::{
     DeclaredEvent, Error, Info, OpenOptions, Parameters, QueryResult, RowGroups, ThreadNames, declared,
@@ -228,6 +229,24 @@ impl SuperTrace {
     pub async fn threads_among(&self, threads: &[Thread]) -> Result<ThreadNames, Error> {
         let found = ThreadNames::among(&self.context, threads).await;
         found.map_err(|error| self.error(THREADS.name, error))
+    }
+
+    /// The URL by which plans name its files.
+    pub fn files_url(&self) -> &Url {
+        self.root.url()
+    }
+
+    /// What another super-trace at this path does not have: [`Opened::identity`](crate::Opened::identity).
+    pub fn identity(&self) -> u64 {
+        self.files.identity()
+    }
+
+    /// Its clock, as the functions of SQL use it.
+    ///
+    /// # Errors
+    /// When the table `clocks` cannot be read.
+    pub fn clock(&self) -> Result<functions::Clock, Error> {
+        functions::Clock::of(&self.files, &self.info)
     }
 
     /// The DataFusion session, to build plans on.

@@ -47,6 +47,11 @@ impl Root {
         Ok(Root { url, files: Arc::new(files) })
     }
 
+    /// Its URL in sessions.
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
     /// The session can read them.
     pub(crate) fn register(&self, context: &SessionContext) {
         let files: Arc<OpenFiles> = Arc::clone(&self.files);

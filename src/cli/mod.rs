@@ -2,6 +2,8 @@
 
 #[cfg(feature = "sql")]
 mod check;
+#[cfg(feature = "sql")]
+mod cluster;
 mod ctl;
 #[cfg(feature = "sql")]
 mod demo;
@@ -30,6 +32,8 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use sigmund_user::Ids;
 
+#[cfg(feature = "cluster")]
+pub(crate) use cluster::{ExecutorArgs, SchedulerArgs};
 pub(crate) use ctl::{CtlArgs, CtlVerb, KeyMask};
 pub(crate) use record::{Follow, KernelArgs, RecordArgs, Witness};
 pub(crate) use schema::SchemaArgs;
@@ -37,6 +41,7 @@ pub(crate) use tables::LeftOutTables;
 #[cfg(feature = "sql")]
 pub(crate) use {
     check::{CheckArgs, CheckPart},
+    cluster::ClusterArgs,
     demo::{DemoArgs, SumtimeArgs},
     drawings::DrawingArgs,
     export::{ExportArgs, ExportKind},
@@ -110,6 +115,12 @@ pub(crate) enum Command {
     #[cfg(feature = "sql")]
     /// Serve super-traces to ADBC, JDBC and ODBC drivers and BI tools (Arrow Flight SQL).
     Serve(ServeArgs),
+    #[cfg(feature = "cluster")]
+    /// Run the scheduler of a cluster, which divides queries among executors.
+    Scheduler(SchedulerArgs),
+    #[cfg(feature = "cluster")]
+    /// Run an executor of a cluster, which answers parts of queries.
+    Executor(ExecutorArgs),
     #[cfg(feature = "sql")]
     /// Write a super-trace for a viewer, or a table of it for a program.
     Export(ExportArgs),

@@ -8,7 +8,7 @@ use sigmund_model::{Hertz, Ticks};
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadList};
 use sigmund_sql::OpenOptions;
 
-use super::{DamageArgs, DrawingArgs, FormatArg, MeasureArgs};
+use super::{ClusterArgs, DamageArgs, DrawingArgs, FormatArg, MeasureArgs};
 
 /// A query by filters and a measure.
 #[derive(Debug, Args)]
@@ -20,6 +20,8 @@ pub(crate) struct Question {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(conflicts_with_all = ["trace_file", "list_events", "active_time", "compare", "gantt", "histogram", "svg"])]
     pub(crate) fleet: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// List the events; with --reactivity, each pair.

@@ -8,7 +8,7 @@ use std::{
 use clap::{Args, ValueHint};
 use sigmund_sql::Parameters;
 
-use super::{DamageArgs, FormatArg};
+use super::{ClusterArgs, DamageArgs, FormatArg};
 
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
@@ -19,6 +19,8 @@ pub(crate) struct SqlArgs {
     /// Query all super-traces of this folder, HOST.supertrace, as one: each table and measure has a column host.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) fleet: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
     /// The query, as an option.
     #[arg(short, long, value_name = "QUERY")]
     pub(crate) command: Option<String>,

@@ -28,6 +28,7 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
         Some(folder) => answer::open_fleet(folder, how).await?,
         None => open(subjects, how).await?,
     };
+    args.cluster.join(&trace)?;
     let trace = Arc::new(trace);
     sigmund_query::register_measures(&trace);
     let session = Session::new(trace, args.format, parameters);

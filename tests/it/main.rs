@@ -5,6 +5,8 @@ mod awkward;
 mod bad_input;
 mod check;
 mod check_paje;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod ctl;
 mod descendants;
 mod docs;

@@ -193,8 +193,11 @@ impl Row {
 }
 
 fn columns(table: &Table) -> Vec<Column> {
-    let fraction =
-        |name, doc| Column { name: std::borrow::Cow::Borrowed(name), kind: crate::Kind::Fraction, doc };
+    let fraction = |name: &'static str, doc: &'static str| Column {
+        name: name.into(),
+        kind: crate::Kind::Fraction,
+        doc: doc.into(),
+    };
     let mut columns = table.keys.clone();
     columns.extend([
         Column::text("figure", "The column of the measure; without `_tick`."),

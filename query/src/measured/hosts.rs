@@ -3,7 +3,7 @@
 use sigmund_measures::Measure;
 use sigmund_sql::SuperTrace;
 
-use super::{MeasureOptions, Measured, measure};
+use super::{Asked, MeasureOptions, Measured, elsewhere, measure};
 use crate::{Error, ErrorKind, Filter};
 
 /// The answer of one host.
@@ -25,18 +25,20 @@ pub struct OfHost<'t> {
 /// without do.
 pub async fn measure_hosts<'t>(
     trace: &'t SuperTrace,
-    of: &Measure,
+    of: &'static Measure,
     filter: &Filter,
     options: &MeasureOptions,
 ) -> Result<Vec<OfHost<'t>>, Error> {
     let hosts = trace.hosts();
     if hosts.is_empty() {
-        let measured = measure(trace, of, filter, options).await?;
+        let measured = measured(&[trace], of, filter, options).await?.swap_remove(0)?;
         return Ok(vec![OfHost { host: None, trace, measured }]);
     }
+    let traces: Vec<&SuperTrace> = hosts.iter().map(|(_, trace)| *trace).collect();
+    let of_hosts = measured(&traces, of, filter, options).await?;
     let (mut answers, mut without) = (Vec::<OfHost<'t>>::new(), Vec::new());
-    for (host, trace) in hosts {
-        match measure(trace, of, filter, options).await {
+    for ((host, trace), measured) in hosts.into_iter().zip(of_hosts) {
+        match measured {
             Ok(measured) => answers.push(OfHost { host: Some(host), trace, measured }),
             Err(error) if error.kind() == ErrorKind::Argument => without.push(error.in_trace(host)),
             Err(error) => return Err(error),
@@ -53,5 +55,35 @@ pub async fn measure_hosts<'t>(
         )));
     }
     first.measured.answer.notes.extend(without.iter().map(|error| format!("no answer of {error}")));
+    Ok(answers)
+}
+
+/// The answer about each of these, the first of which has the session: computed here, or where that session has it computed.
+async fn measured(
+    traces: &[&SuperTrace],
+    of: &'static Measure,
+    filter: &Filter,
+    options: &MeasureOptions,
+) -> Result<Vec<Result<Measured, Error>>, Error> {
+    if let Some(elsewhere) = traces.first().and_then(|trace| elsewhere::of(trace)) {
+        let answers = elsewhere.measure(traces, &Asked::new(of, filter, options)?).await?;
+        return match answers.len() == traces.len() {
+            true => Ok(answers),
+            false => Err(Error::elsewhere(format!(
+                "expected an answer about each of {} super-traces, found {}",
+                traces.len(),
+                answers.len()
+            ))),
+        };
+    }
+    let mut answers = Vec::new();
+    for trace in traces {
+        let measured = measure(trace, of, filter, options).await;
+        let is_over = measured.as_ref().is_err_and(|error| error.kind() != ErrorKind::Argument);
+        answers.push(measured);
+        if is_over {
+            break;
+        }
+    }
     Ok(answers)
 }

@@ -2,9 +2,11 @@
 
 mod batch;
 mod compared;
+mod elsewhere;
 mod hosts;
 mod load;
 mod table_function;
+mod words;
 
 use std::collections::BTreeSet;
 
@@ -17,9 +19,11 @@ use load::{About, Known, Order, Slices, Stopped};
 
 pub use batch::to_batch;
 pub use compared::compare_traces;
+pub use elsewhere::{Elsewhere, measure_elsewhere};
 pub use hosts::{OfHost, measure_hosts};
 pub use load::SliceSize;
 pub use table_function::register_measures;
+pub use words::Asked;
 
 /// The options of a measure, apart from the filter.
 #[derive(Clone, Debug, Default)]
@@ -223,6 +227,14 @@ fn left_out_note(table: &str) -> String {
     format!("the table {table} was left out of this super-trace: what it would show is missing here")
 }
 
+fn refuse_events(name: &str, filter: &Filter) -> Result<(), Error> {
+    if filter.events.is_empty() && filter.level.is_none() {
+        return Ok(());
+    }
+    let message = format!("{name}: it is of threads, not of events: expected no event and no level filter");
+    Err(Error::argument(message))
+}
+
 fn request(
     trace: &SuperTrace,
     name: &str,
@@ -230,11 +242,7 @@ fn request(
     threads: Option<BTreeSet<u64>>,
     options: &MeasureOptions,
 ) -> Result<Request, Error> {
-    if !filter.events.is_empty() || filter.level.is_some() {
-        let message =
-            format!("{name}: it is of threads, not of events: expected no event and no level filter");
-        return Err(Error::argument(message));
-    }
+    refuse_events(name, filter)?;
     let window = filter.window(trace)?;
     let set = |numbers: Vec<u32>| (!numbers.is_empty()).then(|| BTreeSet::from_iter(numbers));
     Ok(Request {

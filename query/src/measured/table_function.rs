@@ -17,12 +17,12 @@ use datafusion::{
     logical_expr::{Expr, TableType},
     physical_plan::ExecutionPlan,
 };
-use sigmund_measures::{ALL, Answer, By, History, Interval, Life, Measure, Span, Subject};
-use sigmund_model::{Cpu, EndReason, Lwp};
+use sigmund_measures::{ALL, Answer, History, Interval, Life, Measure, Span, Subject};
+use sigmund_model::EndReason;
 use sigmund_sql::SuperTrace;
 
-use super::{MeasureOptions, OfHost, batch::to_batch, measure_hosts, request};
-use crate::{Filter, Selector, ThreadList};
+use super::{Asked, MeasureOptions, OfHost, batch::to_batch, measure_hosts, request};
+use crate::Filter;
 
 /// Makes every measure a table function of the trace's session; `-` in its name is `_`.
 ///
@@ -50,7 +50,7 @@ impl fmt::Debug for MeasureFunction {
 
 impl TableFunctionImpl for MeasureFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
-        let (filter, options) = arguments(self.measure.name, args.exprs())?;
+        let (filter, options) = words(self.measure, args.exprs())?.parse()?;
         let trace = open(&self.trace)?;
         // Which threads are selected does not matter for the columns, but whether any are.
         let threads = (!filter.threads.is_empty()).then(BTreeSet::new);
@@ -110,53 +110,16 @@ fn external(error: crate::Error) -> DataFusionError {
 }
 
 /// Names and values in turns, as the session passes named arguments on.
-fn arguments(measure: &str, exprs: &[Expr]) -> Result<(Filter, MeasureOptions)> {
-    let (mut filter, mut options) = (Filter::default(), MeasureOptions::default());
-    let (mut from_event, mut to_event) = (None, None);
+fn words(measure: &'static Measure, exprs: &[Expr]) -> Result<Asked> {
+    let name = measure.name;
+    let mut arguments = Vec::new();
     for pair in exprs.chunks(2) {
-        let [Expr::Literal(ScalarValue::Utf8(Some(name)), _), Expr::Literal(value, _)] = pair else {
-            return plan_err!("{measure}: expected arguments with names and constants, as in thread => 15");
+        let [Expr::Literal(ScalarValue::Utf8(Some(argument)), _), Expr::Literal(value, _)] = pair else {
+            return plan_err!("{name}: expected arguments with names and constants, as in thread => 15");
         };
-        let text = value.to_string();
-        let wrong = |expected: &str| {
-            DataFusionError::Plan(format!("{measure}: {name}: expected {expected}, found {text}"))
-        };
-        let numbers = || -> Result<Vec<u32>> {
-            text.split(',').map(|n| n.trim().parse().map_err(|_| wrong("numbers"))).collect()
-        };
-        match name.as_str() {
-            "thread" => filter.threads = text.parse::<ThreadList>().map_err(external)?.0,
-            "lwp" => filter.lwps = numbers()?.into_iter().map(Lwp).collect(),
-            "cpu" => filter.cpus = numbers()?.into_iter().map(Cpu).collect(),
-            "from" => filter.from = Some(text.parse().map_err(external)?),
-            "to" => filter.to = Some(text.parse().map_err(external)?),
-            "by" => {
-                let by =
-                    By::from_name(&text).ok_or_else(|| wrong("thread, lwp, process, name or pattern"))?;
-                options.by = Some(by);
-            }
-            "worst" => options.worst = text.parse().map_err(|_| wrong("a number"))?,
-            "of" => options.subject = Some(text),
-            "from_event" => from_event = Some(text.parse::<Selector>().map_err(external)?),
-            "to_event" => to_event = Some(text.parse::<Selector>().map_err(external)?),
-            _ => {
-                return plan_err!(
-                    "{measure}: expected thread, lwp, cpu, from, to, by, worst, of, from_event or to_event, \
-                     found {name}"
-                );
-            }
-        }
+        arguments.push((argument.clone(), value.to_string()));
     }
-    options.pair = match (from_event, to_event) {
-        (None, None) => None,
-        (Some(from), Some(to)) => Some((from, to)),
-        (Some(_), None) => return plan_err!("{measure}: expected to_event with from_event, found none"),
-        (None, Some(_)) => return plan_err!("{measure}: expected from_event with to_event, found none"),
-    };
-    if options.pair.is_some() && options.subject.is_some() {
-        return plan_err!("{measure}: expected of, or from_event and to_event, found both");
-    }
-    Ok((filter, options))
+    Ok(Asked { measure, arguments })
 }
 
 /// The answer of a measure, computed when the table is read.

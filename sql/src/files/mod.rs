@@ -10,18 +10,23 @@
 mod part;
 mod row_groups;
 mod store;
+mod stored;
 
 use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use arrow::array::{AsArray, RecordBatch};
 use sigmund_model::tables::{ALL, INFO, OPTIONAL, Table};
 
-pub use self::row_groups::RowGroups;
 pub(crate) use self::{part::Part, store::OpenFiles};
+pub use self::{
+    row_groups::RowGroups,
+    stored::{Store, StoredFile},
+};
 use crate::{Error, ErrorKind, Info};
 
 /// How often a super-trace is opened if others take its name meanwhile.
@@ -30,7 +35,7 @@ const ATTEMPTS: usize = 4;
 /// The open files of a super-trace, by table.
 #[derive(Debug)]
 pub(crate) struct Files {
-    folder: sigmund_files::Folder,
+    place: Place,
     path: PathBuf,
     /// Whether what cannot be read is left out.
     keep_going: bool,
@@ -38,16 +43,30 @@ pub(crate) struct Files {
     left_out: Vec<Error>,
 }
 
+/// Where they lie.
+#[derive(Debug)]
+enum Place {
+    Folder(sigmund_files::Folder),
+    Store(Arc<dyn Store>),
+}
+
 impl Files {
-    /// Opens the files of all tables, and reads the table `info`.
+    /// Opens the files of all tables in a folder, or in a store if there is one, and reads the table `info`.
     ///
     /// # Errors
     /// When it is no super-trace or has another schema version; when a table is missing, or a file of it is not readable or
     /// lacks a column; not if such files are left out.
-    pub(crate) fn open_all(path: &Path, keep_going: bool) -> Result<(Files, Info), Error> {
+    pub(crate) fn open_all(
+        path: &Path,
+        store: Option<&Arc<dyn Store>>,
+        keep_going: bool,
+    ) -> Result<(Files, Info), Error> {
         let mut attempts = 1;
         loop {
-            let mut files = Files::open(path, keep_going)?;
+            let mut files = match store {
+                Some(store) => Files::at(Place::Store(Arc::clone(store)), path, keep_going),
+                None => Files::open(path, keep_going)?,
+            };
             let info = files.open_tables();
             let is_whole = info.is_ok() && files.left_out.is_empty();
             // What is missing may have been removed with the super-trace that had this name before.
@@ -90,22 +109,21 @@ impl Files {
             Err(error) => return Err(not_one(error.to_string())),
         }
         let folder = sigmund_files::Folder::open(path).map_err(|error| not_one(error.to_string()))?;
-        Ok(Files {
-            folder,
-            path: path.to_path_buf(),
-            keep_going,
-            tables: BTreeMap::new(),
-            left_out: Vec::new(),
-        })
+        Ok(Files::at(Place::Folder(folder), path, keep_going))
+    }
+
+    fn at(place: Place, path: &Path, keep_going: bool) -> Files {
+        let path = path.to_path_buf();
+        Files { place, path, keep_going, tables: BTreeMap::new(), left_out: Vec::new() }
     }
 
     /// Opens the files of a table.
     fn open_table(&mut self, table: &'static Table) -> Result<(), Error> {
         let mut parts = Vec::new();
-        match self.names(table) {
-            Ok((folder, names)) => {
-                for name in names {
-                    match Part::open(&folder, &self.path.join(table.name).join(&name), &name, table) {
+        match self.found(table) {
+            Ok(found) => {
+                for part in found {
+                    match part {
                         Ok(part) => parts.push(part),
                         Err(error) => self.leave_out(error)?,
                     }
@@ -115,6 +133,35 @@ impl Files {
         }
         self.tables.insert(table.name, parts);
         Ok(())
+    }
+
+    /// The files of a table in the order of their names, which is the order of time; each may be damaged.
+    fn found(&self, table: &'static Table) -> Result<Vec<Result<Part, Error>>, Error> {
+        let path = |name: &str| self.path.join(table.name).join(name);
+        match &self.place {
+            Place::Folder(folder) => {
+                let (folder, names) = self.names(folder, table)?;
+                Ok(names.iter().map(|name| Part::open(&folder, &path(name), name, table)).collect())
+            }
+            Place::Store(store) => {
+                let names =
+                    store.names(table.name).map_err(|error| self.missing(table, &error.to_string()))?;
+                let is_one = |name: &String| Path::new(name).extension().is_some_and(|e| e == "parquet");
+                let mut names: Vec<String> = names.into_iter().filter(is_one).collect();
+                names.sort();
+                if names.is_empty() {
+                    return Err(self.missing(table, "no Parquet file"));
+                }
+                let open = |name: &String| Part::open_stored(store.as_ref(), &path(name), name, table);
+                Ok(names.iter().map(open).collect())
+            }
+        }
+    }
+
+    fn missing(&self, table: &Table, found: &str) -> Error {
+        let message =
+            format!("the table `{}` is missing: expected part-00000.parquet, ..., found {found}", table.name);
+        Error::at(ErrorKind::MissingTable, &self.path.join(table.name), message)
     }
 
     /// The tables that are open, in the order of the model: not those that the merge left out.
@@ -135,16 +182,14 @@ impl Files {
         Ok(())
     }
 
-    /// The folder of a table, and its Parquet files in the order of their names, which is the order of time.
-    fn names(&self, table: &Table) -> Result<(sigmund_files::Folder, Vec<String>), Error> {
-        let missing = |found: String| {
-            let message = format!(
-                "the table `{}` is missing: expected part-00000.parquet, ..., found {found}",
-                table.name
-            );
-            Error::at(ErrorKind::MissingTable, &self.path.join(table.name), message)
-        };
-        let folder = self.folder.open_folder(table.name).map_err(|error| missing(error.to_string()))?;
+    /// The folder of a table, and its Parquet files in the order of their names.
+    fn names(
+        &self,
+        folder: &sigmund_files::Folder,
+        table: &Table,
+    ) -> Result<(sigmund_files::Folder, Vec<String>), Error> {
+        let missing = |found: String| self.missing(table, &found);
+        let folder = folder.open_folder(table.name).map_err(|error| missing(error.to_string()))?;
         let names = folder.names().map_err(|error| missing(error.to_string()))?;
         let mut parquet = Vec::new();
         for name in names.iter().filter(|name| Path::new(name).extension().is_some_and(|e| e == "parquet")) {
@@ -191,7 +236,23 @@ impl Files {
 
     /// Whether its path is, by now, that of another super-trace, or of none.
     fn was_replaced(&self) -> bool {
-        !self.folder.has_its_path()
+        match &self.place {
+            Place::Folder(folder) => !folder.has_its_path(),
+            Place::Store(_) => false,
+        }
+    }
+
+    /// What another super-trace at this path does not have: a digest (FNV-1a) of the names, sizes and versions of the files.
+    pub(crate) fn identity(&self) -> u64 {
+        let mut digest = 0xcbf2_9ce4_8422_2325_u64;
+        for (table, part) in
+            self.tables.iter().flat_map(|(table, parts)| parts.iter().map(move |part| (table, part)))
+        {
+            for byte in format!("{table}/{} {} {}\n", part.name(), part.size(), part.version()).bytes() {
+                digest = (digest ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+            }
+        }
+        digest
     }
 }
 

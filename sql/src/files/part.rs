@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io::{self, BufReader, Read},
     ops::Range,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
     time::SystemTime,
@@ -27,6 +27,7 @@ use datafusion::parquet::{
 use sigmund_files::Folder;
 use sigmund_model::tables::Table;
 
+use super::{Store, StoredFile};
 use crate::{Error, ErrorKind};
 
 /// Rows of a batch: names of many threads are looked up in few batches.
@@ -40,6 +41,8 @@ pub(crate) struct Part {
     name: String,
     bytes: FileBytes,
     modified: SystemTime,
+    /// What another file of this name does not have.
+    version: String,
     rows: u64,
 }
 
@@ -52,9 +55,35 @@ impl Part {
         let file = folder.open_file(name).map_err(|error| unreadable(path, &error))?;
         let found = file.metadata().map_err(|error| unreadable(path, &error))?;
         let modified = found.modified().map_err(|error| unreadable(path, &error))?;
-        let bytes = FileBytes { file: Arc::new(file), len: found.len() };
+        // The same for all machines that share the folder.
+        let version = format!("{} {} {}", found.ino(), found.mtime(), found.mtime_nsec());
+        let bytes = FileBytes { source: Source::File(Arc::new(file)), len: found.len() };
+        Part::checked((path, name), (bytes, modified, version), table)
+    }
+
+    /// [`open`](Self::open) of a file in a store.
+    ///
+    /// # Errors
+    /// As there; when the store does not answer.
+    pub(crate) fn open_stored(
+        store: &dyn Store,
+        path: &Path,
+        name: &str,
+        table: &Table,
+    ) -> Result<Part, Error> {
+        let file = store.open(table.name, name).map_err(|error| unreadable(path, &error))?;
+        let (modified, version) = (file.modified(), file.version().to_string());
+        let bytes = FileBytes { len: file.size(), source: Source::Stored(file) };
+        Part::checked((path, name), (bytes, modified, version), table)
+    }
+
+    fn checked(
+        (path, name): (&Path, &str),
+        (bytes, modified, version): (FileBytes, SystemTime, String),
+        table: &Table,
+    ) -> Result<Part, Error> {
         let (path, name) = (path.to_path_buf(), name.to_string());
-        let mut part = Part { path, name, bytes, modified, rows: 0 };
+        let mut part = Part { path, name, bytes, modified, version, rows: 0 };
         let footer = part.footer()?;
         check_columns(&part.path, footer.schema(), table)?;
         part.rows = u64::try_from(footer.metadata().file_metadata().num_rows()).unwrap_or_default();
@@ -76,6 +105,11 @@ impl Part {
 
     pub(crate) fn modified(&self) -> SystemTime {
         self.modified
+    }
+
+    /// What another file of this name does not have.
+    pub(crate) fn version(&self) -> &str {
+        &self.version
     }
 
     /// The bytes of a range that lies in the file.
@@ -124,9 +158,15 @@ impl Part {
 /// Reads at offsets. Readers of a `File` would share its position, and readers of several threads each other's.
 #[derive(Clone, Debug)]
 struct FileBytes {
-    file: Arc<File>,
+    source: Source,
     /// When it was opened.
     len: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    File(Arc<File>),
+    Stored(Arc<dyn StoredFile>),
 }
 
 impl FileBytes {
@@ -139,9 +179,14 @@ impl FileBytes {
             );
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
         }
-        let mut bytes = vec![0; (range.end - range.start) as usize];
-        self.file.read_exact_at(&mut bytes, range.start)?;
-        Ok(bytes.into())
+        match &self.source {
+            Source::File(file) => {
+                let mut bytes = vec![0; (range.end - range.start) as usize];
+                file.read_exact_at(&mut bytes, range.start)?;
+                Ok(bytes.into())
+            }
+            Source::Stored(file) => file.read(range),
+        }
     }
 }
 
@@ -155,7 +200,7 @@ impl ChunkReader for FileBytes {
     type T = BufReader<ReadAt>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<BufReader<ReadAt>> {
-        Ok(BufReader::new(ReadAt { file: Arc::clone(&self.file), at: start }))
+        Ok(BufReader::new(ReadAt { bytes: self.clone(), at: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
@@ -165,13 +210,21 @@ impl ChunkReader for FileBytes {
 
 /// Reads on from an offset.
 struct ReadAt {
-    file: Arc<File>,
+    bytes: FileBytes,
     at: u64,
 }
 
 impl Read for ReadAt {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(bytes, self.at)?;
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = match &self.bytes.source {
+            Source::File(file) => file.read_at(buffer, self.at)?,
+            Source::Stored(_) => {
+                let left = self.bytes.len.saturating_sub(self.at).min(buffer.len() as u64);
+                let bytes = self.bytes.read(self.at..self.at + left)?;
+                buffer[..bytes.len()].copy_from_slice(&bytes);
+                bytes.len()
+            }
+        };
         self.at += read as u64;
         Ok(read)
     }

@@ -3,6 +3,7 @@
 //! An executor of a cluster must know them too: those that need no super-trace are in [`all`].
 
 mod bits;
+mod clock;
 mod percentile;
 mod scalar;
 mod times;
@@ -18,6 +19,8 @@ use datafusion::{
 use crate::{Info, files::Files};
 
 pub use bits::{f64_bits, u64_bits};
+pub use clock::Clock;
+pub use wall_time::Snapshot;
 
 /// The functions of one row that need no super-trace.
 pub fn all() -> Vec<ScalarUDF> {
@@ -31,7 +34,8 @@ pub fn aggregates() -> Vec<AggregateUDF> {
 
 /// The session has the functions that convert times of this super-trace, from here on.
 pub(crate) fn register(context: &SessionContext, files: &Arc<Files>, info: &Info) {
-    for function in [times::to_ns(info), times::to_ticks(info), wall_time::wall_time(files, info)] {
+    let hz = info.tick_hz();
+    for function in [times::to_ns(hz), times::to_ticks(hz), wall_time::wall_time(files, info)] {
         context.register_udf(function);
     }
 }

@@ -10,16 +10,15 @@ use datafusion::logical_expr::ScalarUDF;
 use sigmund_model::Hertz;
 
 use super::scalar::of_number;
-use crate::Info;
 
 /// `to_ns(ticks)`: a length in nanoseconds, rounded towards zero; NULL if the rate of the clock is not known.
-pub(super) fn to_ns(info: &Info) -> ScalarUDF {
-    converted("to_ns", info.tick_hz(), |ticks, hz| ticks * 1e9 / hz)
+pub(super) fn to_ns(tick_hz: Option<Hertz>) -> ScalarUDF {
+    converted("to_ns", tick_hz, |ticks, hz| ticks * 1e9 / hz)
 }
 
 /// `to_ticks(ns)`: a length in ticks of the clock of the recording, as `to_ns`.
-pub(super) fn to_ticks(info: &Info) -> ScalarUDF {
-    converted("to_ticks", info.tick_hz(), |nanos, hz| nanos * hz / 1e9)
+pub(super) fn to_ticks(tick_hz: Option<Hertz>) -> ScalarUDF {
+    converted("to_ticks", tick_hz, |nanos, hz| nanos * hz / 1e9)
 }
 
 fn converted(name: &'static str, hz: Option<Hertz>, convert: fn(f64, f64) -> f64) -> ScalarUDF {

@@ -7,52 +7,53 @@ use arrow::{
     datatypes::{DataType, Int64Type, TimeUnit},
 };
 use datafusion::{error::DataFusionError, logical_expr::ScalarUDF};
-use sigmund_model::tables::CLOCKS;
+use sigmund_model::{Hertz, tables::CLOCKS};
 
 use super::scalar::of_number;
 use crate::{Error, Info, files::Files};
 
 /// The function. Between two snapshots of the clock it is on the line through them, and before the first and after the last
-/// at the rate of the main clock. NULL if the recording has no snapshot of it.
+/// at the rate of the main clock. NULL if the recording has no snapshot of it. Snapshots are read when they are first needed.
 pub(super) fn wall_time(files: &Arc<Files>, info: &Info) -> ScalarUDF {
-    let clock = WallClock {
-        files: Arc::clone(files),
-        snapshots: OnceLock::new(),
-        nanos_per_tick: info.tick_hz().map(|hz| 1e9 / hz.per_second()),
-    };
+    let (files, known) = (Arc::clone(files), OnceLock::new());
+    of_snapshots(info.tick_hz(), move || {
+        if let Some(snapshots) = known.get() {
+            return Ok(Arc::clone(snapshots));
+        }
+        let read: Arc<[Snapshot]> = read(&files)?.into();
+        Ok(Arc::clone(known.get_or_init(|| read)))
+    })
+}
+
+/// The function, with snapshots that are known.
+pub(super) fn with_snapshots(tick_hz: Option<Hertz>, snapshots: &[Snapshot]) -> ScalarUDF {
+    let snapshots: Arc<[Snapshot]> = snapshots.into();
+    of_snapshots(tick_hz, move || Ok(Arc::clone(&snapshots)))
+}
+
+fn of_snapshots(
+    tick_hz: Option<Hertz>,
+    snapshots: impl Fn() -> Result<Arc<[Snapshot]>, Error> + Send + Sync + 'static,
+) -> ScalarUDF {
+    let nanos_per_tick = tick_hz.map(|hz| 1e9 / hz.per_second());
     of_number("wall_time", DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())), move |ticks| {
-        let snapshots = clock.snapshots().map_err(|error| DataFusionError::External(Box::new(error)))?;
-        let times = ticks.iter().map(|tick| at(snapshots, clock.nanos_per_tick, tick?));
+        let snapshots = snapshots().map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let times = ticks.iter().map(|tick| at(&snapshots, nanos_per_tick, tick?));
         Ok(Arc::new(times.collect::<TimestampNanosecondArray>().with_timezone("UTC")) as ArrayRef)
     })
 }
 
-struct WallClock {
-    files: Arc<Files>,
-    /// Read when they are first needed.
-    snapshots: OnceLock<Vec<Snapshot>>,
-    nanos_per_tick: Option<f64>,
-}
-
 /// An instant on both clocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Snapshot {
-    tick: i64,
-    nanos: i64,
-}
-
-impl WallClock {
-    fn snapshots(&self) -> Result<&[Snapshot], Error> {
-        if let Some(snapshots) = self.snapshots.get() {
-            return Ok(snapshots);
-        }
-        let read = read(&self.files)?;
-        Ok(self.snapshots.get_or_init(|| read))
-    }
+pub struct Snapshot {
+    /// By the main clock.
+    pub tick: i64,
+    /// By the machine's, since 1970.
+    pub nanos: i64,
 }
 
 /// Those that the conversion of events uses, too, in the order of time.
-fn read(files: &Files) -> Result<Vec<Snapshot>, Error> {
+pub(super) fn read(files: &Files) -> Result<Vec<Snapshot>, Error> {
     let columns = ["domain", "ns", "before_tick", "after_tick", "used"];
     let mut snapshots = Vec::new();
     for batch in files.read(&CLOCKS, &columns)? {

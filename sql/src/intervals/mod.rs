@@ -15,6 +15,7 @@ mod input;
 mod operation;
 mod operator;
 mod output;
+mod parts;
 mod stream;
 mod sweeps;
 mod table;
@@ -36,6 +37,7 @@ use output::TICKS;
 use table::IntervalTable;
 
 pub(crate) use arguments::quote_names;
+pub use parts::OperatorParts;
 
 /// The session has the functions from here on.
 pub(crate) fn register(context: &SessionContext, info: &Info) {

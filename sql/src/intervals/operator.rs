@@ -54,6 +54,11 @@ impl IntervalExec {
         IntervalExec { operation, inputs, keys, has_one_key, origins, properties, metrics }
     }
 
+    /// What it makes of its inputs: the function, the key, and where columns come from.
+    pub(super) fn parts(&self) -> (Operation, (usize, bool), &[Origin]) {
+        (self.operation, (self.keys, self.has_one_key), &self.origins)
+    }
+
     fn column(input: &Arc<dyn ExecutionPlan>, place: usize) -> Arc<dyn PhysicalExpr> {
         let schema = input.schema();
         Arc::new(Column::new(schema.field(place).name(), place))

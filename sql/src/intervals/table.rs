@@ -5,9 +5,11 @@ use std::{fmt, sync::Arc};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::{
     catalog::{Session, TableProvider},
-    common::Result,
+    common::{Result, plan_err},
+    execution::SessionState,
     logical_expr::{Expr, TableProviderFilterPushDown, TableType},
     physical_plan::ExecutionPlan,
+    physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner},
 };
 
 use sigmund_model::Ticks;
@@ -99,13 +101,18 @@ impl TableProvider for IntervalTable {
         filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(session) = state.as_any().downcast_ref::<SessionState>() else {
+            return plan_err!("{}: the session cannot plan queries", self.operation.name());
+        };
         let all: Vec<usize> = (0..self.output.origins.len()).collect();
         let places = projection.unwrap_or(&all);
         let mut plans = Vec::new();
         for (number, input) in self.inputs.iter().enumerate() {
             let columns = self.output.of_input(places, number);
             let plan = input.read(&self.output.keys, &columns, filters, (self.output.unit, self.end))?;
-            plans.push(state.create_physical_plan(&plan).await?);
+            // By DataFusion's planner: that of a client of a cluster would send each input as a query of its own.
+            let plan = session.optimize(&plan)?;
+            plans.push(DefaultPhysicalPlanner::default().create_physical_plan(&plan, session).await?);
         }
         let schema = Arc::new(self.output.schema.project(places)?);
         let origins: Vec<Origin> = places.iter().map(|place| self.output.origins[*place].clone()).collect();

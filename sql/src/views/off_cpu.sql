@@ -21,10 +21,16 @@ WITH stays_and_calls AS (
   FROM syscalls
   WHERE (off_cpu_tick IS DISTINCT FROM 0) OR end_reason <> 'returned'
 ),
-with_last_call AS (
-  SELECT *, last_value(call_end) IGNORE NULLS OVER last_calls AS last_end, last_value(call) IGNORE NULLS OVER last_calls AS last_call
+-- In the order of time, each call begins a group of rows of its LWP. (last_value IGNORE NULLS would do, but a window function
+-- with it does not reach the executors of a cluster.)
+grouped AS (
+  SELECT *, count(call) OVER (PARTITION BY lwp ORDER BY ts_tick, is_stay ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS calls
   FROM stays_and_calls
-  WINDOW last_calls AS (PARTITION BY lwp ORDER BY ts_tick, is_stay ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+),
+with_last_call AS (
+  SELECT *, first_value(call_end) OVER last_call AS last_end, first_value(call) OVER last_call AS last_call
+  FROM grouped
+  WINDOW last_call AS (PARTITION BY lwp, calls ORDER BY ts_tick, is_stay ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 )
 SELECT ts_tick, ts_ns, dur_tick, dur_ns, lwp, state, cpu, CASE WHEN last_end > ts_tick THEN last_call END AS syscall, end_reason
 FROM with_last_call

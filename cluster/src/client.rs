@@ -1,0 +1,248 @@
+//! A client of a cluster: its super-trace's session plans as before, and the plans are executed on the cluster.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpStream, ToSocketAddrs},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use ballista_core::{
+    config::{
+        BALLISTA_CLIENT_GRPC_HTTP2_KEEPALIVE_INTERVAL_SECONDS, BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK,
+    },
+    extension::SessionConfigExt,
+    optimizer::with_ballista_optimizer_rules,
+};
+use datafusion::{
+    common::{DataFusionError, Result},
+    execution::{SessionStateBuilder, TaskContext},
+    physical_optimizer::optimizer::PhysicalOptimizer,
+    physical_plan::{ExecutionPlan, execute_stream},
+};
+use futures::StreamExt;
+use sigmund_query::{Asked, Elsewhere, Error, Measured, measure_elsewhere};
+use sigmund_sql::SuperTrace;
+
+use crate::{
+    MESSAGE,
+    answers::{Piece, measured},
+    codec::Codec,
+    measured::{MeasureExec, Question, pieces_of},
+    place::Place,
+    planner::{ClusterExec, ClusterPlanner},
+    traces::NamedFiles,
+};
+
+/// Into how many parts a plan divides rows: what Ballista's own clients do.
+const PARTS: usize = 16;
+
+/// How long a scheduler may take to say that it is there.
+const GREETING: Duration = Duration::from_secs(5);
+
+/// How often a client asks whether the scheduler is there while it waits for an answer.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// A scheduler that answers, and has executors.
+#[derive(Debug)]
+pub struct Cluster(Arc<Scheduler>);
+
+impl Cluster {
+    /// Asks whether there is a scheduler at `http://HOST:PORT`, or `HOST:PORT`, and whether it has executors.
+    ///
+    /// # Errors
+    /// When there is none, or it has none: what to do is part of the message.
+    pub fn at(url: &str) -> Result<Cluster, String> {
+        let address = url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/');
+        let is_one = address
+            .rsplit_once(':')
+            .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+        if !is_one || address.contains('/') {
+            return Err(format!("expected http://HOST:PORT of a scheduler, found {url}"));
+        }
+        match status(address) {
+            Ok(200) => Ok(Cluster(Arc::new(Scheduler { url: format!("http://{address}") }))),
+            Ok(503) => Err(format!(
+                "the scheduler at {url} has no executor: start some with `sigmund executor --scheduler http://{address}`"
+            )),
+            Ok(other) => Err(format!("expected a scheduler at {url}, found a server that answers {other}")),
+            Err(error) => Err(format!(
+                "no scheduler answers at {url}: {error}; start one with `sigmund scheduler`, or check the address"
+            )),
+        }
+    }
+
+    /// Queries and measures of this super-trace, and of those that are attached, run on the cluster from here on.
+    ///
+    /// # Errors
+    /// When a super-trace cannot be named to other machines, or its clock cannot be read.
+    pub fn join(&self, trace: &SuperTrace) -> Result<(), String> {
+        let mut places = BTreeMap::new();
+        for trace in std::iter::once(trace).chain(trace.attached().values()) {
+            // With the slash that URLs of stores in plans have.
+            places.insert(trace.files_url().as_str().to_string(), Place::of(trace)?);
+        }
+        let clock = trace.clock().map_err(|error| error.to_string())?;
+        let codec = Arc::new(Codec::of_client(&clock));
+        let runtime = NamedFiles::default().runtime().build_arc().map_err(|error| error.to_string())?;
+        let state = trace.session().state_ref();
+        let mut state = state.write();
+        let config = state.config().clone().upgrade_for_ballista().with_target_partitions(PARTS);
+        // Ballista's adaptive planner makes plans of its own, which nobody has compared with ours.
+        let config = config.with_ballista_adaptive_query_planner(false);
+        let mut config = config.with_ballista_grpc_client_max_message_size(MESSAGE as usize);
+        let options = config.options_mut();
+        let alive = KEEP_ALIVE.as_secs().to_string();
+        options
+            .set(BALLISTA_CLIENT_GRPC_HTTP2_KEEPALIVE_INTERVAL_SECONDS, &alive)
+            .map_err(|error| error.to_string())?;
+        // What the encoding of a scan has no place for: that its files must not change places, and that it is read backwards.
+        options.execution.enable_file_stream_work_stealing = false;
+        options.optimizer.enable_sort_pushdown = false;
+        options.catalog.create_default_catalog_and_schema = false;
+        let joined = SessionStateBuilder::new_from_existing(state.clone())
+            .with_config(config)
+            .with_optimizer_rules(with_ballista_optimizer_rules(state.optimizers()))
+            // Not those of ours, which make one process give its thread to others.
+            .with_physical_optimizer_rules(PhysicalOptimizer::default().rules);
+        let checking =
+            SessionStateBuilder::new_from_existing(state.clone()).with_runtime_env(runtime).build();
+        let planner = ClusterPlanner {
+            scheduler: Arc::clone(&self.0),
+            places,
+            codec: Arc::clone(&codec),
+            checking: checking.task_ctx(),
+        };
+        *state = joined.with_query_planner(Arc::new(planner)).build();
+        drop(state);
+        // Each super-trace is a task of its own: executors with several slots would take as many at once, and others none.
+        let mut config = trace.session().copied_config();
+        let one = config.options_mut().set(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, "1");
+        one.map_err(|error| error.to_string())?;
+        let context = Arc::new(TaskContext::default().with_session_config(config));
+        measure_elsewhere(trace, Arc::new(OnCluster { scheduler: Arc::clone(&self.0), codec, context }));
+        Ok(())
+    }
+}
+
+/// The status of the scheduler's answer to whether it is ready: that it has executors.
+fn status(address: &str) -> io::Result<u16> {
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for candidate in address.to_socket_addrs()? {
+        match greeted(&candidate, address) {
+            Ok(status) => return Ok(status),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn greeted(candidate: &SocketAddr, host: &str) -> io::Result<u16> {
+    let mut stream = TcpStream::connect_timeout(candidate, GREETING)?;
+    stream.set_read_timeout(Some(GREETING))?;
+    stream.set_write_timeout(Some(GREETING))?;
+    write!(stream, "GET /readyz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+    // "HTTP/1.1 200"
+    let mut line = [0; 12];
+    stream.read_exact(&mut line)?;
+    let status =
+        std::str::from_utf8(&line).ok().and_then(|line| line.strip_prefix("HTTP/1.1 ")?.parse().ok());
+    status.ok_or_else(|| io::Error::other("it does not speak HTTP"))
+}
+
+/// A scheduler, by its URL.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    url: String,
+}
+
+impl Scheduler {
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// An error of the cluster, in one line: what it says, without the names of the errors around it.
+    pub(crate) fn error(&self, error: &DataFusionError) -> DataFusionError {
+        let text = error.strip_backtrace();
+        let message = match shortened(&text) {
+            // By whom, if not by its client: `stalled`.
+            "Cancelled" => "nothing of the query ran, and executors were idle: leave out --cluster",
+            other => other,
+        };
+        DataFusionError::Execution(format!("the cluster at {}: {message}", self.url))
+    }
+}
+
+/// The first line of an error without what Ballista and DataFusion put before it.
+fn shortened(text: &str) -> &str {
+    let mut rest = text.lines().next().unwrap_or_default();
+    while let Some((before, behind)) = rest.split_once(": ") {
+        let is_around =
+            AROUND.contains(&before) || (before.starts_with("Job ") && before.ends_with(" failed"));
+        if !is_around {
+            break;
+        }
+        rest = behind;
+    }
+    rest
+}
+
+/// What Ballista and DataFusion put before the text of an error.
+const AROUND: [&str; 7] = [
+    "Execution error",
+    "External error",
+    "Arrow error",
+    "Object Store error",
+    "Parquet error",
+    "DataFusion error",
+    "Job failed due to stage 1 failed",
+];
+
+/// Computes measures on a cluster.
+struct OnCluster {
+    scheduler: Arc<Scheduler>,
+    codec: Arc<Codec>,
+    context: Arc<TaskContext>,
+}
+
+impl std::fmt::Debug for OnCluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OnCluster").field("scheduler", &self.scheduler).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Elsewhere for OnCluster {
+    async fn measure(
+        &self,
+        traces: &[&SuperTrace],
+        asked: &Asked,
+    ) -> Result<Vec<Result<Measured, Error>>, Error> {
+        let places = traces.iter().map(|trace| Place::of(trace)).collect::<Result<Vec<Place>, String>>();
+        let places = places.map_err(Error::elsewhere)?;
+        let pieces = self.pieces(Question::new(asked), &places).await;
+        let pieces = pieces.map_err(|error| Error::elsewhere(error.strip_backtrace()))?;
+        Ok(pieces.into_iter().map(measured).collect())
+    }
+}
+
+impl OnCluster {
+    /// The pieces of the answer about each super-trace.
+    async fn pieces(&self, question: Question, places: &[Place]) -> Result<Vec<Vec<Piece>>> {
+        let plan = MeasureExec::about(question, places)?;
+        let plan: Arc<dyn ExecutionPlan> =
+            Arc::new(ClusterExec::new(Arc::clone(&self.scheduler), Arc::clone(&self.codec), plan));
+        let mut rows = execute_stream(plan, Arc::clone(&self.context))?;
+        let mut pieces: Vec<Vec<Piece>> = places.iter().map(|_| Vec::new()).collect();
+        while let Some(batch) = rows.next().await.transpose()? {
+            for (number, piece) in pieces_of(&batch)? {
+                if let Some(pieces) = usize::try_from(number).ok().and_then(|number| pieces.get_mut(number)) {
+                    pieces.push(piece);
+                }
+            }
+        }
+        Ok(pieces)
+    }
+}

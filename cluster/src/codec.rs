@@ -1,0 +1,240 @@
+//! Plans as bytes: what is ours, beside what DataFusion and Ballista encode themselves.
+
+use std::{fmt, hash, io::Cursor, sync::Arc};
+
+use arrow::{
+    datatypes::{DataType, Schema, SchemaRef},
+    ipc::{reader::StreamReader, writer::StreamWriter},
+};
+use ballista_core::serde::BallistaPhysicalExtensionCodec;
+use datafusion::{
+    common::{DataFusionError, Result, internal_err, not_impl_err},
+    execution::TaskContext,
+    logical_expr::{AggregateUDF, ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature},
+    physical_plan::ExecutionPlan,
+};
+use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
+use serde::{Deserialize, Serialize};
+use sigmund_sql::{
+    functions::{self, Clock, Snapshot},
+    intervals::OperatorParts,
+};
+
+use crate::{
+    measured::{MeasureExec, Question},
+    traces::Traces,
+};
+
+/// What bytes of ours begin with. Ballista's are messages of protobuf, which begin with the tag of a field.
+const OURS: &[u8] = b"\0sigmund ";
+
+/// Encodes and decodes plans.
+#[derive(Debug, Default)]
+pub(crate) struct Codec {
+    ballista: BallistaPhysicalExtensionCodec,
+    /// Of an executor: the super-traces that its measures are about.
+    traces: Option<Arc<Traces>>,
+    /// Of a client: the clock that its session's functions use.
+    clock: Option<WireClock>,
+}
+
+impl Codec {
+    /// That of a client.
+    pub(crate) fn of_client(clock: &Clock) -> Codec {
+        Codec { clock: Some(WireClock::new(clock)), ..Codec::default() }
+    }
+
+    /// That of an executor.
+    pub(crate) fn of_executor(traces: Arc<Traces>) -> Codec {
+        Codec { traces: Some(traces), ..Codec::default() }
+    }
+}
+
+/// An operator of ours.
+#[derive(Serialize, Deserialize)]
+enum Operator {
+    Measure(Question),
+    Intervals { function: String, keys: usize, has_one_key: bool, origins: Vec<String>, schema: Vec<u8> },
+}
+
+/// A function of ours: with the clock that it uses, if it uses any.
+#[derive(Serialize, Deserialize)]
+struct Function(Option<WireClock>);
+
+/// A clock; the rate by its bits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct WireClock {
+    tick_hz: Option<u64>,
+    snapshots: Vec<(i64, i64)>,
+}
+
+impl WireClock {
+    fn new(clock: &Clock) -> WireClock {
+        WireClock {
+            tick_hz: clock.tick_hz.map(f64::to_bits),
+            snapshots: clock.snapshots.iter().map(|snapshot| (snapshot.tick, snapshot.nanos)).collect(),
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        let snapshot = |(tick, nanos): &(i64, i64)| Snapshot { tick: *tick, nanos: *nanos };
+        Clock {
+            tick_hz: self.tick_hz.map(f64::from_bits),
+            snapshots: self.snapshots.iter().map(snapshot).collect(),
+        }
+    }
+}
+
+/// A function with the clock that it uses: it can be encoded again.
+struct OfClock {
+    function: ScalarUDF,
+    clock: WireClock,
+}
+
+impl PartialEq for OfClock {
+    fn eq(&self, other: &OfClock) -> bool {
+        self.function.name() == other.function.name() && self.clock == other.clock
+    }
+}
+
+impl Eq for OfClock {}
+
+impl hash::Hash for OfClock {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        (self.function.name(), &self.clock).hash(state);
+    }
+}
+
+impl fmt::Debug for OfClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.function.name())
+    }
+}
+
+impl ScalarUDFImpl for OfClock {
+    fn name(&self) -> &str {
+        self.function.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.function.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.function.return_type(types)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        self.function.invoke_with_args(args)
+    }
+}
+
+fn write<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<()> {
+    bytes.extend_from_slice(OURS);
+    serde_json::to_writer(bytes, value).map_err(|error| DataFusionError::External(Box::new(error)))
+}
+
+/// `None` if the bytes are not ours.
+fn read<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Option<Result<T>> {
+    let json = bytes.strip_prefix(OURS)?;
+    Some(serde_json::from_slice(json).map_err(|error| DataFusionError::External(Box::new(error))))
+}
+
+fn schema_bytes(schema: &Schema) -> Result<Vec<u8>> {
+    Ok(StreamWriter::try_new(Vec::new(), schema)?.into_inner()?)
+}
+
+fn schema(bytes: &[u8]) -> Result<SchemaRef> {
+    Ok(StreamReader::try_new(Cursor::new(bytes), None)?.schema())
+}
+
+impl PhysicalExtensionCodec for Codec {
+    fn try_decode(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        context: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match read(bytes).transpose()? {
+            None => self.ballista.try_decode(bytes, inputs, context, converter),
+            Some(Operator::Measure(question)) => {
+                let [input] = inputs else { return internal_err!("MeasureExec has one input") };
+                Ok(Arc::new(MeasureExec::new(question, Arc::clone(input), self.traces.clone())?))
+            }
+            Some(Operator::Intervals { function, keys, has_one_key, origins, schema: bytes }) => {
+                let schema = schema(&bytes)?;
+                OperatorParts { function, keys, has_one_key, origins, schema }.operator(inputs.to_vec())
+            }
+        }
+    }
+
+    fn try_encode(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        bytes: &mut Vec<u8>,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        if let Some(measure) = plan.downcast_ref::<MeasureExec>() {
+            return write(&Operator::Measure(measure.question().clone()), bytes);
+        }
+        if let Some(parts) = OperatorParts::of(plan.as_ref()) {
+            let OperatorParts { function, keys, has_one_key, origins, schema } = parts;
+            let schema = schema_bytes(&schema)?;
+            return write(&Operator::Intervals { function, keys, has_one_key, origins, schema }, bytes);
+        }
+        self.ballista.try_encode(plan, bytes, converter)
+    }
+
+    fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
+        let unknown =
+            || DataFusionError::Plan(format!("{name}: expected a function of this version, found another"));
+        match read(bytes).transpose()? {
+            None => self.ballista.try_decode_udf(name, bytes),
+            Some(Function(None)) => {
+                let function = functions::all().into_iter().find(|function| function.name() == name);
+                Ok(Arc::new(function.ok_or_else(unknown)?))
+            }
+            Some(Function(Some(clock))) => {
+                let function = clock.clock().function(name).ok_or_else(unknown)?;
+                Ok(Arc::new(ScalarUDF::new_from_impl(OfClock { function, clock })))
+            }
+        }
+    }
+
+    fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        if let Some(OfClock { clock, .. }) = function.inner().downcast_ref::<OfClock>() {
+            return write(&Function(Some(clock.clone())), bytes);
+        }
+        if Clock::default().function(function.name()).is_some() {
+            return match &self.clock {
+                Some(clock) => write(&Function(Some(clock.clone())), bytes),
+                None => internal_err!("{}: a function without its clock", function.name()),
+            };
+        }
+        if functions::all().iter().any(|ours| ours.name() == function.name()) {
+            return write(&Function(None), bytes);
+        }
+        self.ballista.try_encode_udf(function, bytes)
+    }
+
+    fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> Result<Arc<AggregateUDF>> {
+        match read(bytes).transpose()? {
+            None => self.ballista.try_decode_udaf(name, bytes),
+            Some(Function(_)) => {
+                let function = functions::aggregates().into_iter().find(|function| function.name() == name);
+                match function {
+                    Some(function) => Ok(Arc::new(function)),
+                    None => not_impl_err!("{name}: expected a function of this version, found another"),
+                }
+            }
+        }
+    }
+
+    fn try_encode_udaf(&self, function: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        if functions::aggregates().iter().any(|ours| ours.name() == function.name()) {
+            return write(&Function(None), bytes);
+        }
+        self.ballista.try_encode_udaf(function, bytes)
+    }
+}
