@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(cycle(&tail), [8, 9]);
         assert_eq!(cycle(&[ring.as_slice(), &tail].concat()), [3, 5, 4]);
         assert_eq!(cycle(&[(1, Some(1))]), [1]);
-        assert_eq!(cycle(&[(1, Some(2)), (2, None), (3, Some(7))]), []);
+        assert_eq!(cycle(&[(1, Some(2)), (2, None), (3, Some(7))]), Vec::<u64>::new());
     }
 
     #[test]
