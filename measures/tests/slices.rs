@@ -2,6 +2,7 @@
 
 mod support;
 
+use rayon::prelude::*;
 use sigmund_measures::{
     ALL, Answer, BRAIDS, By, FOLDED, History, Interval, Measure, Request, Subject, Value,
 };
@@ -118,13 +119,15 @@ fn slices_have_the_answer_of_the_whole() {
     let is_asked = |measure: &&Measure| only.as_deref().is_none_or(|only| measure.name == only);
     let measures: Vec<&Measure> = ALL.iter().chain([&FOLDED, &BRAIDS]).filter(is_asked).collect();
     let (mut with_rows, mut failed) = (vec![0; measures.len()], vec![Vec::new(); measures.len()]);
-    for seed in 0..seeds {
+    let of_seed = |seed: u64| -> Vec<Result<bool, String>> {
         let history = world(seed);
-        for (place, measure) in measures.iter().enumerate() {
-            match check(measure, &history, seed) {
-                Ok(has_rows) => with_rows[place] += usize::from(has_rows),
-                Err(different) => failed[place].push(different),
-            }
+        measures.iter().map(|measure| check(measure, &history, seed)).collect()
+    };
+    let checked: Vec<_> = (0..seeds).into_par_iter().map(of_seed).collect();
+    for (place, result) in checked.into_iter().flat_map(|results| results.into_iter().enumerate()) {
+        match result {
+            Ok(has_rows) => with_rows[place] += usize::from(has_rows),
+            Err(different) => failed[place].push(different),
         }
     }
     let first = failed.iter().filter_map(|failed| Some((failed.len(), failed.first()?)));
