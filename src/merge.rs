@@ -39,14 +39,24 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
         left_out_tables,
         ..MergeOptions::default()
     };
-    let output = match (&args.output, args.inputs.as_slice()) {
-        (Some(output), _) => output.clone(),
-        (None, [input]) if input.is_dir() => beside(input),
-        (None, [input]) => input.with_extension("supertrace"),
-        (None, inputs) => bail!("expected -o NAME.supertrace, for {} inputs", inputs.len()),
+    let output = match &args.output {
+        Some(output) => output.clone(),
+        None => beside_input(&args.inputs)?,
     };
     let summary = merge(&args.inputs, &output, &options)?;
     Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
+}
+
+/// Where the super-trace of one input goes if nobody says: where the recorder would have put it.
+fn beside_input(inputs: &[PathBuf]) -> Result<PathBuf> {
+    let [input] = inputs else {
+        bail!("expected -o NAME.supertrace for {} inputs, found none", inputs.len());
+    };
+    // `.` and `..` have no name to add to, and nothing is to be written over its input.
+    if input.file_name().is_none() || input.extension().is_some_and(|e| e == "supertrace") {
+        bail!("{}: expected -o NAME.supertrace for this input, found none", input.display());
+    }
+    Ok(if input.is_dir() { beside(input) } else { input.with_extension("supertrace") })
 }
 
 /// Merges, and reports the result. A signal that ends programs ends the merge and removes its output.

@@ -23,30 +23,30 @@ const MOST_READERS: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub struct ThreadNames {
     /// The column `name`, as it was read: two million names are not copied.
-    names: Vec<Texts>,
+    names: Vec<NameColumn>,
     /// Sorted by thread, none twice.
     rows: Vec<Row>,
 }
 
-/// A column of texts: of millions of threads mostly few different ones.
+/// The column `name` of a batch: a dictionary as row groups have it, or plain texts as queries give it.
 #[derive(Clone, Debug)]
-enum Texts {
+enum NameColumn {
     Words(DictionaryArray<Int32Type>),
     Plain(StringArray),
 }
 
-impl Texts {
-    fn of(column: &dyn Array) -> Texts {
+impl NameColumn {
+    fn of(column: &dyn Array) -> NameColumn {
         match column.as_dictionary_opt::<Int32Type>() {
-            Some(words) => Texts::Words(words.clone()),
-            None => Texts::Plain(column.as_string::<i32>().clone()),
+            Some(words) => NameColumn::Words(words.clone()),
+            None => NameColumn::Plain(column.as_string::<i32>().clone()),
         }
     }
 
     fn get(&self, row: usize) -> Option<&str> {
         match self {
-            Texts::Words(words) => Some(words.values().as_string::<i32>().value(words.key(row)?)),
-            Texts::Plain(texts) => texts.is_valid(row).then(|| texts.value(row)),
+            NameColumn::Words(words) => Some(words.values().as_string::<i32>().value(words.key(row)?)),
+            NameColumn::Plain(texts) => texts.is_valid(row).then(|| texts.value(row)),
         }
     }
 }
@@ -102,7 +102,7 @@ impl ThreadNames {
                 row: row as u32,
             };
             rows.extend(numbers.iter().enumerate().map(row));
-            names.push(Texts::of(batch.column(1)));
+            names.push(NameColumn::of(batch.column(1)));
         }
         rows.sort_by_key(|row| row.thread);
         // The last row of a number counts.

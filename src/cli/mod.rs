@@ -179,7 +179,7 @@ pub(crate) struct MergeArgs {
     /// Runs (folders), user traces, listings; traces by trace-cmd, perf, LTTng (CTF) and FxT; texts of ftrace.
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The super-trace to write. Of one input NAME, or NAME.dat, it is NAME.supertrace unless this says otherwise.
+    /// The super-trace to write; may be left out for one input: NAME, NAME.run and NAME.dat become NAME.supertrace.
     #[arg(long, short, value_name = "NAME.supertrace")]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite it if it is there.

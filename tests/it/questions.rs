@@ -65,6 +65,11 @@ fn one_input_is_merged_beside_it_and_several_need_a_name() {
     sigmund.write("one.tsv", figure(2).as_bytes());
     sigmund.write("two.tsv", figure(3).as_bytes());
     sigmund.run(["merge", "one.tsv", "two.tsv"]).complained(&["-o NAME.supertrace", "2 inputs"]);
+    sigmund.run(["merge", "."]).complained(&[".: expected -o NAME.supertrace"]);
+    // Nothing is written over its input.
+    sigmund.write("odd.supertrace", figure(2).as_bytes());
+    sigmund.run(["merge", "odd.supertrace", "--force"]).complained(&["odd.supertrace", "expected -o"]);
+    assert_eq!(fs::read_to_string(sigmund.path("odd.supertrace")).unwrap(), figure(2));
     sigmund.run(["merge", "one.tsv"]).found();
     sigmund.run(["-f", "one.supertrace", "--list-events"]).found();
     // As the recorder names it.

@@ -62,7 +62,7 @@ impl Joint {
         self.open = later;
         groups.par_extend(instances.par_iter().filter_map(|instance| Group::new(start(instance))));
         // Walks that are near each other in time are those that meet.
-        groups.par_sort_unstable_by_key(|group| group.at.tick());
+        groups.par_sort_unstable_by_key(|group| group.at.tick);
         let chunks = groups.len().div_ceil(CHUNK).min(rayon::current_num_threads());
         let length = groups.len().div_ceil(chunks.max(1)).max(1);
         let mut parts: Vec<Vec<Group>> = Vec::new();
@@ -131,7 +131,7 @@ impl Heads {
                 }
             }
         }
-        self.by_tick.push((group.at.tick(), number));
+        self.by_tick.push((group.at.tick, number));
         self.groups[number] = Some(group);
     }
 

@@ -22,7 +22,8 @@
 //! Jumps keep the tick. After [`MOST_JUMPS`] at one tick the rest of the window is unknown: the trace contradicts itself.
 //!
 //! A walk goes back in time, and so do slices: it is suspended where it comes to the begin of a slice, and goes on in the
-//! earlier one ([`Paused`]).
+//! earlier one ([`Paused`]). What it does from an actor and a tick on does not depend on where it came from, so walks of which only
+//! sums are asked go on as one from where they meet ([`Joint`]).
 
 mod blame;
 mod coverage;

@@ -53,11 +53,6 @@ impl Paused {
         (jumps == 0 && woken.is_none()).then_some((actor, tick, cut))
     }
 
-    /// Where it is.
-    pub(super) fn tick(&self) -> i64 {
-        self.tick
-    }
-
     /// Goes on to where both end.
     pub(super) fn go_on_until(&mut self, other: Paused) {
         self.until = self.until.min(other.until);
