@@ -167,7 +167,7 @@ pub(super) fn with_all_interruptions(
         println!("{shown}: {executions:?} executions");
         points.load(Ordering::Relaxed)
     };
-    let is_long = std::env::var_os("FUT_LONG").is_some();
+    let is_long = crate::environment::variable("FUT_LONG").is_some();
     let points = check(preemptions[0], Run { handlers_at: vec![NEVER], at_once: true });
     let check_with_first_at = |first: usize| {
         // These are nearly all executions: a third of the points; all of them with `FUT_LONG`.
