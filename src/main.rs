@@ -1,6 +1,6 @@
 //! The `sigmund` command: one file a subcommand. It parses arguments, calls the crates, and formats results.
 
-// Denied, except for one call: Sumtime builds a migrating runtime (examples/sumtime/tree.rs).
+// Denied, except for two calls: Sumtime builds a migrating runtime (examples/sumtime/tree.rs), and memory.rs.
 #![deny(unsafe_code)]
 // `terminal` prints, nothing else does.
 #![warn(clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr)]
@@ -23,6 +23,7 @@ mod export;
 mod info;
 #[cfg(feature = "sql")]
 mod measured;
+mod memory;
 mod merge;
 mod output;
 mod owner;
@@ -65,12 +66,13 @@ pub(crate) enum Found {
 }
 
 fn main() -> ExitCode {
+    memory::keep_freed_memory();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and version go to stdout.
         Err(error) if !error.use_stderr() => error.exit(),
         Err(error) => {
-            terminal::usage(&error);
+            terminal::usage(&error, cli::tip(&error).as_deref());
             return ExitCode::from(2);
         }
     };

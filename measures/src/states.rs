@@ -28,7 +28,14 @@ pub(crate) const STATES: Measure = Measure {
         system call), blocked (for what kind of thing, and which), ready, and the other states of `thread_states`. LWPs: \
         running, interrupted, runnable (who had the CPU), sleeping (in which system call) and so on. States are cut to the \
         window, and sum to the life of the thread in it, exactly. Where events are missing the state is unknown.",
-    needs: Needs { wakeups: true, interrupts: true, syscalls: true, only_lives: true, ..Needs::STATES },
+    needs: Needs {
+        wakeups: true,
+        interrupts: true,
+        syscalls: true,
+        only_asleep: true,
+        only_lives: true,
+        ..Needs::STATES
+    },
     computed: Computed::Sliced(start),
 };
 

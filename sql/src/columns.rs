@@ -21,6 +21,7 @@ impl<'b> Wide<'b> {
     ///
     /// # Panics
     /// When there is no such row.
+    #[inline]
     pub fn get(&self, row: usize) -> Option<i64> {
         self.0.is_valid(row).then(|| self.0.value(row))
     }
@@ -29,6 +30,7 @@ impl<'b> Wide<'b> {
     ///
     /// # Panics
     /// When there is no such row.
+    #[inline]
     pub fn or_zero(&self, row: usize) -> i64 {
         self.get(row).unwrap_or_default()
     }
@@ -37,6 +39,7 @@ impl<'b> Wide<'b> {
     ///
     /// # Panics
     /// When there is no such row.
+    #[inline]
     pub fn thread(&self, row: usize) -> Option<u64> {
         self.get(row).map(|number| number as u64)
     }
@@ -58,6 +61,7 @@ impl<'b> Small<'b> {
     ///
     /// # Panics
     /// When there is no such row.
+    #[inline]
     pub fn get(&self, row: usize) -> Option<u32> {
         self.0.is_valid(row).then(|| self.0.value(row) as u32)
     }
@@ -66,6 +70,7 @@ impl<'b> Small<'b> {
     ///
     /// # Panics
     /// When there is no such row.
+    #[inline]
     pub fn or_zero(&self, row: usize) -> u32 {
         self.get(row).unwrap_or_default()
     }
@@ -93,6 +98,7 @@ impl<'b, T: Copy> Words<'b, T> {
     ///
     /// # Panics
     /// When there is no such row.
+    #[inline]
     pub fn get(&self, row: usize) -> Option<T> {
         if self.keys.is_valid(row) { self.values.get(self.keys.value(row) as usize).copied() } else { None }
     }
@@ -114,6 +120,7 @@ impl<'b> Texts<'b> {
     ///
     /// # Panics
     /// When there is no such row.
+    #[inline]
     pub fn get(&self, row: usize) -> Option<&'b str> {
         self.0.is_valid(row).then(|| self.0.value(row))
     }

@@ -27,9 +27,15 @@ mod tables;
 #[cfg(feature = "sql")]
 mod view;
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{
+    Args, Parser, Subcommand, ValueEnum, ValueHint,
+    error::{ContextKind, ContextValue},
+};
 use sigmund_user::Ids;
 
 #[cfg(feature = "cluster")]
@@ -87,6 +93,17 @@ pub(crate) struct Cli {
     #[cfg(feature = "sql")]
     #[command(flatten)]
     pub(crate) question: Question,
+}
+
+/// What else can be said of an error about the command line.
+pub(crate) fn tip(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else { return None };
+    let path = Path::new(word);
+    if path.is_file() {
+        return Some(format!("  tip: sigmund merge {word} makes a super-trace of a trace"));
+    }
+    let is_asked = cfg!(feature = "sql") && path.is_dir();
+    is_asked.then(|| format!("  tip: a question has its super-trace after -f: sigmund -f {word} --summary"))
 }
 
 #[derive(Debug, Subcommand)]

@@ -81,9 +81,9 @@ pub(crate) fn report_error(text: &str) {
     notice(&format!("error: {text}"));
 }
 
-/// Prints clap's error about the command line, which has several lines.
-pub(crate) fn usage(error: &clap::Error) {
-    for line in error.render().to_string().lines() {
+/// Prints clap's error about the command line, which has several lines, and a tip.
+pub(crate) fn usage(error: &clap::Error, tip: Option<&str>) {
+    for line in error.render().to_string().lines().chain(tip) {
         let _ = writeln!(io::stderr(), "{}", Printable(line));
     }
 }

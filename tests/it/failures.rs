@@ -171,3 +171,24 @@ fn the_exit_status_is_what_help_says() {
     assert_eq!(status(&["merge", "RUN", "-o", "CUT.supertrace"]), 2);
     assert!(Path::new(&sigmund.path("CUT.supertrace")).is_dir());
 }
+
+#[test]
+fn who_names_a_super_trace_or_a_trace_first_is_told_how_to_ask() {
+    let sigmund = Sigmund::new();
+    fs::create_dir(sigmund.path("a.supertrace")).unwrap();
+    fs::write(sigmund.path("trace.dat"), "").unwrap();
+    for (args, tip) in [
+        (["a.supertrace", "--states"], Some("sigmund -f a.supertrace --summary")),
+        (["trace.dat", "--states"], Some("sigmund merge trace.dat makes a super-trace")),
+        (["merg", "--states"], None),
+    ] {
+        let said = sigmund.run(args);
+        assert!(said.stderr.contains("unrecognized subcommand"), "{said:?}");
+        assert_eq!(
+            tip.is_some(),
+            said.stderr.contains("  tip: sigmund merge ") || said.stderr.contains(" after -f: "),
+            "{said:?}"
+        );
+        assert!(said.stderr.contains(tip.unwrap_or_default()), "{said:?}");
+    }
+}

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use sigmund_measures::{ALL, Answer, By, Measure, Subject};
+use sigmund_measures::{ALL, Answer, By, Measure, Needs, Subject};
 use sigmund_model::{Cpu, Lwp};
-use sigmund_query::{Filter, MeasureOptions, SliceSize, measure_in_slices};
+use sigmund_query::{Filter, MeasureOptions, SliceSize, measure_in_slices, with_history};
 use sigmund_sql::SuperTrace;
 
 use crate::{kernel, record::recorded, sigmund::Sigmund, views::listing};
@@ -43,6 +43,12 @@ async fn compare(
             let of = format!("{} {filter:?} {options:?} of {ticks} ticks", measure.name);
             assert_same(&whole.answer, &sliced.answer, &of);
             assert_eq!(whole.gaps, sliced.gaps, "{of}");
+            if measure.needs.only_asleep {
+                let needs = Needs { only_asleep: false, ..measure.needs };
+                let answer = |history: &_, request: &_| measure.answer(history, request);
+                let with_all = with_history(trace, (measure.name, needs), filter, options, answer).await;
+                assert_same(&with_all.unwrap(), &whole.answer, &format!("{of}, with all system calls"));
+            }
             !whole.answer.rows.is_empty()
         }
         (Err(whole), Err(sliced)) => {

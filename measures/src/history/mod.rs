@@ -107,6 +107,12 @@ impl HistoryBuilder {
         &mut self.history
     }
 
+    /// Makes room for so many states of user threads and LWPs.
+    fn reserve(&mut self, threads: usize, lwps: usize) {
+        self.threads.reserve(threads);
+        self.lwps.reserve(lwps);
+    }
+
     /// A row of `thread_states`.
     pub fn thread_state(&mut self, thread: u64, interval: Interval, stay: ThreadStay) {
         self.threads.push(thread, interval, stay);

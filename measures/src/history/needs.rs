@@ -13,6 +13,8 @@ pub struct Needs {
     pub interrupts: bool,
     /// `syscalls`.
     pub syscalls: bool,
+    /// Of these only the times and names of those in which the LWP was off CPUs, or may have been: it slept in no other.
+    pub only_asleep: bool,
     /// `spans`.
     pub spans: bool,
     /// Of these only the ones that have the name that is asked about, and some of each other name.
@@ -39,6 +41,7 @@ impl Needs {
         wakeups: false,
         interrupts: false,
         syscalls: false,
+        only_asleep: false,
         spans: false,
         only_named: false,
         locks: false,
@@ -66,6 +69,7 @@ impl Needs {
         wakeups: true,
         interrupts: true,
         syscalls: true,
+        only_asleep: true,
         locks: true,
         only_waits: true,
         ..Needs::STATES

@@ -46,6 +46,13 @@ impl<T: Clone> SeriesBuilder<T> {
         self.values.push(value);
     }
 
+    /// Makes room for so many rows.
+    pub(super) fn reserve(&mut self, rows: usize) {
+        self.keys.reserve(rows);
+        self.intervals.reserve(rows);
+        self.values.reserve(rows);
+    }
+
     /// The rows so far.
     pub(super) fn rows(&self) -> impl Iterator<Item = (u64, Interval, &T)> {
         let intervals = self.intervals.iter().copied();

@@ -143,6 +143,15 @@ impl<R: Row> Kept<R> {
         self.0.iter().flatten().filter(touches)
     }
 
+    /// Adds the rows that overlap or touch an interval.
+    fn copy_touching(&self, slice: Interval, to: &mut Vec<R>)
+    where
+        R: Copy,
+    {
+        to.reserve(self.len());
+        to.extend(self.touching(slice));
+    }
+
     /// Forgets what begins after an instant.
     fn forget_after(&mut self, tick: i64) {
         for run in &mut self.0 {
@@ -329,14 +338,15 @@ impl Slicer {
         } = &*self;
         let mut firsts: Map<u32, i64> = Map::default();
         rayon::scope(|scope| {
-            scope.spawn(|_| history.syscalls.extend(syscalls.touching(slice)));
-            scope.spawn(|_| history.spans.extend(spans.touching(slice)));
-            scope.spawn(|_| history.locks.extend(locks.touching(slice)));
-            scope.spawn(|_| history.wakeups.extend(wakeups.touching(slice)));
-            scope.spawn(|_| history.interrupts.extend(interrupts.touching(slice)));
-            scope.spawn(|_| history.events.extend(events.touching(slice)));
-            history.faults.extend(faults.touching(slice));
-            history.marks.extend(marks.touching(slice));
+            scope.spawn(|_| syscalls.copy_touching(slice, &mut history.syscalls));
+            scope.spawn(|_| spans.copy_touching(slice, &mut history.spans));
+            scope.spawn(|_| locks.copy_touching(slice, &mut history.locks));
+            scope.spawn(|_| wakeups.copy_touching(slice, &mut history.wakeups));
+            scope.spawn(|_| interrupts.copy_touching(slice, &mut history.interrupts));
+            scope.spawn(|_| events.copy_touching(slice, &mut history.events));
+            faults.copy_touching(slice, &mut history.faults);
+            marks.copy_touching(slice, &mut history.marks);
+            builder.reserve(threads.len(), lwps.len());
             for (thread, interval, stay) in threads.touching(slice) {
                 builder.thread_state(*thread, *interval, *stay);
             }

@@ -31,7 +31,7 @@ pub(crate) const LOCKS: Measure = Measure {
         most of its convoy, and of that state the culprit with the largest share (who had the CPU, the system call, or \
         what the holder waited for itself); of holds that overlap, as those of readers, those of the first acquisition. A thread that acquires a lock \
         again while it has it has it until the last release.",
-    needs: Needs { locks: true, syscalls: true, ..Needs::STATES },
+    needs: Needs { locks: true, syscalls: true, only_asleep: true, ..Needs::STATES },
     computed: crate::sliced::Computed::SlicedIf(is_sliced, rows::start),
 };
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use arrow::array::{Array, RecordBatch};
-use sigmund_measures::{Context, Interrupt, LockRequest, Row, Span, Syscall, Wakeup};
+use sigmund_measures::{Context, Interrupt, LockRequest, Row, Span, Syscall, Wakeup, Word};
 use sigmund_model::EndReason;
 
 use super::{
@@ -97,10 +97,7 @@ pub(super) fn syscalls(batch: &RecordBatch) -> Decoded<Syscall> {
     let (ret, off_cpu) = (Wide::of(batch, 6), Wide::of(batch, 7));
     let end = Words::of(batch, 8, end_reason);
     for row in 0..batch.num_rows() {
-        let name = name.get(row).unwrap_or_else(|| {
-            let number = number.get(row).map_or("unknown".into(), |number| format!("syscall {number}"));
-            decoded.words.intern(&number)
-        });
+        let name = name.get(row).unwrap_or_else(|| unnamed(&mut decoded.words, number.get(row)));
         let found = Syscall {
             interval: interval(from.or_zero(row), length.get(row), from.or_zero(row)),
             lwp: lwp.or_zero(row),
@@ -113,6 +110,31 @@ pub(super) fn syscalls(batch: &RecordBatch) -> Decoded<Syscall> {
         decoded.push(found, Some(found.interval.to));
     }
     decoded
+}
+
+/// Columns of `syscalls`, for those in which an LWP may have slept.
+pub(super) const OF_CALLS_ASLEEP: &[&str] = &["ts_tick", "dur_tick", "lwp", "number", "name", "off_cpu_tick"];
+
+/// Rows of these columns.
+pub(super) fn calls_asleep(batch: &RecordBatch) -> Decoded<Syscall> {
+    let mut decoded = Decoded::new(batch);
+    let (from, length, lwp) = (Wide::of(batch, 0), Wide::of(batch, 1), Small::of(batch, 2));
+    let (number, off_cpu) = (Wide::of(batch, 3), Wide::of(batch, 5));
+    let name = Words::of(batch, 4, |word| decoded.words.intern(word));
+    for row in 0..batch.num_rows() {
+        let interval = interval(from.or_zero(row), length.get(row), from.or_zero(row));
+        let off_cpu = off_cpu.get(row);
+        let name = name.get(row).unwrap_or_else(|| unnamed(&mut decoded.words, number.get(row)));
+        let (thread, ret, end) = (None, None, EndReason::Lost);
+        let found = Syscall { interval, lwp: lwp.or_zero(row), thread, name, ret, off_cpu, end };
+        decoded.push_if(off_cpu != Some(0), found, Some(interval.to));
+    }
+    decoded
+}
+
+/// What a system call without a name is called.
+fn unnamed(words: &mut sigmund_measures::Words, number: Option<i64>) -> Word {
+    words.intern(&number.map_or("unknown".into(), |number| format!("syscall {number}")))
 }
 
 /// Columns of `spans`.

@@ -140,8 +140,13 @@ impl Slices {
             )?);
         }
         if wants(needs.syscalls, &SYSCALLS) {
-            let table = (&SYSCALLS, intervals::OF_SYSCALLS);
-            readers.push(TableReader::open(trace, table, of_rows, intervals::syscalls, Slicer::syscalls)?);
+            readers.push(if needs.only_asleep {
+                let table = (&SYSCALLS, intervals::OF_CALLS_ASLEEP);
+                TableReader::open(trace, table, of_rows, intervals::calls_asleep, Slicer::syscalls)?
+            } else {
+                let table = (&SYSCALLS, intervals::OF_SYSCALLS);
+                TableReader::open(trace, table, of_rows, intervals::syscalls, Slicer::syscalls)?
+            });
         }
         if wants(needs.spans, &SPANS) {
             let table = (&SPANS, intervals::OF_SPANS);

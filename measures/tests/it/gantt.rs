@@ -1,0 +1,127 @@
+//! Timelines of threads, drawn by hand, and on random machines against counting tick by tick.
+
+
+use sigmund_measures::{By, Interval, Request, gantt, gantt_svg};
+use sigmund_model::{LwpState, ThreadState};
+use crate::support::drawing::Drawing;
+use crate::support::{Machine, THREADS};
+
+fn label(tick: i64) -> String {
+    tick.to_string()
+}
+
+//           0         10        20        30        40        50
+// one   1   |active   |stalled  |active |k|active              |
+// two<  2        |new |active             |blocked |unknown |exited
+fn drawn() -> Drawing {
+    use ThreadState::*;
+    let mut drawing = Drawing::default();
+    let one = [
+        (0, Active, Some(101)),
+        (10, Stalled, Some(101)),
+        (20, Active, Some(101)),
+        (28, InKernel, Some(101)),
+        (30, Active, Some(102)),
+    ];
+    drawing.thread(1, "one", &one, 50);
+    let two = [
+        (5, New, None),
+        (10, Active, Some(103)),
+        (30, Blocked, None),
+        (40, Unknown, None),
+        (47, Exited, None),
+    ];
+    drawing.thread(2, "two<", &two, 50);
+    drawing.thread(3, "later", &[(60, Active, Some(103))], 61);
+    use LwpState::{Running, Sleeping};
+    drawing.lwp(101, "pool\n1", &[(0, Running, 0), (30, Sleeping, 0)], 50);
+    drawing
+}
+
+#[test]
+fn a_column_shows_the_state_with_the_largest_share() {
+    let history = drawn().build(50);
+    let ask = |request: &Request, width| gantt(&history, request, width, &label);
+    assert_eq!(
+        ask(&Request::default(), 25).unwrap(),
+        "         0         20        40   50\n\
+         1(one)  |AAAAAsssssAAAAkAAAAAAAAAA| A 76%, s 20%, k 4%\n\
+         2(two<) |..rrrAAAAAAAAAAbbbbb????.| A 47%, r 11%, b 23%, ? 16%\n\
+         A active, s stalled, k in kernel, r ready, b blocked, ? unknown, . not alive\n"
+    );
+    // Columns of 10 ticks: the two ticks in the kernel are in none, and of equal shares (5 each) ready is first.
+    assert_eq!(
+        ask(&Request::default(), 5).unwrap(),
+        "         0    50\n\
+         1(one)  |AsAAA| A 76%, s 20%, k 4%\n\
+         2(two<) |rAAb?| A 47%, r 11%, b 23%, ? 16%\n\
+         A active, s stalled, k in kernel, r ready, b blocked, ? unknown, . not alive\n"
+    );
+    // No column is shorter than a tick.
+    let cut = Request { window: Interval::new(27, 31), threads: Some([1].into()), ..Request::default() };
+    assert_eq!(ask(&cut, 80).unwrap(), "        27  31\n1(one) |AkkA| A 50%, k 50%\nA active, k in kernel\n");
+    let lwps = Request { by: Some(By::Lwp), ..Request::default() };
+    assert_eq!(
+        ask(&lwps, 10).unwrap(),
+        "             0         50\n101(pool 1) |AAAAAAkkkk| A 60%, k 40%\nA running, k sleeping\n"
+    );
+}
+
+#[test]
+fn a_timeline_of_nothing_is_an_error_that_says_so() {
+    let history = drawn().build(50);
+    assert!(gantt(&history, &Request::default(), 0, &label).unwrap_err().contains("at least 1"));
+    let outside = Request { window: Interval::new(50, 70), ..Request::default() };
+    let error = gantt(&history, &outside, 10, &label).unwrap_err();
+    assert!(error.contains("expected ticks of 0 to 50, found 50 to 70"), "{error}");
+    let nobody = Request { threads: Some([77].into()), ..Request::default() };
+    assert_eq!(gantt(&history, &nobody, 10, &label).unwrap(), "  0         50\n");
+}
+
+#[test]
+fn the_svg_has_a_rectangle_for_each_stretch() {
+    let history = drawn().build(50);
+    let svg = gantt_svg(&history, &Request::default(), 500, &label).unwrap();
+    assert_eq!(svg.matches("<title>").count(), 5 + 4, "{svg}");
+    assert!(svg.contains("<title>1(one): stalled, 10 to 20</title>"), "{svg}");
+    assert!(svg.contains("<title>2(two&lt;): blocked, 30 to 40</title>") && !svg.contains("two<"));
+    // Fifty columns of ten pixels.
+    assert!(svg.contains("width=\"100.0\" height=\"14\" fill=\"#f4786e\""), "{svg}");
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && !svg.contains("href"));
+}
+
+#[test]
+fn columns_are_those_of_counting_every_tick() {
+    const ORDER: [(char, &[&str]); 8] = [
+        ('A', &["active"]),
+        ('s', &["stalled"]),
+        ('k', &["in-kernel"]),
+        ('r', &["new", "ready"]),
+        ('b', &["blocked"]),
+        ('t', &["stopped"]),
+        ('o', &["off-cpu", "unmounted"]),
+        ('?', &["unknown", "mounted"]),
+    ];
+    for seed in 0..200 {
+        let (ticks, history) = Machine::new(seed).history();
+        let window = if seed % 2 == 0 { Interval::new(0, 400) } else { Interval::new(37, 311) };
+        let width = 1 + seed as usize % 97;
+        let text = gantt(&history, &Request { window, ..Request::default() }, width, &label).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for thread in 0..THREADS {
+            let begin = |column: usize| window.from + window.ticks() * column as i64 / width as i64;
+            let letter = |column: usize| {
+                let count = |(_, names): &(char, &[&str])| {
+                    let seen = (begin(column)..begin(column + 1))
+                        .filter(|tick| names.contains(&ticks[*tick as usize].threads[thread].state.name()));
+                    seen.count()
+                };
+                let most = ORDER.iter().map(count).max().unwrap();
+                ORDER.iter().find(|state| count(state) == most).unwrap().0
+            };
+            let expected: String = (0..width).map(letter).collect();
+            let found = lines[thread + 1].split('|').nth(1).unwrap();
+            assert_eq!(found, expected, "seed {seed}, thread {thread}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `interrupts`: drawn by hand, and on random machines against counting every tick.
+
+
+use std::collections::BTreeMap;
+
+use sigmund_measures::{By, HistoryBuilder, Interrupt, Interval, Life, Request};
+use sigmund_model::EndReason;
+use crate::support::{
+    CPUS, Machine, TICKS,
+    drawn::{ask, cells, number_in, text_in},
+    tid,
+};
+
+// CPU 0   ...|disk          |net  |disk  |...  |net
+//            10             14    17     20    30  34
+// on it   LWP 70 with thread 1                 idle
+// CPU 1   ...|disk (exit not seen)
+//            12  13
+#[test]
+fn own_time_is_without_the_interrupts_inside() {
+    let mut builder = HistoryBuilder::default();
+    let history = builder.history();
+    let (irq, disk, net) =
+        (history.words.intern("irq"), history.words.intern("disk"), history.words.intern("net"));
+    let disk = Interrupt {
+        interval: Interval::new(10, 20),
+        cpu: 0,
+        kind: irq,
+        number: Some(5),
+        name: Some(disk),
+        lwp: Some(70),
+        thread: Some(1),
+        depth: 0,
+        end: EndReason::Returned,
+    };
+    let net =
+        Interrupt { interval: Interval::new(14, 17), number: Some(6), name: Some(net), depth: 1, ..disk };
+    let idle = Interrupt { interval: Interval::new(30, 34), lwp: Some(0), thread: None, depth: 0, ..net };
+    let cut =
+        Interrupt { interval: Interval::new(12, 13), cpu: 1, end: EndReason::Unseen, thread: None, ..disk };
+    history.interrupts = vec![disk, net, idle, cut];
+    let life = Life { name: Some("work"), pid: None, interval: Interval::new(0, 40), created_by: None };
+    history.names.threads.insert(1, life);
+    history.names.lwps.insert(70, life);
+    history.extent = Some(Interval::new(0, 40));
+    let history = builder.build();
+    let columns = [
+        "kind",
+        "number",
+        "name",
+        "count",
+        "total_tick",
+        "max_tick",
+        "wall_tick",
+        "unended",
+        "hit",
+        "hit_tick",
+        "hit_percent",
+    ];
+    let all = cells(&ask("interrupts", &history, &Request::default()), &columns);
+    assert_eq!(all, ["irq 5 disk 2 8 7 11 1 1(work) 7 87.50", "irq 6 net 2 7 4 7 0 idle 4 57.14"]);
+    // 10 to 14, and 17 to 19; 15 to 17 of the other.
+    let window = Request { window: Interval::new(15, 19), ..Request::default() };
+    let part = cells(&ask("interrupts", &history, &window), &columns);
+    assert_eq!(part, ["irq 5 disk 1 2 2 4 0 1(work) 2 100.00", "irq 6 net 1 2 2 2 0 1(work) 2 100.00"]);
+    let one = Request { threads: Some([1].into()), ..Request::default() };
+    let one = cells(&ask("interrupts", &history, &one), &["name", "count", "total_tick"]);
+    assert_eq!(one, ["disk 1 7", "net 1 3"]);
+    let lwps = Request { by: Some(By::Lwp), cpus: Some([0].into()), ..Request::default() };
+    let lwps = cells(&ask("interrupts", &history, &lwps), &["name", "total_tick", "hit", "hit_tick"]);
+    assert_eq!(lwps, ["disk 7 LWP 70(work) 7", "net 7 idle 4"]);
+}
+
+#[test]
+fn interrupts_are_those_of_counting_every_tick() {
+    for seed in 0..300 {
+        let machine = Machine::new(seed);
+        let drawn = machine.interrupts.clone();
+        let (ticks, history) = machine.history();
+        let window = if seed % 2 == 0 { Interval::new(0, TICKS) } else { Interval::new(37, 311) };
+        let only = (seed % 3 == 0).then_some(1);
+        let mut own = vec![0; drawn.len()];
+        let (mut wall, mut hit) = (BTreeMap::new(), BTreeMap::new());
+        let name = |place: usize| history.words.text(drawn[place].name.unwrap()).to_string();
+        let mut interrupted = 0;
+        for now in (window.from..window.to).map(|tick| &ticks[tick as usize]) {
+            for cpu in (0..CPUS).filter(|cpu| only.is_none_or(|only| *cpu == only)) {
+                for place in &now.interrupts[cpu] {
+                    *wall.entry(name(*place)).or_insert(0) += 1;
+                }
+                if let Some(place) = now.interrupts[cpu].last() {
+                    interrupted += 1;
+                    own[*place] += 1;
+                    let lwp =
+                        now.cpus[cpu].map_or("idle".into(), |lwp| format!("LWP {}(lwp/{lwp})", tid(lwp)));
+                    *hit.entry((name(*place), lwp)).or_insert(0) += 1;
+                }
+            }
+        }
+        let cpus = only.map(|only| [only as u32].into());
+        let request = Request { window, cpus, by: Some(By::Lwp), ..Request::default() };
+        let answer = ask("interrupts", &history, &request);
+        let mut names = Vec::new();
+        for row in &answer.rows {
+            let figure = |column| number_in(&answer, row, column);
+            let text = text_in(&answer, row, "name");
+            let of_name: Vec<i64> = (0..drawn.len())
+                .filter(|place| name(*place) == text && own[*place] > 0)
+                .map(|place| own[place])
+                .collect();
+            let figures = (figure("count"), figure("total_tick"), figure("max_tick"), figure("wall_tick"));
+            let expected = (
+                of_name.len() as i64,
+                of_name.iter().sum(),
+                of_name.iter().max().copied().unwrap_or(0),
+                wall.get(&text).copied().unwrap_or(0),
+            );
+            assert_eq!(figures, expected, "seed {seed} {text}");
+            let most = hit.iter().filter(|((name, _), _)| *name == text).map(|(_, ticks)| *ticks).max();
+            let who = text_in(&answer, row, "hit");
+            assert_eq!(Some(figure("hit_tick")), most, "seed {seed} {text}");
+            assert_eq!(hit.get(&(text.clone(), who)).copied(), most, "seed {seed} {text}");
+            names.push(text);
+        }
+        // Own times sum to the time in which CPUs were interrupted.
+        let total: i64 = answer.rows.iter().map(|row| number_in(&answer, row, "total_tick")).sum();
+        assert_eq!(total, interrupted, "seed {seed}");
+        assert_eq!(names.len(), wall.len(), "seed {seed}");
+    }
+}

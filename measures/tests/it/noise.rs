@@ -1,0 +1,251 @@
+//! `noise`: drawn by hand, and on random machines against looking at every tick.
+
+
+use std::collections::BTreeMap;
+
+use sigmund_measures::{Answer, By, Interrupt, Interval, Request, Span};
+use sigmund_model::{EndReason, LwpState, ThreadState};
+use crate::support::{
+    LWPS, Machine, THREADS, TICKS,
+    drawn::{Drawn, ask, cells, number_in, text_in},
+    number, tid,
+};
+
+// thread 1  |active          |stalled|active   |blocked|ready|active |unknown|active
+//           0                20      25        40      50    53      60      70    80
+// on LWP     70               70      70                      71              71
+// CPU 0       timer 5-8, disk 12-18 with timer in it 14-15, softirq TIMER 30-31, net 41-43 (it is blocked)
+// CPU 1       net 55-57
+// spans     |parse 2-45 --------------------------|    |parse 52-59|   parse 65-75 (gap), parse 76- (no end)
+#[test]
+fn what_interrupts_preemptions_and_waits_took_is_taken_away() {
+    use EndReason::{Block, Dispatched, Lost, Preempted, Returned, TraceEnd, Woken};
+    use ThreadState::{Active, Blocked, Ready, Stalled, Unknown};
+    let states = [
+        (0, Active, 70, Preempted),
+        (20, Stalled, 70, Dispatched),
+        (25, Active, 70, Block),
+        (40, Blocked, 0, Woken),
+        (50, Ready, 0, Dispatched),
+        (53, Active, 71, Lost),
+        (60, Unknown, 0, Dispatched),
+        (70, Active, 71, TraceEnd),
+    ];
+    let on = |cpu| [(0, LwpState::Running, cpu, TraceEnd)];
+    let drawn = Drawn::default().thread(1, 7, &states, 80);
+    let mut drawn = drawn.lwp(70, 7, &on(0), 80).lwp(71, 7, &on(1), 80);
+    let history = drawn.builder.history();
+    let mut interrupt = |kind: &str, name: &str, from, to, cpu, depth| Interrupt {
+        interval: Interval::new(from, to),
+        cpu,
+        kind: history.words.intern(kind),
+        number: None,
+        name: Some(history.words.intern(name)),
+        lwp: Some(70 + cpu),
+        thread: None,
+        depth,
+        end: Returned,
+    };
+    let interrupts = vec![
+        interrupt("timer", "local_timer", 5, 8, 0, 0),
+        interrupt("irq", "disk", 12, 18, 0, 0),
+        interrupt("timer", "local_timer", 14, 15, 0, 1),
+        interrupt("softirq", "TIMER", 30, 31, 0, 0),
+        interrupt("softirq", "NET_RX", 41, 43, 0, 0),
+        interrupt("softirq", "NET_RX", 55, 57, 1, 0),
+    ];
+    history.interrupts = interrupts;
+    let name = Some(history.words.intern("parse"));
+    let span = |from, to, end| Span {
+        interval: Interval::new(from, to),
+        thread: Some(1),
+        lwp: Some(70),
+        is_function: false,
+        name,
+        depth: 0,
+        active: None,
+        source: None,
+        end,
+    };
+    history.spans =
+        vec![span(2, 45, Returned), span(52, 59, Returned), span(65, 75, Returned), span(76, 80, TraceEnd)];
+    let history = drawn.build();
+    let columns = ["thread", "curve", "count", "total_tick", "min_tick", "max_tick"];
+    let request = Request { subject: Some("parse".into()), ..Request::default() };
+    let answer = ask("noise", &history, &request);
+    assert_eq!(
+        cells(&answer, &columns),
+        [
+            "1 wall 2 50 7 43",
+            // 3 and 1 and 1 of the first.
+            "1 without-timer 2 45 7 38",
+            // 5 of disk, without the timer in it; 2 of NET_RX in the second.
+            "1 without-interrupts 2 38 5 33",
+            // 5 stalled and 5 blocked; 1 ready.
+            "1 pure 2 27 4 23",
+            "1 timer 1 5 5 5",
+            "1 irq 1 5 5 5",
+            "1 softirq 1 2 2 2",
+            "1 off-cpu 2 6 1 5",
+            "1 waits 1 5 5 5",
+        ]
+    );
+    assert_eq!(
+        answer.notes,
+        [
+            "1 spans are not counted: events are missing in them.",
+            "1 spans are not counted: they did not end."
+        ]
+    );
+    // Of all its life.
+    let life = cells(&ask("noise", &history, &Request::default()), &columns[1..4]);
+    assert_eq!(life[0], "wall 1 80");
+    assert_eq!(life[3], "pure 1 40", "80 - 5 - 5 - 2 - (5 + 3) - 10 - 10");
+    assert_eq!(
+        life[4..],
+        ["timer 1 5", "irq 1 5", "softirq 1 2", "off-cpu 1 8", "waits 1 10", "unknown 1 10"]
+    );
+    // A span counts by its end.
+    let window = Request { window: Interval::new(46, 60), ..request.clone() };
+    assert_eq!(cells(&ask("noise", &history, &window), &columns)[0], "1 wall 1 7 7 7");
+}
+
+type Figures = BTreeMap<(i64, String), Vec<i64>>;
+
+fn figures(answer: &Answer, column: &str) -> BTreeMap<(i64, String), [i64; 4]> {
+    let row = |row: &Vec<_>| {
+        let figures =
+            ["count", "total_tick", "min_tick", "max_tick"].map(|name| number_in(answer, row, name));
+        ((number_in(answer, row, column), text_in(answer, row, "curve")), figures)
+    };
+    answer.rows.iter().map(row).collect()
+}
+
+/// What each tick was: pure, irq (all interrupts of the machine are), off-cpu or waits.
+fn add(figures: &mut Figures, who: i64, ticks: &[&str]) {
+    let count = |what: &[&str]| ticks.iter().filter(|tick| what.contains(tick)).count() as i64;
+    let rows = [
+        ("wall", ticks.len() as i64),
+        ("without-timer", ticks.len() as i64),
+        ("without-interrupts", count(&["pure", "off-cpu", "waits"])),
+        ("pure", count(&["pure"])),
+    ];
+    let parts = ["irq", "off-cpu", "waits"].map(|part| (part, count(&[part])));
+    for (row, ticks) in rows.into_iter().chain(parts.into_iter().filter(|(_, ticks)| *ticks > 0)) {
+        figures.entry((who, row.into())).or_default().push(ticks);
+    }
+}
+
+#[test]
+fn noise_is_that_of_looking_at_every_tick() {
+    for seed in 0..300 {
+        let machine = Machine::new(seed);
+        let spans = machine.spans.clone();
+        let (ticks, history) = machine.history();
+        let window = if seed % 2 == 0 { Interval::new(0, TICKS) } else { Interval::new(37, 311) };
+        let is_hit = |tick: i64, cpu: usize| !ticks[tick as usize].interrupts[cpu].is_empty();
+        let of_thread = |tick: i64, thread: usize| {
+            let now = &ticks[tick as usize];
+            let on = now.threads[thread].lwp.map(|lwp| now.lwps[lwp].cpu);
+            match (now.threads[thread].state, on) {
+                (ThreadState::Active, Some(cpu)) => {
+                    if is_hit(tick, cpu) {
+                        "irq"
+                    } else {
+                        "pure"
+                    }
+                }
+                (ThreadState::Stalled | ThreadState::Ready, _) => "off-cpu",
+                _ => "waits",
+            }
+        };
+        let of_lwp = |tick: i64, lwp: usize| {
+            let now = ticks[tick as usize].lwps[lwp];
+            match now.state {
+                LwpState::Running => {
+                    if is_hit(tick, now.cpu) {
+                        "irq"
+                    } else {
+                        "pure"
+                    }
+                }
+                LwpState::Runnable => "off-cpu",
+                _ => "waits",
+            }
+        };
+        let (mut in_spans, mut threads, mut lwps) = (Figures::new(), Figures::new(), Figures::new());
+        let named = spans.iter().filter(|span| history.words.text(span.name.unwrap()) == "request");
+        for span in named.filter(|span| span.end == EndReason::Returned && window.contains(span.interval.to))
+        {
+            let thread = span.thread.unwrap();
+            let inside: Vec<_> = (span.interval.from..span.interval.to)
+                .map(|tick| of_thread(tick, thread as usize - 1))
+                .collect();
+            add(&mut in_spans, thread as i64, &inside);
+        }
+        for thread in 0..THREADS {
+            let life: Vec<_> = (window.from..window.to).map(|tick| of_thread(tick, thread)).collect();
+            add(&mut threads, number(thread) as i64, &life);
+        }
+        for lwp in 0..LWPS {
+            let life: Vec<_> = (window.from..window.to).map(|tick| of_lwp(tick, lwp)).collect();
+            add(&mut lwps, tid(lwp).into(), &life);
+        }
+        let subject = Some("request".to_string());
+        for (by, column, subject, expected) in [
+            (By::Thread, "thread", subject, in_spans),
+            (By::Thread, "thread", None, threads),
+            (By::Lwp, "lwp", None, lwps),
+        ] {
+            let occurs = spans.iter().any(|span| history.words.text(span.name.unwrap()) == "request");
+            if subject.is_some() && !occurs {
+                continue;
+            }
+            let request = Request { window, by: Some(by), subject, ..Request::default() };
+            let answer = ask("noise", &history, &request);
+            let of_lengths = |lengths: &Vec<i64>| {
+                let (min, max) = (*lengths.iter().min().unwrap(), *lengths.iter().max().unwrap());
+                [lengths.len() as i64, lengths.iter().sum(), min, max]
+            };
+            let expected: BTreeMap<_, _> =
+                expected.iter().map(|(key, lengths)| (key.clone(), of_lengths(lengths))).collect();
+            let seen = figures(&answer, column);
+            assert_eq!(seen, expected, "seed {seed} {by:?} {:?}", request.subject);
+            // What was taken away and the pure time sum to the wall time.
+            for ((who, _), [_, wall, ..]) in seen.iter().filter(|((_, row), _)| row == "wall") {
+                let parts = seen.iter().filter(|((other, row), _)| {
+                    other == who && !["wall", "without-timer", "without-interrupts"].contains(&row.as_str())
+                });
+                assert_eq!(parts.map(|(_, [_, total, ..])| total).sum::<i64>(), *wall, "seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_span_is_an_error_with_the_nearest_names() {
+    let mut builder = sigmund_measures::HistoryBuilder::default();
+    let name = builder.history().words.intern("request");
+    builder.history().words.intern("requests of nobody");
+    builder.history().spans.push(sigmund_measures::Span {
+        interval: Interval::new(0, 5),
+        thread: Some(1),
+        lwp: None,
+        is_function: false,
+        name: Some(name),
+        depth: 0,
+        active: None,
+        source: None,
+        end: sigmund_model::EndReason::Returned,
+    });
+    let history = builder.build();
+    let noise = sigmund_measures::named("noise").unwrap();
+    let asked = |subject: &str| {
+        noise.answer(&history, &Request { subject: Some(subject.into()), ..Request::default() }).map(|_| ())
+    };
+    let error = "expected the name of a span or function, found `requets`; the trace has request";
+    assert_eq!(asked("requets"), Err(error.into()));
+    // A word of the trace that names no span.
+    assert!(asked("requests of nobody").is_err());
+    assert_eq!(asked("request"), Ok(()));
+}

@@ -1,0 +1,183 @@
+//! `quanta`: drawn by hand, and on random machines against walking every tick.
+
+
+use std::collections::BTreeMap;
+
+use sigmund_measures::{By, Interval, Request};
+use sigmund_model::{EndReason::*, LwpState, ThreadState};
+use crate::support::{
+    LWPS, Machine, Now, THREADS, TICKS,
+    drawn::{Drawn, ask, cells, number_in, text_in},
+    ends::{lwp_end, thread_end},
+    number, tid,
+};
+
+// thread 1  |ready|active|stalled|active|ready|active|kernel|active |blocked|active|unknown|active|ready|mounted|active|exited
+//           0     4      9       12     15    20     24     30      35      40     44      50     53    58      60     65
+// on LWP           70     70      70           71     71     71              70             71            71      71
+// ended by                preempted      yield                        block          lost (doubt)  quantum              exit
+// thread 2  on 72 from the begin of the trace, to 10, then from 15 to the end
+#[test]
+fn a_quantum_is_from_dispatch_to_leaving_in_active_ticks() {
+    use ThreadState::{Active, Blocked, Exited, InKernel, Mounted, Ready, Stalled, Unknown};
+    let one = [
+        (0, Ready, 0, Dispatched),
+        (4, Active, 70, Preempted),
+        (9, Stalled, 70, Dispatched),
+        (12, Active, 70, Yield),
+        (15, Ready, 0, Dispatched),
+        (20, Active, 71, Slept),
+        (24, InKernel, 71, Dispatched),
+        (30, Active, 71, Block),
+        (35, Blocked, 0, Dispatched),
+        (40, Active, 70, Lost),
+        (44, Unknown, 0, Dispatched),
+        (50, Active, 71, Quantum),
+        (53, Ready, 0, Dispatched),
+        (58, Mounted, 71, Dispatched),
+        (60, Active, 71, Exit),
+        (65, Exited, 0, Exit),
+    ];
+    let two = [(0, Active, 72, Yield), (10, Ready, 0, Dispatched), (15, Active, 72, TraceEnd)];
+    let history = Drawn::default().thread(1, 7, &one, 66).thread(2, 7, &two, 66).build();
+    let answer = ask("quanta", &history, &Request::default());
+    let columns = ["thread", "ended_by", "count", "total_tick", "wall_tick", "wall_mean_tick", "preemptions"];
+    assert_eq!(
+        cells(&answer, &columns),
+        [
+            "1 all 4 24 33 8 1",
+            // 20 to 24 and 30 to 35.
+            "1 block 1 9 15 15 0",
+            "1 yield 1 8 11 11 1",
+            "1 lost 1 4 4 4 0",
+            "1 quantum 1 3 3 3 0",
+        ]
+    );
+    // The last of thread 1, of which it is not known when it was active, and the first of thread 2.
+    assert_eq!(answer.notes.len(), 1);
+    assert!(answer.notes[0].starts_with("2 quanta"), "{}", answer.notes[0]);
+    let window = Request { window: Interval::new(15, 44), ..Request::default() };
+    let answer = ask("quanta", &history, &window);
+    assert_eq!(cells(&answer, &columns[..3]), ["1 all 2", "1 block 1", "1 yield 1"]);
+    let on_71 = Request { lwps: Some([71].into()), by: Some(By::Thread), ..Request::default() };
+    assert_eq!(
+        cells(&ask("quanta", &history, &on_71), &columns[..3]),
+        ["1 all 2", "1 block 1", "1 quantum 1"]
+    );
+}
+
+// LWP 70  |running|runnable|running|sleeping|running|unknown|running
+// CPU      0                0       0        1       1       1
+//         0       5        8      14       20      26      30    33
+#[test]
+fn a_quantum_of_an_lwp_is_from_switch_in_to_switch_out() {
+    use LwpState::{Exited, Running, Sleeping, Unknown};
+    let states = [
+        (0, Running, 0, Preempted),
+        (5, LwpState::Runnable, 0, Dispatched),
+        (8, Running, 0, Slept),
+        (14, Sleeping, 0, Dispatched),
+        (20, Running, 1, Resync),
+        (26, Unknown, 1, Dispatched),
+        (30, Running, 1, Exit),
+        (33, Exited, 1, Exit),
+    ];
+    let history = Drawn::default().lwp(70, 7, &states, 40).build();
+    let answer = ask("quanta", &history, &Request::default());
+    let columns = ["lwp", "ended_by", "count", "total_tick"];
+    assert_eq!(cells(&answer, &columns), ["70 all 3 15", "70 lost 1 6", "70 slept 1 6", "70 exit 1 3"]);
+    assert!(answer.notes[0].starts_with("1 quanta"), "{}", answer.notes[0]);
+    let on_one = Request { cpus: Some([1].into()), ..Request::default() };
+    assert_eq!(
+        cells(&ask("quanta", &history, &on_one), &columns),
+        ["70 all 2 9", "70 lost 1 6", "70 exit 1 3"]
+    );
+}
+
+type Figures = BTreeMap<(i64, String), Vec<(i64, i64)>>;
+
+/// Active and wall ticks of each stay on an LWP.
+fn threads(ticks: &[Now], window: Interval) -> Figures {
+    let mut figures = Figures::new();
+    for thread in 0..THREADS {
+        let lwp = |tick: i64| ticks[tick as usize].threads[thread].lwp;
+        for from in (1..TICKS).filter(|tick| lwp(*tick).is_some() && lwp(*tick) != lwp(*tick - 1)) {
+            let Some(to) = (from..TICKS).find(|tick| lwp(*tick) != lwp(from)) else { continue };
+            let is_active = |tick: &i64| ticks[*tick as usize].threads[thread].state == ThreadState::Active;
+            let active = (from..to).filter(is_active).count() as i64;
+            let end = match thread_end(ticks, thread, to) {
+                Dispatched => "lost",
+                end => end.name(),
+            };
+            if window.contains(to) {
+                for end in [end, "all"] {
+                    let key = (number(thread) as i64, end.into());
+                    figures.entry(key).or_default().push((active, to - from));
+                }
+            }
+        }
+    }
+    figures
+}
+
+fn lwps(ticks: &[Now], window: Interval) -> Figures {
+    let mut figures = Figures::new();
+    for lwp in 0..LWPS {
+        let cpu = |tick: i64| {
+            let now = ticks[tick as usize].lwps[lwp];
+            (now.state == LwpState::Running).then_some(now.cpu)
+        };
+        for from in (1..TICKS).filter(|tick| cpu(*tick).is_some() && cpu(*tick) != cpu(*tick - 1)) {
+            let Some(to) = (from..TICKS).find(|tick| cpu(*tick) != cpu(from)) else { continue };
+            let end = match lwp_end(ticks, lwp, to) {
+                Dispatched => "lost",
+                end => end.name(),
+            };
+            if window.contains(to) {
+                for end in [end, "all"] {
+                    figures.entry((tid(lwp).into(), end.into())).or_default().push((to - from, to - from));
+                }
+            }
+        }
+    }
+    figures
+}
+
+#[test]
+fn quanta_are_those_of_walking_every_tick() {
+    for seed in 0..300 {
+        let (ticks, history) = Machine::new(seed).history();
+        let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
+        for (by, column, expected) in
+            [(By::Lwp, "lwp", lwps(&ticks, window)), (By::Thread, "thread", threads(&ticks, window))]
+        {
+            let request = Request { window, by: Some(by), ..Request::default() };
+            let answer = ask("quanta", &history, &request);
+            let mut seen = BTreeMap::new();
+            for row in &answer.rows {
+                let key = (number_in(&answer, row, column), text_in(&answer, row, "ended_by"));
+                let figures = ["count", "total_tick", "min_tick", "max_tick", "wall_tick"];
+                seen.insert(key, figures.map(|figure| number_in(&answer, row, figure)));
+            }
+            let figures = |lengths: &Vec<(i64, i64)>| {
+                let active = || lengths.iter().map(|(active, _)| *active);
+                let wall = lengths.iter().map(|(_, wall)| wall).sum();
+                [lengths.len() as i64, active().sum(), active().min().unwrap(), active().max().unwrap(), wall]
+            };
+            let expected: BTreeMap<_, _> =
+                expected.iter().map(|(key, lengths)| (key.clone(), figures(lengths))).collect();
+            assert_eq!(seen, expected, "seed {seed} {by:?}");
+            // What ended them sums to all.
+            for row in answer.rows.iter().filter(|row| text_in(&answer, row, "ended_by") == "all") {
+                let who = number_in(&answer, row, column);
+                for figure in ["count", "total_tick", "wall_tick", "preemptions"] {
+                    let parts = answer.rows.iter().filter(|part| {
+                        number_in(&answer, part, column) == who && text_in(&answer, part, "ended_by") != "all"
+                    });
+                    let sum: i64 = parts.map(|part| number_in(&answer, part, figure)).sum();
+                    assert_eq!(sum, number_in(&answer, row, figure), "seed {seed} {by:?} {figure}");
+                }
+            }
+        }
+    }
+}

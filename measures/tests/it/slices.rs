@@ -1,0 +1,139 @@
+//! Every measure, computed from slices of time, has the answer of the whole.
+
+
+use rayon::prelude::*;
+use sigmund_measures::{
+    ALL, Answer, BRAIDS, By, FOLDED, History, Interval, Measure, Request, Subject, Value,
+};
+use crate::support::{LWPS, THREADS, TICKS, number, random::Random, slices::ask_in_slices, tid, world::world};
+
+/// Requests of every form.
+fn request(random: &mut Random) -> Request {
+    let window = match random.below(3) {
+        0 => Interval::ALL,
+        1 => Interval::new(0, TICKS),
+        _ => {
+            let from = random.below(300) as i64;
+            Interval::new(from, from + random.below(TICKS as usize) as i64)
+        }
+    };
+    let mut some = |most: usize| -> Option<Vec<usize>> {
+        random.one_in(4).then(|| (0..most).filter(|_| random.one_in(2)).collect())
+    };
+    let (threads, lwps, cpus) = (some(THREADS), some(LWPS), some(2));
+    let by = [None, None].into_iter().chain(By::ALL.map(Some)).nth(random.below(2 + By::ALL.len())).flatten();
+    Request {
+        window,
+        threads: threads.map(|places| places.into_iter().map(number).collect()),
+        lwps: lwps.map(|places| places.into_iter().map(tid).collect()),
+        cpus: cpus.map(|places| places.into_iter().map(|place| place as u32).collect()),
+        by,
+        worst: if random.one_in(4) { 1 + random.below(9) } else { 0 },
+        subject: None,
+        is_of_pairs: false,
+    }
+}
+
+/// The request, about what the measure can be asked about.
+fn about(measure: &Measure, request: Request, random: &mut Random) -> Request {
+    let (name, is_named) = (["request", "parse"][random.below(2)], random.below(3));
+    let name = || Some(name.to_string());
+    let subject = if measure.name.contains("lock") || measure.name == "critical-sections" {
+        let locks = ["0x10", "0x11", "0x20"];
+        random.one_in(2).then(|| locks[random.below(3)].to_string())
+    } else {
+        match measure.subject {
+            Subject::Required(_) => name(),
+            Subject::Optional(_) if is_named < 2 => name(),
+            Subject::OptionalOrPair(_) | Subject::RequiredOrPair(_) if is_named < 2 => name(),
+            _ => None,
+        }
+    };
+    let is_of_pairs = subject.is_none()
+        && matches!(measure.subject, Subject::Pair | Subject::OptionalOrPair(_) | Subject::RequiredOrPair(_));
+    Request { subject, is_of_pairs, ..request }
+}
+
+/// Up to 40 borders, or one at each tick.
+fn borders(random: &mut Random) -> Vec<i64> {
+    if random.one_in(8) {
+        return (-1..TICKS + 2).collect();
+    }
+    let mut borders: Vec<i64> =
+        (0..1 + random.below(40)).map(|_| random.below(TICKS as usize + 2) as i64).collect();
+    borders.sort_unstable();
+    borders
+}
+
+/// Where the answers differ.
+fn difference(whole: &Answer, sliced: &Answer) -> Option<String> {
+    let names =
+        |answer: &Answer| answer.columns.iter().map(|column| column.name.to_string()).collect::<Vec<_>>();
+    let cell = |value: &Value| match value {
+        Value::Fraction(number) => format!("{number:.9}"),
+        other => format!("{other:?}"),
+    };
+    let lines = |answer: &Answer| -> Vec<String> {
+        answer.rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let (expected, found) = (lines(whole), lines(sliced));
+    let rows = expected.iter().zip(&found).find(|(expected, found)| expected != found);
+    if let Some((expected, found)) = rows {
+        return Some(format!("{:?}\n  whole  {expected}\n  slices {found}", names(whole)));
+    }
+    let is_same = names(whole) == names(sliced)
+        && expected == found
+        && whole.distributions == sliced.distributions
+        && whole.notes == sliced.notes;
+    let rest = |answer: &Answer| (names(answer), answer.rows.len(), answer.notes.clone());
+    (!is_same).then(|| format!("whole {:?}, slices {:?}", rest(whole), rest(sliced)))
+}
+
+/// Whether the answer has rows; or where it differs.
+fn check(measure: &Measure, history: &History, seed: u64) -> Result<bool, String> {
+    let mut random = Random::new(seed ^ 0x51_1ce5);
+    let request = request(&mut random);
+    let request = about(measure, request, &mut random);
+    if !measure.is_sliced(&request) {
+        return Ok(true);
+    }
+    let borders = borders(&mut random);
+    let different =
+        match (measure.answer(history, &request), ask_in_slices(measure, history, &request, &borders)) {
+            (Ok(whole), Ok(sliced)) => match difference(&whole, &sliced) {
+                None => return Ok(!whole.rows.is_empty()),
+                Some(different) => different,
+            },
+            (Err(whole), Err(sliced)) if whole == sliced => return Ok(false),
+            (whole, sliced) => format!("whole {:?}, slices {:?}", whole.map(|_| ()), sliced.map(|_| ())),
+        };
+    Err(format!("{} seed {seed} {request:?} borders {borders:?}: {different}", measure.name))
+}
+
+/// `SLICES=states` checks one measure, `SLICES_SEEDS` so many worlds.
+#[test]
+fn slices_have_the_answer_of_the_whole() {
+    let seeds = std::env::var("SLICES_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(200);
+    let only = std::env::var("SLICES").ok();
+    let is_asked = |measure: &&Measure| only.as_deref().is_none_or(|only| measure.name == only);
+    let measures: Vec<&Measure> = ALL.iter().chain([&FOLDED, &BRAIDS]).filter(is_asked).collect();
+    let (mut with_rows, mut failed) = (vec![0; measures.len()], vec![Vec::new(); measures.len()]);
+    let of_seed = |seed: u64| -> Vec<Result<bool, String>> {
+        let history = world(seed);
+        measures.iter().map(|measure| check(measure, &history, seed)).collect()
+    };
+    let checked: Vec<_> = (0..seeds).into_par_iter().map(of_seed).collect();
+    for (place, result) in checked.into_iter().flat_map(|results| results.into_iter().enumerate()) {
+        match result {
+            Ok(has_rows) => with_rows[place] += usize::from(has_rows),
+            Err(different) => failed[place].push(different),
+        }
+    }
+    let first = failed.iter().filter_map(|failed| Some((failed.len(), failed.first()?)));
+    let first: Vec<String> =
+        first.map(|(count, first)| format!("{count} of {seeds}; first {first}")).collect();
+    assert!(first.is_empty(), "{}", first.join("\n\n"));
+    for (measure, with_rows) in measures.iter().zip(with_rows) {
+        assert!(with_rows * 3 > seeds as usize, "{}: {with_rows} answers have rows", measure.name);
+    }
+}

@@ -1,0 +1,111 @@
+//! `states` on random machines, against counting tick by tick.
+
+
+use std::collections::BTreeMap;
+
+use sigmund_measures::{Answer, By, Interval, Request, Value, named};
+use sigmund_model::{LwpState, ThreadState};
+use crate::support::{LWPS, Machine, Now, THREADS, number, tid};
+
+type Key = (i64, String, Option<String>, Option<i64>, Option<String>);
+
+fn text(value: &Value) -> Option<String> {
+    if let Value::Text(text) = value { Some(text.to_string()) } else { None }
+}
+
+fn number_of(value: &Value) -> Option<i64> {
+    if let Value::Number(number) = value { Some(*number) } else { None }
+}
+
+/// The ticks of each row.
+fn sums(answer: &Answer) -> BTreeMap<Key, i64> {
+    let row = |row: &Vec<Value>| {
+        let key = (
+            number_of(&row[0]).unwrap(),
+            text(&row[2]).unwrap(),
+            text(&row[3]),
+            number_of(&row[4]),
+            text(&row[5]),
+        );
+        (key, number_of(&row[7]).unwrap())
+    };
+    answer.rows.iter().map(row).filter(|(_, ticks)| *ticks > 0).collect()
+}
+
+fn interrupted(now: &Now, cpu: usize, names: &[String]) -> Option<String> {
+    now.interrupts[cpu].last().map(|place| names[*place].clone())
+}
+
+fn had_cpu(now: &Now, cpu: usize, of_lwps: bool) -> String {
+    match now.cpus[cpu] {
+        None => "idle".into(),
+        Some(lwp) => match now.lwps[lwp].carries.filter(|_| !of_lwps) {
+            Some(thread) => format!("{}(work/{thread})", number(thread)),
+            None => format!("LWP {}(lwp/{lwp})", tid(lwp)),
+        },
+    }
+}
+
+#[test]
+fn the_time_in_each_state_is_that_of_counting_every_tick() {
+    for seed in 0..300 {
+        let machine = Machine::new(seed);
+        let names: (Vec<_>, Vec<_>) = (
+            machine.interrupts.iter().map(|i| i.name.unwrap()).collect(),
+            machine.syscalls.iter().map(|call| call.name).collect(),
+        );
+        let (ticks, history) = machine.history();
+        let irqs: Vec<String> = names.0.iter().map(|name| history.words.text(*name).into()).collect();
+        let calls: Vec<String> = names.1.iter().map(|name| history.words.text(*name).into()).collect();
+        let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
+        let seen = ticks.iter().enumerate().take(crate::support::TICKS as usize);
+        let seen = seen.filter(|(tick, _)| window.contains(*tick as i64)).map(|(_, now)| now);
+
+        let mut threads: BTreeMap<Key, i64> = BTreeMap::new();
+        let mut lwps: BTreeMap<Key, i64> = BTreeMap::new();
+        for now in seen {
+            for thread in 0..THREADS {
+                let stay = now.threads[thread];
+                let on = stay.lwp.map(|lwp| now.lwps[lwp]);
+                let (mut state, mut reason, mut object, mut culprit) = (stay.state.name(), None, None, None);
+                match (stay.state, on) {
+                    (ThreadState::Active, Some(lwp)) => {
+                        if let Some(name) = interrupted(now, lwp.cpu, &irqs) {
+                            (state, reason) = ("interrupted", Some(name));
+                        }
+                    }
+                    (ThreadState::Stalled, Some(lwp)) => culprit = Some(had_cpu(now, lwp.cpu, false)),
+                    (ThreadState::InKernel, Some(lwp)) => reason = lwp.call.map(|call| calls[call].clone()),
+                    (ThreadState::Blocked, _) => {
+                        reason = stay.waits_for.map(|kind| kind.name().into());
+                        object = Some(stay.object);
+                    }
+                    _ => {}
+                }
+                *threads
+                    .entry((number(thread) as i64, state.into(), reason, object, culprit))
+                    .or_default() += 1;
+            }
+            for place in 0..LWPS {
+                let lwp = now.lwps[place];
+                let (mut state, mut reason, mut culprit) = (lwp.state.name(), None, None);
+                match lwp.state {
+                    LwpState::Running => {
+                        if let Some(name) = interrupted(now, lwp.cpu, &irqs) {
+                            (state, reason) = ("interrupted", Some(name));
+                        }
+                    }
+                    LwpState::Runnable => culprit = Some(had_cpu(now, lwp.cpu, true)),
+                    _ => reason = lwp.call.map(|call| calls[call].clone()),
+                }
+                *lwps.entry((i64::from(tid(place)), state.into(), reason, None, culprit)).or_default() += 1;
+            }
+        }
+        let ask = |by| {
+            let request = Request { window, by: Some(by), ..Request::default() };
+            sums(&named("states").unwrap().answer(&history, &request).unwrap())
+        };
+        assert_eq!(ask(By::Thread), threads, "seed {seed}");
+        assert_eq!(ask(By::Lwp), lwps, "seed {seed}");
+    }
+}

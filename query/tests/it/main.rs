@@ -1,0 +1,9 @@
+//! Questions to super-traces.
+
+mod check;
+mod listing;
+mod paper;
+mod reactivity;
+#[path = "../../../sql/tests/it/support/mod.rs"]
+mod support;
+mod tracing_cost;

@@ -1,0 +1,88 @@
+//! What selectors select in a trace of real tracepoints.
+
+
+use serde_json::json;
+use sigmund_query::{ErrorKind, Filter, reactivity};
+use sigmund_sql::SuperTrace;
+use crate::support::Little;
+
+/// An interrupt of the network card and one of the disk, each treated by a user event of a thread.
+fn interrupts() -> Little {
+    let mut little = Little::new();
+    let fields = json!(["irq", "name"]);
+    little.row("event_types", json!({"level": "KERN", "code": 50, "name": "irq_handler_entry", "field_names": fields, "field_types": ["i64", "text"]}));
+    little.row("event_types", json!({"level": "USER", "code": 1, "name": "received_msg", "field_names": ["len", "from", "who"], "field_types": ["u64", "text", "thread"]}));
+    little.row("threads", json!({"thread": 1, "name": "daemon"}));
+    for (tick, irq, name) in [(100, 24, "eth0"), (200, 25, "disk"), (300, 24, "eth0")] {
+        little.row("events", json!({"ts_tick": tick, "level": "KERN", "code": 50, "name": "irq_handler_entry", "cpu": 0, "args": [irq], "texts": [null, name]}));
+        little.row("events", json!({"ts_tick": tick + irq, "level": "USER", "code": 1, "name": "received_msg", "thread": 1, "args": [-1, null, 1], "texts": [null, "me you"]}));
+    }
+    little
+}
+
+#[tokio::test]
+async fn a_selector_finds_tracepoints_by_both_names_and_by_their_fields() {
+    let little = interrupts();
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let counts = async |from: &str, to: &str| {
+        let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
+        let r = reactivity(&trace, &from, &to, &Filter::default()).await.unwrap();
+        (r.count(), r.max().map_or(0, |t| t.0))
+    };
+    for from in
+        ["IRQ(24)", "irq_handler_entry(irq=24)", "IRQ(irq=24)", "IRQ(eth0)", "IRQ(name=eth0)", "IRQ(0x18)"]
+    {
+        assert_eq!(counts(from, "received_msg@daemon").await, (2, 24), "{from}");
+    }
+    assert_eq!(counts("IRQ", "received_msg").await, (3, 25));
+    assert_eq!(counts("IRQ(\"24\")", "received_msg").await, (0, 0));
+    for to in [
+        "USER_EVENT(received_msg)@daemon",
+        "received_msg(18446744073709551615)",
+        "received_msg(from=me you)",
+        "received_msg(from=\"me you\")@1",
+        "received_msg(who=daemon)",
+        "received_msg(who=1)",
+    ] {
+        assert_eq!(counts("IRQ(25)", to).await, (1, 25), "{to}");
+    }
+    for to in ["received_msg(len=5)", "received_msg@2", "received_msg(who=nobody)"] {
+        assert_eq!(counts("IRQ(25)", to).await.0, 0, "{to}");
+    }
+}
+
+#[tokio::test]
+async fn both_events_of_a_pair_lie_in_the_window() {
+    let little = interrupts();
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let (from, to) = ("IRQ".parse().unwrap(), "received_msg".parse().unwrap());
+    let filter =
+        Filter { from: Some("150".parse().unwrap()), to: Some("323".parse().unwrap()), ..Filter::default() };
+    let r = reactivity(&trace, &from, &to, &filter).await.unwrap();
+    assert_eq!((r.count(), r.unanswered), (1, 1));
+}
+
+#[tokio::test]
+async fn what_cannot_be_meant_is_refused() {
+    let little = interrupts();
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let to = "received_msg".parse().unwrap();
+    let from = "IRQ(nothing=1)".parse().unwrap();
+    let error = reactivity(&trace, &from, &to, &Filter::default()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Argument);
+    assert!(error.to_string().ends_with("IRQ has no field `nothing`, it has: irq, name"), "{error}");
+    for (from, to, found) in [
+        ("irq_handler", "received_msg", "no event `irq_handler`; the nearest names are irq_handler_entry"),
+        ("IRQ", "recieved_msg(len=5)@daemon", "no event `recieved_msg`; the nearest names are received_msg"),
+        ("IRQ", "USER_EVENT(Received-msg)", "no event `Received-msg`; the nearest names are received_msg"),
+        ("nothing_like_it", "received_msg", "no event `nothing_like_it`; `sigmund info` lists those it has"),
+    ] {
+        let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
+        let error = reactivity(&trace, &from, &to, &Filter::default()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument);
+        assert!(error.to_string().ends_with(found), "{error}");
+    }
+    let filter = Filter { threads: vec!["1".parse().unwrap()], ..Filter::default() };
+    let error = reactivity(&trace, &"IRQ".parse().unwrap(), &to, &filter).await.unwrap_err();
+    assert!(error.to_string().contains("NAME@THREAD"), "{error}");
+}
