@@ -26,7 +26,7 @@ pub(crate) const SWITCH_COST: Measure = Measure {
         the LWP that they interrupt, and to no user thread. One row for the LWP or user thread that comes, and for \
         what left: idle (the idle task), or other. A pair counts whole if its end is in the window, and by the LWP \
         and CPU of its end. A pair in which events may be missing, or the state of either is unknown, is not counted.",
-    needs: Needs { events: true, culprits: false, ..Needs::STATES },
+    needs: Needs { turns: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };
 

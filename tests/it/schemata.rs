@@ -53,10 +53,8 @@ fn sum(rows: &[Value], column: &str) -> i64 {
 fn each_of_ours_answers_its_questions_about_a_recording() {
     let Some(_alone) = kernel::as_root() else { return };
     for name in OURS {
-        let sigmund = Sigmund::new();
-        let told = record(&sigmund, &["--schema", name]);
+        let (sigmund, told, found) = recorded(name);
         assert!(told.contains("tracepoints of the whole machine"), "{told}");
-        let found = report(&sigmund, &["--top", "50"]);
         assert_eq!(found["schemata"][0]["name"], name);
         assert_eq!(found["by_default"], false);
         let questions = found["schemata"][0]["questions"].as_array().unwrap();
@@ -69,6 +67,21 @@ fn each_of_ours_answers_its_questions_about_a_recording() {
         let page = sigmund.run(["report"]).found();
         assert!(page.contains(&format!("{name}: ")) && page.lines().count() < 90, "{page}");
         assert!(!page.contains("  error: ") && !page.contains("expected a column"), "{page}");
+    }
+}
+
+/// A recording by a schema, what was said, and its report. Where other processes have the CPUs it may take some until one has
+/// a request that waits for the lock of the cache.
+fn recorded(name: &str) -> (Sigmund, String, Value) {
+    let mut left = 5;
+    loop {
+        let sigmund = Sigmund::new();
+        let told = record(&sigmund, &["--schema", name]);
+        let found = report(&sigmund, &["--top", "50"]);
+        left -= 1;
+        if left == 0 || name != "overview" || found.to_string().contains("\"kind\":\"mutex\"") {
+            return (sigmund, told, found);
+        }
     }
 }
 

@@ -66,7 +66,7 @@ pub struct History {
     pub locks: Vec<LockRequest>,
     /// The places in `locks` of the requests of each user thread that had to wait, each until its end, if that is known.
     pub lock_waits: Series<u32>,
-    /// Events, sorted by time; of the same tick in the order of the table.
+    /// Events at which a CPU or LWP goes from one to another, sorted by time; of the same tick in the order of the table.
     pub events: Vec<EventAt>,
     /// Page faults, sorted by time.
     pub faults: Vec<Fault>,

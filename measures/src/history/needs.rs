@@ -25,8 +25,8 @@ pub struct Needs {
     pub only_waits: bool,
     /// Page faults, from `events`.
     pub faults: bool,
-    /// `events`: when and where, no more.
-    pub events: bool,
+    /// `events`, when and where: those at which a CPU goes from one LWP to another, or an LWP from one user thread to another.
+    pub turns: bool,
     /// Who had each CPU and what each LWP carried, which follows from the states.
     pub culprits: bool,
     /// Of these only the rows in which one of the threads that are asked about lives, if some are.
@@ -47,7 +47,7 @@ impl Needs {
         locks: false,
         only_waits: false,
         faults: false,
-        events: false,
+        turns: false,
         culprits: false,
         only_lives: false,
     };
@@ -61,7 +61,7 @@ impl Needs {
         spans: true,
         locks: true,
         faults: true,
-        events: true,
+        turns: true,
         ..Needs::STATES
     };
     /// What a [walk back](crate::walk_back) needs.

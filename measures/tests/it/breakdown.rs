@@ -1,12 +1,11 @@
 //! `breakdown`, drawn by hand, and on random machines against counting tick by tick.
 
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use sigmund_measures::{Answer, By, EventAt, Fault, History, Interval, Request, Syscall, named};
-use sigmund_model::{EndReason, LwpState, ThreadState};
 use crate::support::drawing::{Drawing, listing};
 use crate::support::{LWPS, Machine, THREADS, TICKS, number, tid};
+use sigmund_measures::{Answer, By, EventAt, Fault, History, Interval, Request, Syscall, named};
+use sigmund_model::{EndReason, LwpState, ThreadState};
 
 const COLUMNS: &str = "what which count part_tick total_tick on_cpu_tick longest_tick errors";
 

@@ -1,14 +1,13 @@
 //! Comparisons: worked out on paper, of every measure with itself, and on random machines against counting tick by tick.
 
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::{Machine, Now, THREADS, TICKS, drawing::Drawing, drawn::Drawn, lives::change};
 use sigmund_measures::{
     ALL, Answer, By, History, Interval, Measure, Request, Side, Subject, Value, compare, named,
     request_to_compare, slices_to_compare,
 };
 use sigmund_model::{EndReason, Hertz, ThreadState};
-use crate::support::{Machine, Now, THREADS, TICKS, drawing::Drawing, drawn::Drawn, lives::change};
 
 fn hz(per_second: f64) -> Hertz {
     Hertz::new(per_second).unwrap()

@@ -1,14 +1,13 @@
 //! `critical-path`: drawn by hand, and on random machines against walking tick by tick.
 
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use sigmund_measures::{Actor, By, Interval, Request, Value, What, critical_path_chains, named};
 use crate::support::{
     Machine, TICKS,
     sketch::{at, one_span},
     slow_walk::{Slow, damage, mix},
 };
+use sigmund_measures::{Actor, By, Interval, Request, Value, What, critical_path_chains, named};
 
 fn text(value: &Value) -> String {
     if let Value::Text(text) = value { text.to_string() } else { "-".into() }

@@ -1,12 +1,11 @@
 //! `critical-sections`, drawn by hand, and on random machines against comparing every hold with every other.
 
-
 use std::collections::BTreeMap;
 
-use sigmund_measures::{Answer, By, Distribution, History, Interval, LockRequest, Request, named};
-use sigmund_model::EndReason;
 use crate::support::Machine;
 use crate::support::drawing::{Drawing, listing};
+use sigmund_measures::{Answer, By, Distribution, History, Interval, LockRequest, Request, named};
+use sigmund_model::EndReason;
 
 const COLUMNS: &str = "depth count total_tick p50_tick max_tick";
 

@@ -1,15 +1,14 @@
 //! `explain`: drawn by hand, and on random machines against walking tick by tick.
 
-
 use std::collections::BTreeMap;
 
-use sigmund_measures::{Actor, History, Interval, Request, Value, What, named};
-use sigmund_model::EndReason;
 use crate::support::{
     Machine, TICKS,
     sketch::{at, one_span},
     slow_walk::{Slow, damage, mix},
 };
+use sigmund_measures::{Actor, History, Interval, Request, Value, What, named};
+use sigmund_model::EndReason;
 
 #[derive(Clone, Debug, PartialEq)]
 struct Row {

@@ -1,12 +1,11 @@
 //! `functions` and folded stacks, drawn by hand, and on random machines against counting tick by tick.
 
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use sigmund_measures::{Answer, By, FOLDED, History, Interval, Request, named};
-use sigmund_model::{LwpState, ThreadState};
 use crate::support::drawing::{Drawing, listing};
 use crate::support::{Machine, THREADS, TICKS, number};
+use sigmund_measures::{Answer, By, FOLDED, History, Interval, Request, named};
+use sigmund_model::{LwpState, ThreadState};
 
 const COLUMNS: &str = "kind function inclusive_tick self_tick inclusive_active_tick self_active_tick active_unknown count total_tick max_tick";
 

@@ -1,10 +1,9 @@
 //! Timelines of threads, drawn by hand, and on random machines against counting tick by tick.
 
-
-use sigmund_measures::{By, Interval, Request, gantt, gantt_svg};
-use sigmund_model::{LwpState, ThreadState};
 use crate::support::drawing::Drawing;
 use crate::support::{Machine, THREADS};
+use sigmund_measures::{By, Interval, Request, gantt, gantt_svg};
+use sigmund_model::{LwpState, ThreadState};
 
 fn label(tick: i64) -> String {
     tick.to_string()

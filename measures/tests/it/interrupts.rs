@@ -1,15 +1,14 @@
 //! `interrupts`: drawn by hand, and on random machines against counting every tick.
 
-
 use std::collections::BTreeMap;
 
-use sigmund_measures::{By, HistoryBuilder, Interrupt, Interval, Life, Request};
-use sigmund_model::EndReason;
 use crate::support::{
     CPUS, Machine, TICKS,
     drawn::{ask, cells, number_in, text_in},
     tid,
 };
+use sigmund_measures::{By, HistoryBuilder, Interrupt, Interval, Life, Request};
+use sigmund_model::EndReason;
 
 // CPU 0   ...|disk          |net  |disk  |...  |net
 //            10             14    17     20    30  34

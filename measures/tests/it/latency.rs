@@ -1,19 +1,18 @@
 //! `latency`: drawn by hand, and on random machines against walking back from each dispatch, tick by tick.
 
-
 use std::collections::BTreeMap;
 
-use sigmund_measures::{By, Context, History, Interval, Request, Wakeup, who_had_lwps};
-use sigmund_model::{
-    EndReason::{self, *},
-    LwpState::{Exited, Runnable, Running, Sleeping, Unknown},
-    ThreadState,
-};
 use crate::support::{
     LWPS, Machine, Now, THREADS, TICKS,
     drawn::{Drawn, ask, cells, number_in, text_in},
     ends::{lwp_end, thread_end},
     number, tid,
+};
+use sigmund_measures::{By, Context, History, Interval, Request, Wakeup, who_had_lwps};
+use sigmund_model::{
+    EndReason::{self, *},
+    LwpState::{Exited, Runnable, Running, Sleeping, Unknown},
+    ThreadState,
 };
 
 const FIGURES: [&str; 6] = ["lwp", "kind", "count", "total_tick", "min_tick", "max_tick"];

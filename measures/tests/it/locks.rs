@@ -1,12 +1,11 @@
 //! `locks`, drawn by hand, and on random machines against counting tick by tick.
 
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use sigmund_measures::{By, History, Interval, Request, named};
-use sigmund_model::{LwpState, ThreadState};
 use crate::support::drawing::{Drawing, listing};
 use crate::support::{Machine, Now, TICKS, number, tid};
+use sigmund_measures::{By, History, Interval, Request, named};
+use sigmund_model::{LwpState, ThreadState};
 
 const SUMS: &str =
     "kind call_site requests contended wait_tick longest_wait_tick holds hold_tick longest_hold_tick holders";

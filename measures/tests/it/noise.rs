@@ -1,15 +1,14 @@
 //! `noise`: drawn by hand, and on random machines against looking at every tick.
 
-
 use std::collections::BTreeMap;
 
-use sigmund_measures::{Answer, By, Interrupt, Interval, Request, Span};
-use sigmund_model::{EndReason, LwpState, ThreadState};
 use crate::support::{
     LWPS, Machine, THREADS, TICKS,
     drawn::{Drawn, ask, cells, number_in, text_in},
     number, tid,
 };
+use sigmund_measures::{Answer, By, Interrupt, Interval, Request, Span};
+use sigmund_model::{EndReason, LwpState, ThreadState};
 
 // thread 1  |active          |stalled|active   |blocked|ready|active |unknown|active
 //           0                20      25        40      50    53      60      70    80

@@ -1,16 +1,15 @@
 //! `quanta`: drawn by hand, and on random machines against walking every tick.
 
-
 use std::collections::BTreeMap;
 
-use sigmund_measures::{By, Interval, Request};
-use sigmund_model::{EndReason::*, LwpState, ThreadState};
 use crate::support::{
     LWPS, Machine, Now, THREADS, TICKS,
     drawn::{Drawn, ask, cells, number_in, text_in},
     ends::{lwp_end, thread_end},
     number, tid,
 };
+use sigmund_measures::{By, Interval, Request};
+use sigmund_model::{EndReason::*, LwpState, ThreadState};
 
 // thread 1  |ready|active|stalled|active|ready|active|kernel|active |blocked|active|unknown|active|ready|mounted|active|exited
 //           0     4      9       12     15    20     24     30      35      40     44      50     53    58      60     65

@@ -1,18 +1,17 @@
 //! `reactivity`: drawn by hand, and on random machines against growing the set tick by tick.
 
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use sigmund_measures::{
-    Actor, Context, History, Interval, Mark, Request, Value, Wakeup, named, reactivity_pairs,
-};
-use sigmund_model::{LwpState, ThreadState};
 use crate::support::{
     Machine, Now, TICKS,
     lives::change,
     sketch::{Drawing, at},
     slow_walk::{damage, mix},
 };
+use sigmund_measures::{
+    Actor, Context, History, Interval, Mark, Request, Value, Wakeup, named, reactivity_pairs,
+};
+use sigmund_model::{LwpState, ThreadState};
 
 fn text(value: &Value) -> String {
     if let Value::Text(text) = value { text.to_string() } else { "-".into() }

@@ -1,11 +1,12 @@
 //! Every measure, computed from slices of time, has the answer of the whole.
 
-
+use crate::support::{
+    LWPS, THREADS, TICKS, number, random::Random, slices::ask_in_slices, tid, world::world,
+};
 use rayon::prelude::*;
 use sigmund_measures::{
     ALL, Answer, BRAIDS, By, FOLDED, History, Interval, Measure, Request, Subject, Value,
 };
-use crate::support::{LWPS, THREADS, TICKS, number, random::Random, slices::ask_in_slices, tid, world::world};
 
 /// Requests of every form.
 fn request(random: &mut Random) -> Request {

@@ -1,11 +1,10 @@
 //! `states` on random machines, against counting tick by tick.
 
-
 use std::collections::BTreeMap;
 
+use crate::support::{LWPS, Machine, Now, THREADS, number, tid};
 use sigmund_measures::{Answer, By, Interval, Request, Value, named};
 use sigmund_model::{LwpState, ThreadState};
-use crate::support::{LWPS, Machine, Now, THREADS, number, tid};
 
 type Key = (i64, String, Option<String>, Option<i64>, Option<String>);
 

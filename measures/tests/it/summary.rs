@@ -1,19 +1,18 @@
 //! `summary`: drawn by hand, and on random machines against counting every tick.
 
-
 use std::collections::BTreeMap;
 
-use sigmund_measures::{By, Interval, Request};
-use sigmund_model::{
-    EndReason::{self, *},
-    LwpState::{self, Running, Sleeping, Unknown},
-    ThreadState,
-};
 use crate::support::{
     CPUS, LWPS, Machine, THREADS, TICKS,
     drawn::{Drawn, ask, cells, number_in, text_in},
     ends::lwp_end,
     number, tid,
+};
+use sigmund_measures::{By, Interval, Request};
+use sigmund_model::{
+    EndReason::{self, *},
+    LwpState::{self, Running, Sleeping, Unknown},
+    ThreadState,
 };
 
 const COLUMNS: [&str; 7] =
@@ -114,7 +113,8 @@ fn a_summary_is_that_of_counting_every_tick() {
             let before = tick.checked_sub(1).filter(|tick| *tick >= 0).map(|tick| &ticks[tick as usize]);
             let is_in = window.contains(tick);
             for (lwp, last_cpu) in last_cpu.iter_mut().enumerate() {
-                let on = |now: &crate::support::Now| (now.lwps[lwp].state == Running).then_some(now.lwps[lwp].cpu);
+                let on =
+                    |now: &crate::support::Now| (now.lwps[lwp].state == Running).then_some(now.lwps[lwp].cpu);
                 let was_on = before.and_then(on);
                 let left = was_on.filter(|_| on(now) != was_on);
                 let preempted =

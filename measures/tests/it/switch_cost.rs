@@ -1,15 +1,14 @@
 //! `switch-cost`: drawn by hand, and on random machines against searching the events around each switch.
 
-
 use std::{collections::BTreeMap, sync::Arc};
 
-use sigmund_measures::{By, EventAt, Gap, History, Interval, Request};
-use sigmund_model::{EndReason::*, LwpState};
 use crate::support::{
     CPUS, LWPS, Machine, Now, TICKS,
     drawn::{Drawn, ask, cells, number_in, text_in},
     number, tid,
 };
+use sigmund_measures::{By, EventAt, Gap, History, Interval, Request};
+use sigmund_model::{EndReason::*, LwpState};
 
 // CPU 0   70 70 switch|    80  switch|  0 (idle) switch|   70   gap   80
 //         3  5  10         14   20              30         33   35-37 39

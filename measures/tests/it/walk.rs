@@ -1,10 +1,7 @@
 //! The walk back: drawn by hand, and on random machines against walking tick by tick through snapshots.
 
-
 use std::collections::BTreeMap;
 
-use sigmund_measures::{Actor, Blame, By, Context, History, Link, Source, What, walk_back};
-use sigmund_model::{LwpState, ThreadState, WaitKind};
 use crate::support::{
     Machine, THREADS, TICKS,
     lives::change,
@@ -13,6 +10,8 @@ use crate::support::{
     slow_walk::{Slow, damage, each_tick, mix},
     tid,
 };
+use sigmund_measures::{Actor, Blame, By, Context, History, Link, Source, What, walk_back};
+use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use LwpState::{Runnable, Running, Sleeping};
 use ThreadState::{Active, Blocked, New, Ready};

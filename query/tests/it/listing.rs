@@ -1,11 +1,10 @@
 //! Filters in combination, the order of rows, and the formats.
 
-
+use crate::support::Little;
 use serde_json::{Value, json};
 use sigmund_model::{Cpu, Level, Lwp};
 use sigmund_query::{ErrorKind, EventPattern, Filter, Format, ThreadRef, list};
 use sigmund_sql::SuperTrace;
-use crate::support::Little;
 
 async fn printed(trace: &SuperTrace, filter: &Filter, format: Format) -> String {
     let mut out = Vec::new();

@@ -1,11 +1,10 @@
 //! The two listings of the paper (Danjean, Namyst, Wacrenier, Euro-Par 2005, figures 2 and 3), merged by hand.
 
-
+use crate::support::Little;
 use serde_json::{Value, json};
 use sigmund_model::{Cpu, Thread, Ticks};
 use sigmund_query::{Filter, Format, active_time, list, reactivity};
 use sigmund_sql::SuperTrace;
-use crate::support::Little;
 
 const FIGURE_2: &str = "\
 type\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams

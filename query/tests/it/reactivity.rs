@@ -1,10 +1,9 @@
 //! What selectors select in a trace of real tracepoints.
 
-
+use crate::support::Little;
 use serde_json::json;
 use sigmund_query::{ErrorKind, Filter, reactivity};
 use sigmund_sql::SuperTrace;
-use crate::support::Little;
 
 /// An interrupt of the network card and one of the disk, each treated by a user event of a thread.
 fn interrupts() -> Little {

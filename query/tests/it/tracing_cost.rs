@@ -6,12 +6,11 @@
 //!         none      plain                             LWP 91  (process not known) plain
 //! ```
 
-
+use crate::support::Little;
 use serde_json::{Value, json};
 use sigmund_model::{Lwp, Thread, Ticks};
 use sigmund_query::{Recorder, TracingCost, share, tracing_cost};
 use sigmund_sql::SuperTrace;
-use crate::support::Little;
 
 fn two_processes() -> Little {
     let mut little = Little::new();

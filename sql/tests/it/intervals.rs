@@ -1,9 +1,8 @@
 //! Table functions over intervals.
 
-
+use crate::support::Little;
 use serde_json::json;
 use sigmund_sql::{ErrorKind, SuperTrace};
-use crate::support::Little;
 
 async fn answer(trace: &SuperTrace, query: &str) -> Vec<String> {
     let text = trace.sql(query).await.unwrap().to_text().await.unwrap();

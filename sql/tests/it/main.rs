@@ -1,6 +1,5 @@
 //! Super-traces as tables of SQL.
 
-mod cancelling;
 mod intervals;
 mod open;
 mod support;

@@ -1,11 +1,10 @@
 //! What opening a super-trace refuses, and what it says then.
 
-
 use std::fs;
 
+use crate::support::Little;
 use serde_json::json;
 use sigmund_sql::{ErrorKind, OpenOptions, SuperTrace};
-use crate::support::Little;
 
 async fn refused(path: impl AsRef<std::path::Path>) -> (ErrorKind, String) {
     match SuperTrace::open(path).await {

@@ -1,6 +1,6 @@
 //! The names a user meets in SQL: tables with nanoseconds, a view per event type, Perfetto's names.
 
-
+use crate::support::Little;
 use datafusion::{
     logical_expr::{ident, lit},
     physical_plan::{ExecutionPlanProperties, displayable},
@@ -8,7 +8,6 @@ use datafusion::{
 use serde_json::json;
 use sigmund_model::tables::EVENTS;
 use sigmund_sql::{ErrorKind, Parameters, SuperTrace};
-use crate::support::Little;
 
 async fn answer(trace: &SuperTrace, query: &str) -> Vec<String> {
     let text = trace.sql(query).await.unwrap().to_text().await.unwrap();

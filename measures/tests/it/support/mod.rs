@@ -1,6 +1,5 @@
 //! Random machines whose state is known at every tick: truth for the measures, and the history that a merge would find.
 
-
 pub(crate) mod calls;
 pub(crate) mod drawing;
 pub(crate) mod drawn;

@@ -14,22 +14,23 @@ use sigmund_sql::SuperTrace;
 use super::{
     cells::{Small, Wide, Words, booleans, stream},
     reader::Decoded,
+    turns,
 };
 use crate::{Error, Selector, reactivity::plan};
 
 /// Columns of `events`.
-pub(super) const ALL: &[&str] = &["ts_tick", "lwp", "cpu", "thread"];
+pub(super) const OF_TURNS: &[&str] = &["ts_tick", "lwp", "cpu", "thread"];
 
-/// Rows of these columns.
-pub(super) fn all(batch: &RecordBatch) -> Decoded<EventAt> {
+/// Rows of these columns: those at which a CPU or an LWP goes from one to another.
+pub(super) fn turns(batch: &RecordBatch) -> Decoded<EventAt> {
     let (tick, lwp) = (Wide::of(batch, 0), Small::of(batch, 1));
     let (cpu, thread) = (Small::of(batch, 2), Wide::of(batch, 3));
-    let mut decoded = Decoded::new(batch);
-    for row in 0..batch.num_rows() {
-        let tick = tick.or_zero(row);
-        decoded.push(EventAt::new(tick, lwp.get(row), cpu.get(row), thread.thread(row)), Some(tick));
-    }
-    decoded
+    let event = |row| EventAt::new(tick.or_zero(row), lwp.get(row), cpu.get(row), thread.thread(row));
+    let events: Vec<EventAt> = (0..batch.num_rows()).map(event).collect();
+    let turns = turns::turns(&events);
+    let rows = turns.into_iter().map(|row| events[row]).collect();
+    let latest = events.iter().map(|event| event.tick()).max();
+    Decoded { rows, words: Default::default(), latest }
 }
 
 /// The page faults in the window.

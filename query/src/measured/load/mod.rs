@@ -7,6 +7,7 @@ mod intervals;
 mod reader;
 mod slices;
 mod states;
+mod turns;
 
 use std::collections::BTreeSet;
 

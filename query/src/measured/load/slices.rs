@@ -120,9 +120,9 @@ impl Slices {
             let table = (&LWP_STATES, states::OF_LWPS);
             readers.push(TableReader::open(trace, table, of_rows, decode, Slicer::lwps)?);
         }
-        if needs.events {
-            let table = (&EVENTS, events::ALL);
-            readers.push(TableReader::open(trace, table, of_rows, events::all, Slicer::events)?);
+        if needs.turns {
+            let table = (&EVENTS, events::OF_TURNS);
+            readers.push(TableReader::open(trace, table, of_rows, events::turns, Slicer::events)?);
         }
         if wants(needs.wakeups, &WAKEUPS) {
             let table = (&WAKEUPS, intervals::OF_WAKEUPS);

@@ -5,14 +5,13 @@
 //! thread 1   | A    | in-k.  | A  |r|        active 100-120 and 150-190
 //! ```
 
-
 mod pairing;
 
+use crate::support::Little;
 use serde_json::{Value, json};
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 use sigmund_query::{Cause, Listed, Report, Trust, Verdict, check};
 use sigmund_sql::SuperTrace;
-use crate::support::Little;
 
 fn sound() -> Little {
     let mut little = Little::new();

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use sigmund_query::Verdict;
 
-use crate::{report, crate::support::Little};
+use super::report;
+use crate::support::Little;
 
 const INVARIANTS: [(&str, &str); 11] = [
     ("interrupts-nest", "interrupts"),

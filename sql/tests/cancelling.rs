@@ -1,11 +1,15 @@
-//! A query can be cancelled whatever its plan is.
+//! A query can be cancelled whatever its plan is. A program of its own: how many CPUs there are is asked once a process, and
+//! here it is one.
 
+#[path = "it/support/mod.rs"]
+#[allow(dead_code)]
+mod support;
 
 use std::{sync::mpsc, thread, time::Duration};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use sigmund_sql::SuperTrace;
-use crate::support::Little;
+use support::Little;
 use tokio::{runtime, time::timeout};
 
 /// The query is cancelled after this time.
