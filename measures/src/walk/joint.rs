@@ -62,7 +62,7 @@ impl Joint {
         self.open = later;
         groups.par_extend(instances.par_iter().filter_map(|instance| Group::new(start(instance))));
         // Walks that are near each other in time are those that meet.
-        groups.par_sort_unstable_by_key(|group| group.at.tick);
+        groups.par_sort_by_cached_key(|group| group.at.tick);
         let chunks = groups.len().div_ceil(CHUNK).min(rayon::current_num_threads());
         let length = groups.len().div_ceil(chunks.max(1)).max(1);
         let mut parts: Vec<Vec<Group>> = Vec::new();
@@ -101,7 +101,7 @@ impl Group {
     }
 }
 
-/// Groups that have not come to the begin of the slice, of which those that meet are joined.
+/// Groups that have not come to the begin of the slice, of which those that meet are joined. Each keeps its place in memory.
 #[derive(Default)]
 struct Heads {
     groups: Vec<Option<Group>>,
@@ -117,11 +117,19 @@ impl Heads {
             self.groups.push(None);
             self.groups.len() - 1
         });
-        if let Some(place) = group.at.place() {
+        self.groups[number] = Some(group);
+        self.enter(number);
+    }
+
+    /// Puts a group among the others, once it is where it goes on: if another is there, both are one from now on.
+    fn enter(&mut self, number: usize) {
+        let Some(Group { at, .. }) = &self.groups[number] else { return };
+        let tick = at.tick;
+        if let Some(place) = at.place() {
             match self.by_place.entry(place) {
                 Entry::Occupied(known) => {
-                    self.free.push(number);
-                    if let Some(other) = &mut self.groups[*known.get()] {
+                    let known = *known.get();
+                    if let (Some(group), Some(other)) = (self.take(number), &mut self.groups[known]) {
                         other.append(group);
                     }
                     return;
@@ -131,19 +139,22 @@ impl Heads {
                 }
             }
         }
-        self.by_tick.push((group.at.tick, number));
-        self.groups[number] = Some(group);
+        self.by_tick.push((tick, number));
     }
 
-    /// The one that is at the latest tick: no other can meet it before it goes on.
-    fn pop(&mut self) -> Option<Group> {
+    /// The number of the one that is at the latest tick: no other can meet it before it goes on. It has to enter again.
+    fn next(&mut self) -> Option<usize> {
         let (_, number) = self.by_tick.pop()?;
-        let group = self.groups[number].take()?;
-        self.free.push(number);
-        if let Some(place) = group.at.place() {
+        if let Some(place) = self.groups[number].as_ref().and_then(|group| group.at.place()) {
             self.by_place.remove(&place);
         }
-        Some(group)
+        Some(number)
+    }
+
+    /// Takes out a group that has not entered.
+    fn take(&mut self, number: usize) -> Option<Group> {
+        self.free.push(number);
+        self.groups[number].take()
     }
 }
 
@@ -157,9 +168,9 @@ struct Task<'h, T> {
 
 impl<T> Task<'_, T> {
     fn run(mut self, add: &impl Fn(&mut T, Many, &Piece, bool)) -> Found<T> {
-        while let Some(mut group) = self.heads.pop() {
-            let Group { at, members } = &mut group;
+        while let Some(number) = self.heads.next() {
             let Task { walks, begin, ends_at_unknown, heads, found } = &mut self;
+            let Some(Group { at, members }) = &mut heads.groups[number] else { continue };
             *at = walks.step(*at, *begin, |piece, goes_on| {
                 if *ends_at_unknown && piece.what == What::Unknown {
                     members.end_all(|of| found.unknown.push(of.place));
@@ -173,13 +184,11 @@ impl<T> Task<'_, T> {
                 members.each(piece.actor, |many| add(&mut found.sum, many, piece, goes_on));
                 members.end_from(piece.interval.from, |_, _| {});
             });
-            if members.is_empty() {
-                continue;
-            }
-            if at.is_in_slice(*begin) {
-                heads.push(group);
-            } else {
-                found.open.push(group);
+            let (is_over, is_in_slice) = (members.is_empty(), at.is_in_slice(*begin));
+            match (is_over, is_in_slice) {
+                (true, _) => drop(heads.take(number)),
+                (false, true) => heads.enter(number),
+                (false, false) => found.open.extend(heads.take(number)),
             }
         }
         self.found

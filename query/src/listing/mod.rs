@@ -8,14 +8,16 @@ mod params;
 mod rows;
 mod table;
 
-use std::io::Write;
+use std::{io::Write, ops::Range};
 
 use datafusion::{
+    common::ScalarValue,
     error::Result as PlanResult,
-    logical_expr::{Expr, ident},
+    logical_expr::{Expr, ident, lit},
     physical_plan::common::spawn_buffered,
     prelude::DataFrame,
 };
+use rayon::prelude::*;
 use sigmund_model::{Level, tables::EVENTS};
 use sigmund_sql::{SuperTrace, ThreadNames};
 
@@ -30,8 +32,8 @@ use names::Names;
 /// Batches that are read ahead.
 const AHEAD: usize = 2;
 
-/// Bytes that [`list`] writes at once.
-const WRITTEN: usize = 1 << 16;
+/// Rows that one CPU prints at a time.
+const PRINTED: usize = 2048;
 
 /// Returns the events that the filter selects, in time order; equal ticks are in the order of the merge.
 ///
@@ -40,8 +42,14 @@ const WRITTEN: usize = 1 << 16;
 /// # Errors
 /// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
 pub async fn list_events(trace: &SuperTrace, filter: &Filter) -> Result<EventRows, Error> {
+    read(trace, filter, &[]).await
+}
+
+/// The same; these columns are NULL in all rows.
+async fn read(trace: &SuperTrace, filter: &Filter, left_out: &[&str]) -> Result<EventRows, Error> {
     let conditions = filter.events_where(trace)?;
-    let plan = plan(trace.raw(&EVENTS).await?, conditions).map_err(Error::on(trace, EVENTS.name))?;
+    let events = trace.raw(&EVENTS).await?;
+    let plan = plan(events, conditions, left_out).map_err(Error::on(trace, EVENTS.name))?;
     let stream = trace.in_file_order(plan).execute_stream().await.map_err(Error::on(trace, EVENTS.name))?;
     // Another CPU reads while this one prints.
     Ok(EventRows::new(spawn_buffered(stream, AHEAD), trace))
@@ -57,26 +65,28 @@ pub async fn list(
     format: Format,
     out: &mut impl Write,
 ) -> Result<u64, Error> {
-    let mut rows = list_events(trace, filter).await?;
+    let mut rows = read(trace, filter, &rows::NOT_PRINTED).await?;
     let mut listing = Listing::new(trace, format, out)?;
     let mut names = Names::new(trace);
     while let Some(batch) = rows.next().await? {
         names.mention(&batch, &listing.declarations);
-        let names = names.read().await?;
-        for row in batch.rows() {
-            listing.append(&row, names);
-            if listing.line.len() >= WRITTEN {
-                listing.flush_line()?;
-            }
-        }
+        listing.batch(&batch, names.read().await?)?;
     }
     listing.finish()
 }
 
 /// No sort: `events` is stored in time order, and one task reads it from first to last.
-fn plan(events: DataFrame, conditions: Vec<Expr>) -> PlanResult<DataFrame> {
+fn plan(events: DataFrame, conditions: Vec<Expr>, left_out: &[&str]) -> PlanResult<DataFrame> {
     let filtered = conditions.into_iter().try_fold(events, |frame, condition| frame.filter(condition))?;
-    filtered.select(rows::COLUMNS.map(ident).to_vec())
+    let column = |name: &str| -> PlanResult<Expr> {
+        if !left_out.contains(&name) {
+            return Ok(ident(name));
+        }
+        let field = filtered.schema().field_with_unqualified_name(name)?;
+        Ok(lit(ScalarValue::try_new_null(field.data_type())?).alias(name))
+    };
+    let columns: PlanResult<Vec<Expr>> = rows::COLUMNS.into_iter().map(column).collect();
+    filtered.select(columns?)
 }
 
 /// Prints events in one [`Format`].
@@ -114,25 +124,30 @@ impl<'t, W: Write> Listing<'t, W> {
     /// # Errors
     /// When `out` cannot be written, or the names of the threads cannot be read.
     pub fn event(&mut self, row: &EventRow<'_>) -> Result<(), Error> {
+        let is_first = self.count == 0;
         // Not before the first event: an empty listing needs no names.
-        self.append(row, self.trace.threads()?);
+        push(&mut self.line, self.format, row, &self.declarations, self.trace.threads()?, is_first);
+        self.count += 1;
         self.flush_line()
     }
 
-    /// Adds one event to what is written next.
-    fn append(&mut self, row: &EventRow<'_>, threads: &ThreadNames) {
-        let ty = self.declarations.of(row);
-        match self.format {
-            Format::Human => table::human(&mut self.line, row, ty, threads),
-            Format::Tsv => table::tsv(&mut self.line, row, ty, threads),
-            Format::Csv => table::csv(&mut self.line, row, ty, threads),
-            Format::Ndjson => self.line.push_str(&format!("{}\n", json::object(row, ty, threads))),
-            Format::Json => {
-                self.line.push_str(if self.count == 0 { "\n" } else { ",\n" });
-                self.line.push_str(&json::object(row, ty, threads).to_string());
+    /// Adds the events of a batch, which are printed on all CPUs.
+    fn batch(&mut self, batch: &EventBatch, names: &ThreadNames) -> Result<(), Error> {
+        let (types, format, is_first) = (self.declarations.types(), self.format, self.count == 0);
+        let print = |rows: Range<usize>| {
+            let declarations = Declarations::sharing(types.clone());
+            let mut lines = String::with_capacity(rows.len() * 100);
+            for row in rows {
+                push(&mut lines, format, &batch.row(row), &declarations, names, is_first && row == 0);
             }
-        }
-        self.count += 1;
+            lines
+        };
+        let part = |first: usize| first * PRINTED..batch.len().min((first + 1) * PRINTED);
+        let parts = 0..batch.len().div_ceil(PRINTED);
+        let printed: Vec<String> = parts.into_par_iter().map(|first| print(part(first))).collect();
+        printed.iter().try_for_each(|lines| self.out.write_all(lines.as_bytes()))?;
+        self.count += batch.len() as u64;
+        Ok(())
     }
 
     /// Ends the listing. Returns its number of events.
@@ -152,6 +167,31 @@ impl<'t, W: Write> Listing<'t, W> {
         self.out.write_all(self.line.as_bytes())?;
         self.line.clear();
         Ok(())
+    }
+}
+
+/// Appends one event.
+fn push(
+    out: &mut String,
+    format: Format,
+    row: &EventRow<'_>,
+    declarations: &Declarations<'_>,
+    threads: &ThreadNames,
+    is_first: bool,
+) {
+    let ty = declarations.of(row);
+    match format {
+        Format::Human => table::human(out, row, ty, threads),
+        Format::Tsv => table::tsv(out, row, ty, threads),
+        Format::Csv => table::csv(out, row, ty, threads),
+        Format::Ndjson => {
+            out.push_str(&json::object(row, ty, threads).to_string());
+            out.push('\n');
+        }
+        Format::Json => {
+            out.push_str(if is_first { "\n" } else { ",\n" });
+            out.push_str(&json::object(row, ty, threads).to_string());
+        }
     }
 }
 

@@ -41,7 +41,7 @@ impl<'t> Names<'t> {
             let is_thread = |index: usize| params::field_type(&row, ty, index) == FieldType::Thread;
             let numbers = row.params().enumerate().filter(|(index, _)| is_thread(*index));
             let named = numbers.filter_map(|(_, param)| param.number).map(|number| Thread(number as u64));
-            self.mentioned.extend(named.chain(row.thread).chain(row.target_thread));
+            self.mentioned.extend(named.chain(row.thread));
         }
     }
 

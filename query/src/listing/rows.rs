@@ -33,6 +33,9 @@ pub(crate) const COLUMNS: [&str; 13] = [
     "cpu_seen",
 ];
 
+/// Those that no line of a listing shows.
+pub(super) const NOT_PRINTED: [&str; 4] = ["context", "target_lwp", "target_thread", "cpu_seen"];
+
 /// A stream of events, read batch by batch.
 pub struct EventRows {
     stream: SendableRecordBatchStream,
