@@ -3,12 +3,15 @@
 use std::{
     net::{IpAddr, SocketAddr, TcpListener},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use ballista_core::{config::TaskSchedulingPolicy, registry::BallistaFunctionRegistry};
-use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
+use ballista_executor::{
+    executor_process::{ExecutorProcessConfig, start_executor_process},
+    executor_server::TERMINATING,
+};
 use datafusion::execution::SessionStateBuilder;
 use tokio::net::TcpStream;
 
@@ -83,6 +86,8 @@ pub async fn run_executor(
         })),
         ..ExecutorProcessConfig::default()
     };
+    // It is one for all executors of this process: one that was stopped before would have this one report that it ends.
+    TERMINATING.store(false, Ordering::Release);
     let address = SocketAddr::new(options.listen, port);
     let executor = start_executor_process(Arc::new(config));
     let listening = async {

@@ -41,11 +41,15 @@ fn executors_that_are_killed_or_suspended_are_replaced() {
     wait_until("the scheduler has lost both", || !is_ready(&cluster.url));
     kill_process(other, Signal::CONT).unwrap();
     // It may be ended first, by the scheduler, and a query with it.
-    wait_until("the executor is back, and answers", || {
+    let answers = || {
         let said =
             cluster.run(&sigmund, &["sql", "t.supertrace", "SELECT count(*) FROM events", "--format", "csv"]);
         said.stdout.ends_with("\n340000\n")
-    });
+    };
+    wait_until("the executor is back, and answers", answers);
+    // Three of its reports later the scheduler still gives it work.
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    wait_until("the executor stays", answers);
     // Nobody is left.
     cluster.executors.iter_mut().for_each(|executor| executor.0.kill().unwrap());
     let said = cluster.run(&sigmund, &["sql", "t.supertrace", LONG]);
