@@ -42,7 +42,7 @@ fn serve(listener: TcpListener, connections: usize) {
             let (stream, _) = listener.accept().unwrap();
             spawn(|| {
                 let mut http = http1::Builder::new();
-                http.timer(Timer::new()).header_read_timeout(Duration::from_millis(200));
+                http.timer(Timer::new()).header_read_timeout(Duration::from_secs(20));
                 block_on(http.serve_connection(stream, service_fn(answer)))
             })
         })
