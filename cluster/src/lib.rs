@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Nothing here distributes work. What is ours: how a plan and its functions are encoded, how it names the super-traces that it
-//! reads ([`place`]), how those are opened on another machine, and where measures are computed.
+//! reads (`place`), how those are opened on another machine, and where measures are computed.
 //!
 //! 1. A super-trace is named by its path or URL and by an identity: a digest of the names, sizes and versions of its files. An
 //!    executor that finds another one at the path says so; no answer is of two super-traces.
