@@ -66,7 +66,6 @@ pub(crate) enum Found {
 }
 
 fn main() -> ExitCode {
-    memory::keep_freed_memory();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and version go to stdout.
@@ -76,6 +75,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    // A question ends; what serves or records for long gives back what it does not need.
+    if cli.command.is_none() {
+        memory::keep_freed_memory();
+    }
     match run(cli) {
         Ok(_) if terminal::has_reported_errors() => ExitCode::from(2),
         Ok(Found::Something) => ExitCode::SUCCESS,
