@@ -20,8 +20,8 @@ pub(crate) enum Work {
     Echo { connections: u64, requests: u64 },
     /// `threads` user threads live at one time, each blocked in a join.
     Live { threads: u64 },
-    /// `threads` user threads on `lwps` LWPs live at one time, and do the same things step by step.
-    Scale { threads: u64, lwps: usize },
+    /// `threads` user threads on `lwps` LWPs live at one time, and do the same things step by step, all together so often.
+    Scale { threads: u64, lwps: usize, operations: u64 },
     /// `sockets` sockets in one process.
     Sockets { sockets: u64 },
     /// A thread computes for ever, with safe points or without; others yield. A quantum of 0 is none.
@@ -31,7 +31,6 @@ pub(crate) enum Work {
 impl Work {
     /// Sumtime of `height`; several small trees, so that a sample is long enough to be measured. `hurry` divides their
     /// number.
-    /// many times fewer.
     pub(crate) fn sumtime(height: u32, hurry: u64) -> Work {
         Work::Sumtime { height, trees: ((1 << 15_u32.saturating_sub(height)) / hurry).max(1) }
     }
@@ -76,7 +75,7 @@ impl Work {
                 format!("Echo server of {connections} connections, 64 bytes a message")
             }
             Work::Live { threads } => format!("{threads} live user threads"),
-            Work::Scale { threads, lwps } => format!("{threads} user threads on {lwps} LWPs"),
+            Work::Scale { threads, lwps, .. } => format!("{threads} user threads on {lwps} LWPs"),
             Work::Sockets { sockets } => format!("{sockets} sockets"),
             Work::Fair { .. } => "Waits beside a thread that never yields".into(),
         }
@@ -93,7 +92,7 @@ impl fmt::Display for Work {
             Work::Factorise { blocks, size } => write!(f, "factorise:{blocks}:{size}"),
             Work::Echo { connections, requests } => write!(f, "echo:{connections}:{requests}"),
             Work::Live { threads } => write!(f, "live:{threads}"),
-            Work::Scale { threads, lwps } => write!(f, "scale:{threads}:{lwps}"),
+            Work::Scale { threads, lwps, operations } => write!(f, "scale:{threads}:{lwps}:{operations}"),
             Work::Sockets { sockets } => write!(f, "sockets:{sockets}"),
             Work::Fair { quantum_us, safe_points } => {
                 write!(f, "fair:{quantum_us}:{}", u8::from(*safe_points))
@@ -120,8 +119,8 @@ impl FromStr for Work {
             }
             ("echo", &[connections, requests]) if connections > 0 => Ok(Work::Echo { connections, requests }),
             ("live", &[threads]) => Ok(Work::Live { threads }),
-            ("scale", &[threads, lwps @ 1..=1024]) if threads > 0 => {
-                Ok(Work::Scale { threads, lwps: lwps as usize })
+            ("scale", &[threads, lwps @ 1..=1024, operations]) if threads > 0 => {
+                Ok(Work::Scale { threads, lwps: lwps as usize, operations })
             }
             ("sockets", &[sockets]) if sockets > 1 => Ok(Work::Sockets { sockets }),
             ("fair", &[quantum_us, safe @ 0..=1]) => Ok(Work::Fair { quantum_us, safe_points: safe == 1 }),
@@ -145,7 +144,7 @@ mod tests {
             Work::Factorise { blocks: 50, size: 32 },
             Work::Echo { connections: 3, requests: 30 },
             Work::Live { threads: 7 },
-            Work::Scale { threads: 9, lwps: 64 },
+            Work::Scale { threads: 9, lwps: 64, operations: 5 },
             Work::Sockets { sockets: 2 },
             Work::Fair { quantum_us: 5, safe_points: true },
         ];

@@ -138,7 +138,9 @@ impl Contender {
         let elapsed = match (self, work) {
             (_, Work::Echo { .. }) => unreachable!("done above"),
             (_, Work::Live { threads }) => return live::run(threads, cpus),
-            (_, Work::Scale { threads, lwps }) => return self.scale(threads, lwps),
+            (_, Work::Scale { threads, lwps, operations }) => {
+                return self.scale((threads, operations), lwps);
+            }
             (_, Work::Sockets { sockets }) => return self.sockets(sockets, cpus),
             (Contender::FutPinned, Work::Fair { quantum_us, safe_points }) => {
                 return fair::run(::fut::Runtime::builder(), cpus, quantum_us, safe_points)
@@ -162,11 +164,12 @@ impl Contender {
         Ok(Sample { recorded, ..Sample::of(elapsed) })
     }
 
-    fn scale(self, threads: u64, lwps: usize) -> Result<Sample, String> {
-        let ours = |builder| scale::run(builder, threads, lwps).map_err(|error| error.to_string());
+    fn scale(self, (threads, operations): (u64, u64), lwps: usize) -> Result<Sample, String> {
+        let ours =
+            |builder| scale::run(builder, (threads, operations), lwps).map_err(|error| error.to_string());
         match self {
-            Contender::TokioCurrentThread => Ok(scale::run_current_thread(threads)),
-            Contender::TokioMultiThread => Ok(scale::run_multi_thread(threads, lwps)),
+            Contender::TokioCurrentThread => Ok(scale::run_current_thread(threads, operations)),
+            Contender::TokioMultiThread => Ok(scale::run_multi_thread(threads, operations, lwps)),
             Contender::FutPinned => ours(::fut::Runtime::builder()),
             _ => ours(fut::migrating()),
         }

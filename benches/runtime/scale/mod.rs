@@ -21,13 +21,16 @@ pub(crate) use self::{
 pub(crate) const STEPS: [&str; 8] =
     ["spawn", "barrier", "yield", "lock", "talk", "talk, with a time limit", "sleep", "end and join"];
 
-/// How often a thread does it: few threads more often, so that a step is long enough to be measured.
-pub(crate) fn rounds(threads: u64, step: usize) -> u64 {
+/// How often all threads together do it, at least: few of them more often, so that a step is long enough to be measured.
+pub(crate) const OPERATIONS: u64 = 1_000_000;
+
+/// How often a thread does it, if all together are to do it so often.
+pub(crate) fn rounds(threads: u64, operations: u64, step: usize) -> u64 {
     match STEPS[step] {
         "spawn" | "end and join" => 1,
         // Each takes time that nothing shortens.
-        "sleep" => (20_000 / threads).clamp(1, 100),
-        _ => (1_000_000 / threads).clamp(2, 10_000),
+        "sleep" => (operations / 50 / threads).clamp(1, 100),
+        _ => (operations / threads).clamp(2, 10_000),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{echo::cpu_time, sample::Sample};
 /// What the tasks share.
 struct World {
     tasks: u64,
+    operations: u64,
     barrier: Barrier,
     count: Mutex<u64>,
     /// To each task.
@@ -21,20 +22,23 @@ struct World {
     stopwatch: Stopwatch,
 }
 
-pub(crate) fn run_current_thread(tasks: u64) -> Sample {
-    run(tasks, &Builder::new_current_thread().enable_time().build().expect("a runtime"))
+pub(crate) fn run_current_thread(tasks: u64, operations: u64) -> Sample {
+    run((tasks, operations), &Builder::new_current_thread().enable_time().build().expect("a runtime"))
 }
 
-pub(crate) fn run_multi_thread(tasks: u64, workers: usize) -> Sample {
-    run(tasks, &Builder::new_multi_thread().worker_threads(workers).enable_time().build().expect("a runtime"))
+pub(crate) fn run_multi_thread(tasks: u64, operations: u64, workers: usize) -> Sample {
+    run(
+        (tasks, operations),
+        &Builder::new_multi_thread().worker_threads(workers).enable_time().build().expect("a runtime"),
+    )
 }
 
-fn run(tasks: u64, runtime: &Runtime) -> Sample {
+fn run((tasks, operations): (u64, u64), runtime: &Runtime) -> Sample {
     let all = async move {
         let (senders, receivers): (Vec<_>, Vec<_>) = (0..tasks).map(|_| mpsc::channel(1)).unzip();
         let barrier = Barrier::new(tasks as usize);
         let (count, stopwatch) = (Mutex::new(0), Stopwatch::start());
-        let world = Arc::new(World { tasks, barrier, count, senders, stopwatch });
+        let world = Arc::new(World { tasks, operations, barrier, count, senders, stopwatch });
         let live = |(number, receiver)| task::spawn(Arc::clone(&world).live(number, receiver));
         let all: Vec<_> = (0..).zip(receivers).map(live).collect();
         let (mut idle_ns, mut memory) = (0, 0);
@@ -43,7 +47,7 @@ fn run(tasks: u64, runtime: &Runtime) -> Sample {
             idle_ns += idle;
             memory += resident;
         }
-        assert_eq!(*world.count.lock().await, tasks * rounds(tasks, 3), "the lock lost some");
+        assert_eq!(*world.count.lock().await, tasks * rounds(tasks, operations, 3), "the lock lost some");
         world.stopwatch.stop(idle_ns, memory)
     };
     runtime.block_on(async { task::spawn(all).await.expect("the first task panicked") })
@@ -54,7 +58,7 @@ impl World {
     /// barrier the resident memory, others 0.
     async fn live(self: Arc<World>, number: u64, mut receiver: mpsc::Receiver<u64>) -> (u64, u64) {
         let next = &self.senders[((number + 1) % self.tasks) as usize];
-        let times = |step| 0..rounds(self.tasks, step);
+        let times = |step| 0..rounds(self.tasks, self.operations, step);
         self.end_of_step().await;
         for _ in times(1) {
             self.barrier.wait().await;

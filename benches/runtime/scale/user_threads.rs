@@ -16,6 +16,7 @@ use crate::{echo::cpu_time, sample::Sample};
 /// What the threads share.
 struct World {
     threads: u64,
+    operations: u64,
     barrier: Barrier,
     count: Mutex<u64>,
     /// To each thread.
@@ -23,13 +24,17 @@ struct World {
     stopwatch: Stopwatch,
 }
 
-pub(crate) fn run(builder: RuntimeBuilder, threads: u64, lwps: usize) -> io::Result<Sample> {
+pub(crate) fn run(
+    builder: RuntimeBuilder,
+    (threads, operations): (u64, u64),
+    lwps: usize,
+) -> io::Result<Sample> {
     let runtime = builder.lwps(lwps).build()?;
     Ok(runtime.run(move || {
         let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| bounded(1)).unzip();
         let barrier = Barrier::new(threads as usize);
         let (count, stopwatch) = (Mutex::new(0), Stopwatch::start());
-        let world = Arc::new(World { threads, barrier, count, senders, stopwatch });
+        let world = Arc::new(World { threads, operations, barrier, count, senders, stopwatch });
         let live = |(number, receiver)| {
             let world = Arc::clone(&world);
             fut::spawn(move || world.live(number, &receiver))
@@ -37,7 +42,7 @@ pub(crate) fn run(builder: RuntimeBuilder, threads: u64, lwps: usize) -> io::Res
         let all: Vec<_> = (0..).zip(receivers).map(live).collect();
         let ended = all.into_iter().map(|one| one.join().expect("a user thread panicked"));
         let (idle_ns, memory) = ended.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        let locks: u64 = threads * rounds(threads, 3);
+        let locks: u64 = threads * rounds(threads, operations, 3);
         assert_eq!(*world.count.lock(), locks, "the lock lost some");
         world.stopwatch.stop(idle_ns, memory)
     }))
@@ -48,7 +53,7 @@ impl World {
     /// barrier the resident memory, others 0.
     fn live(&self, number: u64, receiver: &Receiver<u64>) -> (u64, u64) {
         let next = &self.senders[((number + 1) % self.threads) as usize];
-        let times = |step| 0..rounds(self.threads, step);
+        let times = |step| 0..rounds(self.threads, self.operations, step);
         self.end_of_step();
         times(1).for_each(|_| _ = self.barrier.wait());
         self.end_of_step();

@@ -22,15 +22,24 @@ const THREADS_OF_MANY_LWPS: u64 = 10_000;
 const MOST_QUANTA: f64 = 2.5;
 
 pub(crate) fn run(plan: Plan<'_>) {
+    let operations = scale::OPERATIONS / plan.hurry;
     for contender in CONTENDERS {
         println!(
             "\n{}, on 1 LWP and CPU: CPU ns an operation, by the number of user threads",
             contender.label()
         );
         let sizes = THREADS.map(|threads| (threads / plan.hurry).max(10));
-        let cost =
-            |threads, sample: &Sample, step| of_step(sample, step, threads * scale::rounds(threads, step));
-        table(plan, contender, &scale::STEPS, &sizes, |threads| Work::Scale { threads, lwps: 1 }, cost);
+        let cost = |threads, sample: &Sample, step| {
+            of_step(sample, step, threads * scale::rounds(threads, operations, step))
+        };
+        table(
+            plan,
+            contender,
+            &scale::STEPS,
+            &sizes,
+            |threads| Work::Scale { threads, lwps: 1, operations },
+            cost,
+        );
     }
     for contender in CONTENDERS {
         println!(
@@ -108,11 +117,13 @@ fn samples(plan: Plan<'_>, job: Job) -> Result<Vec<Sample>, String> {
 }
 
 fn many_lwps(plan: Plan<'_>) {
+    let operations = scale::OPERATIONS / plan.hurry;
     let threads = (THREADS_OF_MANY_LWPS / plan.hurry).max(10);
     println!("\n{threads} user threads on 2 CPUs: CPU ns an operation, by the number of LWPs");
     let mut table = Table::new(&["", "", "2", "64", "64 / 2"]);
     for contender in [Contender::Fut, Contender::FutPinned, Contender::TokioMultiThread] {
-        let of = |lwps| samples(plan, Job { contender, work: Work::Scale { threads, lwps }, cpus: 2 });
+        let of =
+            |lwps| samples(plan, Job { contender, work: Work::Scale { threads, lwps, operations }, cpus: 2 });
         let (few, many) = match (of(2), of(MANY_LWPS)) {
             (Ok(few), Ok(many)) => (few, many),
             (Err(why), _) | (_, Err(why)) => {
@@ -121,9 +132,9 @@ fn many_lwps(plan: Plan<'_>) {
             }
         };
         for (step, name) in scale::STEPS.iter().enumerate() {
-            let operations = threads * scale::rounds(threads, step);
+            let done = threads * scale::rounds(threads, operations, step);
             let cost = |samples: &[Sample]| {
-                Samples::new(samples.iter().filter_map(|sample| of_step(sample, step, operations)))
+                Samples::new(samples.iter().filter_map(|sample| of_step(sample, step, done)))
             };
             if let (Some(few), Some(many)) = (cost(&few), cost(&many)) {
                 let (few, many) = (few.median(), many.median());
