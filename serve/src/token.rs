@@ -6,7 +6,6 @@ use base64::{
     Engine, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
-use rustix::rand::{GetRandomFlags, getrandom};
 use tonic::{Request, Status};
 
 /// Some clients write padding, and some do not.
@@ -32,10 +31,7 @@ impl Token {
     /// When the kernel has none.
     pub fn random() -> io::Result<Token> {
         let mut bytes = [0; RANDOM];
-        let filled = getrandom(&mut bytes[..], GetRandomFlags::empty())?;
-        if filled < bytes.len() {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "expected more random bytes"));
-        }
+        getrandom::fill(&mut bytes)?;
         Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 

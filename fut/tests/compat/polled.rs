@@ -18,8 +18,11 @@ use fut::{
     net::{TcpStream, UnixStream},
     spawn,
 };
+use futures::{
+    AsyncReadExt, AsyncWriteExt,
+    future::{join, select},
+};
 use futures_io::AsyncRead;
-use futures_lite::{AsyncReadExt, AsyncWriteExt, future};
 
 use super::{connected, kind::builder};
 
@@ -69,12 +72,7 @@ macro_rules! transfers {
     };
 }
 
-transfers!(
-    bytes_pass_by_the_traits_of_futures_io,
-    futures_lite::AsyncReadExt,
-    futures_lite::AsyncWriteExt,
-    close
-);
+transfers!(bytes_pass_by_the_traits_of_futures_io, futures::AsyncReadExt, futures::AsyncWriteExt, close);
 transfers!(bytes_pass_by_the_traits_of_tokio, tokio::io::AsyncReadExt, tokio::io::AsyncWriteExt, shutdown);
 
 #[test]
@@ -85,7 +83,7 @@ fn one_user_thread_serves_two_sockets_in_one_future() {
             block_on(async {
                 // The second answers first, and the first is not lost.
                 let (mut one, mut other) = ([0; 5], [0; 5]);
-                future::zip(async { AsyncReadExt::read_exact(&mut at_a, &mut one).await.unwrap() }, async {
+                join(async { AsyncReadExt::read_exact(&mut at_a, &mut one).await.unwrap() }, async {
                     AsyncReadExt::read_exact(&mut at_b, &mut other).await.unwrap();
                     AsyncWriteExt::write_all(&mut at_b, b"seen").await.unwrap();
                 })
@@ -108,13 +106,14 @@ fn a_sleep_ends_a_read_that_takes_too_long_and_the_socket_stays_usable() {
         let (mut client, mut server) = connected();
         let start = Instant::now();
         let mut byte = [0];
-        let timed_out = block_on(future::or(
-            async { AsyncReadExt::read(&mut server, &mut byte).await.is_err() },
-            async {
+        let timed_out = block_on(async {
+            let read = pin!(async { AsyncReadExt::read(&mut server, &mut byte).await.is_err() });
+            let late = pin!(async {
                 sleep(Duration::from_millis(20)).await;
                 true
-            },
-        ));
+            });
+            select(read, late).await.factor_first().0
+        });
         assert!(timed_out && start.elapsed() >= Duration::from_millis(20));
         Write::write_all(&mut client, &[7]).unwrap();
         assert_eq!(block_on(AsyncReadExt::read(&mut server, &mut byte)).unwrap(), 1);
@@ -132,7 +131,7 @@ fn sleeps_end_in_the_order_of_their_deadlines_after_a_reset_too() {
         let _ = block_on(poll_fn(|context| Poll::Ready(moved.as_mut().poll(context))));
         moved.reset(after(40));
         let order = std::cell::RefCell::new(Vec::new());
-        block_on(future::zip(
+        block_on(join(
             async {
                 moved.as_mut().await;
                 order.borrow_mut().push("moved");
