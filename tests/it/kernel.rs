@@ -10,7 +10,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Tests that record the kernel would disturb each other's load.
+/// Recordings of the kernel would disturb each other's load. What is asked of one later does not: a test lets go then.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Waits until no other test records the kernel.
@@ -21,7 +21,12 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 
 /// The machine for itself, and the right to record the kernel; aloud if not.
 pub(crate) fn as_root() -> Option<MutexGuard<'static, ()>> {
-    needs(is_root(), "recording the kernel needs root").then(alone)
+    may_record().then(alone)
+}
+
+/// Whether it may record the kernel, for a test that asks for the machine each time it does; aloud if not.
+pub(crate) fn may_record() -> bool {
+    needs(is_root(), "recording the kernel needs root")
 }
 
 /// Whether a test can go on. If not, it says so; on CI it fails.

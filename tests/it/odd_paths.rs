@@ -8,10 +8,7 @@ use std::{
     path::Path,
 };
 
-use crate::{
-    kernel,
-    sigmund::{Sigmund, figure, fixture, program},
-};
+use crate::sigmund::{Sigmund, figure, fixture, program};
 
 /// File names, without a suffix. The folder of the test has a folder `sub`.
 const NAMES: [&[u8]; 3] = [
@@ -80,7 +77,6 @@ fn the_folder_that_the_command_runs_in_may_have_any_path() {
 
 #[test]
 fn a_run_at_any_path_is_recorded_merged_and_asked() {
-    let _alone = kernel::alone();
     let sigmund = Sigmund::new();
     fs::create_dir(sigmund.path("sub")).unwrap();
     for bytes in NAMES {

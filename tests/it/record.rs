@@ -39,8 +39,9 @@ fn record_sumtime(sigmund: &Sigmund) -> Reported {
 
 #[test]
 fn both_witnesses_agree_on_the_cpu_of_999_user_events_in_1000() {
-    let Some(_alone) = kernel::as_root() else { return };
+    let Some(alone) = kernel::as_root() else { return };
     let (sigmund, _) = recorded();
+    drop(alone);
     let count = |key| sigmund.fact(TRACE, key).parse::<f64>().unwrap();
     let (agree, disagree, single) =
         (count("witness_agree"), count("witness_disagree"), count("witness_single"));
@@ -167,8 +168,9 @@ fn the_cpu_time_of_each_lwp_is_in_the_run_and_what_the_kernel_adds_is_recorded_w
 
 #[test]
 fn an_lwps_time_on_cpus_is_exactly_its_active_and_its_unmounted_time() {
-    let Some(_alone) = kernel::as_root() else { return };
+    let Some(alone) = kernel::as_root() else { return };
     let (sigmund, _) = recorded();
+    drop(alone);
     let query = "SELECT name, on_cpu_tick, active_tick, unmounted_tick FROM lwps WHERE carries_threads";
     let lwps = sigmund.sql(TRACE, query);
     // Four, and the main LWP, which waits for them.
@@ -185,11 +187,12 @@ fn an_lwps_time_on_cpus_is_exactly_its_active_and_its_unmounted_time() {
 
 #[test]
 fn trace_cmd_counts_the_same_kernel_events() {
-    let Some(_alone) = kernel::as_root() else { return };
+    let Some(alone) = kernel::as_root() else { return };
     if !kernel::has_tool("trace-cmd") {
         return;
     }
     let (sigmund, _) = recorded();
+    drop(alone);
     let mut command = Command::new("trace-cmd");
     command.arg("report").arg(sigmund.path("RUN/kernel.dat"));
     let report = said(command).found();
@@ -216,8 +219,9 @@ fn reported_name(line: &str) -> Option<&str> {
 
 #[test]
 fn nothing_of_sumtime_is_lost_and_every_invariant_holds() {
-    let Some(_alone) = kernel::as_root() else { return };
+    let Some(alone) = kernel::as_root() else { return };
     let (sigmund, _) = recorded();
+    drop(alone);
     assert_eq!(sigmund.number(TRACE, "SELECT sum(lost_events) FROM lwps"), 0);
     assert_eq!(sigmund.number(TRACE, "SELECT sum(lost_events) FROM cpus"), 0);
     let lost = "SELECT * FROM losses WHERE kind IN ('dropped', 'damaged', 'truncated', 'unfinished', 'not-recorded')";
@@ -233,8 +237,9 @@ fn nothing_of_sumtime_is_lost_and_every_invariant_holds() {
 
 #[test]
 fn every_thread_of_the_tree_is_there_from_its_beginning_to_its_end() {
-    let Some(_alone) = kernel::as_root() else { return };
+    let Some(alone) = kernel::as_root() else { return };
     let (sigmund, _) = recorded();
+    drop(alone);
     // The runtime's main thread is the root of the tree.
     assert_eq!(sigmund.number(TRACE, "SELECT count(*) FROM threads") as u64, NODES);
     assert_eq!(sigmund.number(TRACE, "SELECT count(*) FROM threads WHERE dur_tick IS NULL"), 0);
@@ -272,8 +277,9 @@ fn a_recording_says_where_it_is_and_leaves_nothing_in_the_kernel() {
 
 #[test]
 fn a_kernel_side_that_was_cut_costs_its_end_and_not_the_user_side() {
-    let Some(_alone) = kernel::as_root() else { return };
+    let Some(alone) = kernel::as_root() else { return };
     let (sigmund, _) = recorded();
+    drop(alone);
     let count =
         |level| sigmund.number(TRACE, &format!("SELECT count(*) FROM events WHERE level = '{level}'"));
     let (kernel, user) = (count("KERN"), count("USER"));

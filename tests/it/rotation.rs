@@ -126,9 +126,10 @@ fn counted_in(run: &Path) -> (u64, u64) {
 //   removed, counted│ kept: no number is missing, up to the program's end
 #[test]
 fn the_last_seconds_are_kept_whole_and_what_was_removed_is_counted() {
-    let Some(_alone) = kernel::as_root() else { return };
+    let Some(alone) = kernel::as_root() else { return };
     let sigmund = Sigmund::new();
     let said = Running::of(recorder(&sigmund, 5000, &["--max-time", "1s"])).finish();
+    drop(alone);
     assert_eq!(said.status, 0, "{said:?}");
     assert_eq!(kernel::held_by(said.pid), Vec::<String>::new());
     let last = came_to(&said);
@@ -232,12 +233,13 @@ fn came_to_in(rows: &[Vec<String>]) -> u64 {
 
 #[test]
 fn a_killed_recorder_leaves_its_closed_parts_whole() {
-    let Some(_alone) = kernel::as_root() else { return };
+    let Some(alone) = kernel::as_root() else { return };
     let sigmund = Sigmund::new();
     let running = Running::of(recorder(&sigmund, 3000, &["--max-time", "1s"]));
     thread::sleep(Duration::from_millis(2500));
     kill_process(Pid::from_raw(running.pid() as i32).unwrap(), Signal::KILL).unwrap();
     let _ = running.finish();
+    drop(alone);
     let merged = merge(&sigmund, "RUN");
     assert!(merged.stdout.contains("was killed") || merged.stderr.contains("was killed"), "{merged:?}");
     for (first, max, count) in numbers(&sigmund) {
@@ -272,7 +274,7 @@ fn on_a_disk_that_is_too_small_the_end_is_kept_whole() {
 #[test]
 fn memory_and_disk_stay_flat_while_half_a_million_events_a_second_are_recorded() {
     const MOST: u64 = 64 << 20;
-    let Some(_alone) = kernel::as_root() else { return };
+    let Some(alone) = kernel::as_root() else { return };
     let seconds = std::env::var("SIGMUND_SOAK_SECONDS").map_or(10, |seconds| seconds.parse().unwrap());
     let sigmund = Sigmund::new();
     let recorder = Running::of(recorder(&sigmund, 1000 * seconds, &["--max-size", "64M"]));
@@ -290,6 +292,7 @@ fn memory_and_disk_stay_flat_while_half_a_million_events_a_second_are_recorded()
     };
     let samples = Sample::take_from(pid, Duration::from_secs(seconds));
     let said = recorder.finish();
+    drop(alone);
     assert_eq!(said.status, 0, "{said:?}");
     let most = sampling.join().unwrap();
     let events: u64 = came_to(&said).iter().sum();

@@ -146,11 +146,12 @@ fn a_condition_that_the_kernel_refuses_leaves_nothing_behind() {
 
 #[test]
 fn a_condition_is_checked_by_the_kernel() {
-    let Some(_alone) = kernel::as_root() else { return };
+    let Some(alone) = kernel::as_root() else { return };
     let sigmund = Sigmund::new();
     let filter = "raw_syscalls:sys_enter: id == 1";
     let args = ["record", "--filter", filter, "--kernel-sub-buffer", "16", "-o", "RUN", "--", "echo", "word"];
     let said = sigmund.run(args);
+    drop(alone);
     assert_eq!((said.status, said.stdout.as_str()), (0, "word\n"), "{said:?}");
     assert_eq!(events(&sigmund, "name = 'sys_enter' AND args[1] <> 1"), 0);
     assert!(events(&sigmund, "name = 'sys_enter'") >= 1);

@@ -5,6 +5,7 @@ use std::{
     fs,
     path::Path,
     process::Command,
+    sync::{Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 
@@ -25,9 +26,10 @@ const HOSTILE: [&str; 4] =
 
 #[test]
 fn the_page_does_what_a_hand_expects_in_a_real_browser() {
-    let (Some(_alone), Some(_)) = (kernel::as_root(), page_tools()) else { return };
+    let (Some(_page), Some(alone)) = (page_tools(), kernel::as_root()) else { return };
     let sigmund = Sigmund::new();
     sigmund.run(["record", "-o", "RUN", "--", program(), "sumtime", "9", "4", "20000"]).found();
+    drop(alone);
     let server = Server::start(&sigmund, "RUN.supertrace", &[]);
     let shown = drive(&sigmund, &server, "page.mjs");
     assert_eq!(shown["passed"].as_array().unwrap().len(), 29, "{shown}");
@@ -35,9 +37,10 @@ fn the_page_does_what_a_hand_expects_in_a_real_browser() {
 
 #[test]
 fn what_is_copied_from_the_page_gives_the_numbers_that_it_shows() {
-    let (Some(_alone), Some(_)) = (kernel::as_root(), page_tools()) else { return };
+    let (Some(_page), Some(alone)) = (page_tools(), kernel::as_root()) else { return };
     let sigmund = Sigmund::new();
     sigmund.run(["record", "-o", "RUN", "--", program(), "sumtime", "9", "4", "20000"]).found();
+    drop(alone);
     let server = Server::start(&sigmund, "RUN.supertrace", &[]);
     let shown = drive(&sigmund, &server, "hand.mjs");
     let copied = shown["copied"].as_array().unwrap();
@@ -97,10 +100,11 @@ fn by_state(rows: &[BTreeMap<String, String>]) -> BTreeMap<String, i64> {
 
 #[test]
 fn panels_show_what_the_tables_have() {
-    let (Some(_alone), Some(_)) = (kernel::as_root(), page_tools()) else { return };
+    let (Some(_page), Some(alone)) = (page_tools(), kernel::as_root()) else { return };
     let sigmund = Sigmund::new();
     docs::my_server_in(&sigmund.path(""));
     sigmund.run(["record", "-o", "RUN", "--", "./myserver"]).found();
+    drop(alone);
     let server = Server::start(&sigmund, "RUN.supertrace", &[]);
     let shown = drive(&sigmund, &server, "panels.mjs");
     assert_eq!(shown["passed"].as_array().unwrap().len(), 8, "{shown}");
@@ -108,11 +112,12 @@ fn panels_show_what_the_tables_have() {
 
 #[test]
 fn two_super_traces_are_compared_on_one_page() {
-    let (Some(_alone), Some(_)) = (kernel::as_root(), page_tools()) else { return };
+    let (Some(_page), Some(alone)) = (page_tools(), kernel::as_root()) else { return };
     let sigmund = Sigmund::new();
     for (run, depth) in [("A", "9"), ("B", "8")] {
         sigmund.run(["record", "-o", run, "--", program(), "sumtime", depth, "4", "20000"]).found();
     }
+    drop(alone);
     let server = Server::of(&sigmund, &["A.supertrace", "B.supertrace", "--cache", "cache"]);
     let shown = drive(&sigmund, &server, "compare.mjs");
     assert_eq!(shown["passed"].as_array().unwrap().len(), 9, "{shown}");
@@ -152,7 +157,7 @@ fn two_super_traces_are_compared_on_one_page() {
 
 #[test]
 fn nothing_of_the_page_is_a_serious_obstacle_to_anybody() {
-    let (Some(_alone), Some(_)) = (kernel::as_root(), page_tools()) else { return };
+    let (Some(_page), Some(alone)) = (page_tools(), kernel::as_root()) else { return };
     let axe = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/page/node_modules/axe-core/axe.min.js");
     if !axe.exists() {
         crate::skipped::skipped("axe-core needed: view/tests/install target/page");
@@ -162,6 +167,7 @@ fn nothing_of_the_page_is_a_serious_obstacle_to_anybody() {
     for run in ["A", "B"] {
         sigmund.run(["record", "-o", run, "--", program(), "sumtime", "7", "4", "20000"]).found();
     }
+    drop(alone);
     let axe = axe.to_str().unwrap();
     for traces in [&["A.supertrace"][..], &["A.supertrace", "B.supertrace"]] {
         let server = Server::of(&sigmund, &[traces, &["--cache", "cache"]].concat());
@@ -172,7 +178,7 @@ fn nothing_of_the_page_is_a_serious_obstacle_to_anybody() {
 
 #[test]
 fn names_of_strangers_are_text_in_the_page() {
-    let Some(()) = page_tools() else { return };
+    let Some(_page) = page_tools() else { return };
     let mut listing =
         "# tick_hz=1000000000\ntype\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams\n".to_string();
     listing.push_str("KERN\t100\t0\t0\t?\t-\tsched_switch\tprev_state=0 next_pid=70\n");
@@ -230,7 +236,7 @@ fn a_running_program_is_shown_and_frozen_to_a_timeline() {
     assert_eq!(server.post("freeze", &json!({})).json(), json!({ "frozen": true }));
     let threads = server.json("rows?kind=thread&limit=5");
     assert!(threads["total"].as_u64().unwrap() > 10, "{threads}");
-    if page_tools().is_some() {
+    if let Some(_page) = page_tools() {
         drive(&sigmund, &Server::of(&sigmund, &["--pid", &pid]), "live.mjs");
     }
     // It continues, until it is ended.
@@ -306,14 +312,15 @@ fn drive_with(sigmund: &Sigmund, server: &Server, script: &str, more: &[&str]) -
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}\n{err}"))
 }
 
-/// Whether node and a browser are there; on CI they must be.
-fn page_tools() -> Option<()> {
+/// The only browser, if there is one, and node; on CI they must be there.
+fn page_tools() -> Option<MutexGuard<'static, ()>> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let is_there = |program: &str| {
         Command::new(program).arg("--version").output().is_ok_and(|found| found.status.success())
     };
     let missing: Vec<&str> = ["node", "chromium"].into_iter().filter(|program| !is_there(program)).collect();
     if missing.is_empty() {
-        return Some(());
+        return Some(ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
     }
     crate::skipped::skipped(&format!("{} needed, to open the page in a browser", missing.join(" and ")));
     None

@@ -161,9 +161,10 @@ fn pixels_and_selections_are_those_of_the_tables() {
 
 #[test]
 fn pixels_and_selections_of_a_recording_are_those_of_its_tables() {
-    let Some(_alone) = kernel::as_root() else { return };
+    let Some(alone) = kernel::as_root() else { return };
     let sigmund = Sigmund::new();
     sigmund.run(["record", "-o", "RUN", "--", program(), "sumtime", "8", "4", "20000"]).found();
+    drop(alone);
     compare_with_tables(&sigmund, "RUN.supertrace");
     compare_culprits(&sigmund, "RUN.supertrace");
 }
