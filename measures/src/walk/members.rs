@@ -1,6 +1,10 @@
 //! Walks that go on as one.
 
-use std::{cmp::Ordering, collections::BinaryHeap};
+use std::{
+    cmp::Ordering,
+    collections::BinaryHeap,
+    mem::{swap, take},
+};
 
 use super::Actor;
 use crate::map::Map;
@@ -32,9 +36,18 @@ impl Many {
     }
 }
 
-/// Walks that are at one place, of which each ends at a tick of its own.
+/// Walks that are at one place, of which each ends at a tick of its own. Most are alone until they meet another.
 #[derive(Default)]
-pub(super) struct Members {
+pub(super) enum Members {
+    #[default]
+    None,
+    One(Member),
+    Several(Box<Several>),
+}
+
+/// Walks that have met.
+#[derive(Default)]
+pub(super) struct Several {
     /// That which ends first, which is the one with the latest end, is on top.
     ends: BinaryHeap<Member>,
     /// How many there are of a part: of few parts.
@@ -44,32 +57,92 @@ pub(super) struct Members {
 }
 
 #[derive(Clone, Copy)]
-struct Member {
+pub(super) struct Member {
     until: i64,
     of: Origin,
 }
 
 impl Members {
     pub(super) fn one(of: Origin, until: i64) -> Members {
-        let mut members = Members::default();
-        members.count(of, 1);
-        members.ends.push(Member { until, of });
-        members
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
+        Members::One(Member { until, of })
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        matches!(self, Members::None)
     }
 
     /// Adds walks that have come to the same place. Quick if they are fewer.
-    pub(super) fn append(&mut self, mut others: Members) {
-        if self.len() < others.len() {
-            std::mem::swap(self, &mut others);
+    pub(super) fn append(&mut self, others: Members) {
+        *self = match (take(self), others) {
+            (Members::None, members) | (members, Members::None) => members,
+            (Members::One(one), Members::One(other)) => {
+                let mut several = Box::<Several>::default();
+                several.push(one);
+                several.push(other);
+                Members::Several(several)
+            }
+            (Members::Several(mut more), Members::One(one))
+            | (Members::One(one), Members::Several(mut more)) => {
+                more.push(one);
+                Members::Several(more)
+            }
+            (Members::Several(mut more), Members::Several(mut fewer)) => {
+                if more.ends.len() < fewer.ends.len() {
+                    swap(&mut more, &mut fewer);
+                }
+                more.append(*fewer);
+                Members::Several(more)
+            }
+        };
+    }
+
+    /// Takes out those that end at a tick or after it, with their ends.
+    pub(super) fn end_from(&mut self, tick: i64, mut each: impl FnMut(Origin, i64)) {
+        match self {
+            Members::None => {}
+            Members::One(Member { until, of }) => {
+                if *until >= tick {
+                    each(*of, *until);
+                    *self = Members::None;
+                }
+            }
+            Members::Several(several) => {
+                several.end_from(tick, each);
+                if several.ends.is_empty() {
+                    *self = Members::None;
+                }
+            }
         }
+    }
+
+    /// Takes out all.
+    pub(super) fn end_all(&mut self, mut each: impl FnMut(Origin)) {
+        match take(self) {
+            Members::None => {}
+            Members::One(Member { of, .. }) => each(of),
+            Members::Several(several) => several.ends.into_iter().for_each(|member| each(member.of)),
+        }
+    }
+
+    /// All, by part and by whether pieces of this actor are their own.
+    pub(super) fn each(&self, actor: Actor, mut each: impl FnMut(Many)) {
+        match self {
+            Members::None => {}
+            Members::One(Member { of, .. }) => {
+                each(Many { part: of.part, is_own: of.actor == Some(actor), count: 1 });
+            }
+            Members::Several(several) => several.each(actor, each),
+        }
+    }
+}
+
+impl Several {
+    fn push(&mut self, member: Member) {
+        self.count(member.of, 1);
+        self.ends.push(member);
+    }
+
+    fn append(&mut self, mut others: Several) {
         self.ends.append(&mut others.ends);
         for (part, count) in others.parts {
             *self.of_part(part) += count;
@@ -79,8 +152,7 @@ impl Members {
         }
     }
 
-    /// Takes out those that end at a tick or after it, with their ends.
-    pub(super) fn end_from(&mut self, tick: i64, mut each: impl FnMut(Origin, i64)) {
+    fn end_from(&mut self, tick: i64, mut each: impl FnMut(Origin, i64)) {
         while let Some(member) = self.ends.peek().copied().filter(|member| member.until >= tick) {
             self.ends.pop();
             self.count(member.of, -1);
@@ -88,13 +160,7 @@ impl Members {
         }
     }
 
-    /// Takes out all.
-    pub(super) fn end_all(&mut self, mut each: impl FnMut(Origin)) {
-        std::mem::take(self).ends.into_iter().for_each(|member| each(member.of));
-    }
-
-    /// All, by part and by whether pieces of this actor are their own.
-    pub(super) fn each(&self, actor: Actor, mut each: impl FnMut(Many)) {
+    fn each(&self, actor: Actor, mut each: impl FnMut(Many)) {
         for (part, all) in self.parts.iter().copied() {
             let own = self.own.get(&(actor, part)).copied().unwrap_or(0);
             for (is_own, count) in [(false, all - own), (true, own)] {

@@ -212,7 +212,10 @@ async fn asked(
 /// What has to be read for a request.
 async fn loaded_window(trace: &SuperTrace, needs: Needs, request: &Request) -> Result<load::Window, Error> {
     match &request.threads {
-        Some(threads) if needs.only_lives => load::within_lives(trace, threads, request.window).await,
+        // LWPs lived before the threads that they carried, and after them.
+        Some(threads) if needs.only_lives && request.by != Some(By::Lwp) => {
+            load::within_lives(trace, threads, request.window).await
+        }
         _ => Ok(load::Window { of_rows: request.window, of_names: Interval::ALL, around: Interval::ALL }),
     }
 }

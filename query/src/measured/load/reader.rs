@@ -4,7 +4,7 @@
 //! shortened, are where that was found: after rows that end later. So no row that was not read yet ends after the latest end
 //! of the row group that was read last, if any row of that has a known end; else after that of the one before.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use arrow::array::RecordBatch;
 use async_trait::async_trait;
@@ -59,11 +59,16 @@ pub(super) trait Reader: Send {
     async fn advance(&mut self, slicer: &mut Slicer, until: i64) -> Result<(usize, bool), Error>;
 }
 
+/// A row group that is being decoded.
+type Decoding<R> = SpawnedTask<Result<Decoded<R>, sigmund_sql::Error>>;
+
 pub(super) struct TableReader<R> {
     groups: Arc<RowGroups>,
     /// How many row groups have not been begun.
     left: usize,
-    ahead: Option<SpawnedTask<Result<Decoded<R>, sigmund_sql::Error>>>,
+    /// The next ones, at most so many.
+    ahead: VecDeque<Decoding<R>>,
+    most_ahead: usize,
     latest: i64,
     decode: Decode<R>,
     add: fn(&mut Slicer, Vec<R>, &Words),
@@ -80,30 +85,44 @@ impl<R: Row + Send + 'static> TableReader<R> {
         decode: impl Fn(&RecordBatch) -> Decoded<R> + Send + Sync + 'static,
         add: fn(&mut Slicer, Vec<R>, &Words),
     ) -> Result<Box<dyn Reader>, Error> {
+        TableReader::open_ahead(trace, (table, columns), window, decode, add, 1)
+    }
+
+    /// The same; so many row groups are decoded at once, for a table of which little is kept, and all is to be decoded.
+    pub(super) fn open_ahead(
+        trace: &SuperTrace,
+        (table, columns): (&Table, &[&str]),
+        window: Interval,
+        decode: impl Fn(&RecordBatch) -> Decoded<R> + Send + Sync + 'static,
+        add: fn(&mut Slicer, Vec<R>, &Words),
+        most_ahead: usize,
+    ) -> Result<Box<dyn Reader>, Error> {
         let groups = Arc::new(trace.row_groups(table, columns)?);
         let (left, decode, latest) = (groups.len(), Arc::new(decode), i64::MAX);
-        let mut reader = TableReader { groups, left, ahead: None, latest, decode, add, window };
+        let ahead = VecDeque::new();
+        let mut reader = TableReader { groups, left, ahead, most_ahead, latest, decode, add, window };
         reader.begin();
         Ok(Box::new(reader))
     }
 
-    /// Begins to decode the next row group that may have rows in the window.
+    /// Begins to decode the next row groups that may have rows in the window.
     fn begin(&mut self) {
         let window = self.window;
-        while let Some(next) = self.left.checked_sub(1) {
+        while self.ahead.len() < self.most_ahead
+            && let Some(next) = self.left.checked_sub(1)
+        {
             self.left = next;
             if self.groups.bounds(next, "ts_tick").is_some_and(|(first, _)| first > window.to) {
                 continue;
             }
             let (groups, decode) = (Arc::clone(&self.groups), Arc::clone(&self.decode));
-            self.ahead = Some(SpawnedTask::spawn_blocking(move || {
+            self.ahead.push_back(SpawnedTask::spawn_blocking(move || {
                 let mut decoded = decode(&groups.read(next)?);
                 if window.to < i64::MAX {
                     decoded.rows.retain(|row| row.interval().from <= window.to);
                 }
                 Ok(decoded)
             }));
-            return;
         }
     }
 }
@@ -115,11 +134,11 @@ impl<R: Row + Send + 'static> Reader for TableReader<R> {
     }
 
     fn latest(&self) -> Option<i64> {
-        self.ahead.as_ref().map(|_| self.latest)
+        self.ahead.front().map(|_| self.latest)
     }
 
     async fn advance(&mut self, slicer: &mut Slicer, until: i64) -> Result<(usize, bool), Error> {
-        let Some(ahead) = self.ahead.take() else { return Ok((0, false)) };
+        let Some(ahead) = self.ahead.pop_front() else { return Ok((0, false)) };
         let decoded = ahead.join().await;
         let decoded = decoded.map_err(Error::of_task)??;
         self.begin();

@@ -122,7 +122,8 @@ impl Slices {
         }
         if needs.turns {
             let table = (&EVENTS, events::OF_TURNS);
-            readers.push(TableReader::open(trace, table, of_rows, events::turns, Slicer::events)?);
+            // Most rows are decoded to be left out: on all CPUs, as few as these are.
+            readers.push(TableReader::open_ahead(trace, table, of_rows, events::turns, Slicer::events, 2)?);
         }
         if wants(needs.wakeups, &WAKEUPS) {
             let table = (&WAKEUPS, intervals::OF_WAKEUPS);

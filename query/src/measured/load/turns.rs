@@ -5,36 +5,80 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use sigmund_measures::EventAt;
 
-/// Of each CPU or LWP: the row of its last event, and who was on it.
-type Last = HashMap<u32, (usize, Option<u64>), RandomState>;
+/// The last event of an LWP that is of a user thread, and of which.
+#[derive(Clone, Copy, Default)]
+struct OnLwp(Option<(usize, u64)>);
+
+/// The last event on a CPU.
+struct OnCpu {
+    row: usize,
+    lwp: Option<u32>,
+    /// The place of the LWP in `Turns::on_lwps`.
+    place: usize,
+}
+
+/// Who was where, so far.
+#[derive(Default)]
+struct Turns {
+    is_turn: Vec<bool>,
+    on_cpus: HashMap<u32, OnCpu, RandomState>,
+    on_lwps: Vec<OnLwp>,
+    places: HashMap<u32, usize, RandomState>,
+}
 
 /// The rows, in order, of the first and the last event of each LWP in a row on a CPU, and of each user thread in a row on an
 /// LWP. What was before the events and after them is not known: the first and the last of each CPU and LWP are among these.
 pub(super) fn turns(events: &[EventAt]) -> Vec<usize> {
-    let mut is_turn = vec![false; events.len()];
-    let (mut of_cpus, mut of_lwps) = (Last::default(), Last::default());
-    let mut comes = |last: &mut Last, place: Option<u32>, row: usize, who: Option<u64>| {
-        let Some(place) = place else { return };
-        match last.insert(place, (row, who)) {
-            Some((_, before)) if before == who => {}
-            Some((before, _)) => {
-                is_turn[before] = true;
-                is_turn[row] = true;
-            }
-            None => is_turn[row] = true,
-        }
-    };
+    let mut turns = Turns { is_turn: vec![false; events.len()], ..Turns::default() };
     for (row, event) in events.iter().enumerate() {
-        comes(&mut of_cpus, event.cpu(), row, event.lwp().map(u64::from));
+        let place = turns.on_cpu(row, event);
         // An event in an interrupt is of no user thread, and ends nobody's turn.
-        if let Some(thread) = event.thread() {
-            comes(&mut of_lwps, event.lwp(), row, Some(thread));
+        if let (Some(place), Some(thread)) = (place, event.thread()) {
+            turns.on_lwp(row, place, thread);
         }
     }
-    for (row, _) in of_cpus.into_values().chain(of_lwps.into_values()) {
-        is_turn[row] = true;
-    }
+    let Turns { mut is_turn, on_cpus, on_lwps, .. } = turns;
+    let of_lwps = on_lwps.iter().filter_map(|on| on.0.map(|(row, _)| row));
+    on_cpus.values().map(|on| on.row).chain(of_lwps).for_each(|row| is_turn[row] = true);
     (0..events.len()).filter(|row| is_turn[*row]).collect()
+}
+
+impl Turns {
+    /// The next event of a CPU; the answer is the place of its LWP.
+    fn on_cpu(&mut self, row: usize, event: &EventAt) -> Option<usize> {
+        let lwp = event.lwp();
+        let Some(cpu) = event.cpu() else { return lwp.map(|lwp| self.place(lwp)) };
+        // Most events are of the LWP that the CPU was last seen with: then that is not looked up.
+        if let Some(on) = self.on_cpus.get_mut(&cpu).filter(|on| on.lwp == lwp) {
+            on.row = row;
+            return lwp.map(|_| on.place);
+        }
+        let place = lwp.map(|lwp| self.place(lwp));
+        let now = OnCpu { row, lwp, place: place.unwrap_or_default() };
+        self.is_turn[row] = true;
+        if let Some(before) = self.on_cpus.insert(cpu, now) {
+            self.is_turn[before.row] = true;
+        }
+        place
+    }
+
+    /// The next event of a user thread on an LWP.
+    fn on_lwp(&mut self, row: usize, place: usize, thread: u64) {
+        match self.on_lwps[place].0.replace((row, thread)) {
+            Some((_, before)) if before == thread => {}
+            before => {
+                self.is_turn[row] = true;
+                before.into_iter().for_each(|(before, _)| self.is_turn[before] = true);
+            }
+        }
+    }
+
+    fn place(&mut self, lwp: u32) -> usize {
+        *self.places.entry(lwp).or_insert_with(|| {
+            self.on_lwps.push(OnLwp::default());
+            self.on_lwps.len() - 1
+        })
+    }
 }
 
 #[cfg(test)]
