@@ -4,8 +4,9 @@
 //! invariants.rs      invariants of states and times: a sentence and a query each
 //! pairing.rs         the same for intervals that the merge paired from events
 //! pass.rs           what shows at less cost that some of them hold
+//! begun.rs          the same for what two tables say
 //! witnesses.rs       the CPU from the probe against the CPU from sched_switch, per LWP
-//! disagreements.rs   each event for which the two differ, and why
+//! disagreements/     each event for which the two differ, and why
 //! neighbourhood.rs   what happened around one of them
 //! losses.rs          what is missing, by source
 //! gaps.rs            single gaps, and the LWPs, threads and CPUs in use across them
@@ -15,6 +16,7 @@
 //!
 //! Everything is a query on the session: the tables are never held in memory, only what is listed.
 
+mod begun;
 mod by_number;
 mod clocks;
 mod cpu_times;

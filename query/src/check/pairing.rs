@@ -183,58 +183,81 @@ pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
         )
     },
     // The address of a lock is one of its process; a number that was used again is taken for one owner.
-    at_tick(
-        "one-holder-per-lock",
-        "Exclusive holds of a lock do not overlap.",
-        &["locks"],
-        "WITH of_threads AS (SELECT thread, max(pid) AS pid FROM raw_threads GROUP BY thread),
-        of_lwps AS (SELECT lwp, max(pid) AS pid FROM raw_lwps GROUP BY lwp),
-        holds AS (
-            SELECT CASE WHEN l.thread IS NULL THEN of_lwps.pid ELSE of_threads.pid END AS pid, object,
-                   l.ts_tick + coalesce(wait_tick, 0) AS taken_tick,
-                   l.ts_tick + coalesce(wait_tick, 0) + hold_tick AS end_tick
-            FROM raw_locks l
-                LEFT JOIN of_threads ON of_threads.thread = l.thread
-                LEFT JOIN of_lwps ON of_lwps.lwp = l.lwp
-            WHERE hold_tick IS NOT NULL AND kind IN ('mutex', 'rwlock-write')),
-        with_previous AS (
-            SELECT taken_tick,
-                   max(end_tick) OVER (PARTITION BY pid, object ORDER BY taken_tick, end_tick
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS held_until
-            FROM holds)
-        SELECT count(*) AS checked,
-               count(*) FILTER (WHERE taken_tick < held_until) AS broken,
-               min(taken_tick) FILTER (WHERE taken_tick < held_until) AS first
-        FROM with_previous",
-    ),
+    Invariant {
+        // Two processes may have locks at one address: then the query tells them apart.
+        pass: Some(Pass::Disjoint(
+            "SELECT object, ts_tick + coalesce(wait_tick, 0), ts_tick + coalesce(wait_tick, 0) + hold_tick FROM raw_locks
+             WHERE hold_tick IS NOT NULL AND kind IN ('mutex', 'rwlock-write')",
+        )),
+        ..at_tick(
+            "one-holder-per-lock",
+            "Exclusive holds of a lock do not overlap.",
+            &["locks"],
+            "WITH of_threads AS (SELECT thread, max(pid) AS pid FROM raw_threads GROUP BY thread),
+            of_lwps AS (SELECT lwp, max(pid) AS pid FROM raw_lwps GROUP BY lwp),
+            holds AS (
+                SELECT CASE WHEN l.thread IS NULL THEN of_lwps.pid ELSE of_threads.pid END AS pid, object,
+                       l.ts_tick + coalesce(wait_tick, 0) AS taken_tick,
+                       l.ts_tick + coalesce(wait_tick, 0) + hold_tick AS end_tick
+                FROM raw_locks l
+                    LEFT JOIN of_threads ON of_threads.thread = l.thread
+                    LEFT JOIN of_lwps ON of_lwps.lwp = l.lwp
+                WHERE hold_tick IS NOT NULL AND kind IN ('mutex', 'rwlock-write')),
+            with_previous AS (
+                SELECT taken_tick,
+                       max(end_tick) OVER (PARTITION BY pid, object ORDER BY taken_tick, end_tick
+                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS held_until
+                FROM holds)
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE taken_tick < held_until) AS broken,
+                   min(taken_tick) FILTER (WHERE taken_tick < held_until) AS first
+            FROM with_previous",
+        )
+    },
     at_tick(
         "lock-times",
         "Waits and holds of locks are not negative.",
         &["locks"],
         rows!("raw_locks", checked: "true", broken: "wait_tick < 0 OR hold_tick < 0"),
     ),
-    at_tick(
-        "wakeups-end-in-dispatches",
-        "The latency of a wakeup ends when its LWP starts to run, or its user thread is mounted.",
-        &["wakeups"],
-        "WITH kern AS (
-            SELECT w.ts_tick, w.latency_tick < 0 OR s.lwp IS NULL AS is_broken
-            FROM raw_wakeups w
-                LEFT JOIN (SELECT DISTINCT lwp, ts_tick FROM raw_lwp_states WHERE state = 'running') s
-                    ON s.lwp = w.lwp AND s.ts_tick = w.ts_tick + w.latency_tick
-            WHERE w.level = 'KERN' AND w.latency_tick IS NOT NULL),
-        by_runtime AS (
-            SELECT w.ts_tick, w.latency_tick < 0 OR s.thread IS NULL AS is_broken
-            FROM raw_wakeups w
-                LEFT JOIN (SELECT DISTINCT thread, ts_tick FROM raw_thread_states WHERE lwp IS NOT NULL) s
-                    ON s.thread = w.thread AND s.ts_tick = w.ts_tick + w.latency_tick
-            WHERE w.level = 'USER' AND w.latency_tick IS NOT NULL),
-        judged AS (SELECT * FROM kern UNION ALL SELECT * FROM by_runtime)
-        SELECT count(*) AS checked,
-               count(*) FILTER (WHERE is_broken) AS broken,
-               min(ts_tick) FILTER (WHERE is_broken) AS first
-        FROM judged",
-    ),
+    Invariant {
+        pass: Some(Pass::Begun(&[
+            [
+                "SELECT CAST(lwp AS BIGINT), ts_tick, ts_tick + latency_tick FROM raw_wakeups
+                 WHERE level = 'KERN' AND latency_tick IS NOT NULL",
+                "SELECT CAST(lwp AS BIGINT), ts_tick, coalesce(ts_tick + dur_tick, $last_tick) FROM raw_lwp_states
+                 WHERE state = 'running'",
+            ],
+            [
+                "SELECT thread, ts_tick, ts_tick + latency_tick FROM raw_wakeups
+                 WHERE level = 'USER' AND latency_tick IS NOT NULL",
+                "SELECT thread, ts_tick, coalesce(ts_tick + dur_tick, $last_tick) FROM raw_thread_states
+                 WHERE lwp IS NOT NULL",
+            ],
+        ])),
+        ..at_tick(
+            "wakeups-end-in-dispatches",
+            "The latency of a wakeup ends when its LWP starts to run, or its user thread is mounted.",
+            &["wakeups"],
+            "WITH kern AS (
+                SELECT w.ts_tick, w.latency_tick < 0 OR s.lwp IS NULL AS is_broken
+                FROM raw_wakeups w
+                    LEFT JOIN (SELECT DISTINCT lwp, ts_tick FROM raw_lwp_states WHERE state = 'running') s
+                        ON s.lwp = w.lwp AND s.ts_tick = w.ts_tick + w.latency_tick
+                WHERE w.level = 'KERN' AND w.latency_tick IS NOT NULL),
+            by_runtime AS (
+                SELECT w.ts_tick, w.latency_tick < 0 OR s.thread IS NULL AS is_broken
+                FROM raw_wakeups w
+                    LEFT JOIN (SELECT DISTINCT thread, ts_tick FROM raw_thread_states WHERE lwp IS NOT NULL) s
+                        ON s.thread = w.thread AND s.ts_tick = w.ts_tick + w.latency_tick
+                WHERE w.level = 'USER' AND w.latency_tick IS NOT NULL),
+            judged AS (SELECT * FROM kern UNION ALL SELECT * FROM by_runtime)
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE is_broken) AS broken,
+                   min(ts_tick) FILTER (WHERE is_broken) AS first
+            FROM judged",
+        )
+    },
     at_tick(
         "counters-not-negative",
         "Counters are not negative.",

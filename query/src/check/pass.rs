@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 use futures::StreamExt;
 use sigmund_sql::SuperTrace;
 
-use super::by_number::ByNumber;
+use super::{begun, by_number::ByNumber};
 use crate::Error;
 
 /// Batches that another CPU reads ahead.
@@ -33,6 +33,8 @@ pub(crate) enum Pass {
     Within(&'static str, &'static str),
     /// `key`, `ticks`: of each key in the last query, they have the same sum in all.
     SameSums(&'static [&'static str], &'static str),
+    /// `key`, `from`, `to`, of two queries each: where each row of the first ends, one of its key in the second begins.
+    Begun(&'static [[&'static str; 2]]),
 }
 
 impl Pass {
@@ -40,13 +42,25 @@ impl Pass {
         match self {
             Pass::Sorted(query) | Pass::Disjoint(query) | Pass::Chained(query) | Pass::Nested(query) => query,
             Pass::Within(query, _) | Pass::SameSums(_, query) => query,
+            Pass::Begun(_) => "",
         }
     }
 
     /// How many rows there are, if the pass shows that the invariant holds for all of them.
     pub(super) async fn shows(self, trace: &SuperTrace, last_tick: i64) -> Result<Option<u64>, Error> {
-        if let Pass::SameSums(queries, of) = self {
-            return same_sums(trace, queries, of, last_tick).await;
+        match self {
+            Pass::SameSums(queries, of) => return same_sums(trace, queries, of, last_tick).await,
+            Pass::Begun(queries) => {
+                let mut count = 0;
+                for [expected, found] in queries {
+                    let Some(shown) = begun::all_begun(trace, expected, found, last_tick).await? else {
+                        return Ok(None);
+                    };
+                    count += shown;
+                }
+                return Ok(Some(count));
+            }
+            _ => {}
         }
         let (mut seen, mut count) = (Seen::default(), 0);
         let failed = Error::on(trace, "check");
@@ -68,7 +82,7 @@ impl Pass {
                 Pass::Chained(_) => seen.is_chained(&batch),
                 Pass::Nested(_) => seen.is_nested(&batch),
                 Pass::Within(..) => seen.is_within(&batch),
-                Pass::SameSums(..) => false,
+                Pass::SameSums(..) | Pass::Begun(_) => false,
             };
             if !holds {
                 return Ok(None);
@@ -80,7 +94,11 @@ impl Pass {
 }
 
 /// The rows of a query, in the order of the files.
-async fn rows(trace: &SuperTrace, query: &str, last_tick: i64) -> Result<SendableRecordBatchStream, Error> {
+pub(super) async fn rows(
+    trace: &SuperTrace,
+    query: &str,
+    last_tick: i64,
+) -> Result<SendableRecordBatchStream, Error> {
     let query = query.replace("$last_tick", &last_tick.to_string());
     let plan = trace.in_file_order(trace.sql(&query).await?.into_frame());
     let rows = plan.execute_stream().await.map_err(Error::on(trace, "check"))?;
@@ -237,12 +255,12 @@ impl Seen {
 /// Deeper rows are left to the query of the invariant.
 const MOST_DEPTHS: usize = 1000;
 
-fn column(batch: &RecordBatch, place: usize) -> Int64Array {
+pub(super) fn column(batch: &RecordBatch, place: usize) -> Int64Array {
     batch.column(place).as_primitive::<Int64Type>().clone()
 }
 
 /// `None` if one of them is NULL.
-fn cells<const N: usize>(columns: &[Int64Array; N], row: usize) -> Option<[i64; N]> {
+pub(super) fn cells<const N: usize>(columns: &[Int64Array; N], row: usize) -> Option<[i64; N]> {
     let is_known = columns.iter().all(|column| column.is_valid(row));
     is_known.then(|| columns.each_ref().map(|column| column.value(row)))
 }

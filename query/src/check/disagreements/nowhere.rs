@@ -1,0 +1,115 @@
+//! User events of LWPs that the switches have on no CPU.
+//!
+//! The merge then takes the probe's word, so the row itself shows no difference: but a stay on a CPU begins with this very event, and
+//! not with a switch. An LWP that waited in the run queue of that very CPU was put on it by a switch that the kernel did not
+//! trace, which is no disagreement.
+
+use std::collections::{BTreeMap, HashSet};
+
+use foldhash::fast::RandomState;
+use futures::StreamExt;
+use sigmund_sql::SuperTrace;
+
+use super::{numbers, pass, rows};
+use crate::Error;
+
+/// LWPs and ticks.
+pub(super) type Places = HashSet<(i64, i64), RandomState>;
+
+/// A state of an LWP.
+#[derive(Clone, Copy)]
+struct State {
+    from: i64,
+    /// `i64::MAX` if it is not known.
+    to: i64,
+    kind: Kind,
+    /// -1 if it is not known.
+    cpu: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Running,
+    Runnable,
+    Other,
+}
+
+impl State {
+    /// Whether this stay on a CPU begins where the other state ends, and nothing has put the LWP on that CPU.
+    fn begins_unseen_after(self, before: State) -> bool {
+        let is_told = match before.kind {
+            Kind::Running => true,
+            // Where one of the two is not known, nothing contradicts.
+            Kind::Runnable => before.cpu == self.cpu || before.cpu < 0 || self.cpu < 0,
+            Kind::Other => false,
+        };
+        self.kind == Kind::Running && self.from == before.to && !is_told
+    }
+}
+
+/// Where such events are, of the LWPs of which the merge has found that the witnesses disagree: the first ones.
+pub(super) async fn events(trace: &SuperTrace, limit: usize) -> Result<Places, Error> {
+    let mut found = Places::default();
+    let query = "SELECT DISTINCT lwp FROM raw_lwps WHERE witness_disagree > 0";
+    let batches = trace.sql(query).await?.collect().await?;
+    let lwps: Vec<i64> = rows::of(&batches).filter_map(|row| row.number(0)).collect();
+    if lwps.is_empty() {
+        return Ok(found);
+    }
+    let begun = begun_unseen(trace, &lwps).await?;
+    if begun.is_empty() {
+        return Ok(found);
+    }
+    let query = format!(
+        "SELECT CAST(lwp AS BIGINT), ts_tick FROM raw_events
+         WHERE level = 'USER' AND cpu = cpu_seen AND lwp IN ({})",
+        numbers(&lwps)
+    );
+    let mut events = pass::rows(trace, &query, 0).await?;
+    while let Some(batch) = events.next().await.transpose().map_err(Error::on(trace, "check"))? {
+        let columns = [0, 1].map(|place| pass::column(&batch, place));
+        for row in 0..batch.num_rows() {
+            let Some([lwp, tick]) = pass::cells(&columns, row) else { continue };
+            if found.len() < limit && begun.contains(&(lwp, tick)) {
+                found.insert((lwp, tick));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Where a stay of one of these LWPs on a CPU begins, and nothing has put it there.
+async fn begun_unseen(trace: &SuperTrace, lwps: &[i64]) -> Result<Places, Error> {
+    let query = format!(
+        "SELECT CAST(lwp AS BIGINT), ts_tick, coalesce(ts_tick + dur_tick, 9223372036854775807),
+                CAST(CASE state WHEN 'running' THEN 0 WHEN 'runnable' THEN 1 ELSE 2 END AS BIGINT),
+                CAST(coalesce(cpu, -1) AS BIGINT)
+         FROM raw_lwp_states WHERE lwp IN ({})",
+        numbers(lwps)
+    );
+    let mut begun = Places::default();
+    // Of each LWP the states that ended last: rows are in the order of their ends.
+    let mut ended: BTreeMap<i64, Vec<State>> = BTreeMap::new();
+    let mut states = pass::rows(trace, &query, 0).await?;
+    while let Some(batch) = states.next().await.transpose().map_err(Error::on(trace, "check"))? {
+        let columns = [0, 1, 2, 3, 4].map(|place| pass::column(&batch, place));
+        for row in 0..batch.num_rows() {
+            let Some([lwp, from, to, kind, cpu]) = pass::cells(&columns, row) else { continue };
+            let kind = [Kind::Running, Kind::Runnable, Kind::Other][kind.clamp(0, 2) as usize];
+            let state = State { from, to, kind, cpu };
+            let last = ended.entry(lwp).or_default();
+            for other in last.iter() {
+                // One without a length may be on either side.
+                if state.begins_unseen_after(*other) {
+                    begun.insert((lwp, state.from));
+                }
+                if other.begins_unseen_after(state) {
+                    begun.insert((lwp, other.from));
+                }
+            }
+            last.retain(|other| other.to >= to);
+            last.push(state);
+        }
+    }
+    Ok(begun)
+}
