@@ -6,13 +6,13 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
-use sigmund_model::{EventType, FieldType, Param};
+use sigmund_model::{FieldType, Param};
 use sigmund_sql::ThreadNames;
 
-use super::{EventRow, level_word, params};
+use super::{EventRow, declarations::Declared, level_word, params};
 
 /// One event.
-pub(crate) fn object(row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) -> Value {
+pub(crate) fn object(row: &EventRow<'_>, ty: Option<&Declared<'_>>, threads: &ThreadNames) -> Value {
     json!({
         "type": level_word(row.level),
         "date_tick": row.tick.0,
@@ -26,7 +26,7 @@ pub(crate) fn object(row: &EventRow<'_>, ty: Option<&EventType>, threads: &Threa
     })
 }
 
-fn parameters(row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) -> Value {
+fn parameters(row: &EventRow<'_>, ty: Option<&Declared<'_>>, threads: &ThreadNames) -> Value {
     let values = row.params().enumerate().map(|(i, p)| value(p, params::field_type(row, ty, i), threads));
     match names(ty, row.params().len()) {
         Some(names) => Value::Object(names.map(String::from).zip(values).collect::<Map<_, _>>()),
@@ -35,8 +35,8 @@ fn parameters(row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames)
 }
 
 /// The names of the first `count` parameters, if all have one and no two the same.
-fn names(ty: Option<&EventType>, count: usize) -> Option<impl Iterator<Item = &str>> {
-    let fields = ty.map_or(&[][..], |ty| &ty.fields).get(..count)?;
+fn names<'d>(ty: Option<&'d Declared<'_>>, count: usize) -> Option<impl Iterator<Item = &'d str>> {
+    let fields = ty.map_or(&[][..], |ty| &ty.fields[..]).get(..count)?;
     let names: HashSet<&str> = fields.iter().map(|f| f.name.as_str()).collect();
     (names.len() == count && !names.contains("")).then(|| fields.iter().map(|f| f.name.as_str()))
 }

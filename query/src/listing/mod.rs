@@ -17,6 +17,7 @@ use datafusion::{
     physical_plan::common::spawn_buffered,
     prelude::DataFrame,
 };
+use futures::FutureExt;
 use rayon::prelude::*;
 use sigmund_model::{Level, tables::EVENTS};
 use sigmund_sql::{SuperTrace, ThreadNames};
@@ -29,8 +30,8 @@ pub use rows::{EventBatch, EventRow, EventRows};
 use declarations::Declarations;
 use names::Names;
 
-/// Batches that are read ahead.
-const AHEAD: usize = 2;
+/// Batches that are read ahead, and printed together.
+const AHEAD: usize = 8;
 
 /// Rows that one CPU prints at a time.
 const PRINTED: usize = 2048;
@@ -69,8 +70,15 @@ pub async fn list(
     let mut listing = Listing::new(trace, format, out)?;
     let mut names = Names::new(trace);
     while let Some(batch) = rows.next().await? {
-        names.mention(&batch, &listing.declarations);
-        listing.batch(&batch, names.read().await?)?;
+        let mut batches = vec![batch];
+        // Those that another CPU has read meanwhile.
+        while batches.len() < AHEAD
+            && let Some(Some(batch)) = rows.next().now_or_never().transpose()?
+        {
+            batches.push(batch);
+        }
+        batches.iter().for_each(|batch| names.mention(batch, &listing.declarations));
+        listing.batches(&batches, names.read().await?)?;
     }
     listing.finish()
 }
@@ -131,22 +139,28 @@ impl<'t, W: Write> Listing<'t, W> {
         self.flush_line()
     }
 
-    /// Adds the events of a batch, which are printed on all CPUs.
-    fn batch(&mut self, batch: &EventBatch, names: &ThreadNames) -> Result<(), Error> {
-        let (types, format, is_first) = (self.declarations.types(), self.format, self.count == 0);
-        let print = |rows: Range<usize>| {
+    /// Adds the events of batches, which are printed on all CPUs.
+    fn batches(&mut self, batches: &[EventBatch], names: &ThreadNames) -> Result<(), Error> {
+        let (types, format) = (self.declarations.types(), self.format);
+        let print = |(batch, rows, mut is_first): (&EventBatch, Range<usize>, bool)| {
             let declarations = Declarations::sharing(types.clone());
             let mut lines = String::with_capacity(rows.len() * 100);
             for row in rows {
-                push(&mut lines, format, &batch.row(row), &declarations, names, is_first && row == 0);
+                push(&mut lines, format, &batch.row(row), &declarations, names, is_first);
+                is_first = false;
             }
             lines
         };
-        let part = |first: usize| first * PRINTED..batch.len().min((first + 1) * PRINTED);
-        let parts = 0..batch.len().div_ceil(PRINTED);
-        let printed: Vec<String> = parts.into_par_iter().map(|first| print(part(first))).collect();
+        let mut parts = Vec::new();
+        for batch in batches {
+            for first in (0..batch.len()).step_by(PRINTED) {
+                let is_first = self.count == 0 && parts.is_empty();
+                parts.push((batch, first..batch.len().min(first + PRINTED), is_first));
+            }
+        }
+        let printed: Vec<String> = parts.into_par_iter().map(print).collect();
         printed.iter().try_for_each(|lines| self.out.write_all(lines.as_bytes()))?;
-        self.count += batch.len() as u64;
+        self.count += batches.iter().map(|batch| batch.len() as u64).sum::<u64>();
         Ok(())
     }
 

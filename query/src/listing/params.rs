@@ -13,29 +13,35 @@
 
 use std::fmt::Write;
 
-use sigmund_model::{EventType, FieldType, Param, Thread, names};
+use sigmund_model::{FieldType, Param, Thread, names};
 use sigmund_sql::ThreadNames;
 
-use super::EventRow;
+use super::{EventRow, declarations::Declared};
 
 /// Appends all parameters of an event.
-pub(crate) fn push(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) {
+pub(crate) fn push(out: &mut String, row: &EventRow<'_>, ty: Option<&Declared<'_>>, threads: &ThreadNames) {
     for (index, param) in row.params().enumerate() {
         if index > 0 {
             out.push(' ');
         }
-        let field = ty.and_then(|ty| ty.fields.get(index));
-        if let Some(field) = field.filter(|f| !f.name.is_empty()) {
-            push_text(out, &field.name);
-            out.push('=');
-        }
+        out.push_str(ty.map_or("", |ty| ty.label(index)));
         let ty = field_type(row, ty, index);
         push_value(out, param, ty, threads);
     }
 }
 
+/// What is printed before the value of a field with this name: `NAME=`; nothing if it has none.
+pub(super) fn label(name: &str) -> String {
+    let mut label = String::new();
+    if !name.is_empty() {
+        push_text(&mut label, name);
+        label.push('=');
+    }
+    label
+}
+
 /// The type of a parameter. The parameter of a user switch in a listing is a thread, although it is not declared.
-pub(crate) fn field_type(row: &EventRow<'_>, ty: Option<&EventType>, index: usize) -> FieldType {
+pub(crate) fn field_type(row: &EventRow<'_>, ty: Option<&Declared<'_>>, index: usize) -> FieldType {
     let field = ty.and_then(|ty| ty.fields.get(index));
     let unnamed = field.is_none_or(|f| f.name.is_empty());
     if unnamed && index == 0 && row.name == names::USER_CONTEXT_SWITCH {
@@ -67,12 +73,21 @@ fn push_value(out: &mut String, param: Param<'_>, ty: FieldType, threads: &Threa
 fn push_number(out: &mut String, number: i64, ty: FieldType) {
     let written = match ty {
         FieldType::U64 => return push_integer(out, number as u64),
-        FieldType::Pointer => write!(out, "{:#x}", number as u64),
+        FieldType::Pointer => return push_address(out, number as u64),
         FieldType::F64 => write!(out, "{:?}", f64::from_bits(number as u64)),
         FieldType::Bool => write!(out, "{}", number != 0),
         _ => return push_integer(out, number),
     };
     written.expect("a String takes everything");
+}
+
+/// Appends `0x7f3c`.
+fn push_address(out: &mut String, address: u64) {
+    out.push_str("0x");
+    let digits = (64 - address.leading_zeros()).div_ceil(4).max(1);
+    for digit in (0..digits).rev() {
+        out.push(char::from(b"0123456789abcdef"[(address >> (4 * digit) & 15) as usize]));
+    }
 }
 
 /// Appends a whole number.
@@ -173,7 +188,9 @@ mod tests {
         assert_eq!(value(Some(24), Some("eth0"), FieldType::I64), "24(eth0)");
         assert_eq!(value(Some(24), Some("my (card)"), FieldType::I64), "24(\"my (card)\")");
         assert_eq!(value(Some(-1), None, FieldType::U64), "18446744073709551615");
-        assert_eq!(value(Some(-1), None, FieldType::Pointer), "0xffffffffffffffff");
+        for address in [0, 1, 15, 16, 0x7fff_0120, i64::MAX, i64::MIN, -1] {
+            assert_eq!(value(Some(address), None, FieldType::Pointer), format!("{:#x}", address as u64));
+        }
         assert_eq!(value(Some(1.5f64.to_bits() as i64), None, FieldType::F64), "1.5");
         assert_eq!(value(Some(1), None, FieldType::Bool), "true");
         assert_eq!(value(None, None, FieldType::Text), "?");

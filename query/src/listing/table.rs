@@ -1,9 +1,9 @@
 //! The line formats: fixed columns for people, tab and comma separated for programs.
 
-use sigmund_model::{EventType, Printable};
+use sigmund_model::Printable;
 use sigmund_sql::ThreadNames;
 
-use super::{EventRow, level_word, params};
+use super::{EventRow, declarations::Declared, level_word, params};
 
 /// The paper's columns. `pid` is the LWP, as in the paper.
 pub(crate) const HEADER: [&str; 8] = ["type", "date_tick", "pid", "cpu", "thr", "code", "name", "params"];
@@ -16,7 +16,7 @@ pub(crate) fn human_header() -> String {
 }
 
 /// Appends one aligned line.
-pub(crate) fn human(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) {
+pub(crate) fn human(out: &mut String, row: &EventRow<'_>, ty: Option<&Declared<'_>>, threads: &ThreadNames) {
     let cells = COLUMNS.map(|column| {
         let mut cell = String::new();
         column.push(&mut cell, row, ty, threads);
@@ -33,7 +33,7 @@ fn aligned(cells: &[String; 8]) -> String {
 }
 
 /// Appends one tab separated line.
-pub(crate) fn tsv(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) {
+pub(crate) fn tsv(out: &mut String, row: &EventRow<'_>, ty: Option<&Declared<'_>>, threads: &ThreadNames) {
     for (place, column) in COLUMNS.into_iter().enumerate() {
         if place > 0 {
             out.push('\t');
@@ -44,7 +44,7 @@ pub(crate) fn tsv(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>, 
 }
 
 /// Appends one comma separated line.
-pub(crate) fn csv(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) {
+pub(crate) fn csv(out: &mut String, row: &EventRow<'_>, ty: Option<&Declared<'_>>, threads: &ThreadNames) {
     for (place, column) in COLUMNS.into_iter().enumerate() {
         if place > 0 {
             out.push(',');
@@ -87,7 +87,7 @@ const COLUMNS: [Column; 8] = [
 
 impl Column {
     /// Appends a cell. Unknown places are `?`, an unknown code is `-`. No cell holds a tab or an end of line.
-    fn push(self, out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) {
+    fn push(self, out: &mut String, row: &EventRow<'_>, ty: Option<&Declared<'_>>, threads: &ThreadNames) {
         let known = |out: &mut String, number: Option<u32>| match number {
             Some(number) => params::push_integer(out, number),
             None => out.push('?'),
