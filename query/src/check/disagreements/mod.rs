@@ -275,7 +275,7 @@ impl Examination {
     }
 
     fn left_after(&self) -> Option<i64> {
-        self.after.left.map(|left| left - self.tick)
+        self.after.left.map(|left| left.saturating_sub(self.tick))
     }
 
     fn cause(&self) -> Cause {
