@@ -64,6 +64,8 @@ async fn ask(server: SocketAddr, client: usize, questions: usize) {
         let body = vec![b'a' + (question % 20) as u8; question * 5000];
         let request =
             Request::post(&path).header("host", "localhost").body(Full::<Bytes>::from(body.clone()));
+        // The connection is polled by another thread, which may have yet to see that the last answer has been read.
+        sender.ready().await.unwrap();
         let response = sender.send_request(request.unwrap()).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
         let answered = response.into_body().collect().await.unwrap().to_bytes();
