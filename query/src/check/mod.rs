@@ -33,6 +33,7 @@ mod witnesses;
 use std::fmt;
 
 use datafusion::common::ScalarValue;
+use futures::{StreamExt, TryStreamExt, future, stream};
 use sigmund_sql::SuperTrace;
 
 pub use clocks::Clock;
@@ -200,16 +201,20 @@ impl Report {
     }
 }
 
+/// So many invariants are checked at once, so that one is judged while the rows for another are read.
+const AT_ONCE: usize = 2;
+
 /// Checks all invariants.
 ///
 /// # Errors
 /// When the trace cannot be read. A broken invariant is no error: it is in the report.
 pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> {
-    let examined = disagreements::examine(trace, disagreements::EXAMINED).await?;
+    let invariants = stream::iter(INVARIANTS.iter().chain(PAIRING_INVARIANTS));
+    let invariants = invariants.map(|invariant| verify(trace, invariant)).buffered(AT_ONCE);
+    let examined = disagreements::examine(trace, disagreements::EXAMINED);
+    let (examined, invariants): (_, Vec<Item>) = future::try_join(examined, invariants.try_collect()).await?;
     let mut items = vec![witnesses::check(trace, examined.causes())?];
-    for invariant in INVARIANTS.iter().chain(PAIRING_INVARIANTS) {
-        items.push(verify(trace, invariant).await?);
-    }
+    items.extend(invariants);
     let cpu_times = cpu_times::of(trace).await?;
     items.extend(cpu_times::check(&cpu_times));
     let clocks = clocks::of(trace).await?;
