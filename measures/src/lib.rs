@@ -66,6 +66,6 @@ pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 use history::{Searches, near, stretches};
 use instances::{Instance, Instances, SpanNames, ending_in};
 use walk::{
-    Culprits, Joint, Key, Labels, Many, Origin, Pieces, Sum, Totals, Waits, Walking, interrupt_of,
-    object_label, wait_context,
+    Culprits, Joint, Key, Labels, Many, Origin, Pieces, Sum, Totals, Waits, Walking, ends_of_unknown,
+    interrupt_of, object_label, wait_context,
 };

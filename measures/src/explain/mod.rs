@@ -2,6 +2,7 @@
 
 mod bands;
 mod braids;
+mod doubtful;
 mod means;
 mod walked;
 
@@ -12,6 +13,7 @@ use crate::{
 
 pub use braids::BRAIDS;
 
+use doubtful::Doubtful;
 use walked::{Apart, Band, Walked};
 
 /// Where the time of a span goes, by the length of its instances.
@@ -53,22 +55,30 @@ struct Explain {
 
 impl Explain {
     fn new(request: &Request) -> Explain {
-        Explain { request: request.clone(), pass: Pass::Finding(Instances::asked(request)) }
+        let finding = Instances::asked(request)
+            .map(|instances| Finding { doubtful: Doubtful::of(&instances, request), instances });
+        Explain { request: request.clone(), pass: Pass::Finding(finding) }
     }
 }
 
-/// The slices are added twice: bands need the lengths of all instances. If then some walks touch a gap, these count apart, and
-/// some of the rest move to other bands: all are walked once more without them.
+/// The slices are added twice: bands need the lengths of all instances, and which of them touch a gap, since these count apart,
+/// and without them some of the rest are in other bands. Where more are found that do, all others are walked once more.
 enum Pass {
     /// `None` if none are asked for.
-    Finding(Option<Instances>),
+    Finding(Option<Finding>),
     Walking(Box<Walked>),
+}
+
+struct Finding {
+    instances: Instances,
+    doubtful: Option<Doubtful>,
 }
 
 impl Sliced for Explain {
     fn needs(&self) -> Option<Needs> {
         match &self.pass {
-            Pass::Finding(instances) => instances.as_ref()?.needs(&self.request),
+            Pass::Finding(Some(Finding { instances, doubtful: None })) => instances.needs(&self.request),
+            Pass::Finding(_) => None,
             Pass::Walking(_) => Some(Needs::WALK),
         }
     }
@@ -76,8 +86,11 @@ impl Sliced for Explain {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         match &mut self.pass {
             Pass::Finding(None) => Err(NONE_ASKED.to_string()),
-            Pass::Finding(Some(instances)) => {
+            Pass::Finding(Some(Finding { instances, doubtful })) => {
                 instances.add(history, slice, &self.request);
+                if let Some(doubtful) = doubtful {
+                    doubtful.add(history, slice, &self.request);
+                }
                 Ok(())
             }
             Pass::Walking(walked) => {
@@ -89,14 +102,15 @@ impl Sliced for Explain {
 
     fn is_done(&mut self, history: &History) -> Result<bool, String> {
         match &mut self.pass {
-            Pass::Finding(instances) => {
-                let Some(mut found) = instances.take() else { return Ok(true) };
-                if !found.is_done(history, &self.request) {
-                    *instances = Some(found);
+            Pass::Finding(finding) => {
+                let Some(mut found) = finding.take() else { return Ok(true) };
+                if !found.instances.is_done(history, &self.request) {
+                    *finding = Some(found);
                     return Ok(false);
                 }
-                let found = found.finish(history, &self.request)?;
-                self.pass = Pass::Walking(Box::new(Walked::new(found, &self.request, history)));
+                let touching = found.doubtful.map(Doubtful::touching).unwrap_or_default();
+                let found = found.instances.finish(history, &self.request)?;
+                self.pass = Pass::Walking(Box::new(Walked::new(found, &touching, &self.request, history)));
                 Ok(false)
             }
             Pass::Walking(walked) => Ok(walked.is_done()),

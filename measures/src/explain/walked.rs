@@ -1,10 +1,17 @@
 //! The walks of all instances, summed by band.
 
-use rayon::prelude::*;
-use sigmund_model::EndReason;
+use std::collections::HashSet;
 
-use super::{bands::Bands, category};
-use crate::{By, History, Instance, Joint, Key, Many, Origin, Piece, Pieces, Request, Slice, Totals};
+use rayon::prelude::*;
+
+use super::{
+    bands::Bands,
+    category,
+    doubtful::{is_cut, is_whole},
+};
+use crate::{
+    Actor, By, History, Instance, Interval, Joint, Key, Many, Origin, Piece, Pieces, Request, Slice, Totals,
+};
 
 /// Instances and their walks.
 pub(super) struct Walked {
@@ -44,7 +51,13 @@ pub(super) struct Band {
 }
 
 impl Walked {
-    pub(super) fn new(found: Vec<Instance>, request: &Request, history: &History) -> Walked {
+    /// Of those that have been found, some are known to touch a gap.
+    pub(super) fn new(
+        found: Vec<Instance>,
+        touching: &HashSet<(Actor, Interval)>,
+        request: &Request,
+        history: &History,
+    ) -> Walked {
         let window = request.extent(history);
         let mut walked = Walked {
             slowest: if request.worst > 0 { request.worst } else { 10 },
@@ -58,16 +71,16 @@ impl Walked {
         };
         let (gaps, cut) = (&mut walked.gaps, &mut walked.cut);
         walked.instances.retain(|instance| {
-            let Instance { interval, end, .. } = instance;
-            let is_cut =
-                interval.from < window.from || window.to < interval.to || *end == EndReason::TraceEnd;
-            let is_whole = !is_cut && matches!(end, EndReason::Returned | EndReason::Exit);
-            if is_cut {
+            if is_cut(instance, window) {
                 cut.add(instance);
-            } else if !is_whole {
+                return false;
+            }
+            let is_known =
+                is_whole(instance, window) && !touching.contains(&(instance.actor, instance.interval));
+            if !is_known {
                 gaps.add(instance);
             }
-            is_whole
+            is_known
         });
         walked.put_in_bands();
         walked

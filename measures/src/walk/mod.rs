@@ -38,6 +38,7 @@ mod shares;
 mod step;
 mod sums;
 mod totals;
+mod unknown;
 mod wait;
 mod waits;
 
@@ -53,6 +54,7 @@ pub(crate) use paused::Paused;
 pub use piece::{Actor, Link, Piece, Source, What};
 pub(crate) use shares::Sum;
 pub(crate) use totals::{Key, Pieces, Totals};
+pub(crate) use unknown::ends_of_unknown;
 pub(crate) use wait::{context as wait_context, interrupt_of};
 pub(crate) use waits::{Culprits, Waits};
 

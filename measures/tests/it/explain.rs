@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::support::{
     Machine, TICKS,
-    sketch::{at, one_span},
+    sketch::{Drawing, at, one_span},
     slow_walk::{Slow, damage, mix},
 };
-use sigmund_measures::{Actor, History, Interval, Request, Value, What, named};
-use sigmund_model::EndReason;
+use sigmund_measures::{Actor, History, Interval, Request, Slice, Span, Value, What, named};
+use sigmund_model::{EndReason, LwpState, ThreadState};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
@@ -99,6 +99,29 @@ fn instances_that_touch_a_gap_or_the_window_are_apart() {
     assert_eq!(apart(&history, &request()), [&first[..], &[row("cut off", 1, 50)]].concat());
     let error = named("explain").unwrap().answer(&history, &Request::default()).unwrap_err();
     assert_eq!(error, "expected the name of a span or function, or FROM and TO, found none");
+}
+
+#[test]
+fn instances_that_touch_a_gap_are_found_before_all_are_walked() {
+    let passes = |history: &History| {
+        let (mut explain, slice) = (named("explain").unwrap().start(&request()), Slice::whole(Interval::ALL));
+        (1..)
+            .find(|_| {
+                explain.add(history, slice).unwrap();
+                explain.is_done(history).unwrap()
+            })
+            .unwrap()
+    };
+    assert_eq!(passes(&one_span(5, 55)), 2);
+    // Thread 1 has no state from 10 to 20.
+    let mut drawing = Drawing::default();
+    drawing.thread(1, &[(0, 10, ThreadState::Active, 100), (20, 60, ThreadState::Active, 100)]);
+    let mut history = drawing.lwp(100, &[(0, 60, LwpState::Running, 0)]).build();
+    let name = Some(history.words.intern("request"));
+    history.spans = one_span(5, 55).spans.into_iter().map(|span| Span { name, ..span }).collect();
+    let rows = ask(&history, &request());
+    assert!(rows.iter().any(|row| row.band == "touches a gap" && row.instances == 1), "{rows:?}");
+    assert_eq!(passes(&history), 2);
 }
 
 fn category(what: What) -> &'static str {

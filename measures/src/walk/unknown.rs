@@ -1,0 +1,66 @@
+//! Where it ends that nothing is known of a user thread or LWP: a walk back that is there comes to the unknown.
+
+use sigmund_model::{LwpState, ThreadState};
+
+use crate::{History, Interval};
+
+/// The ticks in a slice at which what an actor does is known again, sorted. A walk may come to the unknown elsewhere, too: where it
+/// jumps to an actor of which nothing is known then.
+pub(crate) fn ends_of_unknown(history: &History, slice: Interval) -> Vec<i64> {
+    let mut ends = Vec::new();
+    for (thread, track) in history.threads.iter() {
+        let created = history.names.threads.get(thread).filter(|life| life.created_by.is_some());
+        let states = track.iter().map(|(interval, stay)| {
+            use ThreadState::{Exited, InKernel, Stopped, Unknown};
+            let is_unknown = matches!(stay.state, Exited | Unknown)
+                || (matches!(stay.state, InKernel | Stopped) && stay.lwp.is_none());
+            (interval, is_unknown)
+        });
+        add(&mut ends, created.map(|life| life.interval.from), states);
+    }
+    for (lwp, track) in history.lwps.iter() {
+        let created = history.names.lwps.get(lwp as u32).filter(|life| life.created_by.is_some());
+        let states = track.iter().map(|(interval, stay)| {
+            (interval, matches!(stay.state, LwpState::OffCpu | LwpState::Exited | LwpState::Unknown))
+        });
+        add(&mut ends, created.map(|life| life.interval.from), states);
+    }
+    ends.retain(|tick| slice.from < *tick && *tick <= slice.to);
+    ends.sort_unstable();
+    ends.dedup();
+    ends
+}
+
+/// Adds those of an actor, whose creator is known if `created` is. Its states are in the order of time, each with whether it is
+/// unknown.
+fn add(ends: &mut Vec<i64>, created: Option<i64>, states: impl Iterator<Item = (Interval, bool)>) {
+    let mut known_to = created;
+    for (interval, is_unknown) in states {
+        if known_to.is_none_or(|known_to| known_to < interval.from) {
+            ends.push(interval.from);
+        }
+        if is_unknown {
+            ends.push(interval.to);
+        }
+        known_to = Some(interval.to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_where_a_hole_or_an_unknown_state_does() {
+        let states = [(10, 20, false), (20, 25, true), (25, 30, false), (40, 50, false)];
+        let ends = |created| {
+            let mut ends = Vec::new();
+            let states = states.iter().map(|(from, to, is_unknown)| (Interval::new(*from, *to), *is_unknown));
+            add(&mut ends, created, states);
+            ends
+        };
+        assert_eq!(ends(None), [10, 25, 40]);
+        assert_eq!(ends(Some(10)), [25, 40]);
+        assert_eq!(ends(Some(8)), [10, 25, 40]);
+    }
+}
