@@ -30,6 +30,13 @@ struct Group {
     members: Members,
 }
 
+/// A walk that goes on in a slice when the others have come to its tick.
+enum Waiting {
+    /// The place of its instance.
+    Begins(u32),
+    Open(Box<Group>),
+}
+
 /// What is found in a slice by one task.
 struct Found<T> {
     sum: T,
@@ -57,25 +64,29 @@ impl Joint {
         add: impl Fn(&mut T, Many, &Piece, bool) + Sync,
     ) -> (Vec<T>, Vec<u32>) {
         let (begin, ends_at_unknown) = (slice.interval.from, self.ends_at_unknown);
-        let (mut groups, later) =
+        let (here, later) =
             take(&mut self.open).into_iter().partition(|group: &Group| group.at.is_in_slice(begin));
         self.open = later;
-        groups.par_extend(instances.par_iter().filter_map(|instance| Group::new(start(instance))));
-        // Walks that are near each other in time are those that meet.
-        groups.par_sort_by_cached_key(|group| group.at.tick);
-        let chunks = groups.len().div_ceil(CHUNK).min(rayon::current_num_threads());
-        let length = groups.len().div_ceil(chunks.max(1)).max(1);
-        let mut parts: Vec<Vec<Group>> = Vec::new();
-        while groups.len() > length {
-            parts.push(groups.split_off(groups.len() - length));
+        let mut waiting: Vec<(i64, Waiting)> =
+            here.into_iter().map(|group| (group.at.tick, Waiting::Open(Box::new(group)))).collect();
+        waiting.extend((0..).zip(instances).map(|(place, instance)| {
+            let (_, _, interval) = start(instance);
+            (interval.to, Waiting::Begins(place))
+        }));
+        // Walks that are near each other in time are those that meet. Mostly they come sorted.
+        waiting.sort_by_key(|(tick, _)| *tick);
+        let chunks = waiting.len().div_ceil(CHUNK).min(rayon::current_num_threads());
+        let length = waiting.len().div_ceil(chunks.max(1)).max(1);
+        let mut parts: Vec<Vec<(i64, Waiting)>> = Vec::new();
+        while waiting.len() > length {
+            parts.push(waiting.split_off(waiting.len() - length));
         }
-        parts.push(groups);
-        let walk = |groups: Vec<Group>| {
+        parts.push(waiting);
+        let walk = |waiting: Vec<(i64, Waiting)>| {
             let found = Found { sum: new(), open: Vec::new(), unknown: Vec::new() };
-            let mut task =
-                Task { walks: Walks::new(history), begin, ends_at_unknown, heads: Heads::default(), found };
-            groups.into_iter().for_each(|group| task.heads.push(group));
-            task.run(&add)
+            let heads = Heads::default();
+            let task = Task { walks: Walks::new(history), begin, ends_at_unknown, waiting, heads, found };
+            task.run(|place| Group::new(start(&instances[place as usize])), &add)
         };
         let found: Vec<Found<T>> = parts.into_par_iter().map(walk).collect();
         let (mut sums, mut unknown) = (Vec::new(), Vec::new());
@@ -101,7 +112,8 @@ impl Group {
     }
 }
 
-/// Groups that have not come to the begin of the slice, of which those that meet are joined. Each keeps its place in memory.
+/// Groups that go on, of which those that meet are joined. Each keeps its place in memory. They are few: as many as are open at one
+/// tick.
 #[derive(Default)]
 struct Heads {
     groups: Vec<Option<Group>>,
@@ -142,6 +154,11 @@ impl Heads {
         self.by_tick.push((tick, number));
     }
 
+    /// The tick of the next.
+    fn latest(&self) -> Option<i64> {
+        self.by_tick.peek().map(|(tick, _)| *tick)
+    }
+
     /// The number of the one that is at the latest tick: no other can meet it before it goes on. It has to enter again.
     fn next(&mut self) -> Option<usize> {
         let (_, number) = self.by_tick.pop()?;
@@ -162,14 +179,34 @@ struct Task<'h, T> {
     walks: Walks<'h>,
     begin: i64,
     ends_at_unknown: bool,
+    /// Sorted by their ticks.
+    waiting: Vec<(i64, Waiting)>,
     heads: Heads,
     found: Found<T>,
 }
 
 impl<T> Task<'_, T> {
-    fn run(mut self, add: &impl Fn(&mut T, Many, &Piece, bool)) -> Found<T> {
-        while let Some(number) = self.heads.next() {
-            let Task { walks, begin, ends_at_unknown, heads, found } = &mut self;
+    /// `new` has the walk of the instance at a place, if it has a length.
+    fn run(
+        mut self,
+        new: impl Fn(u32) -> Option<Group>,
+        add: &impl Fn(&mut T, Many, &Piece, bool),
+    ) -> Found<T> {
+        loop {
+            // Before one goes on, all are there that it may have met.
+            let latest = self.heads.latest();
+            if let Some((_, waiting)) =
+                self.waiting.pop_if(|(tick, _)| latest.is_none_or(|latest| *tick >= latest))
+            {
+                let group = match waiting {
+                    Waiting::Begins(place) => new(place),
+                    Waiting::Open(group) => Some(*group),
+                };
+                group.into_iter().for_each(|group| self.heads.push(group));
+                continue;
+            }
+            let Some(number) = self.heads.next() else { return self.found };
+            let Task { walks, begin, ends_at_unknown, heads, found, .. } = &mut self;
             let Some(Group { at, members }) = &mut heads.groups[number] else { continue };
             *at = walks.step(*at, *begin, |piece, goes_on| {
                 if *ends_at_unknown && piece.what == What::Unknown {
@@ -191,6 +228,5 @@ impl<T> Task<'_, T> {
                 (false, false) => found.open.extend(heads.take(number)),
             }
         }
-        self.found
     }
 }
