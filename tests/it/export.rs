@@ -343,6 +343,8 @@ fn peak_mib(pid: u32) -> Option<u64> {
 fn a_long_trace_takes_no_more_memory_than_a_short_one() {
     let events = std::env::var("SIGMUND_EXPORT_EVENTS").map_or(200_000, |text| text.parse().unwrap());
     let sigmund = Sigmund::with_listing("long", &long_listing(events));
+    // Some 130 MiB without optimisation, whatever the number: 20 bytes an event would be a leak.
+    let most = 180 + events / 50_000;
     for format in VIEWERS {
         let started = Instant::now();
         let running = sigmund.start(["export", "long.supertrace", "--format", format, "-o", format]);
@@ -359,6 +361,6 @@ fn a_long_trace_takes_no_more_memory_than_a_short_one() {
         said.found();
         let peak = watch.join().unwrap();
         println!("{format}: {events} events, {:.1} s, at most {peak} MiB", started.elapsed().as_secs_f64());
-        assert!((1..400).contains(&peak), "{format}: {peak} MiB");
+        assert!((1..most).contains(&peak), "{format}: {peak} MiB, expected less than {most}");
     }
 }
