@@ -25,7 +25,8 @@ impl Doubtful {
         are_known.then(|| Doubtful { walking: Joint::to_the_unknown(), ..Doubtful::default() })
     }
 
-    /// Few: those in which something is known again, and those that go on in the slice before, in which that may be so.
+    /// Walks the few instances that end in a slice and may touch a gap: a time in which something is unknown ends in them, or they
+    /// begin before the slice, where one may.
     pub(super) fn add(&mut self, history: &History, slice: Slice, request: &Request) {
         let ends = ends_of_unknown(history, slice.interval);
         let window = request.extent(history);

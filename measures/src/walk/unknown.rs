@@ -1,11 +1,11 @@
-//! Where it ends that nothing is known of a user thread or LWP: a walk back that is there comes to the unknown.
+//! The ends of the times in which the trace does not say what a user thread or an LWP did. A walk back comes to such a time from
+//! its end.
 
 use sigmund_model::{LwpState, ThreadState};
 
 use crate::{History, Interval};
 
-/// The ticks in a slice at which what an actor does is known again, sorted. A walk may come to the unknown elsewhere, too: where it
-/// jumps to an actor of which nothing is known then.
+/// The ticks in a slice at which such a time ends for one of the actors, sorted. A walk may also jump into the middle of one.
 pub(crate) fn ends_of_unknown(history: &History, slice: Interval) -> Vec<i64> {
     let mut ends = Vec::new();
     for (thread, track) in history.threads.iter() {
