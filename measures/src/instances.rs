@@ -1,6 +1,6 @@
 //! Instances of what a question is about: a span or a function, by its name, or a pair of events.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 
 use sigmund_model::EndReason;
 
@@ -96,6 +96,14 @@ impl Instances {
 pub(crate) fn ending_in(history: &History, slice: Slice, request: &Request) -> Vec<Instance> {
     let ending = spans(history, request).filter(|(_, inside)| slice.owns(*inside));
     ending.filter_map(|(span, _)| instance(span)).collect()
+}
+
+/// The places of those that end in a slice, of instances that are sorted by their ends.
+pub(crate) fn those_ending_in(instances: &[Instance], slice: Slice) -> Range<u32> {
+    let ended_by = |tick| instances.partition_point(|instance| instance.interval.to <= tick) as u32;
+    let first = if slice.is_earliest() { 0 } else { ended_by(slice.interval.from) };
+    let last = if slice.is_latest() { instances.len() as u32 } else { ended_by(slice.interval.to) };
+    first..last
 }
 
 /// The spans that a request names, of the selected threads and LWPs, each with the part inside of the window.

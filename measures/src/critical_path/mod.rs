@@ -152,9 +152,10 @@ impl Sliced for CriticalPath {
         let add = |pieces: &mut Pieces, walks: Many, piece: &Piece, goes_on: bool| {
             pieces.add(history, piece.what.name(), walks, piece, goes_on);
         };
-        let (parts, _) = self.walking.add_slice(history, slice, &paths, start, Pieces::default, add);
-        parts.into_iter().for_each(|pieces| self.totals.pieces().merge(pieces));
-        self.totals.add_slice(history, self.request.by(history), slice.interval);
+        let by = self.request.by(history);
+        let (parts, _) = self.walking.add_slice(history, slice, &paths, start, || Pieces::new(by), add);
+        parts.into_iter().for_each(|pieces| self.totals.pieces().merge(history, pieces));
+        self.totals.add_slice(history, by, slice.interval);
         Ok(())
     }
 

@@ -1,28 +1,22 @@
-//! Instances whose walk touches a gap, found while instances are searched for: so the bands of the others are known before
-//! all are walked.
-
-use std::collections::HashSet;
+//! Instances whose walk touches a gap, found before all are walked: the bands of the others depend on which these are.
 
 use sigmund_model::EndReason;
 
-use crate::{
-    Actor, History, Instance, Instances, Interval, Joint, Origin, Request, Slice, ending_in, ends_of_unknown,
-};
+use crate::{History, Instance, Interval, Joint, Origin, Request, Slice, ends_of_unknown, those_ending_in};
 
 /// Walks of those that may touch a gap.
 #[derive(Default)]
 pub(super) struct Doubtful {
-    walking: Joint,
+    /// All that have been found, sorted by their ends.
     instances: Vec<Instance>,
-    /// Places of those that do.
+    walking: Joint,
+    /// Places of those that touch one.
     touching: Vec<u32>,
 }
 
 impl Doubtful {
-    /// `None` if it is not known in the slice in which an instance ends whether it is asked for.
-    pub(super) fn of(instances: &Instances, request: &Request) -> Option<Doubtful> {
-        let are_known = matches!(instances, Instances::Spans { .. }) && request.cpus.is_none();
-        are_known.then(|| Doubtful { walking: Joint::to_the_unknown(), ..Doubtful::default() })
+    pub(super) fn new(instances: Vec<Instance>) -> Doubtful {
+        Doubtful { instances, walking: Joint::to_the_unknown(), touching: Vec::new() }
     }
 
     /// Walks the few instances that end in a slice and may touch a gap: a time in which something is unknown ends in them, or they
@@ -30,15 +24,14 @@ impl Doubtful {
     pub(super) fn add(&mut self, history: &History, slice: Slice, request: &Request) {
         let ends = ends_of_unknown(history, slice.interval);
         let window = request.extent(history);
-        let may_touch = |instance: &Instance| {
+        let may_touch = |place: &u32| {
+            let instance = self.instances[*place as usize];
             let Interval { from, to } = instance.interval;
             let end = ends.get(ends.partition_point(|end| *end <= from));
-            is_whole(instance, window)
+            is_whole(&instance, window)
                 && (slice.goes_on_before(instance.interval) || end.is_some_and(|end| *end <= to))
         };
-        let first = self.instances.len() as u32;
-        self.instances.extend(ending_in(history, slice, request).into_iter().filter(may_touch));
-        let places: Vec<u32> = (first..self.instances.len() as u32).collect();
+        let places: Vec<u32> = those_ending_in(&self.instances, slice).filter(may_touch).collect();
         let start = |place: &u32| {
             let Instance { actor, interval, .. } = self.instances[*place as usize];
             (Origin { place: *place, part: 0, actor: None }, actor, interval)
@@ -48,10 +41,9 @@ impl Doubtful {
         self.touching.append(&mut touching);
     }
 
-    /// After all slices. What two of one actor and time touch is the same.
-    pub(super) fn touching(self) -> HashSet<(Actor, Interval)> {
-        let touching = self.touching.into_iter().map(|place| self.instances[place as usize]);
-        touching.map(|Instance { actor, interval, .. }| (actor, interval)).collect()
+    /// After all slices: all instances, and the places of those that touch a gap.
+    pub(super) fn finish(self) -> (Vec<Instance>, Vec<u32>) {
+        (self.instances, self.touching)
     }
 }
 

@@ -7,8 +7,8 @@ mod means;
 mod walked;
 
 use crate::{
-    Answer, Column, History, Instances, Measure, Needs, Piece, Request, Slice, Sliced, Value, What, percent,
-    sliced::Computed,
+    Answer, Column, History, Instance, Instances, Measure, Needs, Piece, Request, Slice, Sliced, Value, What,
+    percent, sliced::Computed,
 };
 
 pub use braids::BRAIDS;
@@ -55,66 +55,65 @@ struct Explain {
 
 impl Explain {
     fn new(request: &Request) -> Explain {
-        let finding = Instances::asked(request)
-            .map(|instances| Finding { doubtful: Doubtful::of(&instances, request), instances });
-        Explain { request: request.clone(), pass: Pass::Finding(finding) }
+        Explain { request: request.clone(), pass: Pass::Finding(Instances::asked(request)) }
+    }
+
+    fn walk(&mut self, found: Vec<Instance>, touching: &[u32], history: &History) {
+        self.pass = Pass::Walking(Box::new(Walked::new((found, touching), &self.request, history)));
     }
 }
 
-/// The slices are added twice: bands need the lengths of all instances, and which of them touch a gap, since these count apart,
-/// and without them some of the rest are in other bands. Where more are found that do, all others are walked once more.
+/// The slices are added several times: bands need the lengths of all instances, and which of them touch a gap, since these count
+/// apart, and without them some of the rest are in other bands. Where more are found that do, all others are walked once more.
 enum Pass {
     /// `None` if none are asked for.
-    Finding(Option<Finding>),
+    Finding(Option<Instances>),
+    /// Where the trace has gaps.
+    Doubting(Doubtful),
     Walking(Box<Walked>),
-}
-
-struct Finding {
-    instances: Instances,
-    doubtful: Option<Doubtful>,
 }
 
 impl Sliced for Explain {
     fn needs(&self) -> Option<Needs> {
         match &self.pass {
-            Pass::Finding(Some(Finding { instances, doubtful: None })) => instances.needs(&self.request),
-            Pass::Finding(_) => None,
+            Pass::Finding(instances) => instances.as_ref()?.needs(&self.request),
+            Pass::Doubting(_) => Some(Needs::WAY_BACK),
             Pass::Walking(_) => Some(Needs::WALK),
         }
     }
 
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         match &mut self.pass {
-            Pass::Finding(None) => Err(NONE_ASKED.to_string()),
-            Pass::Finding(Some(Finding { instances, doubtful })) => {
-                instances.add(history, slice, &self.request);
-                if let Some(doubtful) = doubtful {
-                    doubtful.add(history, slice, &self.request);
-                }
-                Ok(())
-            }
-            Pass::Walking(walked) => {
-                walked.add(history, slice, self.request.by(history));
-                Ok(())
-            }
+            Pass::Finding(None) => return Err(NONE_ASKED.to_string()),
+            Pass::Finding(Some(instances)) => instances.add(history, slice, &self.request),
+            Pass::Doubting(doubtful) => doubtful.add(history, slice, &self.request),
+            Pass::Walking(walked) => walked.add(history, slice, self.request.by(history)),
         }
+        Ok(())
     }
 
     fn is_done(&mut self, history: &History) -> Result<bool, String> {
         match &mut self.pass {
-            Pass::Finding(finding) => {
-                let Some(mut found) = finding.take() else { return Ok(true) };
-                if !found.instances.is_done(history, &self.request) {
-                    *finding = Some(found);
+            Pass::Walking(walked) => return Ok(walked.is_done()),
+            Pass::Finding(instances) => {
+                let Some(mut found) = instances.take() else { return Ok(true) };
+                if !found.is_done(history, &self.request) {
+                    *instances = Some(found);
                     return Ok(false);
                 }
-                let touching = found.doubtful.map(Doubtful::touching).unwrap_or_default();
-                let found = found.instances.finish(history, &self.request)?;
-                self.pass = Pass::Walking(Box::new(Walked::new(found, &touching, &self.request, history)));
-                Ok(false)
+                let found = found.finish(history, &self.request)?;
+                if history.gaps.is_empty() {
+                    self.walk(found, &[], history);
+                } else {
+                    self.pass = Pass::Doubting(Doubtful::new(found));
+                }
             }
-            Pass::Walking(walked) => Ok(walked.is_done()),
+            Pass::Doubting(doubtful) => {
+                let (found, touching) = std::mem::take(doubtful).finish();
+                self.walk(found, &touching, history);
+            }
         }
+        Ok(false)
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {

@@ -1,7 +1,5 @@
 //! The walks of all instances, summed by band.
 
-use std::collections::HashSet;
-
 use rayon::prelude::*;
 
 use super::{
@@ -10,7 +8,7 @@ use super::{
     doubtful::{is_cut, is_whole},
 };
 use crate::{
-    Actor, By, History, Instance, Interval, Joint, Key, Many, Origin, Piece, Pieces, Request, Slice, Totals,
+    By, History, Instance, Joint, Key, Many, Origin, Piece, Pieces, Request, Slice, Totals, those_ending_in,
 };
 
 /// Instances and their walks.
@@ -51,10 +49,9 @@ pub(super) struct Band {
 }
 
 impl Walked {
-    /// Of those that have been found, some are known to touch a gap.
+    /// Of those that have been found, those at some places are known to touch a gap.
     pub(super) fn new(
-        found: Vec<Instance>,
-        touching: &HashSet<(Actor, Interval)>,
+        (found, touching): (Vec<Instance>, &[u32]),
         request: &Request,
         history: &History,
     ) -> Walked {
@@ -70,13 +67,14 @@ impl Walked {
             totals: Totals::new(bands_of),
         };
         let (gaps, cut) = (&mut walked.gaps, &mut walked.cut);
+        let mut touches = are_at(touching, walked.instances.len()).into_iter();
         walked.instances.retain(|instance| {
+            let touches = touches.next() == Some(true);
             if is_cut(instance, window) {
                 cut.add(instance);
                 return false;
             }
-            let is_known =
-                is_whole(instance, window) && !touching.contains(&(instance.actor, instance.interval));
+            let is_known = is_whole(instance, window) && !touches;
             if !is_known {
                 gaps.add(instance);
             }
@@ -111,10 +109,7 @@ impl Walked {
     }
 
     pub(super) fn add(&mut self, history: &History, slice: Slice, by: By) {
-        let ended_by = |tick| self.instances.partition_point(|instance| instance.interval.to <= tick);
-        let first = if slice.is_earliest() { 0 } else { ended_by(slice.interval.from) };
-        let last = if slice.is_latest() { self.instances.len() } else { ended_by(slice.interval.to) };
-        let places: Vec<u32> = (first as u32..last as u32).collect();
+        let places: Vec<u32> = those_ending_in(&self.instances, slice).collect();
         let start = |place: &u32| {
             let Instance { actor, interval, .. } = self.instances[*place as usize];
             let part = self.bands[*place as usize].into();
@@ -124,8 +119,8 @@ impl Walked {
             pieces.add(history, category(piece), walks, piece, goes_on);
         };
         let (parts, mut unknown) =
-            self.walking.add_slice(history, slice, &places, start, Pieces::default, add);
-        parts.into_iter().for_each(|pieces| self.totals.pieces().merge(pieces));
+            self.walking.add_slice(history, slice, &places, start, || Pieces::new(by), add);
+        parts.into_iter().for_each(|pieces| self.totals.pieces().merge(history, pieces));
         self.unknown.append(&mut unknown);
         self.totals.add_slice(history, by, slice.interval);
     }
@@ -136,12 +131,10 @@ impl Walked {
         if self.unknown.is_empty() {
             return true;
         }
-        let mut is_unknown = vec![false; self.instances.len()];
-        std::mem::take(&mut self.unknown).into_iter().for_each(|place| is_unknown[place as usize] = true);
-        let mut each = is_unknown.iter();
+        let mut each = are_at(&std::mem::take(&mut self.unknown), self.instances.len()).into_iter();
         let gaps = &mut self.gaps;
         self.instances.retain(|instance| {
-            let is_unknown = each.next() == Some(&true);
+            let is_unknown = each.next() == Some(true);
             if is_unknown {
                 gaps.add(instance);
             }
@@ -171,6 +164,13 @@ impl Walked {
         }
         (summed, self.gaps, self.cut)
     }
+}
+
+/// Of each place, whether it is one of these.
+fn are_at(places: &[u32], count: usize) -> Vec<bool> {
+    let mut are_at = vec![false; count];
+    places.iter().for_each(|place| are_at[*place as usize] = true);
+    are_at
 }
 
 /// The bands of which a part has the bits.

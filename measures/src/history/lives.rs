@@ -26,6 +26,8 @@ struct All<K> {
     /// Sorted by their numbers, each once.
     rows: Vec<Row<K>>,
     names: Texts,
+    /// Of each name, one that has it: its place. `u32::MAX` of those that nobody has any more.
+    namesakes: Vec<u32>,
 }
 
 /// A [`Life`] in 40 bytes.
@@ -55,7 +57,7 @@ impl<K> Default for Lives<K> {
 
 impl<K> Default for All<K> {
     fn default() -> All<K> {
-        All { rows: Vec::new(), names: Texts::default() }
+        All { rows: Vec::new(), names: Texts::default(), namesakes: Vec::new() }
     }
 }
 
@@ -86,6 +88,13 @@ impl<K: Copy + Ord + Into<u64>> Lives<K> {
         self.0.place(number).ok()
     }
 
+    /// One of the same name, mostly the same for all of them; `None` if it has no name.
+    pub(crate) fn namesake(&self, number: K) -> Option<K> {
+        let row = &self.0.rows[self.0.place(number).ok()?];
+        let place = *self.0.namesakes.get(row.name as usize)?;
+        Some(self.0.rows.get(place as usize)?.number)
+    }
+
     /// All of them, by number.
     pub fn iter(&self) -> impl Iterator<Item = (K, Life<'_>)> {
         self.0.rows.iter().map(|row| (row.number, self.0.life(row)))
@@ -105,6 +114,7 @@ impl<K: Copy + Ord + Into<u64>> Lives<K> {
             Ok(place) => all.rows[place] = row,
             Err(place) => all.rows.insert(place, row),
         }
+        all.find_namesakes();
     }
 }
 
@@ -117,6 +127,16 @@ impl<K: Copy + Ord + Into<u64>> All<K> {
             return Ok(guess);
         }
         self.rows.binary_search_by_key(&number, |row| row.number)
+    }
+
+    fn find_namesakes(&mut self) {
+        self.namesakes.clear();
+        self.namesakes.resize(self.names.ends.len(), u32::MAX);
+        for (place, row) in self.rows.iter().enumerate().rev() {
+            if let Some(namesake) = self.namesakes.get_mut(row.name as usize) {
+                *namesake = place as u32;
+            }
+        }
     }
 
     fn life(&self, row: &Row<K>) -> Life<'_> {
@@ -154,19 +174,16 @@ impl<K: Copy + Ord + Into<u64>> LivesBuilder<K> {
         self.0.rows.push(Row::new(number, life, name));
     }
 
-    /// All that were added. Linear, if they came in the order of their numbers.
+    /// All that were added. Linear, if there are few holes between their numbers.
     pub fn build(self) -> Lives<K> {
         let LivesBuilder(mut all) = self;
-        let All { rows, names } = &mut all;
+        let All { rows, names, .. } = &mut all;
         if !rows.is_sorted_by(|a, b| a.number < b.number) {
-            rows.sort_by_key(|row| row.number);
-            // Keeps the first of several: the order is turned round for that.
-            rows.reverse();
-            rows.dedup_by_key(|row| row.number);
-            rows.reverse();
+            *rows = sorted(std::mem::take(rows));
         }
         rows.shrink_to_fit();
         names.shrink_to_fit();
+        all.find_namesakes();
         Lives(Arc::new(all))
     }
 }
@@ -177,6 +194,26 @@ impl<'n, K: Copy + Ord + Into<u64>> FromIterator<(K, Life<'n>)> for Lives<K> {
         lives.into_iter().for_each(|(number, life)| builder.push(number, life));
         builder.build()
     }
+}
+
+/// Rows by their numbers; of those with the same number the last.
+fn sorted<K: Copy + Ord + Into<u64>>(mut rows: Vec<Row<K>>) -> Vec<Row<K>> {
+    let numbers = || rows.iter().map(|row| row.number.into());
+    let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
+    let span = usize::try_from(last - first).unwrap_or(usize::MAX);
+    if span / 4 <= rows.len() && rows.len() < u32::MAX as usize {
+        let mut places = vec![u32::MAX; span + 1];
+        for (place, row) in rows.iter().enumerate() {
+            places[(row.number.into() - first) as usize] = place as u32;
+        }
+        return places.into_iter().filter_map(|place| rows.get(place as usize).copied()).collect();
+    }
+    rows.sort_by_key(|row| row.number);
+    // Keeps the first of several: the order is turned round for that.
+    rows.reverse();
+    rows.dedup_by_key(|row| row.number);
+    rows.reverse();
+    rows
 }
 
 /// Texts one after the other, each mostly once.
@@ -245,6 +282,24 @@ mod tests {
         }
         for number in [0, 3, 6, 8, 10, 1_999, 2_001, u32::MAX] {
             assert_eq!(lives.get(number), None, "{number}");
+        }
+        for (number, namesake) in
+            [(4, Some(4)), (5, Some(5)), (7, Some(7)), (9, Some(7)), (2_000, Some(5)), (3, None)]
+        {
+            assert_eq!(lives.namesake(number), namesake, "{number}");
+        }
+    }
+
+    #[test]
+    fn numbers_with_few_holes_and_with_many_are_sorted_alike() {
+        for factor in [1_u64, 3, 1 << 40] {
+            let mut builder = LivesBuilder::default();
+            for (pid, number) in [7, 3, 9, 3, 8, 5, 9].into_iter().enumerate() {
+                builder.push(number * factor, life(None, pid as u32));
+            }
+            let lives = builder.build();
+            let found: Vec<_> = lives.iter().map(|(number, life)| (number / factor, life.pid)).collect();
+            assert_eq!(found, [(3, Some(3)), (5, Some(5)), (7, Some(0)), (8, Some(4)), (9, Some(6))]);
         }
     }
 

@@ -64,14 +64,15 @@ impl Needs {
         turns: true,
         ..Needs::STATES
     };
+    /// What shows where a [walk back](crate::walk_back) goes, and where it comes to something unknown.
+    pub(crate) const WAY_BACK: Needs = Needs { wakeups: true, ..Needs::STATES };
     /// What a [walk back](crate::walk_back) needs.
     pub(crate) const WALK: Needs = Needs {
-        wakeups: true,
         interrupts: true,
         syscalls: true,
         only_asleep: true,
         locks: true,
         only_waits: true,
-        ..Needs::STATES
+        ..Needs::WAY_BACK
     };
 }

@@ -38,7 +38,6 @@ struct Meanwhile {
 }
 
 /// The sums of a task.
-#[derive(Default)]
 struct Part {
     pieces: Pieces,
     meanwhile: Vec<Meanwhile>,
@@ -84,8 +83,9 @@ impl Causes {
         };
         let earlier = |meanwhile: Meanwhile| meanwhile.add(history, begin, self.totals.pieces());
         self.meanwhile = std::mem::take(&mut self.meanwhile).into_iter().filter_map(earlier).collect();
-        for mut part in self.walking.add_slice(history, slice, &pairs, start, Part::default, add) {
-            self.totals.pieces().merge(part.pieces);
+        let new = || Part { pieces: Pieces::new(by), meanwhile: Vec::new() };
+        for mut part in self.walking.add_slice(history, slice, &pairs, start, new, add) {
+            self.totals.pieces().merge(history, part.pieces);
             self.meanwhile.append(&mut part.meanwhile);
         }
         self.totals.add_slice(history, by, slice.interval);

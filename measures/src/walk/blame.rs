@@ -58,6 +58,23 @@ impl Blame {
         })
     }
 
+    /// One that has the same [label](Blame::label) in an answer that is grouped like that: mostly the same for all that have it, so
+    /// that there are few.
+    pub(super) fn representative(self, history: &History, by: By) -> Blame {
+        if !matches!(by, By::Name | By::Pattern) {
+            return self;
+        }
+        let of_actor = |actor| match actor {
+            Actor::Thread(thread) => Actor::Thread(history.names.threads.namesake(thread).unwrap_or(thread)),
+            Actor::Lwp(lwp) => Actor::Lwp(history.names.lwps.namesake(lwp).unwrap_or(lwp)),
+        };
+        match self {
+            Blame::Who(actor) => Blame::Who(of_actor(actor)),
+            Blame::Object(kind, object, holder) => Blame::Object(kind, object, holder.map(of_actor)),
+            other => other,
+        }
+    }
+
     /// For people: `15(work/6)`, `idle`, `irq 24(virtio0-input.0)`, `mutex 0x10 held by 15(work/6)`, `futex`; `None` for
     /// itself. Threads and LWPs are grouped.
     pub fn label(self, history: &History, by: By) -> Option<String> {

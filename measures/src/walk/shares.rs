@@ -6,7 +6,7 @@ use super::{
     Actor, Blame,
     coverage::{Coverage, Hints, Wait},
 };
-use crate::{History, Interval, Searches, map::Map, stretches};
+use crate::{By, History, Interval, Searches, map::Map, stretches};
 
 /// A number of times, and their length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,12 +65,12 @@ impl InSlice {
     }
 }
 
-/// Who had a CPU during waits for it. The ticks sum to the waits in the slice.
-pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: u32, waits: &InSlice) -> Shares {
+/// Who had a CPU during waits for it, as they are grouped. The ticks sum to the waits in the slice.
+pub(super) fn of_cpu(history: &History, by: By, cpu: u32, waits: &InSlice) -> Shares {
     let (mut shares, mut at) = (Shares::default(), Hints::default());
-    let mut had = |blame, interval: Interval| {
+    let mut had = |blame: Blame, interval: Interval| {
         if let Some(sum) = waits.during(interval, &mut at) {
-            add(&mut shares, blame, sum);
+            add(&mut shares, blame.representative(history, by), sum);
         }
     };
     let (runs, mut searches) = (waits.waits.runs(), Searches::new(history));
@@ -78,7 +78,7 @@ pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: u32, waits: &InSlice
     stretches(track, runs, waits.within(), &mut (0, 0), |interval, lwp| match lwp {
         None => had(Blame::Unknown, interval),
         Some(0) => had(Blame::Idle, interval),
-        Some(lwp) if of_lwps => had(Blame::Who(Actor::Lwp(*lwp)), interval),
+        Some(lwp) if by == By::Lwp => had(Blame::Who(Actor::Lwp(*lwp)), interval),
         Some(lwp) => {
             let mounted = searches.mounted.of((*lwp).into());
             stretches(mounted.track, runs, interval, &mut mounted.hints, |part, thread| {
@@ -90,13 +90,13 @@ pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: u32, waits: &InSlice
     shares
 }
 
-/// What an LWP carried during waits for one of its process.
-pub(super) fn of_lwp(history: &History, lwp: u32, waits: &InSlice) -> Shares {
+/// What an LWP carried during waits for one of its process, as culprits are grouped.
+pub(super) fn of_lwp(history: &History, by: By, lwp: u32, waits: &InSlice) -> Shares {
     let (mounted, states) = (history.mounted.of(lwp.into()), history.lwps.of(lwp.into()));
     let (mut shares, mut hints, mut at) = (Shares::default(), (0, 0), Hints::default());
-    let mut had = |blame, interval: Interval| {
+    let mut had = |blame: Blame, interval: Interval| {
         if let Some(sum) = waits.during(interval, &mut at) {
-            add(&mut shares, blame, sum);
+            add(&mut shares, blame.representative(history, by), sum);
         }
     };
     stretches(mounted, waits.waits.runs(), waits.within(), &mut (0, 0), |interval, thread| {

@@ -1,7 +1,7 @@
-//! Sums by what they are of and the culprit: of those that came last without hashing.
+//! Sums by what they are of and the culprit: of those that came last without hashing, and of those that are grouped together.
 
 use super::{Actor, Blame, Sum, totals::Of};
-use crate::map::Map;
+use crate::{By, History, map::Map};
 
 /// So many are kept apart: a power of two.
 const RECENT: usize = 512;
@@ -15,7 +15,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub(super) fn add(&mut self, key: (Of, Blame), sum: Sum) {
+    pub(super) fn add(&mut self, history: &History, by: By, key: (Of, Blame), sum: Sum) {
         if self.recent.is_empty() {
             self.recent = vec![None; RECENT];
         }
@@ -26,19 +26,28 @@ impl Sums {
             }
             _ => {
                 if let Some((known, before)) = recent.replace((key, sum)) {
-                    add(&mut self.sums, known, before);
+                    add(&mut self.sums, represented(history, by, known), before);
                 }
             }
         }
     }
 
+    /// Adds to the sum of a culprit that is not grouped, or is already.
+    pub(super) fn add_grouped(&mut self, key: (Of, Blame), sum: Sum) {
+        add(&mut self.sums, key, sum);
+    }
+
     /// All sums.
-    pub(super) fn finish(mut self) -> Map<(Of, Blame), Sum> {
+    pub(super) fn finish(mut self, history: &History, by: By) -> Map<(Of, Blame), Sum> {
         for (key, sum) in self.recent.into_iter().flatten() {
-            add(&mut self.sums, key, sum);
+            add(&mut self.sums, represented(history, by, key), sum);
         }
         self.sums
     }
+}
+
+fn represented(history: &History, by: By, (of, blame): (Of, Blame)) -> (Of, Blame) {
+    (of, blame.representative(history, by))
 }
 
 fn add(sums: &mut Map<(Of, Blame), Sum>, key: (Of, Blame), sum: Sum) {

@@ -38,8 +38,9 @@ pub(crate) struct Of {
 }
 
 /// Pieces of some walks in a slice.
-#[derive(Default)]
 pub(crate) struct Pieces {
+    /// How culprits are grouped.
+    by: By,
     /// There are few. Texts are compared only if their addresses differ.
     causes: Vec<&'static str>,
     others: Sums,
@@ -47,6 +48,12 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
+    /// Of an answer whose culprits are grouped like that. They need not be: then there are more of them.
+    pub(crate) fn new(by: By) -> Pieces {
+        let (causes, others, waits) = Default::default();
+        Pieces { by, causes, others, waits }
+    }
+
     /// Adds a piece, by this word, of walks of this part. `goes_on`: the piece counts already, and this is the rest of it.
     pub(crate) fn add(
         &mut self,
@@ -59,12 +66,15 @@ impl Pieces {
         let Many { part, is_own, count } = walks;
         let of = Of { part, cause: self.cause(cause), is_own };
         match Blame::of(history, piece, is_own) {
-            Some(blame) => self.others.add((of, blame), Sum::of(count, piece.interval.ticks(), goes_on)),
+            Some(blame) => {
+                let sum = Sum::of(count, piece.interval.ticks(), goes_on);
+                self.others.add(history, self.by, (of, blame), sum);
+            }
             None => self.waits.push(history, of, piece, count),
         }
     }
 
-    /// Adds a part of a piece whose culprit is known.
+    /// Adds a part of a piece whose culprit is known, and no thread or LWP.
     pub(crate) fn add_known(
         &mut self,
         (part, cause): (u32, &'static str),
@@ -73,7 +83,8 @@ impl Pieces {
         goes_on: bool,
     ) {
         let of = Of { part, cause: self.cause(cause), is_own: false };
-        self.others.add((of, blame), Sum { count: u64::from(!goes_on), ticks });
+        let sum = Sum { count: u64::from(!goes_on), ticks };
+        self.others.add_grouped((of, blame), sum);
     }
 
     /// The place of a cause.
@@ -88,11 +99,11 @@ impl Pieces {
     }
 
     /// Adds all of another.
-    pub(crate) fn merge(&mut self, other: Pieces) {
+    pub(crate) fn merge(&mut self, history: &History, other: Pieces) {
         let places: Vec<u8> = other.causes.iter().map(|cause| self.cause(cause)).collect();
         let of = |of: Of| Of { cause: places[usize::from(of.cause)], ..of };
-        for ((key, blame), sum) in other.others.finish() {
-            self.others.add((of(key), blame), sum);
+        for ((key, blame), sum) in other.others.finish(history, other.by) {
+            self.others.add_grouped((of(key), blame), sum);
         }
         self.waits.merge(other.waits, of);
     }
@@ -112,8 +123,8 @@ pub(crate) struct Totals {
 impl Totals {
     /// `parts` are those that a part of the walks is in.
     pub(crate) fn new(parts: fn(u32) -> Vec<u32>) -> Totals {
-        let (pieces, labels, others) = Default::default();
-        Totals { parts, pieces, labels, others, waits: Culprits::new(MOST_CULPRITS) }
+        let (labels, others) = Default::default();
+        Totals { parts, pieces: Pieces::new(By::Thread), labels, others, waits: Culprits::new(MOST_CULPRITS) }
     }
 
     /// To add pieces of the next slice to.
@@ -135,7 +146,7 @@ impl Totals {
 
     /// Adds what is known of the pieces.
     fn add_known(&mut self, history: &History, by: By) {
-        for ((of, blame), sum) in std::mem::take(&mut self.pieces.others).finish() {
+        for ((of, blame), sum) in std::mem::take(&mut self.pieces.others).finish(history, by) {
             let label = self.labels.of(history, by, blame);
             for part in (self.parts)(of.part) {
                 let new = || Ranking::new(MOST_CULPRITS);

@@ -3,12 +3,13 @@
 
 use sigmund_model::{LwpState, ThreadState};
 
-use crate::{History, Interval};
+use crate::{History, Interval, collect::collect};
 
 /// The ticks in a slice at which such a time ends for one of the actors, sorted. A walk may also jump into the middle of one.
 pub(crate) fn ends_of_unknown(history: &History, slice: Interval) -> Vec<i64> {
-    let mut ends = Vec::new();
-    for (thread, track) in history.threads.iter() {
+    let threads: Vec<_> = history.threads.iter().collect();
+    let of_threads = collect(&threads, Vec::new, |ends, (thread, track)| {
+        let thread = *thread;
         let created = history.names.threads.get(thread).filter(|life| life.created_by.is_some());
         let states = track.iter().map(|(interval, stay)| {
             use ThreadState::{Exited, InKernel, Stopped, Unknown};
@@ -16,8 +17,9 @@ pub(crate) fn ends_of_unknown(history: &History, slice: Interval) -> Vec<i64> {
                 || (matches!(stay.state, InKernel | Stopped) && stay.lwp.is_none());
             (interval, is_unknown)
         });
-        add(&mut ends, created.map(|life| life.interval.from), states);
-    }
+        add(ends, created.map(|life| life.interval.from), states);
+    });
+    let mut ends = of_threads.concat();
     for (lwp, track) in history.lwps.iter() {
         let created = history.names.lwps.get(lwp as u32).filter(|life| life.created_by.is_some());
         let states = track.iter().map(|(interval, stay)| {

@@ -107,7 +107,7 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
         };
         let of_cpu = |((kind, cpu), waits): ((K, u32), Vec<Wait>)| {
             let rest = begun_before(&waits);
-            let shares = shares::of_cpu(history, by == By::Lwp, cpu, &InSlice::new(waits, slice));
+            let shares = shares::of_cpu(history, by, cpu, &InSlice::new(waits, slice));
             ((kind, cpu), rest, shares)
         };
         let of_cpus: Vec<_> = std::mem::take(&mut open.of_cpus).into_par_iter().map(of_cpu).collect();
@@ -135,7 +135,7 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
             let waits = InSlice::new(waits, slice);
             let lwps = of_processes.get(&process).map_or(&[][..], Vec::as_slice);
             let of_lwps: Vec<(u32, Shares)> =
-                lwps.par_iter().map(|lwp| (*lwp, shares::of_lwp(history, *lwp, &waits))).collect();
+                lwps.par_iter().map(|lwp| (*lwp, shares::of_lwp(history, by, *lwp, &waits))).collect();
             for kind in kinds(kind) {
                 let new = || HadLwps { total: 0, threads: new(), others: Map::default() };
                 let HadLwps { total: into_total, threads, others } =

@@ -50,10 +50,10 @@ pub(super) async fn names(
     let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
     let mut threads = LivesBuilder::default();
     read(trace, &THREADS, &columns, window, |batch| {
-        let (thread, created_by) = (Wide::of(batch, 0), Wide::of(batch, 5));
+        let (thread, created_by, rows) = (Wide::of(batch, 0), Wide::of(batch, 5), Rows::of(batch, last));
         for row in 0..batch.num_rows() {
-            let created_by = created_by.thread(row);
-            threads.push(thread.or_zero(row) as u64, life(batch, row, last, created_by));
+            let life = Life { created_by: created_by.thread(row), ..rows.life(row) };
+            threads.push(thread.or_zero(row) as u64, life);
         }
     })
     .await?;
@@ -61,9 +61,9 @@ pub(super) async fn names(
     let mut lwps = LivesBuilder::default();
     let columns = ["lwp", "name", "pid", "ts_tick", "dur_tick"];
     read(trace, &LWPS, &columns, None, |batch| {
-        let lwp = Small::of(batch, 0);
+        let (lwp, rows) = (Small::of(batch, 0), Rows::of(batch, last));
         for row in 0..batch.num_rows() {
-            lwps.push(lwp.or_zero(row), life(batch, row, last, None));
+            lwps.push(lwp.or_zero(row), rows.life(row));
         }
     })
     .await?;
@@ -85,13 +85,29 @@ pub(super) async fn names(
     Ok(())
 }
 
-fn life(batch: &RecordBatch, row: usize, last: i64, created_by: Option<u64>) -> Life<'_> {
-    let (from, length) = (Wide::of(batch, 3).or_zero(row), Wide::of(batch, 4).get(row));
-    Life {
-        name: Texts::of(batch, 1).get(row),
-        pid: Small::of(batch, 2).get(row),
-        interval: interval(from, length, last),
-        created_by,
+/// Lives in the columns name, pid, ts_tick and dur_tick, which come second.
+struct Rows<'b> {
+    name: Texts<'b>,
+    pid: Small<'b>,
+    from: Wide<'b>,
+    length: Wide<'b>,
+    last: i64,
+}
+
+impl<'b> Rows<'b> {
+    fn of(batch: &'b RecordBatch, last: i64) -> Rows<'b> {
+        let (name, pid) = (Texts::of(batch, 1), Small::of(batch, 2));
+        Rows { name, pid, from: Wide::of(batch, 3), length: Wide::of(batch, 4), last }
+    }
+
+    /// Without its creator.
+    fn life(&self, row: usize) -> Life<'b> {
+        Life {
+            name: self.name.get(row),
+            pid: self.pid.get(row),
+            interval: interval(self.from.or_zero(row), self.length.get(row), self.last),
+            created_by: None,
+        }
     }
 }
 
