@@ -82,7 +82,7 @@ pub(crate) async fn stacks(trace: &SuperTrace, filter: &Filter, question: &Quest
     let options = MeasureOptions { by: args.by, subject: args.subject.clone(), ..MeasureOptions::default() };
     let Measured { answer, .. } = measure(trace, &FOLDED, filter, &options).await?;
     let out = &mut terminal::data();
-    for row in &answer.rows {
+    for row in answer.rows.iter() {
         if let [Value::Text(stack), Value::Number(active)] = row.as_slice() {
             writeln!(out, "{stack} {active}")?;
         }
@@ -142,6 +142,7 @@ async fn distributions(trace: &SuperTrace, filter: &Filter, question: &Question)
         subject: args.subject.clone(),
         worst: args.worst,
         pair: args.pair.clone(),
+        with_lengths: true,
     };
     let mut answer = measure(trace, asked, filter, &options).await?.answer;
     let curves = std::mem::take(&mut answer.distributions);
@@ -152,7 +153,7 @@ async fn distributions(trace: &SuperTrace, filter: &Filter, question: &Question)
             if args.worst > 0 { " with --worst" } else { "" }
         );
     }
-    let labels: Vec<String> = answer.rows.iter().map(|row| row_label(&answer, row)).collect();
+    let labels: Vec<String> = answer.rows.iter().map(|row| row_label(&answer, &row)).collect();
     let curves = labels.into_iter().zip(curves).collect();
     Ok(Distributions { title: asked.question.to_string(), curves, notes: answer.notes })
 }

@@ -45,7 +45,8 @@ fn options(question: &Question) -> MeasureOptions {
         [from, to] => Some((from.clone(), to.clone())),
         _ => args.pair.clone(),
     };
-    MeasureOptions { by: args.by, worst: args.worst, subject: args.subject.clone(), pair }
+    let (subject, with_lengths) = (args.subject.clone(), false);
+    MeasureOptions { by: args.by, worst: args.worst, subject, pair, with_lengths }
 }
 
 /// Notes, and how the command ends.
@@ -127,21 +128,23 @@ impl<I: Iterator> ExactSizeIterator for Counted<I> {}
 
 fn cells(
     (host, answer, tick_hz): &OfHost<'_>,
-    row: &[Value],
+    row: Vec<Value>,
     is_for_people: bool,
     unit: Option<Unit>,
 ) -> Vec<Cell> {
     let mut cells: Vec<Cell> = host.iter().map(|host| Cell::Text((*host).to_string())).collect();
     for (column, value) in answer.columns.iter().zip(row) {
+        let in_unit = match (column.kind, unit) {
+            (Kind::Length, Some(unit)) => Some(in_unit(&value, unit, *tick_hz).unwrap_or(Cell::Nothing)),
+            _ => None,
+        };
         match (column.kind, value) {
             (Kind::Length, Value::Number(ticks)) if is_for_people => {
-                cells.push(Cell::Length(signed(*ticks, *tick_hz)));
+                cells.push(Cell::Length(signed(ticks, *tick_hz)));
             }
-            _ => cells.push(cell(value)),
+            (_, value) => cells.push(cell(value)),
         }
-        if let (Kind::Length, Some(unit)) = (column.kind, unit) {
-            cells.push(in_unit(value, unit, *tick_hz).unwrap_or(Cell::Nothing));
-        }
+        cells.extend(in_unit);
     }
     cells
 }
@@ -157,11 +160,11 @@ fn in_unit(value: &Value, unit: Unit, tick_hz: Option<Hertz>) -> Result<Cell> {
     Ok(Cell::Fraction(if *ticks < 0 { -length } else { length }))
 }
 
-pub(crate) fn cell(value: &Value) -> Cell {
+pub(crate) fn cell(value: Value) -> Cell {
     match value {
         Value::Null => Cell::Nothing,
-        Value::Number(number) => Cell::Count(*number),
-        Value::Fraction(number) => Cell::Fraction(*number),
-        Value::Text(text) => Cell::Text(text.to_string()),
+        Value::Number(number) => Cell::Count(number),
+        Value::Fraction(number) => Cell::Fraction(number),
+        Value::Text(text) => Cell::Text(text.into_owned()),
     }
 }

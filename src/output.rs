@@ -1,6 +1,9 @@
 //! How results are formatted: tables, figures, lengths. [`crate::terminal`] prints them.
 
-use std::io::{self, ErrorKind, Write};
+use std::{
+    fmt::Write as _,
+    io::{self, ErrorKind, Write},
+};
 
 use anyhow::{Error, Result};
 use comfy_table::{CellAlignment, presets};
@@ -80,20 +83,25 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    fn plain(&self) -> String {
+    fn write(&self, text: &mut String) {
         match self {
-            Cell::Count(n) => n.to_string(),
-            Cell::Fraction(x) => format!("{x}"),
-            Cell::Text(text) => text.clone(),
+            Cell::Count(n) => _ = write!(text, "{n}"),
+            Cell::Fraction(x) => _ = write!(text, "{x}"),
+            Cell::Text(own) => text.push_str(own),
             #[cfg(feature = "sql")]
-            Cell::Length(text) => text.clone(),
-            Cell::Nothing => String::new(),
+            Cell::Length(own) => text.push_str(own),
+            Cell::Nothing => {}
         }
     }
 
     /// With three decimal places.
     pub(crate) fn for_people(&self) -> String {
-        if let Cell::Fraction(x) = self { format!("{x:.3}") } else { self.plain() }
+        let mut text = String::new();
+        match self {
+            Cell::Fraction(x) => _ = write!(text, "{x:.3}"),
+            cell => cell.write(&mut text),
+        }
+        text
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -214,20 +222,27 @@ fn separated(
     rows: impl Iterator<Item: AsRef<[Cell]>>,
     separator: char,
 ) -> io::Result<()> {
-    let quoted = |text: String| {
-        if text.contains([separator, '"', '\n', '\r']) {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        } else {
-            text
+    let mut line = String::new();
+    let mut write = |cells: &mut dyn Iterator<Item = &Cell>| {
+        line.clear();
+        for (place, cell) in cells.enumerate() {
+            if place > 0 {
+                line.push(separator);
+            }
+            let from = line.len();
+            cell.write(&mut line);
+            if line[from..].contains([separator, '"', '\n', '\r']) {
+                let quoted = line[from..].replace('"', "\"\"");
+                line.truncate(from);
+                line.extend(["\"", &quoted, "\""]);
+            }
         }
+        line.push('\n');
+        out.write_all(line.as_bytes())
     };
-    let join =
-        |cells: Vec<String>| cells.into_iter().map(quoted).collect::<Vec<_>>().join(&separator.to_string());
-    writeln!(out, "{}", join(columns.iter().map(|c| (*c).to_string()).collect()))?;
-    for row in rows {
-        writeln!(out, "{}", join(row.as_ref().iter().map(Cell::plain).collect()))?;
-    }
-    Ok(())
+    let names: Vec<Cell> = columns.iter().map(|name| (*name).into()).collect();
+    write(&mut names.iter())?;
+    rows.map(|row| write(&mut row.as_ref().iter())).collect()
 }
 
 /// A length for people: `1.234 ms`, or cycles if the tick rate is unknown.

@@ -45,10 +45,12 @@ pub(crate) fn pieces(measured: Result<Measured, Error>) -> Vec<Piece> {
     };
     let column = |column: &Column| (column.name.to_string(), kind(column.kind), column.doc.to_string());
     let columns = answer.columns.iter().map(column).collect();
-    let rows = answer.rows.chunks(ROWS);
-    let rows = rows.map(|rows| Piece::Rows(rows.iter().map(|row| row.iter().map(cell).collect()).collect()));
+    let cells =
+        |row: usize| (0..answer.columns.len()).map(|column| cell(answer.rows.cell(row, column))).collect();
+    let all = answer.rows.len();
+    let rows = (0..all).step_by(ROWS).map(|from| (from..all.min(from + ROWS)).map(cells).collect());
     std::iter::once(Piece::Head { columns, notes: answer.notes.clone(), gaps, rows: answer.rows.len() })
-        .chain(rows)
+        .chain(rows.map(Piece::Rows))
         .collect()
 }
 
@@ -103,12 +105,12 @@ impl From<WireKind> for Kind {
     }
 }
 
-fn cell(value: &Value) -> Cell {
+fn cell(value: Value) -> Cell {
     match value {
         Value::Null => Cell::Null,
-        Value::Number(number) => Cell::Number(*number),
+        Value::Number(number) => Cell::Number(number),
         Value::Fraction(number) => Cell::Bits(number.to_bits()),
-        Value::Text(text) => Cell::Text(text.to_string()),
+        Value::Text(text) => Cell::Text(text.into_owned()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::Distribution;
+use crate::{Distribution, Rows};
 
 /// One column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,8 +126,9 @@ pub struct Answer {
     /// Its columns.
     pub columns: Vec<Column>,
     /// Its rows, each with a cell for each column.
-    pub rows: Vec<Vec<Value>>,
-    /// For each row, the lengths that its figures summarize; empty if the measure has none, or lists single cases.
+    pub rows: Rows,
+    /// For each row, the lengths that its figures summarize; empty if they are not asked for, or if the measure has none or lists
+    /// single cases.
     pub distributions: Vec<Distribution>,
     /// Notes for the reader, a sentence each.
     pub notes: Vec<String>,

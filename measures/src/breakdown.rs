@@ -1,7 +1,7 @@
 //! `--breakdown`: how the life of each thread or process was spent: its own code, system calls, interrupts, waiting (K42,
 //! figure 8).
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::cmp::Reverse;
 
 use sigmund_model::EndReason;
 
@@ -10,6 +10,7 @@ use crate::{
     Syscall, Value, Word,
     collect::collect,
     groups::{Groups, Owner},
+    growing::{Growing, Run},
     map::Map,
     percent,
     sliced::{Computed, Slice, Sliced},
@@ -104,7 +105,7 @@ struct LaterStay {
 /// The lives so far.
 struct Breakdown {
     request: Request,
-    sums: BTreeMap<Group, Sums>,
+    sums: Growing<Sums>,
     stays: OpenStays<LaterStay>,
     calls: Map<Owner, LaterCall>,
 }
@@ -112,7 +113,7 @@ struct Breakdown {
 fn start(request: &Request) -> Box<dyn Sliced> {
     Box::new(Breakdown {
         request: request.clone(),
-        sums: BTreeMap::new(),
+        sums: Growing::new(request),
         stays: OpenStays::default(),
         calls: Map::default(),
     })
@@ -130,7 +131,7 @@ impl Sliced for Breakdown {
         self.calls = calls;
         for (groups, sums, stays, calls, ended) in parts {
             for (number, sums) in sums.into_iter().enumerate() {
-                add_all(self.sums.entry(groups.group(number as u32).clone()).or_default(), sums);
+                add_all(self.sums.of(groups.group(number as u32).clone()), sums);
             }
             self.stays.extend(stays);
             for owner in &ended {
@@ -143,9 +144,14 @@ impl Sliced for Breakdown {
             |event: EventAt| slice.interval.contains(event.tick()) && is_asked(history, request, event);
         for fault in history.faults.iter().filter(|fault| is_asked(fault.at)) {
             let Some(number) = groups.number(fault.at.thread(), fault.at.lwp()) else { continue };
-            let of_group = self.sums.entry(groups.group(number).clone()).or_default();
+            let of_group = self.sums.of(groups.group(number).clone());
             of_group.entry(What::Fault { is_user: fault.is_user }).or_default().count += 1;
         }
+        let is_open = |thread| {
+            let owner = Owner::Thread(thread);
+            self.calls.contains_key(&owner) || self.stays.has(owner)
+        };
+        self.sums.settle(history, slice, is_open, |group, sums| runs(history, group, sums));
         Ok(())
     }
 
@@ -153,9 +159,10 @@ impl Sliced for Breakdown {
         let mut groups = Groups::new(history, &self.request);
         for (owner, call) in std::mem::take(&mut self.calls) {
             let Some(number) = number(&mut groups, owner) else { continue };
-            add_call(self.sums.entry(groups.group(number).clone()).or_default(), call);
+            add_call(self.sums.of(groups.group(number).clone()), call);
         }
-        Ok(table(history, &self.request, self.sums))
+        let columns = columns(history, &self.request);
+        Ok(self.sums.finish(columns, |group, sums| runs(history, group, sums)))
     }
 }
 
@@ -400,7 +407,7 @@ fn is_asked(history: &History, request: &Request, event: EventAt) -> bool {
     is_of_one && request.has_place(event.lwp(), event.cpu())
 }
 
-fn table(history: &History, request: &Request, sums: BTreeMap<Group, Sums>) -> Answer {
+fn columns(history: &History, request: &Request) -> Vec<Column> {
     let mut columns = Group::columns(request.by(history), request.level(history));
     columns.extend([
         Column::text(
@@ -422,35 +429,37 @@ fn table(history: &History, request: &Request, sums: BTreeMap<Group, Sums>) -> A
         Column::count("errors", "System calls that returned an error; NULL for the others."),
         Column::percent("percent", "part_tick, of the life."),
     ]);
-    let mut answer = Answer::new(columns);
-    for (group, sums) in sums {
-        let life: i64 = sums.values().map(|sum| sum.part).sum();
-        let mut sums: Vec<(What, Sum)> = sums.into_iter().collect();
-        sums.sort_by_key(|(what, sum)| (Reverse((sum.part, sum.total)), what.order(history)));
-        for (what, sum) in sums {
-            let (what, which) = match what {
-                What::User => ("user", None),
-                What::Call(name) => ("syscall", Some(history.words.text(name))),
-                What::Interrupt(name) => ("interrupt", Some(history.words.text(name))),
-                What::State(state) => (state.name(), None),
-                What::Fault { is_user: true } => ("fault", Some("user")),
-                What::Fault { is_user: false } => ("fault", Some("kernel")),
-            };
-            let length = |ticks: i64| (what != "fault").then_some(ticks);
-            let mut cells = group.cells(history);
-            cells.extend([
-                what.into(),
-                which.map(str::to_string).into(),
-                sum.count.into(),
-                sum.part.into(),
-                length(sum.total).into(),
-                length(sum.on_cpu).into(),
-                length(sum.longest).into(),
-                (what == "syscall").then_some(sum.errors).into(),
-                Value::Fraction(percent(sum.part, life)),
-            ]);
-            answer.push(cells);
-        }
-    }
-    answer
+    columns
+}
+
+/// The rows of a group, the longest first. Groups are in their own order.
+fn runs(history: &History, group: &Group, sums: Sums) -> Vec<Run> {
+    let life: i64 = sums.values().map(|sum| sum.part).sum();
+    let mut sums: Vec<(What, Sum)> = sums.into_iter().collect();
+    sums.sort_by_key(|(what, sum)| (Reverse((sum.part, sum.total)), what.order(history)));
+    let row = |(what, sum): (What, Sum)| {
+        let (what, which) = match what {
+            What::User => ("user", None),
+            What::Call(name) => ("syscall", Some(history.words.text(name))),
+            What::Interrupt(name) => ("interrupt", Some(history.words.text(name))),
+            What::State(state) => (state.name(), None),
+            What::Fault { is_user: true } => ("fault", Some("user")),
+            What::Fault { is_user: false } => ("fault", Some("kernel")),
+        };
+        let length = |ticks: i64| (what != "fault").then_some(ticks);
+        let mut cells = group.cells(history);
+        cells.extend([
+            what.into(),
+            which.map(str::to_string).into(),
+            sum.count.into(),
+            sum.part.into(),
+            length(sum.total).into(),
+            length(sum.on_cpu).into(),
+            length(sum.longest).into(),
+            (what == "syscall").then_some(sum.errors).into(),
+            Value::Fraction(percent(sum.part, life)),
+        ]);
+        (cells, None)
+    };
+    vec![Run { order: 0, rows: sums.into_iter().map(row).collect() }]
 }

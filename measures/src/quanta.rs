@@ -11,6 +11,7 @@ use crate::{
     collect::collect,
     distribution::Lengths,
     groups::Owner,
+    growing::{Growing, Run},
     sliced::{Computed, Slice, Sliced},
     stays::asked_owners,
 };
@@ -70,7 +71,7 @@ type Sums = Map<Group, Map<&'static str, Sum>>;
 /// The quanta so far.
 struct Quanta {
     request: Request,
-    sums: Sums,
+    sums: Growing<Map<&'static str, Sum>>,
     uncounted: u64,
     /// Those that began before the slice, by the user thread.
     open: Map<u64, Later>,
@@ -81,7 +82,7 @@ struct Quanta {
 fn start(request: &Request) -> Box<dyn Sliced> {
     Box::new(Quanta {
         request: request.clone(),
-        sums: Map::default(),
+        sums: Growing::new(request),
         uncounted: 0,
         open: Map::default(),
         has_begun: false,
@@ -111,7 +112,7 @@ impl Sliced for Quanta {
         self.has_begun = false;
         for (sums, uncounted, open, has_begun) in parts {
             for (group, ends) in sums {
-                let of_group = self.sums.entry(group).or_default();
+                let of_group = self.sums.of(group);
                 ends.into_iter().for_each(|(end, sum)| of_group.entry(end).or_default().merge(sum));
             }
             self.uncounted += uncounted;
@@ -123,6 +124,8 @@ impl Sliced for Quanta {
                 };
             }
         }
+        let is_open = |thread| self.open.contains_key(&thread);
+        self.sums.settle(history, slice, is_open, |group, sums| runs(history, group, sums));
         Ok(())
     }
 
@@ -133,7 +136,8 @@ impl Sliced for Quanta {
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
         // What began before the trace has no known begin.
         let uncounted = self.uncounted + self.open.values().filter(|later| later.is_asked).count() as u64;
-        let mut answer = rows(history, &self.request, self.sums);
+        let columns = columns(history, &self.request);
+        let mut answer = self.sums.finish(columns, |group, sums| runs(history, group, sums));
         if uncounted > 0 {
             answer.notes.push(format!(
                 "{uncounted} quanta are not counted: it is not known when they began, or when they were active."
@@ -315,7 +319,7 @@ impl Part<'_> {
     }
 }
 
-fn rows(history: &History, request: &Request, groups: Sums) -> Answer {
+fn columns(history: &History, request: &Request) -> Vec<Column> {
     let mut columns = Group::columns(request.by(history), request.level(history));
     columns.push(Column::text("ended_by", "What ended them; `all` for all of the group together."));
     columns.extend(Distribution::columns());
@@ -327,25 +331,30 @@ fn rows(history: &History, request: &Request, groups: Sums) -> Answer {
             "Times the LWP left its CPU runnable, but not by sched_yield, as far as that is known.",
         ),
     ]);
-    let mut answer = Answer::new(columns);
-    let mut groups: Vec<_> = groups.into_iter().filter(|(_, sums)| !sums.is_empty()).map(summed).collect();
-    groups.sort_by_cached_key(|(group, sums)| (Reverse(sums[0].1.total()), group.clone()));
-    for (group, sums) in groups {
-        for (ended_by, active, wall, preemptions) in sums {
-            let mut row = group.cells(history);
-            row.push(ended_by.into());
-            row.extend(active.cells());
-            row.extend([wall.into(), (wall / active.count().max(1) as i64).into(), preemptions.into()]);
-            answer.push_with_lengths(row, active);
-        }
+    columns
+}
+
+/// The rows of a group. The group with the longest sum comes first.
+fn runs(history: &History, group: &Group, sums: Map<&'static str, Sum>) -> Vec<Run> {
+    if sums.is_empty() {
+        return Vec::new();
     }
-    answer
+    let rows = summed(sums);
+    let order = rows[0].1.total();
+    let row = |(ended_by, active, wall, preemptions): Row| {
+        let mut row = group.cells(history);
+        row.push(ended_by.into());
+        row.extend(active.cells());
+        row.extend([wall.into(), (wall / active.count().max(1) as i64).into(), preemptions.into()]);
+        (row, Some(active))
+    };
+    vec![Run { order, rows: rows.into_iter().map(row).collect() }]
 }
 
 type Row = (&'static str, Distribution, i64, u64);
 
 /// The sums of a group: first of all, then by what ended them, the longest first.
-fn summed((group, sums): (Group, Map<&'static str, Sum>)) -> (Group, Vec<Row>) {
+fn summed(sums: Map<&'static str, Sum>) -> Vec<Row> {
     let mut all = Lengths::default();
     sums.values().for_each(|sum| all.merge(sum.active.clone()));
     let wall = sums.values().map(|sum| sum.wall).sum();
@@ -354,5 +363,5 @@ fn summed((group, sums): (Group, Map<&'static str, Sum>)) -> (Group, Vec<Row>) {
         sums.into_iter().map(|(end, sum)| (end, sum.active.into(), sum.wall, sum.preemptions)).collect();
     rows.sort_by_key(|(end, active, ..): &Row| (Reverse(active.total()), *end));
     rows.insert(0, ("all", all.into(), wall, preemptions));
-    (group, rows)
+    rows
 }

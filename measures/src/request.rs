@@ -68,6 +68,8 @@ pub struct Request {
     pub subject: Option<String>,
     /// Whether the question is about the pairs of FROM and TO marks, not about a span.
     pub is_of_pairs: bool,
+    /// Whether the lengths that rows summarize are asked for, too.
+    pub with_lengths: bool,
 }
 
 impl Default for Request {
@@ -81,6 +83,7 @@ impl Default for Request {
             worst: 0,
             subject: None,
             is_of_pairs: false,
+            with_lengths: false,
         }
     }
 }

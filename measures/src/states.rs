@@ -1,6 +1,6 @@
 //! `--states`: how long each thread was in each state, and why.
 
-use std::{collections::BTreeMap, ops::AddAssign};
+use std::ops::AddAssign;
 
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
@@ -10,6 +10,7 @@ use crate::{
     collect::collect,
     culprit::{Culprits, each_on_cpu},
     groups::{Groups, Owner},
+    growing::{Growing, Run},
     map::Map,
     measure::{Subject, headings},
     percent,
@@ -92,12 +93,12 @@ struct Later {
 /// The states so far.
 struct States {
     request: Request,
-    sums: Map<Group, Map<Why<Reason>, Sum>>,
+    sums: Growing<Map<Why<Reason>, Sum>>,
     open: OpenStays<Later>,
 }
 
 fn start(request: &Request) -> Box<dyn Sliced> {
-    Box::new(States { request: request.clone(), sums: Map::default(), open: OpenStays::default() })
+    Box::new(States { request: request.clone(), sums: Growing::new(request), open: OpenStays::default() })
 }
 
 impl Sliced for States {
@@ -109,11 +110,14 @@ impl Sliced for States {
             let open = part.add_to(&mut self.sums);
             self.open.extend(open);
         }
+        let is_open = |thread| self.open.has(Owner::Thread(thread));
+        self.sums.settle(history, slice, is_open, |group, sums| runs(history, group, sums));
         Ok(())
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
-        Ok(table(history, &self.request, self.sums))
+        let columns = columns(history, &self.request);
+        Ok(self.sums.finish(columns, |group, sums| runs(history, group, sums)))
     }
 }
 
@@ -175,9 +179,9 @@ impl<'h> Part<'h> {
     }
 
     /// Adds its sums to those of all; the answer is what is open.
-    fn add_to(self, all: &mut Map<Group, Map<Why<Reason>, Sum>>) -> OpenStays<Later> {
+    fn add_to(self, all: &mut Growing<Map<Why<Reason>, Sum>>) -> OpenStays<Later> {
         for (number, sums) in self.sums.into_iter().enumerate() {
-            let of_group = all.entry(self.groups.group(number as u32).clone()).or_default();
+            let of_group = all.of(self.groups.group(number as u32).clone());
             for (raw, sum) in sums {
                 let mut why = Why { state: "interrupted", reason: None, object: None, culprit: None };
                 match raw {
@@ -300,7 +304,7 @@ impl Row<'_> {
     }
 }
 
-fn table(history: &History, request: &Request, sums: Map<Group, Map<Why<Reason>, Sum>>) -> Answer {
+fn columns(history: &History, request: &Request) -> Vec<Column> {
     let mut columns = Group::columns(request.by(history), request.level(history));
     columns.extend([
             Column::text("state", "The state."),
@@ -314,29 +318,30 @@ fn table(history: &History, request: &Request, sums: Map<Group, Map<Why<Reason>,
             Column::length("total_tick", "The time in this state."),
             Column::percent("percent", "Of the time in all states."),
         ]);
-    let mut answer = Answer::new(columns);
-    let sorted: BTreeMap<_, _> = sums.into_iter().collect();
-    for (group, sums) in sorted {
-        let life: i64 = sums.values().map(|sum| sum.ticks).sum();
-        let sums = sums.into_iter().filter(|(_, sum)| sum.ticks > 0 || sum.count > 0);
-        let mut sums: Vec<_> = sums.map(|(why, sum)| (named(history, why), sum)).collect();
-        sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
-        for (why, sum) in sums {
-            let mut row = group.cells(history);
-            let culprit = why.culprit.map(|culprit| culprit.label(history));
-            row.extend([
-                why.state.into(),
-                why.reason.map(str::to_string).into(),
-                why.object.into(),
-                culprit.into(),
-                sum.count.into(),
-                sum.ticks.into(),
-                Value::Fraction(percent(sum.ticks, life)),
-            ]);
-            answer.push(row);
-        }
-    }
-    answer
+    columns
+}
+
+/// The rows of a group, the longest first. Groups are in their own order.
+fn runs(history: &History, group: &Group, sums: Map<Why<Reason>, Sum>) -> Vec<Run> {
+    let life: i64 = sums.values().map(|sum| sum.ticks).sum();
+    let sums = sums.into_iter().filter(|(_, sum)| sum.ticks > 0 || sum.count > 0);
+    let mut sums: Vec<_> = sums.map(|(why, sum)| (named(history, why), sum)).collect();
+    sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
+    let row = |(why, sum): (Why<&str>, Sum)| {
+        let mut row = group.cells(history);
+        let culprit = why.culprit.map(|culprit| culprit.label(history));
+        row.extend([
+            why.state.into(),
+            why.reason.map(str::to_string).into(),
+            why.object.into(),
+            culprit.into(),
+            sum.count.into(),
+            sum.ticks.into(),
+            Value::Fraction(percent(sum.ticks, life)),
+        ]);
+        (row, None)
+    };
+    vec![Run { order: 0, rows: sums.into_iter().map(row).collect() }]
 }
 
 /// A reason by its name.

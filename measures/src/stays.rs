@@ -219,6 +219,11 @@ impl<T: Clone + Default> OpenStays<T> {
         self.0.insert(owner, known);
     }
 
+    /// Whether something is known of a stay of this one.
+    pub(crate) fn has(&self, owner: Owner) -> bool {
+        self.0.contains_key(&owner)
+    }
+
     /// Takes those of another.
     pub(crate) fn extend(&mut self, other: OpenStays<T>) {
         self.0.extend(other.0);

@@ -9,8 +9,9 @@ use crate::{
     Track,
     distribution::Lengths,
     gaps::Gaps,
+    growing::{Growing, Run},
     sliced::{Computed, Slice, Sliced},
-    tally::{self, Tally},
+    tally,
 };
 
 /// An upper bound of the time that a switch takes.
@@ -33,7 +34,8 @@ pub(crate) const SWITCH_COST: Measure = Measure {
 /// The pairs so far.
 struct SwitchCost {
     request: Request,
-    pairs: Map<(u64, &'static str), Lengths>,
+    /// By what left.
+    pairs: Growing<Map<&'static str, Lengths>>,
     uncounted: u64,
     /// The first event of each CPU, or LWP, in later slices.
     first: Map<u32, EventAt>,
@@ -44,7 +46,7 @@ struct SwitchCost {
 fn start(request: &Request) -> Box<dyn Sliced> {
     Box::new(SwitchCost {
         request: request.clone(),
-        pairs: Map::default(),
+        pairs: Growing::new(request),
         uncounted: 0,
         first: Map::default(),
         unknown: Vec::new(),
@@ -76,6 +78,8 @@ impl Sliced for SwitchCost {
         self.unknown.extend(unknown(history, level, slice));
         let until = self.first.values().map(|event| event.tick()).max().unwrap_or(i64::MIN);
         self.unknown.retain(|(_, interval)| interval.from < until);
+        let is_open = |thread| self.first.values().any(|event| event.thread() == Some(thread));
+        self.pairs.settle(history, slice, is_open, |group, pairs| runs(history, group, pairs));
         Ok(())
     }
 
@@ -84,7 +88,15 @@ impl Sliced for SwitchCost {
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
-        Ok(table(history, *self))
+        let SwitchCost { request, pairs, uncounted, .. } = *self;
+        let mut columns = Group::columns(request.by(history), request.level(history));
+        columns.push(Column::text("from", "What left: idle (the idle task) or other."));
+        columns.extend(Distribution::columns());
+        let mut answer = pairs.finish(columns, |group, pairs| runs(history, group, pairs));
+        if uncounted > 0 {
+            answer.notes.push(format!("{uncounted} switches are not counted: events are missing in them."));
+        }
+        Ok(answer)
     }
 }
 
@@ -142,7 +154,12 @@ impl SwitchCost {
             return;
         }
         let from = if level == Level::Lwps && left == 0 { "idle" } else { "other" };
-        self.pairs.entry((comes, from)).or_default().push(between.ticks());
+        let by = self.request.by(history);
+        let group = match level {
+            Level::Lwps => Group::of_lwp(history, by, comes as u32),
+            Level::Threads => Group::of_thread(history, by, comes),
+        };
+        self.pairs.of(group).entry(from).or_default().push(between.ticks());
     }
 }
 
@@ -166,27 +183,8 @@ fn unknown(history: &History, level: Level, slice: Slice) -> Vec<(u64, Interval)
     }
 }
 
-fn table(history: &History, SwitchCost { request, pairs, uncounted, .. }: SwitchCost) -> Answer {
-    let (by, level) = (request.by(history), request.level(history));
-    let mut tally: Tally<&'static str> = Tally::new();
-    for ((comes, from), lengths) in pairs {
-        let group = match level {
-            Level::Lwps => Group::of_lwp(history, by, comes as u32),
-            Level::Threads => Group::of_thread(history, by, comes),
-        };
-        tally.of(group).entry(from).or_default().merge(lengths);
-    }
-    let mut columns = Group::columns(by, level);
-    columns.push(Column::text("from", "What left: idle (the idle task) or other."));
-    columns.extend(Distribution::columns());
-    let mut answer = Answer::new(columns);
-    for (group, from, lengths) in tally.finish() {
-        answer.push_with_lengths(tally::cells(history, &group, from, &lengths), lengths);
-    }
-    if uncounted > 0 {
-        answer.notes.push(format!("{uncounted} switches are not counted: events are missing in them."));
-    }
-    answer
+fn runs(history: &History, group: &Group, pairs: Map<&'static str, Lengths>) -> Vec<Run> {
+    tally::runs(history, group, pairs, |from| from)
 }
 
 /// Whether no part of an interval is unknown.

@@ -2,7 +2,12 @@
 
 use std::cmp::Reverse;
 
-use crate::{Distribution, Group, History, Value, distribution::Lengths, map::Map};
+use crate::{
+    Distribution, Group, History, Value,
+    distribution::Lengths,
+    growing::{Growing, Run},
+    map::Map,
+};
 
 /// Collects lengths.
 pub(crate) struct Tally<K> {
@@ -19,26 +24,37 @@ impl<K: Copy + Ord + std::hash::Hash> Tally<K> {
         self.groups.entry(group).or_default()
     }
 
-    /// Adds those of another.
-    pub(crate) fn merge(&mut self, other: Tally<K>) {
-        for (group, kinds) in other.groups {
-            let of_group = self.of(group);
+    /// Adds all to the sums of an answer.
+    pub(crate) fn add_to(self, growing: &mut Growing<Map<K, Lengths>>) {
+        for (group, kinds) in self.groups {
+            let of_group = growing.of(group);
             for (kind, lengths) in kinds {
                 of_group.entry(kind).or_default().merge(lengths);
             }
         }
     }
+}
 
-    /// The distribution of each group and kind, the longest sum first.
-    pub(crate) fn finish(self) -> Vec<(Group, K, Distribution)> {
-        let kinds = |(group, kinds): (Group, Map<K, Lengths>)| {
-            kinds.into_iter().map(move |(kind, lengths)| (group.clone(), kind, lengths.into()))
-        };
-        let mut rows: Vec<(Group, K, Distribution)> = self.groups.into_iter().flat_map(kinds).collect();
-        rows.retain(|(_, _, lengths)| lengths.count() > 0);
-        rows.sort_by_cached_key(|(group, kind, lengths)| (Reverse(lengths.total()), group.clone(), *kind));
-        rows
-    }
+/// A row for each kind of a group. Over all groups, that with the longest sum comes first.
+pub(crate) fn runs<K: Copy + Ord>(
+    history: &History,
+    group: &Group,
+    kinds: Map<K, Lengths>,
+    name: impl Fn(K) -> &'static str,
+) -> Vec<Run> {
+    let mut rows: Vec<(K, Distribution)> = of_kinds(kinds);
+    rows.sort_by_key(|(kind, lengths)| (Reverse(lengths.total()), *kind));
+    let run = |(kind, lengths): (K, Distribution)| {
+        let cells = cells(history, group, name(kind), &lengths);
+        Run { order: lengths.total(), rows: vec![(cells, Some(lengths))] }
+    };
+    rows.into_iter().map(run).collect()
+}
+
+/// The distribution of each kind that has lengths.
+pub(crate) fn of_kinds<K>(kinds: Map<K, Lengths>) -> Vec<(K, Distribution)> {
+    let all = kinds.into_iter().map(|(kind, lengths)| (kind, lengths.into()));
+    all.filter(|(_, lengths): &(K, Distribution)| lengths.count() > 0).collect()
 }
 
 /// The cells of a row: group, kind, distribution.

@@ -112,6 +112,7 @@ impl Answered {
                     worst: *worst,
                     subject: subject.clone(),
                     pair,
+                    with_lengths: false,
                 });
                 by_measure(trace, measure, options, top, &mut notes).await?
             }
@@ -159,7 +160,7 @@ async fn by_measure(
     });
     let (columns, total) = (columns.collect(), measured.answer.rows.len());
     let rows = measured.answer.rows.iter().take(top);
-    let rows = rows.map(|row| row.iter().map(measured::cell).collect()).collect();
+    let rows = rows.map(|row| row.into_iter().map(measured::cell).collect()).collect();
     Ok((Outcome::Rows(Rows { columns, rows, total }), measured.gaps))
 }
 

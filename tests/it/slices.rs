@@ -61,7 +61,7 @@ async fn compare(
 }
 
 fn assert_same(whole: &Answer, sliced: &Answer, of: &str) {
-    for (place, (expected, found)) in whole.rows.iter().zip(&sliced.rows).enumerate() {
+    for (place, (expected, found)) in whole.rows.iter().zip(sliced.rows.iter()).enumerate() {
         assert_eq!(expected, found, "{of}: row {place}");
     }
     assert_eq!(whole, sliced, "{of}");
@@ -92,7 +92,7 @@ fn compare_all(path: &Path, parts: i64) {
                     // Each grouping in turn: the tests of measures have all of them.
                     let by = groupings[asked % groupings.len()];
                     asked += 1;
-                    let options = MeasureOptions { by, worst, subject, pair };
+                    let options = MeasureOptions { by, worst, subject, pair, with_lengths: true };
                     with_rows += usize::from(compare(&trace, measure, &filter, &options, ticks).await);
                 }
             }

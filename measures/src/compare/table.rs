@@ -41,14 +41,14 @@ impl Table {
             seconds: window.ticks() as f64 / hz.per_second(),
         };
         let ns = 1e9 / hz.per_second();
-        for row in &answer.rows {
+        for row in answer.rows.iter() {
             let values = table.figures.iter().map(|figure| match (row.get(figure.place), figure.unit) {
                 (Some(Value::Number(number)), Unit::PerSecond) => Some(*number as f64),
                 (Some(Value::Number(ticks)), _) => Some(*ticks as f64 * ns),
                 _ => None,
             });
             let values: Vec<Option<f64>> = values.collect();
-            table.add(key(&answer.columns, &places, row), values);
+            table.add(key(&answer.columns, &places, &row), values);
         }
         table
     }

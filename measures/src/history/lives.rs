@@ -1,8 +1,8 @@
 //! The lives of user threads or LWPs, by their numbers: small, since there may be millions.
 
-use std::{hash::BuildHasher, sync::Arc};
+use std::sync::Arc;
 
-use crate::{Interval, map::Map};
+use crate::{Interval, texts::Texts};
 
 /// A user thread or an LWP: a row of `threads` or `lwps`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ struct All<K> {
     names: Texts,
     /// Of each name, one that has it: its place. `u32::MAX` of those that nobody has any more.
     namesakes: Vec<u32>,
+    /// Of the few numbers that several had, when the first of these began; sorted.
+    used_before: Vec<(K, i64)>,
 }
 
 /// A [`Life`] in 40 bytes.
@@ -57,7 +59,7 @@ impl<K> Default for Lives<K> {
 
 impl<K> Default for All<K> {
     fn default() -> All<K> {
-        All { rows: Vec::new(), names: Texts::default(), namesakes: Vec::new() }
+        All { rows: Vec::new(), names: Texts::default(), namesakes: Vec::new(), used_before: Vec::new() }
     }
 }
 
@@ -88,6 +90,14 @@ impl<K: Copy + Ord + Into<u64>> Lives<K> {
         self.0.place(number).ok()
     }
 
+    /// When the one of this number began, or an earlier one that had it.
+    pub(crate) fn begin(&self, number: K) -> Option<i64> {
+        let life = self.get(number)?;
+        let before = &self.0.used_before;
+        let place = before.binary_search_by_key(&number, |(number, _)| *number).ok();
+        Some(place.map_or(i64::MAX, |place| before[place].1).min(life.interval.from))
+    }
+
     /// One of the same name, mostly the same for all of them; `None` if it has no name.
     pub(crate) fn namesake(&self, number: K) -> Option<K> {
         let row = &self.0.rows[self.0.place(number).ok()?];
@@ -108,7 +118,7 @@ impl<K: Copy + Ord + Into<u64>> Lives<K> {
     /// Adds one, or replaces that of this number. For few: later ones are moved.
     pub fn insert(&mut self, number: K, life: Life<'_>) {
         let all = Arc::make_mut(&mut self.0);
-        let name = all.names.number(life.name);
+        let name = all.names.number_of(life.name);
         let row = Row::new(number, life, name);
         match all.place(number) {
             Ok(place) => all.rows[place] = row,
@@ -131,7 +141,7 @@ impl<K: Copy + Ord + Into<u64>> All<K> {
 
     fn find_namesakes(&mut self) {
         self.namesakes.clear();
-        self.namesakes.resize(self.names.ends.len(), u32::MAX);
+        self.namesakes.resize(self.names.len(), u32::MAX);
         for (place, row) in self.rows.iter().enumerate().rev() {
             if let Some(namesake) = self.namesakes.get_mut(row.name as usize) {
                 *namesake = place as u32;
@@ -170,16 +180,16 @@ impl<K> Default for LivesBuilder<K> {
 impl<K: Copy + Ord + Into<u64>> LivesBuilder<K> {
     /// Adds one.
     pub fn push(&mut self, number: K, life: Life<'_>) {
-        let name = self.0.names.number(life.name);
+        let name = self.0.names.number_of(life.name);
         self.0.rows.push(Row::new(number, life, name));
     }
 
     /// All that were added. Linear, if there are few holes between their numbers.
     pub fn build(self) -> Lives<K> {
         let LivesBuilder(mut all) = self;
-        let All { rows, names, .. } = &mut all;
+        let All { rows, names, used_before, .. } = &mut all;
         if !rows.is_sorted_by(|a, b| a.number < b.number) {
-            *rows = sorted(std::mem::take(rows));
+            (*rows, *used_before) = sorted(std::mem::take(rows));
         }
         rows.shrink_to_fit();
         names.shrink_to_fit();
@@ -196,65 +206,33 @@ impl<'n, K: Copy + Ord + Into<u64>> FromIterator<(K, Life<'n>)> for Lives<K> {
     }
 }
 
-/// Rows by their numbers; of those with the same number the last.
-fn sorted<K: Copy + Ord + Into<u64>>(mut rows: Vec<Row<K>>) -> Vec<Row<K>> {
+/// Rows by their numbers, of those with the same number the last; and when the first of these began.
+fn sorted<K: Copy + Ord + Into<u64>>(mut rows: Vec<Row<K>>) -> (Vec<Row<K>>, Vec<(K, i64)>) {
+    let mut used_before = Vec::new();
     let numbers = || rows.iter().map(|row| row.number.into());
     let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
     let span = usize::try_from(last - first).unwrap_or(usize::MAX);
     if span / 4 <= rows.len() && rows.len() < u32::MAX as usize {
         let mut places = vec![u32::MAX; span + 1];
         for (place, row) in rows.iter().enumerate() {
-            places[(row.number.into() - first) as usize] = place as u32;
+            let before = std::mem::replace(&mut places[(row.number.into() - first) as usize], place as u32);
+            used_before.extend(rows.get(before as usize).map(|before| (row.number, before.interval.from)));
         }
-        return places.into_iter().filter_map(|place| rows.get(place as usize).copied()).collect();
+        rows = places.into_iter().filter_map(|place| rows.get(place as usize).copied()).collect();
+    } else {
+        rows.sort_by_key(|row| row.number);
+        // Keeps the first of several: the order is turned round for that.
+        rows.reverse();
+        rows.dedup_by(|row, last| {
+            let is_same = row.number == last.number;
+            used_before.extend(is_same.then_some((row.number, row.interval.from)));
+            is_same
+        });
+        rows.reverse();
     }
-    rows.sort_by_key(|row| row.number);
-    // Keeps the first of several: the order is turned round for that.
-    rows.reverse();
-    rows.dedup_by_key(|row| row.number);
-    rows.reverse();
-    rows
-}
-
-/// Texts one after the other, each mostly once.
-#[derive(Clone, Debug, Default)]
-struct Texts {
-    bytes: String,
-    /// Where each ends.
-    ends: Vec<usize>,
-    /// The last text of each hash: one of several with the same hash may be there more than once.
-    by_hash: Map<u64, u32>,
-}
-
-impl Texts {
-    fn number(&mut self, text: Option<&str>) -> u32 {
-        let Some(text) = text else { return u32::MAX };
-        let hash = self.by_hash.hasher().hash_one(text);
-        if let Some(number) = self.by_hash.get(&hash)
-            && self.text(*number) == Some(text)
-        {
-            return *number;
-        }
-        let number = self.ends.len() as u32;
-        self.bytes.push_str(text);
-        self.ends.push(self.bytes.len());
-        self.by_hash.insert(hash, number);
-        number
-    }
-
-    fn text(&self, number: u32) -> Option<&str> {
-        let number = number as usize;
-        let end = *self.ends.get(number)?;
-        let from = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-        Some(&self.bytes[from..end])
-    }
-
-    /// No more texts come, or few.
-    fn shrink_to_fit(&mut self) {
-        self.bytes.shrink_to_fit();
-        self.ends.shrink_to_fit();
-        self.by_hash = Map::default();
-    }
+    used_before.sort_unstable();
+    used_before.dedup_by_key(|(number, _)| *number);
+    (rows, used_before)
 }
 
 #[cfg(test)]
@@ -294,12 +272,18 @@ mod tests {
     fn numbers_with_few_holes_and_with_many_are_sorted_alike() {
         for factor in [1_u64, 3, 1 << 40] {
             let mut builder = LivesBuilder::default();
-            for (pid, number) in [7, 3, 9, 3, 8, 5, 9].into_iter().enumerate() {
-                builder.push(number * factor, life(None, pid as u32));
+            for (pid, number) in [7, 3, 9, 3, 8, 5, 9, 3].into_iter().enumerate() {
+                let from = 5 - (pid as i64 - 2).abs();
+                builder.push(
+                    number * factor,
+                    Life { interval: Interval::new(from, 9), ..life(None, pid as u32) },
+                );
             }
             let lives = builder.build();
+            let begins = [3, 5, 7, 8, 9, 4].map(|number| lives.begin(number * factor));
+            assert_eq!(begins, [Some(0), Some(2), Some(3), Some(3), Some(1), None]);
             let found: Vec<_> = lives.iter().map(|(number, life)| (number / factor, life.pid)).collect();
-            assert_eq!(found, [(3, Some(3)), (5, Some(5)), (7, Some(0)), (8, Some(4)), (9, Some(6))]);
+            assert_eq!(found, [(3, Some(7)), (5, Some(5)), (7, Some(0)), (8, Some(4)), (9, Some(6))]);
         }
     }
 

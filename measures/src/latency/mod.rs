@@ -13,6 +13,8 @@ use crate::{
     Answer, By, Column, Distribution, Group, History, Interval, Level, LwpStay, Measure, Needs, Request,
     Series, SeriesBuilder, ThreadStay,
     collect::collect,
+    distribution::Lengths,
+    growing::Growing,
     map::Map,
     sliced::{Computed, Slice, Sliced},
     tally::{self, Tally},
@@ -48,7 +50,7 @@ pub(crate) const LATENCY: Measure = Measure {
 /// The waits so far.
 struct Latency {
     request: Request,
-    tally: Tally<Kind>,
+    tally: Growing<Map<Kind, Lengths>>,
     worst: Worst,
     uncounted: u64,
     /// States that later slices kept, by LWP and by user thread.
@@ -65,7 +67,7 @@ struct Latency {
 fn start(request: &Request) -> Box<dyn Sliced> {
     Box::new(Latency {
         request: request.clone(),
-        tally: Tally::new(),
+        tally: Growing::new(request),
         worst: Worst::new(request.worst),
         uncounted: 0,
         lwps: Map::default(),
@@ -119,11 +121,7 @@ impl Sliced for Latency {
                 columns
                     .push(Column::text("kind", "What it waited after: a wakeup, a yield, a preemption ..."));
                 columns.extend(Distribution::columns());
-                let mut answer = Answer::new(columns);
-                for (group, kind, lengths) in self.tally.finish() {
-                    answer.push_with_lengths(tally::cells(history, &group, kind.name(), &lengths), lengths);
-                }
-                answer
+                self.tally.finish(columns, |group, kinds| tally::runs(history, group, kinds, Kind::name))
             }
         };
         if self.uncounted > 0 {
@@ -229,6 +227,10 @@ impl Latency {
             replace(&mut self.threads, kept);
             self.pollers.extend(pollers);
         }
+        let polled: BTreeSet<u64> = self.pollers.iter().map(|(thread, ..)| *thread).collect();
+        let is_open = |thread: u64| self.threads.contains_key(&thread) || polled.contains(&thread);
+        self.tally
+            .settle(history, slice, is_open, |group, kinds| tally::runs(history, group, kinds, Kind::name));
     }
 
     /// Adds what no earlier slice can decide.
@@ -252,7 +254,7 @@ impl Latency {
     }
 
     fn take(&mut self, tally: Tally<Kind>, worst: Worst, uncounted: u64) {
-        self.tally.merge(tally);
+        tally.add_to(&mut self.tally);
         self.worst.merge(worst);
         self.uncounted += uncounted;
     }

@@ -5,7 +5,9 @@ mod parts;
 use crate::{
     Answer, By, Column, Distribution, Group, History, Interval, Level, Measure, Needs, Request, Span,
     collect::collect,
+    distribution::Lengths,
     groups::Owner,
+    growing::{Growing, Run},
     instances::SpanNames,
     map::Map,
     sliced::{Computed, Slice, Sliced},
@@ -47,7 +49,7 @@ enum Row {
 /// The curves so far.
 struct Noise {
     request: Request,
-    tally: Tally<Row>,
+    tally: Growing<Map<Row, Lengths>>,
     unknown: u64,
     unended: u64,
     names: SpanNames,
@@ -62,7 +64,7 @@ struct Noise {
 fn start(request: &Request) -> Box<dyn Sliced> {
     Box::new(Noise {
         request: request.clone(),
-        tally: Tally::new(),
+        tally: Growing::new(request),
         unknown: 0,
         unended: 0,
         names: SpanNames::default(),
@@ -79,6 +81,11 @@ impl Sliced for Noise {
             None if !slice.is_before_window() => self.add_lives(history, slice),
             None => {}
         }
+        let is_open = |thread| {
+            let owner = Owner::Thread(thread);
+            self.open.contains_key(&owner) || self.lives.contains_key(&owner)
+        };
+        self.tally.settle(history, slice, is_open, |group, rows| runs(history, group, rows));
         Ok(())
     }
 
@@ -92,7 +99,20 @@ impl Sliced for Noise {
         if request.subject.is_none() {
             self.tally_lives(history, i64::MIN);
         }
-        Ok(table(history, &request, self.tally, (self.unknown, self.unended)))
+        let mut columns = Group::columns(request.by(history), request.level(history));
+        columns.push(Column::text(
+            "curve",
+            "wall, without-timer, without-interrupts, pure; or what was taken away.",
+        ));
+        columns.extend(Distribution::columns());
+        let mut answer = self.tally.finish(columns, |group, rows| runs(history, group, rows));
+        for (count, why) in [(self.unknown, "events are missing in them"), (self.unended, "they did not end")]
+        {
+            if count > 0 {
+                answer.notes.push(format!("{count} spans are not counted: {why}."));
+            }
+        }
+        Ok(answer)
     }
 }
 
@@ -132,7 +152,7 @@ impl Noise {
                 parts.add_unknown(life(history, owner, window).ticks() - covered);
             }
             if parts.wall > 0 {
-                add(&mut self.tally, group_of(history, by, owner), &parts);
+                add(self.tally.of(group_of(history, by, owner)), &parts);
             }
         }
     }
@@ -154,7 +174,7 @@ impl Noise {
             curves.add_span(history, request, slice, span, &later);
         });
         for Curves { tally, unknown, unended, open, .. } in parts {
-            self.tally.merge(tally);
+            tally.add_to(&mut self.tally);
             self.unknown += unknown;
             self.unended += unended;
             for (owner, span, parts) in open {
@@ -171,31 +191,15 @@ fn group_of(history: &History, by: By, owner: Owner) -> Group {
     }
 }
 
-fn table(history: &History, request: &Request, tally: Tally<Row>, (unknown, unended): (u64, u64)) -> Answer {
-    let (by, level) = (request.by(history), request.level(history));
-    let mut columns = Group::columns(by, level);
-    columns.push(Column::text(
-        "curve",
-        "wall, without-timer, without-interrupts, pure; or what was taken away.",
-    ));
-    columns.extend(Distribution::columns());
-    let mut answer = Answer::new(columns);
-    let mut rows = tally.finish();
-    // Groups by their wall time, as they are; inside of one the curves come first.
-    let mut places = crate::map::Map::default();
-    for (place, (group, ..)) in rows.iter().enumerate() {
-        places.entry(group.clone()).or_insert(place);
-    }
-    rows.sort_by_cached_key(|(group, row, _)| (places.get(group).copied(), *row));
-    for (group, row, lengths) in rows {
-        answer.push_with_lengths(tally::cells(history, &group, row.name(), &lengths), lengths);
-    }
-    for (count, why) in [(unknown, "events are missing in them"), (unended, "they did not end")] {
-        if count > 0 {
-            answer.notes.push(format!("{count} spans are not counted: {why}."));
-        }
-    }
-    answer
+/// The rows of a group: the curves come first. Groups are in the order of their wall time.
+fn runs(history: &History, group: &Group, rows: Map<Row, Lengths>) -> Vec<Run> {
+    let mut rows = tally::of_kinds(rows);
+    rows.sort_by_key(|(row, _)| *row);
+    let order = rows.iter().map(|(_, lengths)| lengths.total()).max().unwrap_or(0);
+    let row = |(row, lengths): (Row, Distribution)| {
+        (tally::cells(history, group, row.name(), &lengths), Some(lengths))
+    };
+    vec![Run { order, rows: rows.into_iter().map(row).collect() }]
 }
 
 impl Row {
@@ -254,14 +258,13 @@ impl Curves<'_> {
             return;
         }
         match parts.of(Part::Unknown) {
-            0 => add(&mut self.tally, group, &parts),
+            0 => add(self.tally.of(group), &parts),
             _ => self.unknown += 1,
         }
     }
 }
 
-fn add(tally: &mut Tally<Row>, group: Group, parts: &Parts) {
-    let rows = tally.of(group);
+fn add(rows: &mut Map<Row, Lengths>, parts: &Parts) {
     let mut push = |row, ticks| rows.entry(row).or_default().push(ticks);
     let without_timer = parts.wall - parts.of(Part::Timer);
     push(Row::Wall, parts.wall);

@@ -175,7 +175,7 @@ fn a_history_does_not_differ_from_itself_in_any_measure() {
                     Err(message) => panic!("{}: {message}", measure.name),
                 };
                 let place = answer.column("verdict").unwrap();
-                for row in &answer.rows {
+                for row in &answer.rows.to_vec() {
                     let is_quiet = [Value::from("within the spread"), "too few".into()].contains(&row[place]);
                     assert!(is_quiet, "seed {seed}: {}: {row:?}", measure.name);
                 }
@@ -266,7 +266,7 @@ fn totals_and_spreads_of_states_are_those_of_counting_every_tick() {
             _ => None,
         };
         let mut found = BTreeMap::new();
-        for row in answer.rows.iter().filter(|row| text(row, "figure").as_deref() == Some("total")) {
+        for row in answer.rows.to_vec().iter().filter(|row| text(row, "figure").as_deref() == Some("total")) {
             let key = (text(row, "state").unwrap(), text(row, "reason"), text(row, "culprit"));
             let figures = [number(row, "a"), number(row, "b"), number(row, "spread")];
             found.insert(key, (figures, text(row, "verdict").unwrap()));

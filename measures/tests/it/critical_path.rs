@@ -20,7 +20,7 @@ fn int(value: &Value) -> i64 {
 fn ask(history: &sigmund_measures::History, request: &Request) -> Vec<(String, String, i64, i64)> {
     let answer = named("critical-path").unwrap().answer(history, request).unwrap();
     let row = |row: &Vec<Value>| (text(&row[0]), text(&row[1]), int(&row[2]), int(&row[3]));
-    answer.rows.iter().map(row).collect()
+    answer.rows.to_vec().iter().map(row).collect()
 }
 
 // `two_levels` of support/drawing.rs; thread 1 is in the span from 5 to 55:
@@ -57,7 +57,7 @@ fn the_path_of_a_span_is_by_whom_it_was_held_up() {
     };
     let woke = "woke 1 from mutex 0x10";
     assert_eq!(
-        chain.rows.iter().map(cells).collect::<Vec<_>>(),
+        chain.rows.to_vec().iter().map(cells).collect::<Vec<_>>(),
         [
             (5, 7, 2, 101, 1, format!("running: {woke}: -")),
             (12, 3, 2, 101, 1, format!("interrupt: {woke}: irq 1")),

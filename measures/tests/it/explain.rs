@@ -33,7 +33,7 @@ fn ask(history: &History, request: &Request) -> Vec<Row> {
         total: int(&row[5]),
         mean: int(&row[6]),
     };
-    named("explain").unwrap().answer(history, request).unwrap().rows.iter().map(row).collect()
+    named("explain").unwrap().answer(history, request).unwrap().rows.to_vec().iter().map(row).collect()
 }
 
 fn request() -> Request {

@@ -100,7 +100,7 @@ fn interrupts_are_those_of_counting_every_tick() {
         let request = Request { window, cpus, by: Some(By::Lwp), ..Request::default() };
         let answer = ask("interrupts", &history, &request);
         let mut names = Vec::new();
-        for row in &answer.rows {
+        for row in &answer.rows.to_vec() {
             let figure = |column| number_in(&answer, row, column);
             let text = text_in(&answer, row, "name");
             let of_name: Vec<i64> = (0..drawn.len())
@@ -122,7 +122,7 @@ fn interrupts_are_those_of_counting_every_tick() {
             names.push(text);
         }
         // Own times sum to the time in which CPUs were interrupted.
-        let total: i64 = answer.rows.iter().map(|row| number_in(&answer, row, "total_tick")).sum();
+        let total: i64 = answer.rows.to_vec().iter().map(|row| number_in(&answer, row, "total_tick")).sum();
         assert_eq!(total, interrupted, "seed {seed}");
         assert_eq!(names.len(), wall.len(), "seed {seed}");
     }

@@ -359,7 +359,7 @@ fn latencies_are_those_of_walking_back_from_each_dispatch() {
             let request = Request { window, by: Some(by), ..Request::default() };
             let answer = ask("latency", &history, &request);
             let mut seen = BTreeMap::new();
-            for row in &answer.rows {
+            for row in &answer.rows.to_vec() {
                 let key = (number_in(&answer, row, column), text_in(&answer, row, "kind"));
                 let figures = ["count", "total_tick", "min_tick", "max_tick"];
                 seen.insert(key, figures.map(|figure| number_in(&answer, row, figure)));
@@ -378,7 +378,7 @@ fn latencies_are_those_of_walking_back_from_each_dispatch() {
             longest.sort_by_key(|length| -length);
             longest.truncate(7);
             let listed: Vec<i64> =
-                worst.rows.iter().map(|row| number_in(&worst, row, "latency_tick")).collect();
+                worst.rows.to_vec().iter().map(|row| number_in(&worst, row, "latency_tick")).collect();
             assert_eq!(listed, longest, "seed {seed} {by:?}");
         }
     }

@@ -117,7 +117,7 @@ fn figures(answer: &Answer, column: &str) -> BTreeMap<(i64, String), [i64; 4]> {
             ["count", "total_tick", "min_tick", "max_tick"].map(|name| number_in(answer, row, name));
         ((number_in(answer, row, column), text_in(answer, row, "curve")), figures)
     };
-    answer.rows.iter().map(row).collect()
+    answer.rows.to_vec().iter().map(row).collect()
 }
 
 /// What each tick was: pure, irq (all interrupts of the machine are), off-cpu or waits.

@@ -153,7 +153,7 @@ fn quanta_are_those_of_walking_every_tick() {
             let request = Request { window, by: Some(by), ..Request::default() };
             let answer = ask("quanta", &history, &request);
             let mut seen = BTreeMap::new();
-            for row in &answer.rows {
+            for row in &answer.rows.to_vec() {
                 let key = (number_in(&answer, row, column), text_in(&answer, row, "ended_by"));
                 let figures = ["count", "total_tick", "min_tick", "max_tick", "wall_tick"];
                 seen.insert(key, figures.map(|figure| number_in(&answer, row, figure)));
@@ -167,10 +167,11 @@ fn quanta_are_those_of_walking_every_tick() {
                 expected.iter().map(|(key, lengths)| (key.clone(), figures(lengths))).collect();
             assert_eq!(seen, expected, "seed {seed} {by:?}");
             // What ended them sums to all.
-            for row in answer.rows.iter().filter(|row| text_in(&answer, row, "ended_by") == "all") {
+            for row in answer.rows.to_vec().iter().filter(|row| text_in(&answer, row, "ended_by") == "all") {
                 let who = number_in(&answer, row, column);
                 for figure in ["count", "total_tick", "wall_tick", "preemptions"] {
-                    let parts = answer.rows.iter().filter(|part| {
+                    let all = answer.rows.to_vec();
+                    let parts = all.iter().filter(|part| {
                         number_in(&answer, part, column) == who && text_in(&answer, part, "ended_by") != "all"
                     });
                     let sum: i64 = parts.map(|part| number_in(&answer, part, figure)).sum();

@@ -32,6 +32,7 @@ fn request(random: &mut Random) -> Request {
         worst: if random.one_in(4) { 1 + random.below(9) } else { 0 },
         subject: None,
         is_of_pairs: false,
+        with_lengths: true,
     }
 }
 
@@ -75,7 +76,7 @@ fn difference(whole: &Answer, sliced: &Answer) -> Option<String> {
         other => format!("{other:?}"),
     };
     let lines = |answer: &Answer| -> Vec<String> {
-        answer.rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(" ")).collect()
+        answer.rows.to_vec().iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(" ")).collect()
     };
     let (expected, found) = (lines(whole), lines(sliced));
     let rows = expected.iter().zip(&found).find(|(expected, found)| expected != found);

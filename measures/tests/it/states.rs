@@ -28,7 +28,7 @@ fn sums(answer: &Answer) -> BTreeMap<Key, i64> {
         );
         (key, number_of(&row[7]).unwrap())
     };
-    answer.rows.iter().map(row).filter(|(_, ticks)| *ticks > 0).collect()
+    answer.rows.to_vec().iter().map(row).filter(|(_, ticks)| *ticks > 0).collect()
 }
 
 fn interrupted(now: &Now, cpu: usize, names: &[String]) -> Option<String> {

@@ -153,7 +153,7 @@ fn a_summary_is_that_of_counting_every_tick() {
         let answer = ask("summary", &history, &request);
         let mut seen = BTreeMap::new();
         let mut order = Vec::new();
-        for row in &answer.rows {
+        for row in &answer.rows.to_vec() {
             let what = ["thread", "lwp", "cpu"].into_iter().find(|w| *w == text_in(&answer, row, "what"));
             let figures = ["total_tick", "switches", "migrations", "preemptions"];
             let figures = figures.map(|figure| number_in(&answer, row, figure));

@@ -159,7 +159,7 @@ fn switch_costs_are_those_of_searching_around_each_switch() {
             let request = Request { window, by: Some(by), ..Request::default() };
             let answer = ask("switch-cost", &history, &request);
             let mut seen = BTreeMap::new();
-            for row in &answer.rows {
+            for row in &answer.rows.to_vec() {
                 let key = (number_in(&answer, row, column), text_in(&answer, row, "from"));
                 let figures = ["count", "total_tick", "min_tick", "max_tick"];
                 seen.insert(key, figures.map(|figure| number_in(&answer, row, figure)));

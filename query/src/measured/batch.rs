@@ -1,6 +1,6 @@
 //! An answer as rows of Arrow.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use arrow::{
     array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray},
@@ -22,7 +22,7 @@ pub fn to_batch(
 ) -> Result<RecordBatch, ArrowError> {
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
     for (place, column) in answer.columns.iter().enumerate() {
-        let cells = answer.rows.iter().map(|row| row.get(place).unwrap_or(&Value::Null));
+        let cells = (0..answer.rows.len()).map(|row| answer.rows.cell(row, place));
         let (ty, array): (DataType, ArrayRef) = match column.kind {
             Kind::Text => (DataType::Utf8, Arc::new(cells.clone().map(text).collect::<StringArray>())),
             Kind::Percent | Kind::Fraction => {
@@ -53,18 +53,18 @@ fn field(column: &Column, name: &str, ty: DataType) -> Field {
     Field::new(name, ty, true).with_metadata([("doc".to_string(), column.doc.to_string())].into())
 }
 
-fn text(value: &Value) -> Option<&str> {
+fn text(value: Value) -> Option<Cow<'static, str>> {
     if let Value::Text(text) = value { Some(text) } else { None }
 }
 
-fn number(value: &Value) -> Option<i64> {
-    if let Value::Number(number) = value { Some(*number) } else { None }
+fn number(value: Value) -> Option<i64> {
+    if let Value::Number(number) = value { Some(number) } else { None }
 }
 
-fn fraction(value: &Value) -> Option<f64> {
+fn fraction(value: Value) -> Option<f64> {
     match value {
-        Value::Fraction(number) => Some(*number),
-        Value::Number(number) => Some(*number as f64),
+        Value::Fraction(number) => Some(number),
+        Value::Number(number) => Some(number as f64),
         _ => None,
     }
 }

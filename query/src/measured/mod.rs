@@ -36,6 +36,8 @@ pub struct MeasureOptions {
     pub subject: Option<String>,
     /// FROM and TO, if the question is about pairs of events.
     pub pair: Option<(Selector, Selector)>,
+    /// Whether the answer has the lengths that its rows summarize, too.
+    pub with_lengths: bool,
 }
 
 impl MeasureOptions {
@@ -261,5 +263,6 @@ fn request(
         worst: options.worst,
         subject: options.subject.clone(),
         is_of_pairs: options.pair.is_some(),
+        with_lengths: options.with_lengths,
     })
 }

@@ -17,7 +17,7 @@ use datafusion::{
     logical_expr::{Expr, TableType},
     physical_plan::ExecutionPlan,
 };
-use sigmund_measures::{ALL, Answer, History, Interval, Life, Measure, Span, Subject};
+use sigmund_measures::{ALL, Answer, History, Interval, Life, Measure, Rows, Span, Subject};
 use sigmund_model::EndReason;
 use sigmund_sql::SuperTrace;
 
@@ -60,7 +60,7 @@ impl TableFunctionImpl for MeasureFunction {
             return plan_err!("{}: expected from_event and to_event, found neither", self.measure.name);
         }
         let empty = self.measure.answer(&nothing, &request).map_err(DataFusionError::Plan)?;
-        let empty = Answer { rows: Vec::new(), ..empty };
+        let empty = Answer { rows: Rows::default(), ..empty };
         let empty = to_batch(&empty, trace.tick_hz(), trace.first_tick())?;
         let schema = of_host(trace.hosts().first().map(|(name, _)| *name), empty)?.schema();
         Ok(Arc::new(MeasureTable {

@@ -139,7 +139,12 @@ mod tests {
         };
         let pair = ["IRQ(24)@name:4", r#"open(path="a=b,c")"#].map(|text| text.parse::<Selector>().unwrap());
         let [from, to] = pair;
-        let options = MeasureOptions { by: Some(By::Name), worst: 3, subject: None, pair: Some((from, to)) };
+        let options = MeasureOptions {
+            by: Some(By::Name),
+            worst: 3,
+            pair: Some((from, to)),
+            ..MeasureOptions::default()
+        };
         let asked = Asked::new(named("states").unwrap(), &filter, &options).unwrap();
         let (filter_again, options_again) = asked.parse().unwrap();
         assert_eq!(filter_again.threads, filter.threads);

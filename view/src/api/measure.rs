@@ -88,6 +88,7 @@ pub(super) fn options(query: &Query) -> Result<MeasureOptions, Refusal> {
         worst: query.count("worst", 0, MOST_ROWS)?,
         subject: query.get("subject").map(str::to_string),
         pair: pair(query).map(|(from, to)| Ok::<_, Refusal>((selector(from)?, selector(to)?))).transpose()?,
+        with_lengths: false,
     })
 }
 
@@ -101,8 +102,8 @@ pub(super) fn answered(view: &View, measured: &Measured, command: &str, sql: &st
     let rows = answer.rows.iter().take(MOST_ROWS).map(|row| {
         let cells = answer.columns.iter().zip(row).map(|(column, value)| match value {
             Cell::Null => Value::Null,
-            Cell::Number(tick) if column.kind == ColumnKind::Instant => number(view.offset(*tick)),
-            Cell::Number(count) => number(*count),
+            Cell::Number(tick) if column.kind == ColumnKind::Instant => number(view.offset(tick)),
+            Cell::Number(count) => number(count),
             Cell::Fraction(share) => json!(share),
             Cell::Text(text) => json!(text),
         });

@@ -145,5 +145,5 @@ pub(crate) fn listing(answer: &Answer, columns: &str) -> Vec<String> {
         Value::Text(text) => text.to_string(),
     };
     let row = |row: &Vec<Value>| places.iter().map(|place| cell(&row[*place])).collect::<Vec<_>>().join(" ");
-    answer.rows.iter().map(row).collect()
+    answer.rows.to_vec().iter().map(row).collect()
 }

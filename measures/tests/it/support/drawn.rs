@@ -82,7 +82,7 @@ pub(crate) fn cells(answer: &Answer, columns: &[&str]) -> Vec<String> {
         Value::Text(text) => text.to_string(),
     };
     let line = |row: &Vec<Value>| places.iter().map(|p| cell(&row[*p])).collect::<Vec<_>>().join(" ");
-    answer.rows.iter().map(line).collect()
+    answer.rows.to_vec().iter().map(line).collect()
 }
 
 /// A cell with a number.

@@ -1,0 +1,169 @@
+//! The table of an answer, which grows slice by slice.
+//!
+//! Slices come latest first. A thread that began in one of those that were added has no time in earlier ones, so its rows are made
+//! then: of millions of threads, their rows are kept, and sums only of those that go on.
+
+use std::cmp::Reverse;
+
+use crate::{Answer, Column, Distribution, Group, History, Request, Rows, Slice, Value, map::Map};
+
+/// Sums of groups, and the rows of those whose sums are complete.
+pub(crate) struct Growing<T> {
+    sums: Map<Group, T>,
+    rows: Rows,
+    distributions: Vec<Distribution>,
+    /// Where the rows of complete groups belong.
+    places: Vec<Place>,
+    /// Whether the lengths that rows summarize are kept.
+    with_lengths: bool,
+}
+
+/// Rows of one group that follow each other.
+pub(crate) struct Run {
+    /// Those with larger ones come first; then those of the smaller group; then the earlier of the group.
+    pub(crate) order: i64,
+    pub(crate) rows: Vec<(Vec<Value>, Option<Distribution>)>,
+}
+
+struct Place {
+    order: Reverse<i64>,
+    /// The number of the group.
+    number: u64,
+    first: u32,
+    count: u32,
+}
+
+impl<T: Default> Growing<T> {
+    pub(crate) fn new(request: &Request) -> Growing<T> {
+        let (sums, rows, distributions, places) = Default::default();
+        Growing { sums, rows, distributions, places, with_lengths: request.with_lengths }
+    }
+
+    /// The sums of a group that may have more.
+    pub(crate) fn of(&mut self, group: Group) -> &mut T {
+        self.sums.entry(group).or_default()
+    }
+}
+
+impl<T> Growing<T> {
+    /// After a slice: makes the rows of the user threads that began in it and have no state before that, but for those of which
+    /// something `is_open`.
+    pub(crate) fn settle(
+        &mut self,
+        history: &History,
+        slice: Slice,
+        is_open: impl Fn(u64) -> bool,
+        runs: impl Fn(&Group, T) -> Vec<Run>,
+    ) {
+        let is_complete = |group: &Group, _: &mut T| {
+            let Group::Thread(thread) = *group else { return false };
+            let Some(begin) = history.names.threads.begin(thread) else { return false };
+            let first = history.threads.of(thread).get(0);
+            slice.interval.from <= begin
+                && first.is_some_and(|(first, _)| begin <= first.from)
+                && !is_open(thread)
+        };
+        let complete: Vec<(Group, T)> = self.sums.extract_if(is_complete).collect();
+        if self.sums.capacity() > 4 * self.sums.len() {
+            self.sums.shrink_to_fit();
+        }
+        self.make(complete, runs);
+    }
+
+    /// After all slices.
+    pub(crate) fn finish(mut self, columns: Vec<Column>, runs: impl Fn(&Group, T) -> Vec<Run>) -> Answer {
+        let mut rest: Vec<(Group, T)> = std::mem::take(&mut self.sums).into_iter().collect();
+        rest.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        self.make(rest, runs);
+        let Growing { rows, mut distributions, mut places, .. } = self;
+        places.sort_unstable_by_key(|place| (place.order, place.number, place.first));
+        let order = places.iter().flat_map(|place| place.first..place.first + place.count);
+        let order: Vec<u32> = order.collect();
+        if !distributions.is_empty() {
+            let of = |row: &u32| std::mem::take(&mut distributions[*row as usize]);
+            distributions = order.iter().map(of).collect();
+        }
+        Answer { columns, rows: rows.at(&order), distributions, notes: Vec::new() }
+    }
+
+    /// Groups that have no number are in their order. One thread makes all rows: most of the work is memory that another would have
+    /// to free.
+    fn make(&mut self, groups: Vec<(Group, T)>, runs: impl Fn(&Group, T) -> Vec<Run>) {
+        for (place, (group, sums)) in groups.into_iter().enumerate() {
+            let number = match group {
+                Group::Thread(thread) => thread,
+                Group::Lwp(lwp) => lwp.into(),
+                Group::Process(_) | Group::Name(_) => place as u64,
+            };
+            for Run { order, rows } in runs(&group, sums) {
+                let (first, count) = (self.rows.len() as u32, rows.len() as u32);
+                self.places.push(Place { order: Reverse(order), number, first, count });
+                for (row, lengths) in rows {
+                    self.rows.push(row);
+                    self.distributions.extend(lengths.filter(|_| self.with_lengths));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sigmund_model::ThreadState;
+
+    use super::*;
+    use crate::{Interval, Life, LivesBuilder, SeriesBuilder, ThreadStay};
+
+    /// The user threads 1 to 4: 3 has the number of one that had ended, and of 4 nothing is known before its creation.
+    fn history() -> History {
+        let mut lives = LivesBuilder::default();
+        for (thread, from, to) in [(3, 5, 20), (1, 0, 90), (2, 50, 100), (3, 60, 100), (4, 70, 100)] {
+            let interval = Interval::new(from, to);
+            lives.push(thread, Life { name: None, pid: None, interval, created_by: None });
+        }
+        let mut states = SeriesBuilder::default();
+        for (thread, from) in [(1, 0), (2, 50), (3, 60), (4, 65)] {
+            let stay =
+                ThreadStay { state: ThreadState::Ready, end: None, lwp: None, waits_for: None, object: 0 };
+            states.push(thread, Interval::new(from, 90), stay);
+        }
+        let mut history = History { threads: states.build(), ..History::default() };
+        history.names.threads = lives.build();
+        history
+    }
+
+    fn runs(group: &Group, sum: i64) -> Vec<Run> {
+        let Group::Thread(thread) = *group else { return Vec::new() };
+        let row = |of: i64| (vec![Value::from(thread), of.into()], None);
+        vec![Run { order: sum, rows: vec![row(sum), row(-sum)] }]
+    }
+
+    #[test]
+    fn rows_of_threads_that_cannot_have_more_are_made_and_put_in_order_at_the_end() {
+        let (history, request) = (history(), Request::default());
+        let mut growing: Growing<i64> = Growing::new(&request);
+        let slice =
+            |from, to| Slice { interval: Interval { from, to }, window: Interval { from: 0, to: 100 } };
+        for thread in 1..=4 {
+            *growing.of(Group::Thread(thread)) += 10 + thread as i64 % 2;
+        }
+        growing.settle(&history, slice(40, 100), |thread| thread == 2, runs);
+        assert_eq!((growing.sums.len(), growing.rows.len()), (4, 0));
+        growing.settle(&history, slice(40, 100), |_| false, runs);
+        let mut open: Vec<&Group> = growing.sums.keys().collect();
+        open.sort_unstable();
+        assert_eq!(open, [1, 3, 4].map(Group::Thread).iter().collect::<Vec<_>>());
+        for thread in [1, 3, 4] {
+            *growing.of(Group::Thread(thread)) += 1;
+        }
+        growing.settle(&history, slice(0, 40), |_| false, runs);
+        assert_eq!(growing.sums.keys().collect::<Vec<_>>(), [&Group::Thread(4)]);
+        let columns = vec![Column::count("thread", "Its number."), Column::count("sum", "Its sum.")];
+        let rows = growing.finish(columns, runs).rows;
+        let expected = [(1, 12), (1, -12), (3, 12), (3, -12), (4, 11), (4, -11), (2, 10), (2, -10)];
+        assert_eq!(
+            rows,
+            expected.map(|(thread, sum): (i64, i64)| vec![thread.into(), sum.into()]).into_iter().collect()
+        );
+    }
+}
