@@ -219,7 +219,7 @@ fn human(columns: &[&str], rows: impl Iterator<Item: AsRef<[Cell]>>) -> comfy_ta
 fn separated(
     out: &mut impl Write,
     columns: &[&str],
-    rows: impl Iterator<Item: AsRef<[Cell]>>,
+    mut rows: impl Iterator<Item: AsRef<[Cell]>>,
     separator: char,
 ) -> io::Result<()> {
     let mut line = String::new();
@@ -242,7 +242,7 @@ fn separated(
     };
     let names: Vec<Cell> = columns.iter().map(|name| (*name).into()).collect();
     write(&mut names.iter())?;
-    rows.map(|row| write(&mut row.as_ref().iter())).collect()
+    rows.try_for_each(|row| write(&mut row.as_ref().iter()))
 }
 
 /// A length for people: `1.234 ms`, or cycles if the tick rate is unknown.
