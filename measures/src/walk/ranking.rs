@@ -53,8 +53,8 @@ impl Ranking {
             return;
         }
         let is_known = |label: &Label| {
-            let life = thread_of(*label).and_then(|thread| history.names.threads.get(thread));
-            life.is_some_and(|life| life.interval.from >= begin)
+            let begun = thread_of(*label).and_then(|thread| history.names.threads.begin(thread));
+            begun.is_some_and(|begun| begun >= begin)
         };
         self.known.extend(self.open.extract_if(|label, _| is_known(label)));
         if self.known.len() > self.most.saturating_mul(4) {
@@ -230,6 +230,21 @@ mod tests {
         assert_eq!(found.sums.iter().map(|(label, _)| *label).collect::<Vec<_>>(), largest);
         assert_eq!(found.others.culprits, all.iter().filter(|(ticks, _)| ticks.0 > 0).count() - 5);
         assert_eq!(found.others.sum.ticks, all[5..].iter().map(|(ticks, _)| ticks.0).sum::<i64>());
+    }
+
+    #[test]
+    fn what_had_a_number_before_may_have_time_in_earlier_slices() {
+        let mut lives = crate::LivesBuilder::default();
+        for (thread, from) in [(7, 100), (8, 10), (8, 100)] {
+            let interval = Interval::new(from, from + 50);
+            lives.push(thread, Life { name: None, pid: None, interval, created_by: None });
+        }
+        let mut history = History::default();
+        history.names.threads = lives.build();
+        let mut ranking = Ranking::new(5);
+        [7, 8].into_iter().for_each(|thread| ranking.add(who(thread), Sum { count: 1, ticks: 5 }));
+        ranking.settle(&history, &Labels::default(), 90);
+        assert_eq!(ranking.open.keys().collect::<Vec<_>>(), [&who(8)]);
     }
 
     #[test]
