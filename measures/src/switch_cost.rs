@@ -1,5 +1,7 @@
 //! `--switch-cost`: an upper bound of the time of a switch, from the events before and after it.
 
+use std::collections::HashSet;
+
 use crate::map::Map;
 
 use sigmund_model::{LwpState, ThreadState};
@@ -78,7 +80,8 @@ impl Sliced for SwitchCost {
         self.unknown.extend(unknown(history, level, slice));
         let until = self.first.values().map(|event| event.tick()).max().unwrap_or(i64::MIN);
         self.unknown.retain(|(_, interval)| interval.from < until);
-        let is_open = |thread| self.first.values().any(|event| event.thread() == Some(thread));
+        let open: HashSet<u64> = self.first.values().filter_map(|event| event.thread()).collect();
+        let is_open = |thread| open.contains(&thread);
         self.pairs.settle(history, slice, is_open, |group, pairs| runs(history, group, pairs));
         Ok(())
     }

@@ -115,7 +115,7 @@ impl<K: Copy + Ord + Into<u64>> Lives<K> {
         self.0.rows.iter().map(|row| row.number)
     }
 
-    /// Adds one, or replaces that of this number. For few: later ones are moved.
+    /// Adds one, or replaces that of this number. For few: it takes time in proportion to all of them.
     pub fn insert(&mut self, number: K, life: Life<'_>) {
         let all = Arc::make_mut(&mut self.0);
         let name = all.names.number_of(life.name);
