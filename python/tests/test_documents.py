@@ -22,7 +22,11 @@ def test_the_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "python/src"))
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     NotebookClient(
-        notebook, timeout=30, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+        notebook,
+        timeout=120,
+        startup_timeout=120,
+        kernel_name="python3",
+        resources={"metadata": {"path": tmp_path}},
     ).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     pictures = [output for output in outputs if "image/png" in output.get("data", {})]

@@ -34,7 +34,7 @@ def served(
             yield line.removeprefix("listening on ").strip(), server
         finally:
             server.send_signal(signal.SIGINT)
-            assert server.wait(10) == 0, server.stderr and server.stderr.read()
+            assert server.wait(60) == 0, server.stderr and server.stderr.read()
 
 
 def connected(address: str, token: str = TOKEN) -> flight_sql.Connection:
@@ -161,12 +161,12 @@ BUSY = "SELECT count(*) FROM events a, events b, events c, events d, events e WH
 
 @pytest.mark.parametrize("sql", [ENDLESS, BUSY])
 def test_a_query_has_its_time_and_no_more(path: Path, tmp_path: Path, sql: str) -> None:
-    with served(path, "--time", "500ms", folder=tmp_path) as (address, _), connected(address) as connection:
+    with served(path, "--time", "2s", folder=tmp_path) as (address, _), connected(address) as connection:
         began = time.monotonic()
         with connection.cursor() as cursor, pytest.raises(OperationalError, match="limit of this server"):
             cursor.execute(sql)
             cursor.fetchall()
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
         if sql is BUSY:
             return
         with connection.cursor() as cursor:
@@ -204,7 +204,7 @@ def test_a_query_ends_when_its_client_goes(path: Path, tmp_path: Path) -> None:
             [sys.executable, "-c", script, address, TOKEN, ENDLESS], stderr=subprocess.DEVNULL
         ) as client:
             # Its query runs.
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while cpu_seconds(server.pid) < 1 and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert cpu_seconds(server.pid) >= 1
@@ -213,10 +213,13 @@ def test_a_query_ends_when_its_client_goes(path: Path, tmp_path: Path) -> None:
         with connected(address) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT 1")
             assert cursor.fetchall() == [(1,)]
-        time.sleep(0.5)
-        used = cpu_seconds(server.pid)
-        time.sleep(1)
-        assert cpu_seconds(server.pid) - used < 0.3
+        # It is at rest, soon.
+        for _ in range(20):
+            used = cpu_seconds(server.pid)
+            time.sleep(1)
+            if (rest := cpu_seconds(server.pid) - used) < 0.3:
+                break
+        assert rest < 0.3
 
 
 def test_several_super_traces_have_names(path: Path, tmp_path: Path, query: Query) -> None:
@@ -256,4 +259,4 @@ def test_a_new_token_is_printed(path: Path) -> None:
         with connected(address, token) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT 1")
         server.terminate()
-        assert server.wait(10) == 0
+        assert server.wait(60) == 0

@@ -176,7 +176,8 @@ fn what_the_kernel_side_covers_has_two_witnesses_and_nothing_else_has() {
 
     let fact = |key: &str| sigmund.fact(both, key).parse::<i64>().unwrap();
     let (agree, disagree) = (fact("witness_agree"), fact("witness_disagree"));
-    assert!(agree > 50 && disagree * 1000 <= agree, "{agree} agree, {disagree} do not");
+    // Some 800 of 200 ms: one at which its LWP is being moved is no fault of the border.
+    assert!(agree > 50 && disagree <= 1 + agree / 1000, "{agree} agree, {disagree} do not");
     assert!(fact("witness_single") >= before + after);
     // Nothing is certain outside.
     let outside = |table: &str, only: &str| {

@@ -99,7 +99,7 @@ class Page {
   }
 
   /** Waits until an expression is true. */
-  async until(expression, seconds = 20) {
+  async until(expression, seconds = 60) {
     const end = Date.now() + seconds * 1000;
     for (;;) {
       const found = await this.evaluate(expression).catch(() => false);
