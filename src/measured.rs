@@ -100,40 +100,31 @@ fn print(answers: &[OfHost<'_>], question: &Question) -> Result<()> {
     }
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let unit = question.unit;
-    let rows =
-        answers.iter().flat_map(|of| of.1.rows.iter().map(move |row| cells(of, row, is_for_people, unit)));
-    print_rows(&columns, Counted { rows, left: answers.iter().map(|of| of.1.rows.len()).sum() }, format)
+    // Where the rows of each host end.
+    let mut ends: Vec<usize> = answers.iter().map(|(_, answer, _)| answer.rows.len()).collect();
+    let mut len = 0;
+    ends.iter_mut().for_each(|end| {
+        len += *end;
+        *end = len;
+    });
+    let row = |number: usize| {
+        let host = ends.partition_point(|end| *end <= number);
+        let first = host.checked_sub(1).map_or(0, |before| ends[before]);
+        cells(&answers[host], number - first, is_for_people, unit)
+    };
+    print_rows(&columns, len, row, format)
 }
-
-/// Rows that are made when they are printed, and how many are left.
-struct Counted<I> {
-    rows: I,
-    left: usize,
-}
-
-impl<I: Iterator> Iterator for Counted<I> {
-    type Item = I::Item;
-
-    fn next(&mut self) -> Option<I::Item> {
-        self.left = self.left.saturating_sub(1);
-        self.rows.next()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl<I: Iterator> ExactSizeIterator for Counted<I> {}
 
 fn cells(
     (host, answer, tick_hz): &OfHost<'_>,
-    row: Vec<Value>,
+    row: usize,
     is_for_people: bool,
     unit: Option<Unit>,
 ) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = host.iter().map(|host| Cell::Text((*host).to_string())).collect();
-    for (column, value) in answer.columns.iter().zip(row) {
+    let mut cells = Vec::with_capacity(1 + 2 * answer.columns.len());
+    cells.extend(host.iter().map(|host| Cell::Text((*host).to_string())));
+    for (place, column) in answer.columns.iter().enumerate() {
+        let value = answer.rows.cell(row, place);
         let in_unit = match (column.kind, unit) {
             (Kind::Length, Some(unit)) => Some(in_unit(&value, unit, *tick_hz).unwrap_or(Cell::Nothing)),
             _ => None,

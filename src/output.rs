@@ -3,10 +3,12 @@
 use std::{
     fmt::Write as _,
     io::{self, ErrorKind, Write},
+    ops::Range,
 };
 
 use anyhow::{Error, Result};
 use comfy_table::{CellAlignment, presets};
+use rayon::prelude::*;
 use serde::Serializer as _;
 use serde_json::{Map, Value};
 use sigmund_model::{Hertz, Printable, Ticks};
@@ -85,7 +87,7 @@ impl From<&str> for Cell {
 impl Cell {
     fn write(&self, text: &mut String) {
         match self {
-            Cell::Count(n) => _ = write!(text, "{n}"),
+            Cell::Count(n) => text.push_str(itoa::Buffer::new().format(*n)),
             Cell::Fraction(x) => _ = write!(text, "{x}"),
             Cell::Text(own) => text.push_str(own),
             #[cfg(feature = "sql")]
@@ -158,21 +160,26 @@ pub(crate) fn print_json(object: &Value) -> Result<()> {
 
 /// Prints a small table in any format.
 pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell>], format: FormatArg) -> Result<()> {
-    print_rows(columns, rows.iter(), format)
+    print_rows(columns, rows.len(), |row| &rows[row], format)
 }
 
 /// Rows of a table that people are shown.
 const SHOWN: usize = 1000;
 
-/// Prints the rows of a table as they come, which may be millions; people are shown the first of them.
-pub(crate) fn print_rows(
+/// Rows that a CPU formats at a time.
+const PART: usize = 4096;
+
+/// Prints the rows of a table, of which there may be millions: they are made and formatted on all CPUs. People are shown the first
+/// of them.
+pub(crate) fn print_rows<R: AsRef<[Cell]>>(
     columns: &[&str],
-    rows: impl ExactSizeIterator<Item: AsRef<[Cell]>>,
+    len: usize,
+    row: impl Fn(usize) -> R + Sync,
     format: FormatArg,
 ) -> Result<()> {
     if format == FormatArg::Human {
-        let more = rows.len().saturating_sub(SHOWN);
-        terminal::block(&human(columns, rows.take(SHOWN)).to_string())?;
+        let more = len.saturating_sub(SHOWN);
+        terminal::block(&human(columns, (0..len - more).map(row)).to_string())?;
         if more > 0 {
             let more = counted(more as u64, "more row");
             notice(&format!("{more}; `--format tsv` prints all"));
@@ -183,22 +190,56 @@ pub(crate) fn print_rows(
     let object = |row: &[Cell]| -> Map<String, Value> {
         columns.iter().zip(row).map(|(name, cell)| ((*name).to_string(), cell.json())).collect()
     };
+    let head = |separator| {
+        let names: Vec<Cell> = columns.iter().map(|name| (*name).into()).collect();
+        let mut line = String::new();
+        separated(&mut line, &names, separator);
+        line
+    };
+    let lines = |out: &mut dyn Write, separator: char| {
+        in_parts(out, len, |text, number| Ok(separated(text, row(number).as_ref(), separator)))
+    };
     match format {
-        FormatArg::Tsv => separated(out, columns, rows, '\t')?,
-        FormatArg::Csv | FormatArg::Human => separated(out, columns, rows, ',')?,
+        FormatArg::Tsv => {
+            out.write_all(head('\t').as_bytes())?;
+            lines(out, '\t')?;
+        }
+        FormatArg::Csv | FormatArg::Human => {
+            out.write_all(head(',').as_bytes())?;
+            lines(out, ',')?;
+        }
         FormatArg::Json => {
             let mut json = serde_json::Serializer::pretty(&mut *out);
-            json.collect_seq(rows.map(|row| object(row.as_ref())))?;
+            json.collect_seq((0..len).map(|number| object(row(number).as_ref())))?;
             writeln!(out)?;
         }
-        FormatArg::Ndjson => {
-            for row in rows {
-                serde_json::to_writer(&mut *out, &object(row.as_ref()))?;
-                writeln!(out)?;
-            }
-        }
+        FormatArg::Ndjson => in_parts(out, len, |text, number| {
+            text.push_str(&serde_json::to_string(&object(row(number).as_ref()))?);
+            text.push('\n');
+            Ok(())
+        })?,
     }
     Ok(out.flush()?)
+}
+
+/// Writes what is made of each row, in their order.
+fn in_parts(
+    out: &mut dyn Write,
+    len: usize,
+    each: impl Fn(&mut String, usize) -> Result<()> + Sync,
+) -> Result<()> {
+    let format = |part: Range<usize>| {
+        let mut text = String::with_capacity(part.len() * 100);
+        part.into_iter().try_for_each(|number| each(&mut text, number)).map(|()| text)
+    };
+    let at_once = PART * rayon::current_num_threads() * 4;
+    for first in (0..len).step_by(at_once) {
+        let end = len.min(first + at_once);
+        let parts = (first..end).into_par_iter().step_by(PART).map(|from| format(from..end.min(from + PART)));
+        let texts: Vec<String> = parts.collect::<Result<_>>()?;
+        texts.iter().try_for_each(|text| out.write_all(text.as_bytes()))?;
+    }
+    Ok(())
 }
 
 /// Cells are escaped before the table is drawn: a line break in a name must not begin a row.
@@ -215,34 +256,21 @@ fn human(columns: &[&str], rows: impl Iterator<Item: AsRef<[Cell]>>) -> comfy_ta
     table
 }
 
-/// Texts that hold the separator, quotes or newlines are quoted (RFC 4180).
-fn separated(
-    out: &mut impl Write,
-    columns: &[&str],
-    mut rows: impl Iterator<Item: AsRef<[Cell]>>,
-    separator: char,
-) -> io::Result<()> {
-    let mut line = String::new();
-    let mut write = |cells: &mut dyn Iterator<Item = &Cell>| {
-        line.clear();
-        for (place, cell) in cells.enumerate() {
-            if place > 0 {
-                line.push(separator);
-            }
-            let from = line.len();
-            cell.write(&mut line);
-            if line[from..].contains([separator, '"', '\n', '\r']) {
-                let quoted = line[from..].replace('"', "\"\"");
-                line.truncate(from);
-                line.extend(["\"", &quoted, "\""]);
-            }
+/// Adds a line. Texts that hold the separator, quotes or newlines are quoted (RFC 4180).
+fn separated(line: &mut String, cells: &[Cell], separator: char) {
+    for (place, cell) in cells.iter().enumerate() {
+        if place > 0 {
+            line.push(separator);
         }
-        line.push('\n');
-        out.write_all(line.as_bytes())
-    };
-    let names: Vec<Cell> = columns.iter().map(|name| (*name).into()).collect();
-    write(&mut names.iter())?;
-    rows.try_for_each(|row| write(&mut row.as_ref().iter()))
+        let from = line.len();
+        cell.write(line);
+        if line[from..].contains([separator, '"', '\n', '\r']) {
+            let quoted = line[from..].replace('"', "\"\"");
+            line.truncate(from);
+            line.extend(["\"", &quoted, "\""]);
+        }
+    }
+    line.push('\n');
 }
 
 /// A length for people: `1.234 ms`, or cycles if the tick rate is unknown.

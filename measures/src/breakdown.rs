@@ -131,7 +131,7 @@ impl Sliced for Breakdown {
         self.calls = calls;
         for (groups, sums, stays, calls, ended) in parts {
             for (number, sums) in sums.into_iter().enumerate() {
-                add_all(self.sums.of(groups.group(number as u32).clone()), sums);
+                self.sums.add(groups.group(number as u32).clone(), sums, add_all);
             }
             self.stays.extend(stays);
             for owner in &ended {

@@ -3,19 +3,32 @@
 //! Slices come latest first. A thread that began in one of those that were added has no time in earlier ones, so its rows are made
 //! then: of millions of threads, their rows are kept, and sums only of those that go on.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::hash_map::Entry, ops::Range};
+
+use rayon::prelude::*;
 
 use crate::{Answer, Column, Distribution, Group, History, Request, Rows, Slice, Value, map::Map};
 
 /// Sums of groups, and the rows of those whose sums are complete.
 pub(crate) struct Growing<T> {
     sums: Map<Group, T>,
-    rows: Rows,
-    distributions: Vec<Distribution>,
-    /// Where the rows of complete groups belong.
-    places: Vec<Place>,
+    made: Made,
     /// Whether the lengths that rows summarize are kept.
     with_lengths: bool,
+}
+
+/// Groups whose rows one thread makes at a time: enough to fill a block of these, few enough for each CPU to have some.
+const CHUNK: usize = 2048;
+
+/// Rows of complete groups, in any order.
+#[derive(Default)]
+struct Made {
+    parts: Vec<Rows>,
+    /// In all parts.
+    rows: u32,
+    distributions: Vec<Distribution>,
+    /// Where they belong.
+    places: Vec<Place>,
 }
 
 /// Rows of one group that follow each other.
@@ -35,8 +48,7 @@ struct Place {
 
 impl<T: Default> Growing<T> {
     pub(crate) fn new(request: &Request) -> Growing<T> {
-        let (sums, rows, distributions, places) = Default::default();
-        Growing { sums, rows, distributions, places, with_lengths: request.with_lengths }
+        Growing { sums: Map::default(), made: Made::default(), with_lengths: request.with_lengths }
     }
 
     /// The sums of a group that may have more.
@@ -46,6 +58,16 @@ impl<T: Default> Growing<T> {
 }
 
 impl<T> Growing<T> {
+    /// Adds sums to those of a group, which has none yet if it is one of millions.
+    pub(crate) fn add(&mut self, group: Group, sums: T, merge: impl FnOnce(&mut T, T)) {
+        match self.sums.entry(group) {
+            Entry::Vacant(none) => _ = none.insert(sums),
+            Entry::Occupied(mut of_group) => merge(of_group.get_mut(), sums),
+        }
+    }
+}
+
+impl<T: Send> Growing<T> {
     /// After a slice: makes the rows of the user threads that began in it and have no state before that, but for those of which
     /// something `is_open`.
     pub(crate) fn settle(
@@ -53,7 +75,7 @@ impl<T> Growing<T> {
         history: &History,
         slice: Slice,
         is_open: impl Fn(u64) -> bool,
-        runs: impl Fn(&Group, T) -> Vec<Run>,
+        runs: impl Fn(&Group, T) -> Vec<Run> + Sync,
     ) {
         let is_complete = |group: &Group, _: &mut T| {
             let Group::Thread(thread) = *group else { return false };
@@ -71,39 +93,70 @@ impl<T> Growing<T> {
     }
 
     /// After all slices.
-    pub(crate) fn finish(mut self, columns: Vec<Column>, runs: impl Fn(&Group, T) -> Vec<Run>) -> Answer {
+    pub(crate) fn finish(
+        mut self,
+        columns: Vec<Column>,
+        runs: impl Fn(&Group, T) -> Vec<Run> + Sync,
+    ) -> Answer {
         let mut rest: Vec<(Group, T)> = std::mem::take(&mut self.sums).into_iter().collect();
         rest.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         self.make(rest, runs);
-        let Growing { rows, mut distributions, mut places, .. } = self;
-        places.sort_unstable_by_key(|place| (place.order, place.number, place.first));
-        let order = places.iter().flat_map(|place| place.first..place.first + place.count);
-        let order: Vec<u32> = order.collect();
+        let Made { parts, mut distributions, mut places, .. } = self.made;
+        places.par_sort_unstable_by_key(|place| (place.order, place.number, place.first));
+        let order: Vec<Range<u32>> =
+            places.into_iter().map(|place| place.first..place.first + place.count).collect();
         if !distributions.is_empty() {
-            let of = |row: &u32| std::mem::take(&mut distributions[*row as usize]);
-            distributions = order.iter().map(of).collect();
+            let of = |row: u32| std::mem::take(&mut distributions[row as usize]);
+            distributions = order.iter().cloned().flatten().map(of).collect();
         }
-        Answer { columns, rows: rows.at(&order), distributions, notes: Vec::new() }
+        Answer { columns, rows: Rows::gather(parts, &order), distributions, notes: Vec::new() }
     }
 
-    /// Groups that have no number are in their order. One thread makes all rows: most of the work is memory that another would have
-    /// to free.
-    fn make(&mut self, groups: Vec<(Group, T)>, runs: impl Fn(&Group, T) -> Vec<Run>) {
-        for (place, (group, sums)) in groups.into_iter().enumerate() {
+    /// On all CPUs. Groups that have no number are in their order.
+    fn make(&mut self, groups: Vec<(Group, T)>, runs: impl Fn(&Group, T) -> Vec<Run> + Sync) {
+        let with_lengths = self.with_lengths;
+        let chunks = groups.into_par_iter().enumerate().chunks(CHUNK);
+        let made: Vec<_> = chunks.map(|groups| Made::new(groups, with_lengths, &runs)).collect();
+        made.into_iter().for_each(|made| self.made.append(made));
+    }
+}
+
+impl Made {
+    /// The rows of some groups, each with its place in their order.
+    fn new<T>(
+        groups: Vec<(usize, (Group, T))>,
+        with_lengths: bool,
+        runs: impl Fn(&Group, T) -> Vec<Run>,
+    ) -> Made {
+        let (mut made, mut part) = (Made::default(), Rows::default());
+        for (place, (group, sums)) in groups {
             let number = match group {
                 Group::Thread(thread) => thread,
                 Group::Lwp(lwp) => lwp.into(),
                 Group::Process(_) | Group::Name(_) => place as u64,
             };
             for Run { order, rows } in runs(&group, sums) {
-                let (first, count) = (self.rows.len() as u32, rows.len() as u32);
-                self.places.push(Place { order: Reverse(order), number, first, count });
+                let (first, count) = (part.len() as u32, rows.len() as u32);
+                made.places.push(Place { order: Reverse(order), number, first, count });
                 for (row, lengths) in rows {
-                    self.rows.push(row);
-                    self.distributions.extend(lengths.filter(|_| self.with_lengths));
+                    part.push(row);
+                    made.distributions.extend(lengths.filter(|_| with_lengths));
                 }
             }
         }
+        part.seal();
+        made.rows = part.len() as u32;
+        made.parts.push(part);
+        made
+    }
+
+    fn append(&mut self, other: Made) {
+        let before = self.rows;
+        self.parts.extend(other.parts.into_iter().filter(|part| !part.is_empty()));
+        self.rows += other.rows;
+        self.distributions.extend(other.distributions);
+        self.places
+            .extend(other.places.into_iter().map(|place| Place { first: before + place.first, ..place }));
     }
 }
 
@@ -148,7 +201,7 @@ mod tests {
             *growing.of(Group::Thread(thread)) += 10 + thread as i64 % 2;
         }
         growing.settle(&history, slice(40, 100), |thread| thread == 2, runs);
-        assert_eq!((growing.sums.len(), growing.rows.len()), (4, 0));
+        assert_eq!((growing.sums.len(), growing.made.rows), (4, 0));
         growing.settle(&history, slice(40, 100), |_| false, runs);
         let mut open: Vec<&Group> = growing.sums.keys().collect();
         open.sort_unstable();

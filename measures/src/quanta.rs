@@ -112,8 +112,9 @@ impl Sliced for Quanta {
         self.has_begun = false;
         for (sums, uncounted, open, has_begun) in parts {
             for (group, ends) in sums {
-                let of_group = self.sums.of(group);
-                ends.into_iter().for_each(|(end, sum)| of_group.entry(end).or_default().merge(sum));
+                self.sums.add(group, ends, |of_group, ends| {
+                    ends.into_iter().for_each(|(end, sum)| of_group.entry(end).or_default().merge(sum));
+                });
             }
             self.uncounted += uncounted;
             self.has_begun |= has_begun;
@@ -359,9 +360,9 @@ fn summed(sums: Map<&'static str, Sum>) -> Vec<Row> {
     sums.values().for_each(|sum| all.merge(sum.active.clone()));
     let wall = sums.values().map(|sum| sum.wall).sum();
     let preemptions = sums.values().map(|sum| sum.preemptions).sum();
-    let mut rows: Vec<Row> =
-        sums.into_iter().map(|(end, sum)| (end, sum.active.into(), sum.wall, sum.preemptions)).collect();
-    rows.sort_by_key(|(end, active, ..): &Row| (Reverse(active.total()), *end));
-    rows.insert(0, ("all", all.into(), wall, preemptions));
+    let mut rows: Vec<Row> = Vec::with_capacity(1 + sums.len());
+    rows.push(("all", all.into(), wall, preemptions));
+    rows.extend(sums.into_iter().map(|(end, sum)| (end, sum.active.into(), sum.wall, sum.preemptions)));
+    rows[1..].sort_by_key(|(end, active, ..): &Row| (Reverse(active.total()), *end));
     rows
 }

@@ -184,24 +184,29 @@ impl Group {
         }
     }
 
-    /// A cell for each of [`columns`](Self::columns).
+    /// A cell for each of [`columns`](Self::columns), and room for those of a measure.
     pub fn cells(&self, history: &History) -> Vec<Value> {
         let text = |name: Option<&str>| Value::from(name.map(str::to_string));
         let names = &history.names;
+        let mut cells = Vec::with_capacity(ROOM);
         match self {
             Group::Thread(thread) => {
-                vec![(*thread).into(), text(names.threads.get(*thread).and_then(|life| life.name))]
+                cells.extend([(*thread).into(), text(names.threads.get(*thread).and_then(|life| life.name))]);
             }
             Group::Lwp(lwp) => {
-                vec![(*lwp).into(), text(names.lwps.get(*lwp).and_then(|life| life.name))]
+                cells.extend([(*lwp).into(), text(names.lwps.get(*lwp).and_then(|life| life.name))]);
             }
             Group::Process(pid) => {
-                vec![(*pid).into(), text(pid.and_then(|pid| names.process_name(pid)))]
+                cells.extend([(*pid).into(), text(pid.and_then(|pid| names.process_name(pid)))]);
             }
-            Group::Name(name) => vec![text(name.as_deref())],
+            Group::Name(name) => cells.push(text(name.as_deref())),
         }
+        cells
     }
 }
+
+/// Cells that a row may have without being moved in memory.
+const ROOM: usize = 16;
 
 /// A name with each number in it as `*`.
 pub fn pattern(name: &str) -> Arc<str> {

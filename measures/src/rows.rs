@@ -1,11 +1,16 @@
 //! The rows of an answer, column by column in blocks: small, since there may be millions.
 
-use std::fmt;
+use std::{fmt, ops::Range, sync::Arc};
+
+use rayon::prelude::*;
 
 use crate::{Value, texts::Texts};
 
 /// The rows of a block.
 const BLOCK: usize = 4096;
+
+/// Bytes that are read and written at once: a number of any width.
+const PADDING: usize = 8;
 
 /// Rows of cells. All have the same number of these.
 #[derive(Clone, Default)]
@@ -45,6 +50,7 @@ struct Block {
     smallest: i64,
     /// Of each cell.
     width: usize,
+    /// With [`PADDING`] at the end.
     bytes: Box<[u8]>,
 }
 
@@ -108,16 +114,56 @@ impl Rows {
         self.iter().collect()
     }
 
-    /// Those at these places, in this order.
-    pub(crate) fn at(self, places: &[u32]) -> Rows {
-        let Rows { columns, texts, .. } = self;
-        let at = |cells: Cells| {
-            let mut at = Cells::default();
-            places.iter().for_each(|place| at.push(cells.get(*place as usize)));
-            at
-        };
-        // One column is there twice at a time.
-        Rows { len: places.len(), columns: columns.into_iter().map(at).collect(), texts }
+    /// No more are added: what is kept to add some is freed.
+    pub(crate) fn seal(&mut self) {
+        self.columns.iter_mut().for_each(Cells::seal);
+        self.texts.shrink_to_fit();
+    }
+
+    /// The rows of several parts, which are sealed, in this order: their numbers are counted through all parts.
+    pub(crate) fn gather(parts: Vec<Rows>, order: &[Range<u32>]) -> Rows {
+        let mut texts = Texts::default();
+        let mut columns: Vec<Vec<Part>> = Vec::new();
+        let mut first = 0;
+        for part in parts {
+            let numbers: Arc<[u32]> = part.texts.iter().map(|text| texts.number(text)).collect();
+            columns.resize_with(part.columns.len().max(columns.len()), Vec::new);
+            for (column, cells) in columns.iter_mut().zip(part.columns) {
+                column.push(Part { first, cells, numbers: numbers.clone() });
+            }
+            first += part.len as u32;
+        }
+        texts.shrink_to_fit();
+        // As many columns are there twice at a time as there are CPUs.
+        let columns = columns.into_par_iter().map(|parts| Part::gather(&parts, order)).collect();
+        Rows { len: order.iter().map(ExactSizeIterator::len).sum(), columns, texts }
+    }
+}
+
+/// A column of some rows.
+struct Part {
+    /// The number of the first.
+    first: u32,
+    cells: Cells,
+    /// Of its texts.
+    numbers: Arc<[u32]>,
+}
+
+impl Part {
+    fn gather(parts: &[Part], order: &[Range<u32>]) -> Cells {
+        let mut gathered = Cells::default();
+        for rows in order {
+            let Some(part) = parts[..parts.partition_point(|part| part.first <= rows.start)].last() else {
+                continue;
+            };
+            for row in rows.clone() {
+                let Cell { tag, bits } = part.cells.get((row - part.first) as usize);
+                let bits = if tag == Tag::Text { part.numbers[bits as usize].into() } else { bits };
+                gathered.push(Cell { tag, bits });
+            }
+        }
+        gathered.seal();
+        gathered
     }
 }
 
@@ -128,6 +174,15 @@ impl Cells {
             self.blocks.push(Block::new(&self.last));
             self.last.clear();
         }
+    }
+
+    /// The last block may be smaller than the others.
+    fn seal(&mut self) {
+        let last = std::mem::take(&mut self.last);
+        if !last.is_empty() {
+            self.blocks.push(Block::new(&last));
+        }
+        self.blocks.shrink_to_fit();
     }
 
     fn get(&self, row: usize) -> Cell {
@@ -145,10 +200,10 @@ impl Block {
         let distance = |bits: i64| bits.wrapping_sub(smallest) as u64;
         let largest = values().map(distance).max().unwrap_or(0);
         let width = (u64::BITS - largest.leading_zeros()).div_ceil(u8::BITS) as usize;
-        let mut bytes = Vec::with_capacity(cells.len() * width);
-        for Cell { tag, bits } in cells {
+        let mut bytes = vec![0; cells.len() * width + PADDING];
+        for (place, Cell { tag, bits }) in cells.iter().enumerate() {
             let distance = if *tag == Tag::Null { 0 } else { distance(*bits) };
-            bytes.extend_from_slice(&distance.to_le_bytes()[..width]);
+            bytes[place * width..][..PADDING].copy_from_slice(&distance.to_le_bytes());
         }
         let first = cells.first().map_or(Tag::Null, |cell| cell.tag);
         let tags = match cells.iter().all(|cell| cell.tag == first) {
@@ -163,9 +218,12 @@ impl Block {
             Tags::Same(tag) => *tag,
             Tags::Each(tags) => tags[place],
         };
-        let mut distance = [0; 8];
-        distance[..self.width].copy_from_slice(&self.bytes[place * self.width..][..self.width]);
-        let bits = self.smallest.wrapping_add(u64::from_le_bytes(distance) as i64);
+        let mut distance = [0; PADDING];
+        distance.copy_from_slice(&self.bytes[place * self.width..][..PADDING]);
+        let others = u64::BITS - u8::BITS * self.width as u32;
+        // Those of the cells after it.
+        let distance = u64::from_le_bytes(distance) & u64::MAX.checked_shr(others).unwrap_or(0);
+        let bits = self.smallest.wrapping_add(distance as i64);
         Cell { tag, bits: if tag == Tag::Null { 0 } else { bits } }
     }
 }
@@ -224,9 +282,29 @@ mod tests {
         assert_eq!((rows.cell(3 * BLOCK + 5, 0), rows.cell(0, 6)), (Value::Null, Value::Null));
         assert_eq!(rows, (0..rows.len()).map(row).collect::<Rows>());
         assert_ne!(rows, (0..rows.len() - 1).map(row).collect::<Rows>());
-        let places: Vec<u32> = (0..rows.len() as u32).rev().step_by(7).collect();
-        let expected: Rows = places.iter().map(|place| row(*place as usize)).collect();
-        assert_eq!(rows.at(&places), expected);
+        rows.seal();
+        assert!(rows.iter().enumerate().all(|(number, found)| found == row(number)));
+    }
+
+    #[test]
+    fn rows_of_several_parts_are_put_in_order() {
+        let of_parts = [0..3, 3..3 + BLOCK + 1, 3 + BLOCK + 1..3 * BLOCK];
+        let parts = of_parts.clone().map(|rows| {
+            let mut part: Rows = rows.map(row).collect();
+            part.seal();
+            part
+        });
+        let order: Vec<Range<u32>> = of_parts
+            .into_iter()
+            .flat_map(|part| {
+                let (from, to) = (part.start as u32, part.end as u32);
+                (from..to).step_by(700).map(move |first| first..to.min(first + 5))
+            })
+            .rev()
+            .collect();
+        let expected: Rows = order.iter().cloned().flatten().map(|number| row(number as usize)).collect();
+        assert_eq!(Rows::gather(parts.into(), &order), expected);
+        assert_eq!(Rows::gather(Vec::new(), &[]), Rows::default());
     }
 
     #[test]
@@ -239,7 +317,7 @@ mod tests {
             let cells: Vec<Cell> = values.iter().map(cell).collect();
             let block = Block::new(&cells);
             assert!(cells.iter().enumerate().all(|(place, cell)| block.get(place) == *cell));
-            block.bytes.len()
+            block.bytes.len() - PADDING
         };
         assert_eq!(of(&[Some(1 << 40); 9]), 0);
         assert_eq!(of(&[None, None]), 0);

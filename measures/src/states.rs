@@ -2,6 +2,7 @@
 
 use std::ops::AddAssign;
 
+use rayon::prelude::*;
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use crate::{
@@ -81,6 +82,9 @@ impl AddAssign for Sum {
     }
 }
 
+/// The sums of a group.
+type Sums = Map<Why<Reason>, Sum>;
+
 /// A stay in later slices.
 #[derive(Clone, Debug, Default)]
 struct Later {
@@ -93,7 +97,7 @@ struct Later {
 /// The states so far.
 struct States {
     request: Request,
-    sums: Growing<Map<Why<Reason>, Sum>>,
+    sums: Growing<Sums>,
     open: OpenStays<Later>,
 }
 
@@ -106,8 +110,10 @@ impl Sliced for States {
         let owners = asked_owners(history, &self.request);
         let later = std::mem::take(&mut self.open);
         let new = || Part::new(history, &self.request, slice, &later);
-        for part in collect(&owners, new, |part, owner| part.add(*owner)) {
-            let open = part.add_to(&mut self.sums);
+        let parts = collect(&owners, new, |part, owner| part.add(*owner));
+        let parts: Vec<_> = parts.into_par_iter().map(Part::finish).collect();
+        for (sums, open) in parts {
+            sums.into_iter().for_each(|(group, sums)| self.sums.add(group, sums, add_all));
             self.open.extend(open);
         }
         let is_open = |thread| self.open.has(Owner::Thread(thread));
@@ -178,34 +184,41 @@ impl<'h> Part<'h> {
         });
     }
 
-    /// Adds its sums to those of all; the answer is what is open.
-    fn add_to(self, all: &mut Growing<Map<Why<Reason>, Sum>>) -> OpenStays<Later> {
-        for (number, sums) in self.sums.into_iter().enumerate() {
-            let of_group = all.of(self.groups.group(number as u32).clone());
-            for (raw, sum) in sums {
-                let mut why = Why { state: "interrupted", reason: None, object: None, culprit: None };
-                match raw {
-                    Raw::Is(state) => why.state = state.name(),
-                    Raw::Interrupted(name) => why.reason = Some(Reason::Word(name)),
-                    Raw::Runnable(state, culprit) => {
-                        why.state = state.name();
-                        why.culprit = Some(self.culprits.culprit(culprit).clone());
-                    }
-                    Raw::Asleep(state, call) => {
-                        why.state = state.name();
-                        why.reason = call.map(Reason::Word);
-                    }
-                    Raw::Blocked(kind, object) => {
-                        why.state = ThreadState::Blocked.name();
-                        why.reason = kind.map(Reason::WaitsFor);
-                        why.object = (object != 0).then_some(object);
-                    }
+    /// The sums of its groups, and what is open.
+    fn finish(self) -> (Vec<(Group, Sums)>, OpenStays<Later>) {
+        let Part { groups, sums, culprits, open, .. } = self;
+        let why = |raw| {
+            let mut why = Why { state: "interrupted", reason: None, object: None, culprit: None };
+            match raw {
+                Raw::Is(state) => why.state = state.name(),
+                Raw::Interrupted(name) => why.reason = Some(Reason::Word(name)),
+                Raw::Runnable(state, culprit) => {
+                    why.state = state.name();
+                    why.culprit = Some(culprits.culprit(culprit).clone());
                 }
-                *of_group.entry(why).or_default() += sum;
+                Raw::Asleep(state, call) => {
+                    why.state = state.name();
+                    why.reason = call.map(Reason::Word);
+                }
+                Raw::Blocked(kind, object) => {
+                    why.state = ThreadState::Blocked.name();
+                    why.reason = kind.map(Reason::WaitsFor);
+                    why.object = (object != 0).then_some(object);
+                }
             }
-        }
-        self.open
+            why
+        };
+        let of_group = |(number, raw): (usize, Map<Raw, Sum>)| {
+            let mut sums = Sums::with_capacity_and_hasher(raw.len(), Default::default());
+            raw.into_iter().for_each(|(raw, sum)| *sums.entry(why(raw)).or_default() += sum);
+            (groups.group(number as u32).clone(), sums)
+        };
+        (sums.into_iter().enumerate().map(of_group).collect(), open)
     }
+}
+
+fn add_all(all: &mut Sums, sums: Sums) {
+    sums.into_iter().for_each(|(why, sum)| *all.entry(why).or_default() += sum);
 }
 
 /// The sums of one group.
@@ -322,10 +335,10 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
 }
 
 /// The rows of a group, the longest first. Groups are in their own order.
-fn runs(history: &History, group: &Group, sums: Map<Why<Reason>, Sum>) -> Vec<Run> {
+fn runs(history: &History, group: &Group, sums: Sums) -> Vec<Run> {
     let life: i64 = sums.values().map(|sum| sum.ticks).sum();
-    let sums = sums.into_iter().filter(|(_, sum)| sum.ticks > 0 || sum.count > 0);
-    let mut sums: Vec<_> = sums.map(|(why, sum)| (named(history, why), sum)).collect();
+    let mut sums: Vec<_> = sums.into_iter().map(|(why, sum)| (named(history, why), sum)).collect();
+    sums.retain(|(_, sum)| sum.ticks > 0 || sum.count > 0);
     sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
     let row = |(why, sum): (Why<&str>, Sum)| {
         let mut row = group.cells(history);

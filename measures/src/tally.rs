@@ -27,10 +27,11 @@ impl<K: Copy + Ord + std::hash::Hash> Tally<K> {
     /// Adds all to the sums of an answer.
     pub(crate) fn add_to(self, growing: &mut Growing<Map<K, Lengths>>) {
         for (group, kinds) in self.groups {
-            let of_group = growing.of(group);
-            for (kind, lengths) in kinds {
-                of_group.entry(kind).or_default().merge(lengths);
-            }
+            growing.add(group, kinds, |of_group, kinds| {
+                kinds
+                    .into_iter()
+                    .for_each(|(kind, lengths)| of_group.entry(kind).or_default().merge(lengths));
+            });
         }
     }
 }
