@@ -43,7 +43,7 @@ enum Tag {
     Text,
 }
 
-/// Cells as distances from the smallest, in as few bytes as the largest takes.
+/// Cells as distances from the smallest, in as few bytes as the largest takes; those that are NULL take none.
 #[derive(Clone)]
 struct Block {
     tags: Tags,
@@ -57,6 +57,9 @@ struct Block {
 #[derive(Clone)]
 enum Tags {
     Same(Tag),
+    /// Of one kind, but for those that are NULL: 64 cells a word, and how many there are before it.
+    Some(Tag, Box<[(u64, u32)]>),
+    /// Each takes bytes, also if it is NULL.
     Each(Box<[Tag]>),
 }
 
@@ -195,36 +198,67 @@ impl Cells {
 
 impl Block {
     fn new(cells: &[Cell]) -> Block {
+        let tags = Tags::new(cells);
         let values = || cells.iter().filter(|cell| cell.tag != Tag::Null).map(|cell| cell.bits);
         let smallest = values().min().unwrap_or(0);
         let distance = |bits: i64| bits.wrapping_sub(smallest) as u64;
         let largest = values().map(distance).max().unwrap_or(0);
         let width = (u64::BITS - largest.leading_zeros()).div_ceil(u8::BITS) as usize;
-        let mut bytes = vec![0; cells.len() * width + PADDING];
-        for (place, Cell { tag, bits }) in cells.iter().enumerate() {
+        let is_kept = |cell: &&Cell| cell.tag != Tag::Null || matches!(tags, Tags::Each(_));
+        let mut bytes = vec![0; cells.iter().filter(is_kept).count() * width + PADDING];
+        for (place, Cell { tag, bits }) in cells.iter().filter(is_kept).enumerate() {
             let distance = if *tag == Tag::Null { 0 } else { distance(*bits) };
             bytes[place * width..][..PADDING].copy_from_slice(&distance.to_le_bytes());
         }
-        let first = cells.first().map_or(Tag::Null, |cell| cell.tag);
-        let tags = match cells.iter().all(|cell| cell.tag == first) {
-            true => Tags::Same(first),
-            false => Tags::Each(cells.iter().map(|cell| cell.tag).collect()),
-        };
         Block { tags, smallest, width, bytes: bytes.into() }
     }
 
     fn get(&self, place: usize) -> Cell {
-        let tag = match &self.tags {
-            Tags::Same(tag) => *tag,
-            Tags::Each(tags) => tags[place],
-        };
+        let (tag, place) = self.tags.get(place);
+        if tag == Tag::Null {
+            return Cell { tag, bits: 0 };
+        }
         let mut distance = [0; PADDING];
         distance.copy_from_slice(&self.bytes[place * self.width..][..PADDING]);
         let others = u64::BITS - u8::BITS * self.width as u32;
         // Those of the cells after it.
         let distance = u64::from_le_bytes(distance) & u64::MAX.checked_shr(others).unwrap_or(0);
-        let bits = self.smallest.wrapping_add(distance as i64);
-        Cell { tag, bits: if tag == Tag::Null { 0 } else { bits } }
+        Cell { tag, bits: self.smallest.wrapping_add(distance as i64) }
+    }
+}
+
+impl Tags {
+    fn new(cells: &[Cell]) -> Tags {
+        let mut kinds = cells.iter().map(|cell| cell.tag).filter(|tag| *tag != Tag::Null);
+        let Some(first) = kinds.next() else { return Tags::Same(Tag::Null) };
+        if !kinds.all(|tag| tag == first) {
+            return Tags::Each(cells.iter().map(|cell| cell.tag).collect());
+        }
+        let mut before = 0;
+        let words = cells.chunks(u64::BITS as usize).map(|cells| {
+            let bit = |(place, cell): (usize, &Cell)| u64::from(cell.tag != Tag::Null) << place;
+            let word = cells.iter().enumerate().map(bit).fold(0, |word, bit| word | bit);
+            before += word.count_ones();
+            (word, before - word.count_ones())
+        });
+        let words: Box<[(u64, u32)]> = words.collect();
+        if before as usize == cells.len() { Tags::Same(first) } else { Tags::Some(first, words) }
+    }
+
+    /// What a cell is, and the place of its bytes, if it has some.
+    fn get(&self, place: usize) -> (Tag, usize) {
+        match self {
+            Tags::Same(tag) => (*tag, place),
+            Tags::Each(tags) => (tags[place], place),
+            Tags::Some(tag, words) => {
+                let bit = place % u64::BITS as usize;
+                let (word, before) = words[place / u64::BITS as usize];
+                match word >> bit & 1 {
+                    0 => (Tag::Null, 0),
+                    _ => (*tag, before as usize + (word & ((1 << bit) - 1)).count_ones() as usize),
+                }
+            }
+        }
     }
 }
 
@@ -267,6 +301,11 @@ mod tests {
             (number as f64 / 7.0).into(),
             format!("name {}", number % 5).into(),
             if number < 5000 { Value::Null } else { "late".into() },
+            match number % 4 {
+                0 => Value::Null,
+                1 => Value::Number(1),
+                _ => "two".into(),
+            },
         ]
     }
 
@@ -279,7 +318,7 @@ mod tests {
         }
         assert!(rows.iter().enumerate().all(|(number, found)| found == row(number)));
         assert_eq!(rows.cell(9, 4), Value::from("name 4"));
-        assert_eq!((rows.cell(3 * BLOCK + 5, 0), rows.cell(0, 6)), (Value::Null, Value::Null));
+        assert_eq!((rows.cell(3 * BLOCK + 5, 0), rows.cell(0, 7)), (Value::Null, Value::Null));
         assert_eq!(rows, (0..rows.len()).map(row).collect::<Rows>());
         assert_ne!(rows, (0..rows.len() - 1).map(row).collect::<Rows>());
         rows.seal();
@@ -321,7 +360,9 @@ mod tests {
         };
         assert_eq!(of(&[Some(1 << 40); 9]), 0);
         assert_eq!(of(&[None, None]), 0);
-        assert_eq!(of(&[Some((1 << 40) + 255), None, Some(1 << 40)]), 3);
+        assert_eq!(of(&[Some((1 << 40) + 255), None, Some(1 << 40)]), 2);
+        let many: Vec<_> = (0..1000).map(|value| (value % 3 != 0).then_some(value)).collect();
+        assert_eq!(of(&many), 2 * 666);
         assert_eq!(of(&[Some(-1), Some(1 << 17)]), 6);
         assert_eq!(of(&[Some(i64::MIN), Some(i64::MAX)]), 16);
     }
