@@ -197,7 +197,10 @@ pub(crate) fn print_rows<R: AsRef<[Cell]>>(
         line
     };
     let lines = |out: &mut dyn Write, separator: char| {
-        in_parts(out, len, |text, number| Ok(separated(text, row(number).as_ref(), separator)))
+        in_parts(out, len, |text, number| {
+            separated(text, row(number).as_ref(), separator);
+            Ok(())
+        })
     };
     match format {
         FormatArg::Tsv => {
@@ -228,9 +231,9 @@ fn in_parts(
     len: usize,
     each: impl Fn(&mut String, usize) -> Result<()> + Sync,
 ) -> Result<()> {
-    let format = |part: Range<usize>| {
+    let format = |mut part: Range<usize>| {
         let mut text = String::with_capacity(part.len() * 100);
-        part.into_iter().try_for_each(|number| each(&mut text, number)).map(|()| text)
+        part.try_for_each(|number| each(&mut text, number)).map(|()| text)
     };
     let at_once = PART * rayon::current_num_threads() * 4;
     for first in (0..len).step_by(at_once) {

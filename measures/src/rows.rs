@@ -117,7 +117,7 @@ impl Rows {
         self.iter().collect()
     }
 
-    /// No more are added: what is kept to add some is freed.
+    /// No more are added, until they are [gathered](Self::gather): what is kept to add some is freed.
     pub(crate) fn seal(&mut self) {
         self.columns.iter_mut().for_each(Cells::seal);
         self.texts.shrink_to_fit();
@@ -165,7 +165,6 @@ impl Part {
                 gathered.push(Cell { tag, bits });
             }
         }
-        gathered.seal();
         gathered
     }
 }
