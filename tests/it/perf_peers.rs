@@ -8,13 +8,16 @@ use crate::{
     skipped::skipped,
 };
 
-/// LWPs that were created and ended in the recording, and whose states are all known; and of whose events perf wrote none
-/// twice, since it counts both.
+/// LWPs that were created and ended in the recording, and whose states are all known; of whose events perf wrote none
+/// twice, since it counts both; and that nobody woke when they were about to leave their CPU, but had not yet: perf forgets such a
+/// wakeup as they leave it.
 const WHOLE: &str = "
     SELECT l.lwp FROM lwps l WHERE l.dur_tick IS NOT NULL
     AND l.lwp IN (SELECT target_lwp FROM events WHERE name = 'sched_process_fork')
     AND l.lwp NOT IN (SELECT lwp FROM lwp_states WHERE state = 'unknown' AND lwp IS NOT NULL)
-    AND l.lwp NOT IN (SELECT lwp FROM events WHERE lwp IS NOT NULL GROUP BY lwp, ts_tick, name HAVING count(*) > 1)";
+    AND l.lwp NOT IN (SELECT lwp FROM events WHERE lwp IS NOT NULL GROUP BY lwp, ts_tick, name HAVING count(*) > 1)
+    AND l.lwp NOT IN (SELECT w.target_lwp FROM events w JOIN lwp_states s ON s.lwp = w.target_lwp AND s.state = 'running'
+        AND s.ts_tick <= w.ts_tick AND w.ts_tick < s.ts_tick + s.dur_tick WHERE w.name = 'sched_waking')";
 
 /// The rows of an answer, each by the names of its columns.
 fn rows(sigmund: &Sigmund, question: &[&str]) -> Vec<BTreeMap<String, String>> {
