@@ -83,6 +83,7 @@ impl Rows {
             self.columns.resize_with(row.len(), Cells::default);
         }
         assert_eq!(row.len(), self.columns.len(), "as many cells as in the other rows");
+        debug_assert!(self.columns.iter().all(|cells| cells.last.len() == self.len % BLOCK), "not sealed");
         for (cells, value) in self.columns.iter_mut().zip(row) {
             let (tag, bits) = match value {
                 Value::Null => (Tag::Null, 0),
@@ -117,7 +118,7 @@ impl Rows {
         self.iter().collect()
     }
 
-    /// No more are added, until they are [gathered](Self::gather): what is kept to add some is freed.
+    /// No more may be added until they are [gathered](Self::gather): what is kept to add some is freed.
     pub(crate) fn seal(&mut self) {
         self.columns.iter_mut().for_each(Cells::seal);
         self.texts.shrink_to_fit();
@@ -341,7 +342,10 @@ mod tests {
             .rev()
             .collect();
         let expected: Rows = order.iter().cloned().flatten().map(|number| row(number as usize)).collect();
-        assert_eq!(Rows::gather(parts.into(), &order), expected);
+        let mut gathered = Rows::gather(parts.into(), &order);
+        assert_eq!(gathered, expected);
+        gathered.push(row(7));
+        assert_eq!(gathered.to_vec().pop(), Some(row(7)));
         assert_eq!(Rows::gather(Vec::new(), &[]), Rows::default());
     }
 
