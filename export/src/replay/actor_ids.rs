@@ -8,9 +8,8 @@ use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 
 use crate::timeline::{Actors, CpuId, LwpId, ThreadId};
 
-/// The actors by number.
-pub(super) struct ActorIds<'a> {
-    actors: &'a Actors,
+/// The actors by number. All methods take the actors of which these are.
+pub(super) struct ActorIds {
     cpus: ByNumber,
     lwps: ByNumber,
     threads: ByNumber,
@@ -24,10 +23,9 @@ enum ByNumber {
     Hashed { firsts: HashTable<u32>, hasher: RandomState },
 }
 
-impl<'a> ActorIds<'a> {
-    pub(super) fn of(actors: &'a Actors) -> ActorIds<'a> {
+impl ActorIds {
+    pub(super) fn of(actors: &Actors) -> ActorIds {
         ActorIds {
-            actors,
             cpus: ByNumber::new(actors.cpus.len(), |index| actors.cpus[index].0.into()),
             lwps: ByNumber::new(actors.lwps.len(), |index| actors.lwps[index].lwp.0.into()),
             threads: ByNumber::new(actors.threads.len(), |index| actors.threads[index].thread.0),
@@ -35,22 +33,22 @@ impl<'a> ActorIds<'a> {
     }
 
     #[inline]
-    pub(super) fn cpu(&self, cpu: Cpu) -> Option<CpuId> {
-        let first = self.cpus.first(cpu.0.into(), |index| self.actors.cpus[index].0.into())?;
+    pub(super) fn cpu(&self, actors: &Actors, cpu: Cpu) -> Option<CpuId> {
+        let first = self.cpus.first(cpu.0.into(), |index| actors.cpus[index].0.into())?;
         Some(CpuId(first as u32))
     }
 
     #[inline]
-    pub(super) fn lwp(&self, lwp: Lwp, at: Ticks) -> Option<LwpId> {
-        let lwps = &self.actors.lwps;
+    pub(super) fn lwp(&self, actors: &Actors, lwp: Lwp, at: Ticks) -> Option<LwpId> {
+        let lwps = &actors.lwps;
         let first = self.lwps.first(lwp.0.into(), |index| lwps[index].lwp.0.into())?;
         let after = |index: usize| lwps.get(index).filter(|other| other.lwp == lwp).map(|other| other.born);
         Some(LwpId(last_born(first, at, after) as u32))
     }
 
     #[inline]
-    pub(super) fn thread(&self, thread: Thread, at: Ticks) -> Option<ThreadId> {
-        let threads = &self.actors.threads;
+    pub(super) fn thread(&self, actors: &Actors, thread: Thread, at: Ticks) -> Option<ThreadId> {
+        let threads = &actors.threads;
         let first = self.threads.first(thread.0, |index| threads[index].thread.0)?;
         let after =
             |index: usize| threads.get(index).filter(|other| other.thread == thread).map(|other| other.born);

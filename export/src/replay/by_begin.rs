@@ -16,6 +16,8 @@
 //! [`MAX_LATE`](super::late_rows::MAX_LATE) late rows, and some 16 blocks of others. If there are more late rows, the first of
 //! them are collected, and the table is read again for the next when they have been replayed.
 
+use std::path::PathBuf;
+
 use arrow::{
     array::{Array, AsArray, RecordBatch},
     datatypes::Int64Type,
@@ -48,7 +50,7 @@ pub(super) trait Row: Clone + Ord + Send {
     fn begin(&self) -> i64;
 
     /// Replays it.
-    fn replay(self, replayer: &mut Replayer<'_>) -> Result<(), Error>;
+    fn replay(self, replayer: &mut Replayer<'_>);
 }
 
 /// Reads the rows of one table from batches.
@@ -74,7 +76,8 @@ pub(super) struct Selection<'a> {
 
 /// Rows of one table in the order of their begins.
 pub(super) struct ByBegin<R: RowReader> {
-    table: &'static str,
+    /// Of the table, for errors.
+    path: PathBuf,
     frame: DataFrame,
     batches: SendableRecordBatchStream,
     reader: R,
@@ -91,10 +94,10 @@ pub(super) trait RowSource: Send {
     fn needs_more(&self) -> bool;
 
     /// Reads more rows.
-    fn more<'s>(&'s mut self, trace: &'s SuperTrace) -> BoxFuture<'s, Result<(), Error>>;
+    fn more(&mut self) -> BoxFuture<'_, Result<(), Error>>;
 
     /// Replays the next row.
-    fn replay_next(&mut self, replayer: &mut Replayer<'_>) -> Result<(), Error>;
+    fn replay_next(&mut self, replayer: &mut Replayer<'_>);
 }
 
 impl<R: RowReader> ByBegin<R> {
@@ -112,12 +115,15 @@ impl<R: RowReader> ByBegin<R> {
         collect_late(&frame, &mut reader, &mut late).await.map_err(wrong)?;
         let batches = stream(&frame).await.map_err(wrong)?;
         let (lateness, rows) = (Lateness::default(), MergedRows::new(late));
-        Ok(ByBegin { table, frame, batches, reader, lateness, rows })
+        let path = trace.path().join(table);
+        Ok(ByBegin { path, frame, batches, reader, lateness, rows })
     }
 
-    async fn read_more(&mut self, trace: &SuperTrace) -> Result<(), Error> {
-        let table = self.table;
-        let wrong = |e: DataFusionError| Error::from(trace.error(table, e));
+    async fn read_more(&mut self) -> Result<(), Error> {
+        let path = &self.path;
+        let wrong = |e: DataFusionError| {
+            Error::from(sigmund_sql::Error::from_datafusion(path.display().to_string(), e))
+        };
         if let Some(late) = self.rows.left_late_rows() {
             return collect_late(&self.frame, &mut self.reader, late).await.map_err(wrong);
         }
@@ -143,12 +149,14 @@ impl<R: RowReader> RowSource for ByBegin<R> {
         self.rows.need_more()
     }
 
-    fn more<'s>(&'s mut self, trace: &'s SuperTrace) -> BoxFuture<'s, Result<(), Error>> {
-        Box::pin(self.read_more(trace))
+    fn more(&mut self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(self.read_more())
     }
 
-    fn replay_next(&mut self, replayer: &mut Replayer<'_>) -> Result<(), Error> {
-        self.rows.take().map_or(Ok(()), |row| row.replay(replayer))
+    fn replay_next(&mut self, replayer: &mut Replayer<'_>) {
+        if let Some(row) = self.rows.take() {
+            row.replay(replayer);
+        }
     }
 }
 
@@ -218,16 +226,4 @@ pub(super) fn cut(window: &Window, begin: i64, length: Option<i64>) -> Option<(i
     let end = length.map_or(i64::MAX, |length| begin.saturating_add(length));
     let (begin, end) = (begin.max(window.from.unwrap_or(i64::MIN)), end.min(window.to.unwrap_or(i64::MAX)));
     (begin <= end).then_some((begin, end))
-}
-
-/// A value of a column of type `Int64` or `Int32`.
-pub(super) fn number(batch: &RecordBatch, column: usize, row: usize) -> Option<i64> {
-    let column = batch.column(column);
-    if column.is_null(row) {
-        return None;
-    }
-    match column.as_primitive_opt::<Int64Type>() {
-        Some(numbers) => Some(numbers.value(row)),
-        None => Some(column.as_primitive::<arrow::datatypes::Int32Type>().value(row).into()),
-    }
 }

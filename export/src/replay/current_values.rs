@@ -70,6 +70,12 @@ impl CurrentValues {
         std::mem::replace(&mut self.to[index as usize], NONE) != NONE
     }
 
+    /// No value ends before this tick.
+    #[inline]
+    pub(super) fn next_end(&self) -> Option<i64> {
+        self.ends.peek().map(|Reverse((to, _))| *to)
+    }
+
     /// Removes the next value that ended before this tick. Returns its end and its slot.
     pub(super) fn ended_before(&mut self, tick: i64) -> Option<(i64, Slot)> {
         while let Some(Reverse((to, index))) = self.ends.peek().copied() {

@@ -2,19 +2,18 @@
 
 use std::{collections::HashMap, fmt::Write, sync::Arc};
 
-use arrow::{
-    array::{Array, AsArray, RecordBatch},
-    datatypes::{DataType, Int32Type},
-};
+use arrow::array::RecordBatch;
 use sigmund_model::{Context, EndReason, Level, WaitKind};
 use sigmund_query::Window;
+use sigmund_sql::columns::{Small, Wide, Words};
 
 use super::{
-    by_begin::{Row, RowReader, cut, number},
+    by_begin::{Row, RowReader, cut},
+    columns::{Numbers, Texts},
     replayer::Replayer,
     rows::{ActorNumber, CounterRow, HoldRow, QueueNumber, SliceRow, SliceTrack, WakeupRow},
 };
-use crate::{Error, timeline::SliceKind};
+use crate::timeline::SliceKind;
 
 /// Maximum number of names in the cache of a [`SliceReader`].
 const MAX_NAMES: usize = 1 << 16;
@@ -24,8 +23,8 @@ impl Row for SliceRow {
         self.from
     }
 
-    fn replay(self, replayer: &mut Replayer<'_>) -> Result<(), Error> {
-        replayer.slice(&self)
+    fn replay(self, replayer: &mut Replayer<'_>) {
+        replayer.slice(&self);
     }
 }
 
@@ -59,33 +58,37 @@ impl RowReader for SliceReader {
     type Row = SliceRow;
 
     fn read(&mut self, batch: &RecordBatch, is_wanted: &dyn Fn(usize) -> bool, rows: &mut Vec<SliceRow>) {
+        let (begins, lengths) = (Wide::of(batch, 0), Wide::of(batch, 1));
+        let (owners, names, numbers) = (Numbers::of(batch, 2), Texts::of(batch, 3), Numbers::of(batch, 4));
+        let are_complete = Words::of(batch, 5, |word| matches!(word, "returned" | "exit"));
+        let nesting = (self.table != "syscalls").then(|| (Texts::of(batch, 6), Small::of(batch, 7)));
         for row in (0..batch.num_rows()).filter(|row| is_wanted(*row)) {
-            let Some(begin) = number(batch, 0, row) else { continue };
-            let Some((from, to)) = cut(&self.window, begin, number(batch, 1, row)) else { continue };
-            let (name, end_reason) = (text(batch, 3, row), text(batch, 5, row));
-            let is_complete = matches!(end_reason, Some("returned" | "exit"));
-            let number_of = number(batch, 4, row);
+            let Some(begin) = begins.get(row) else { continue };
+            let Some((from, to)) = cut(&self.window, begin, lengths.get(row)) else { continue };
+            let (owner, name, number_of) = (owners.get(row), names.get(row), numbers.get(row));
+            let is_complete = are_complete.get(row).unwrap_or(false);
             self.name.clear();
-            let (track, kind, depth) = match self.table {
+            let (kind_word, depth) = match &nesting {
+                Some((kinds, depths)) => (kinds.get(row).unwrap_or_default(), depths.or_zero(row).into()),
+                None => ("", 0),
+            };
+            let (track, kind) = match self.table {
                 "syscalls" => {
                     push_name(&mut self.name, name, number_of);
-                    let Some(lwp) = number(batch, 2, row) else { continue };
-                    (SliceTrack::Actor(ActorNumber::Lwp(lwp)), SliceKind::Syscall, 0)
+                    let Some(lwp) = owner else { continue };
+                    (SliceTrack::Actor(ActorNumber::Lwp(lwp)), SliceKind::Syscall)
                 }
                 "interrupts" => {
-                    let Some(cpu) = number(batch, 2, row) else { continue };
-                    let kind = text(batch, 6, row).unwrap_or_default();
-                    push_interrupt(&mut self.name, kind, name, number_of);
-                    let slice_kind = if kind == "softirq" { SliceKind::Softirq } else { SliceKind::Irq };
-                    (SliceTrack::Cpu(cpu), slice_kind, number(batch, 7, row).unwrap_or(0))
+                    let Some(cpu) = owner else { continue };
+                    push_interrupt(&mut self.name, kind_word, name, number_of);
+                    let is_softirq = kind_word == "softirq";
+                    (SliceTrack::Cpu(cpu), if is_softirq { SliceKind::Softirq } else { SliceKind::Irq })
                 }
                 _ => {
                     push_name(&mut self.name, name, None);
-                    let actor = ActorNumber::most_specific(number(batch, 2, row), number_of);
-                    let Some(actor) = actor else { continue };
-                    let is_span = text(batch, 6, row) == Some("span");
-                    let kind = if is_span { SliceKind::Span } else { SliceKind::Function };
-                    (SliceTrack::Actor(actor), kind, number(batch, 7, row).unwrap_or(0))
+                    let Some(actor) = ActorNumber::most_specific(owner, number_of) else { continue };
+                    let is_span = kind_word == "span";
+                    (SliceTrack::Actor(actor), if is_span { SliceKind::Span } else { SliceKind::Function })
                 }
             };
             let name = self.shared();
@@ -122,8 +125,8 @@ impl Row for HoldRow {
         self.from
     }
 
-    fn replay(self, replayer: &mut Replayer<'_>) -> Result<(), Error> {
-        replayer.hold(&self)
+    fn replay(self, replayer: &mut Replayer<'_>) {
+        replayer.hold(&self);
     }
 }
 
@@ -135,16 +138,20 @@ impl RowReader for HoldReader {
     type Row = HoldRow;
 
     fn read(&mut self, batch: &RecordBatch, is_wanted: &dyn Fn(usize) -> bool, rows: &mut Vec<HoldRow>) {
+        let (begins, lengths) = (Wide::of(batch, 0), Wide::of(batch, 1));
+        let (threads, lwps, objects) = (Wide::of(batch, 2), Small::of(batch, 3), Wide::of(batch, 4));
+        let kinds = Words::of(batch, 5, |word| WaitKind::from_name(word).map(WaitKind::number));
+        let are_complete = Words::of(batch, 6, |word| word == EndReason::Released.name());
         for row in (0..batch.num_rows()).filter(|row| is_wanted(*row)) {
-            let Some(begin) = number(batch, 0, row) else { continue };
-            let Some((from, to)) = cut(&self.window, begin, number(batch, 1, row)) else { continue };
-            let owner = ActorNumber::most_specific(number(batch, 2, row), number(batch, 3, row));
-            let kind = text(batch, 5, row).and_then(WaitKind::from_name);
-            let (Some(owner), Some(object), Some(kind)) = (owner, number(batch, 4, row), kind) else {
+            let Some(begin) = begins.get(row) else { continue };
+            let Some((from, to)) = cut(&self.window, begin, lengths.get(row)) else { continue };
+            let owner = ActorNumber::most_specific(threads.get(row), lwps.get(row).map(i64::from));
+            let (Some(owner), Some(object), Some(Some(kind))) = (owner, objects.get(row), kinds.get(row))
+            else {
                 continue;
             };
-            let is_complete = text(batch, 6, row) == Some(EndReason::Released.name());
-            rows.push(HoldRow { from, to, owner, object, kind: kind.number(), is_complete });
+            let is_complete = are_complete.get(row).unwrap_or(false);
+            rows.push(HoldRow { from, to, owner, object, kind, is_complete });
         }
     }
 }
@@ -154,8 +161,8 @@ impl Row for WakeupRow {
         self.at
     }
 
-    fn replay(self, replayer: &mut Replayer<'_>) -> Result<(), Error> {
-        replayer.wakeup(&self)
+    fn replay(self, replayer: &mut Replayer<'_>) {
+        replayer.wakeup(&self);
     }
 }
 
@@ -168,23 +175,25 @@ impl RowReader for WakeupReader {
 
     fn read(&mut self, batch: &RecordBatch, is_wanted: &dyn Fn(usize) -> bool, rows: &mut Vec<WakeupRow>) {
         let first = self.window.from.unwrap_or(i64::MIN);
+        let (instants, lwps, threads) = (Wide::of(batch, 0), Small::of(batch, 6), Wide::of(batch, 7));
+        let are_unparks = Words::of(batch, 2, |word| word == Level::User.name());
+        let are_tasks = Words::of(batch, 3, |word| word == Context::Task.name());
+        let (waker_lwps, waker_threads) = (Small::of(batch, 4), Wide::of(batch, 5));
+        let cpus = Small::of(batch, 8);
         for row in (0..batch.num_rows()).filter(|row| is_wanted(*row)) {
-            let Some(at) = number(batch, 0, row).filter(|at| *at >= first) else { continue };
-            let is_unpark = text(batch, 2, row) == Some(Level::User.name());
-            let woken = match is_unpark {
-                true => number(batch, 7, row).map(ActorNumber::Thread),
-                false => number(batch, 6, row).map(ActorNumber::Lwp),
+            let Some(at) = instants.get(row).filter(|at| *at >= first) else { continue };
+            let woken = match are_unparks.get(row).unwrap_or(false) {
+                true => threads.get(row).map(ActorNumber::Thread),
+                false => lwps.get(row).map(|lwp| ActorNumber::Lwp(lwp.into())),
             };
             let Some(woken) = woken else { continue };
-            let context = text(batch, 3, row);
-            let is_task = context.is_none_or(|context| context == Context::Task.name());
             rows.push(WakeupRow {
                 at,
                 woken,
-                in_interrupt: !is_task,
-                waker_lwp: number(batch, 4, row),
-                waker_thread: number(batch, 5, row),
-                cpu: number(batch, 8, row),
+                in_interrupt: !are_tasks.get(row).unwrap_or(true),
+                waker_lwp: waker_lwps.get(row).map(i64::from),
+                waker_thread: waker_threads.get(row),
+                cpu: cpus.get(row).map(i64::from),
             });
         }
     }
@@ -195,21 +204,26 @@ impl Row for CounterRow {
         self.at
     }
 
-    fn replay(self, replayer: &mut Replayer<'_>) -> Result<(), Error> {
-        replayer.counter(&self)
+    fn replay(self, replayer: &mut Replayer<'_>) {
+        replayer.counter(&self);
     }
 }
 
 pub(super) struct CounterReader;
 
 impl CounterReader {
-    pub(super) fn row(batch: &RecordBatch, row: usize) -> Option<CounterRow> {
-        let queue = match text(batch, 2, row)? {
-            "run-queue" => QueueNumber::Run(number(batch, 3, row)?),
-            "ready-queue" => QueueNumber::Ready(number(batch, 4, row)),
-            _ => return None,
-        };
-        Some(CounterRow { at: number(batch, 0, row)?, queue, value: number(batch, 5, row)? })
+    /// All rows of a batch; `None` for those of other counters.
+    pub(super) fn rows(batch: &RecordBatch) -> impl Fn(usize) -> Option<CounterRow> {
+        let (instants, kinds) = (Wide::of(batch, 0), Texts::of(batch, 2));
+        let (cpus, pids, values) = (Small::of(batch, 3), Small::of(batch, 4), Wide::of(batch, 5));
+        move |row| {
+            let queue = match kinds.get(row)? {
+                "run-queue" => QueueNumber::Run(cpus.get(row)?.into()),
+                "ready-queue" => QueueNumber::Ready(pids.get(row).map(i64::from)),
+                _ => return None,
+            };
+            Some(CounterRow { at: instants.get(row)?, queue, value: values.get(row)? })
+        }
     }
 }
 
@@ -218,21 +232,6 @@ impl RowReader for CounterReader {
 
     fn read(&mut self, batch: &RecordBatch, is_wanted: &dyn Fn(usize) -> bool, rows: &mut Vec<CounterRow>) {
         let wanted = (0..batch.num_rows()).filter(|row| is_wanted(*row));
-        rows.extend(wanted.filter_map(|row| CounterReader::row(batch, row)));
-    }
-}
-
-/// A value of a column of texts or dictionary words.
-fn text(batch: &RecordBatch, column: usize, row: usize) -> Option<&str> {
-    let column = batch.column(column);
-    if column.is_null(row) {
-        return None;
-    }
-    match column.data_type() {
-        DataType::Dictionary(..) => {
-            let words = column.as_dictionary::<Int32Type>();
-            Some(words.values().as_string::<i32>().value(words.key(row)?))
-        }
-        _ => Some(column.as_string::<i32>().value(row)),
+        rows.extend(wanted.filter_map(CounterReader::rows(batch)));
     }
 }

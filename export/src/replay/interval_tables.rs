@@ -144,7 +144,7 @@ pub(super) async fn counters_before(
     let rows = rows.select(columns.to_vec()).map_err(wrong)?;
     let mut batches = trace.in_file_order(rows).execute_stream().await.map_err(wrong)?;
     while let Some(batch) = batches.next().await.transpose().map_err(wrong)? {
-        let rows = (0..batch.num_rows()).filter_map(|row| CounterReader::row(&batch, row));
+        let rows = (0..batch.num_rows()).filter_map(CounterReader::rows(&batch));
         values.extend(rows.map(|row| (row.queue, row.value)));
     }
     values.retain(|queue, _| match queue {

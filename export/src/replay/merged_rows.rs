@@ -93,7 +93,6 @@ mod tests {
         },
         *,
     };
-    use crate::Error;
 
     /// Begin, end, and a number that tells rows apart.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,9 +103,7 @@ mod tests {
             self.0
         }
 
-        fn replay(self, _: &mut Replayer<'_>) -> Result<(), Error> {
-            Ok(())
-        }
+        fn replay(self, _: &mut Replayer<'_>) {}
     }
 
     /// Takes all rows of a file, in batches of `batch` rows. Returns them, and the number of passes and the most rows that

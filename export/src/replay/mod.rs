@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!   lwp_states, thread_states ──────────────▶ sorted by begin ─┐
-//!   events ────────────────────────────────────────────────────┼─▶ in the order of time ─▶ Replayer ─▶ Sink
-//!   syscalls, interrupts, spans, locks,                        │
-//!   wakeups, counters ──────────────────────▶ sorted by begin ─┘
+//!   syscalls, interrupts, spans, locks,                        ├─▶ in the order of time ─▶ Replayer ─▶ Emitter ─▶ Sink
+//!   wakeups, counters ──────────────────────▶ sorted by begin ─┤
+//!   events ────────────────────────────────────────────────────┘
+//!         other threads                          a thread for the replay │ the thread that calls it
 //! ```
 //!
 //! No events are paired here: an interval is a row of a table, so a viewer shows the same intervals as SQL. Order at
@@ -29,8 +30,12 @@
 
 mod actor_ids;
 mod by_begin;
+mod columns;
 mod current_values;
 mod declarations;
+mod emitter;
+mod handed_over;
+mod in_order;
 mod interval_readers;
 mod interval_tables;
 mod late_rows;
@@ -42,23 +47,34 @@ mod rows;
 mod state_rows;
 mod teams;
 
-use std::{collections::BTreeMap, io};
+use std::{collections::BTreeMap, io, sync::Arc};
 
 use datafusion::logical_expr::Expr;
 use sigmund_model::{
     Level, Ticks,
     tables::{OPTIONAL, Table, info_keys},
 };
-use sigmund_query::{EventBatch, Filter, Window, list_events, number_in};
+use sigmund_query::{Filter, Window, list_events, number_in};
 use sigmund_sql::SuperTrace;
+use tokio::{runtime::Handle, sync::mpsc};
 
-use self::{by_begin::RowSource, replayer::Replayer, rows::CounterRow};
+use self::{
+    actor_ids::ActorIds,
+    by_begin::RowSource,
+    emitter::Emitter,
+    in_order::InOrder,
+    replayer::{Replayer, has_only_threads},
+    rows::CounterRow,
+};
 use crate::{
     Error,
     timeline::{Actors, Sink},
 };
 
 pub use read_actors::read_actors;
+
+/// How many times changes were handed over and are not taken yet.
+const HANDED_OVER: usize = 2;
 
 /// Counts of what was replayed and corrected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,79 +111,41 @@ pub struct Replayed {
 pub async fn replay(
     trace: &SuperTrace,
     filter: &Filter,
-    actors: &Actors,
+    actors: &Arc<Actors>,
     sink: &mut dyn Sink,
     mut progress: impl FnMut(&Replayed, Ticks) -> io::Result<()>,
 ) -> Result<Replayed, Error> {
     let window = Window { from: Some(actors.clock.first.0 as i64), to: Some(actors.clock.last.0 as i64) };
-    let needs_intervals = !sink.needs_events_only();
-    let mut sources = if needs_intervals { states(trace, filter, &window).await? } else { Vec::new() };
-    let state_sources = sources.len();
-    if needs_intervals {
-        sources.extend(interval_tables::intervals(trace, filter, &window).await?);
+    let mut rows = InOrder::new(list_events(trace, filter).await?);
+    let mut before = BTreeMap::new();
+    if !sink.needs_events_only() {
+        rows.states(states(trace, filter, &window).await?);
+        rows.intervals(interval_tables::intervals(trace, filter, &window).await?);
+        before = interval_tables::counters_before(trace, filter, &window).await?;
     }
-    let mut events =
-        EventCursor { rows: list_events(trace, filter).await?, batch: None, row: 0, ended: false };
-    let mut replayer = Replayer::new(filter, actors, sink);
-    let before = match needs_intervals {
-        true => interval_tables::counters_before(trace, filter, &window).await?,
-        false => BTreeMap::new(),
-    };
-    for (queue, value) in before {
-        replayer.counter(&CounterRow { at: actors.clock.first.0 as i64, queue, value })?;
+    let ids = Arc::new(ActorIds::of(actors));
+    let (hand_over, mut handed_over) = mpsc::channel(HANDED_OVER);
+    let (of_replayer, ids_of_replayer) = (Arc::clone(actors), Arc::clone(&ids));
+    let only_threads = has_only_threads(filter);
+    let runtime = Handle::current();
+    // A thread for it alone: a task would keep what it wakes on its worker from being run by another.
+    let replaying = tokio::task::spawn_blocking(move || {
+        let mut replayer = Replayer::new(&of_replayer, ids_of_replayer, only_threads);
+        for (queue, value) in before {
+            replayer.counter(&CounterRow { at: of_replayer.clock.first.0 as i64, queue, value });
+        }
+        runtime.block_on(rows.replay(replayer, hand_over))
+    });
+    let mut emitter = Emitter::new(actors, ids, sink);
+    while let Some(changes) = handed_over.recv().await {
+        emitter.emit(&changes)?;
+        progress(&emitter.replayed(), emitter.reached())?;
     }
-
-    loop {
-        for source in &mut sources {
-            while source.needs_more() {
-                source.more(trace).await?;
-            }
-        }
-        if events.needs_more() {
-            events.more().await?;
-            progress(replayer.replayed(), replayer.reached())?;
-        }
-        // Replay until one of the sources must read more.
-        let mut begins: Vec<Option<i64>> = sources.iter().map(|source| source.next_begin()).collect();
-        let mut next = next_source(&begins);
-        loop {
-            // States precede events of the same tick, other intervals follow them.
-            let is_before = |event: i64| {
-                next.is_some_and(
-                    |(source, begin)| if source < state_sources { begin <= event } else { begin < event },
-                )
-            };
-            match (next, events.next_tick()) {
-                (_, Some(event)) if !is_before(event) => {
-                    if let Some((batch, row)) = events.take() {
-                        replayer.event(&batch.row(row))?;
-                    }
-                    if events.next_tick().is_none() {
-                        break;
-                    }
-                }
-                (Some((source, _)), _) => {
-                    sources[source].replay_next(&mut replayer)?;
-                    begins[source] = sources[source].next_begin();
-                    next = next_source(&begins);
-                    if begins[source].is_none() {
-                        break;
-                    }
-                }
-                (None, _) => break,
-            }
-        }
-        let are_done = sources.iter().all(|source| !source.needs_more() && source.next_begin().is_none());
-        if events.ended && events.next_tick().is_none() && are_done {
-            return replayer.finish();
-        }
+    match replaying.await {
+        Ok(replayed) => replayed?,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
-}
-
-/// The source with the earliest begin; of several, the first.
-fn next_source(begins: &[Option<i64>]) -> Option<(usize, i64)> {
-    let known = begins.iter().enumerate().filter_map(|(source, begin)| Some((source, (*begin)?)));
-    known.min_by_key(|(_, begin)| *begin)
+    emitter.finish()
 }
 
 /// The tables of intervals that the merge left out of this super-trace; an export lacks these intervals.
@@ -197,36 +175,4 @@ async fn states(
         sources.push(Box::new(states));
     }
     Ok(sources)
-}
-
-/// Reads the rows of events.
-struct EventCursor {
-    rows: sigmund_query::EventRows,
-    batch: Option<EventBatch>,
-    row: usize,
-    ended: bool,
-}
-
-impl EventCursor {
-    fn needs_more(&self) -> bool {
-        !self.ended && self.next_tick().is_none()
-    }
-
-    async fn more(&mut self) -> Result<(), Error> {
-        self.batch = self.rows.next().await?;
-        self.row = 0;
-        self.ended = self.batch.is_none();
-        Ok(())
-    }
-
-    fn next_tick(&self) -> Option<i64> {
-        let batch = self.batch.as_ref().filter(|batch| self.row < batch.len())?;
-        Some(batch.tick(self.row).0 as i64)
-    }
-
-    fn take(&mut self) -> Option<(&EventBatch, usize)> {
-        let row = self.row;
-        self.row += 1;
-        self.batch.as_ref().map(|batch| (batch, row))
-    }
 }

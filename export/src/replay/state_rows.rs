@@ -16,7 +16,8 @@ use sigmund_sql::{
 };
 
 use super::{
-    by_begin::{ByBegin, Row, RowReader, Selection, cut, has_column, number},
+    by_begin::{ByBegin, Row, RowReader, Selection, cut, has_column},
+    columns::Numbers,
     replayer::Replayer,
     rows::{StateRow, UNKNOWN},
 };
@@ -27,8 +28,12 @@ impl Row for StateRow {
         self.from
     }
 
-    fn replay(self, replayer: &mut Replayer<'_>) -> Result<(), Error> {
-        if self.of_thread { replayer.thread_state(&self) } else { replayer.lwp_state(&self) }
+    fn replay(self, replayer: &mut Replayer<'_>) {
+        if self.of_thread {
+            replayer.thread_state(&self);
+        } else {
+            replayer.lwp_state(&self);
+        }
     }
 }
 
@@ -99,13 +104,13 @@ impl RowReader for StateReader {
         let state_of =
             |word: &str| self.states.iter().position(|state| *state == word).map(|index| index as u8);
         let (begins, lengths) = (Wide::of(batch, 0), Wide::of(batch, 1));
-        let states = Words::of(batch, 3, state_of);
+        let (actors, states) = (Numbers::of(batch, 2), Words::of(batch, 3, state_of));
         let (lwps, cpus, blocked_on) = (Small::of(batch, 4), Small::of(batch, 5), Wide::of(batch, 6));
         let kinds = Words::of(batch, 7, |word| WaitKind::from_name(word).map(WaitKind::number));
         for row in (0..batch.num_rows()).filter(|row| is_wanted(*row)) {
             let Some(begin) = begins.get(row) else { continue };
             let Some((from, to)) = cut(&self.window, begin, lengths.get(row)) else { continue };
-            let (Some(Some(state)), Some(actor)) = (states.get(row), number(batch, 2, row)) else { continue };
+            let (Some(Some(state)), Some(actor)) = (states.get(row), actors.get(row)) else { continue };
             rows.push(StateRow {
                 from,
                 to,

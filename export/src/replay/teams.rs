@@ -47,7 +47,7 @@ pub(super) async fn teams(trace: &SuperTrace, actors: &Actors) -> Result<Vec<Tea
 
 struct TeamCollector<'c> {
     actors: &'c Actors,
-    ids: ActorIds<'c>,
+    ids: ActorIds,
     /// Teams that are not joined yet, by process and number.
     open: HashMap<(ProcessId, i64), Team, RandomState>,
     joined: Vec<Team>,
@@ -63,7 +63,9 @@ impl TeamCollector<'_> {
         } else {
             row.thread
         };
-        let Some(thread) = thread.and_then(|thread| self.ids.thread(thread, row.tick)) else { return };
+        let Some(thread) = thread.and_then(|thread| self.ids.thread(self.actors, thread, row.tick)) else {
+            return;
+        };
         let team = (self.actors[thread].process, number);
         if is_member {
             if let Some(open) = self.open.get_mut(&team) {

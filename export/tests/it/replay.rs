@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
+    sync::Arc,
 };
 
 use arrow::{array::AsArray, datatypes::Int64Type};
@@ -27,8 +28,8 @@ async fn open(folder: &Path, input: &str) -> SuperTrace {
     SuperTrace::open(out).await.unwrap()
 }
 
-async fn replayed(trace: &SuperTrace, filter: &Filter) -> (Actors, Tally, Replayed) {
-    let actors = read_actors(trace, filter).await.unwrap();
+async fn replayed(trace: &SuperTrace, filter: &Filter) -> (Arc<Actors>, Tally, Replayed) {
+    let actors = Arc::new(read_actors(trace, filter).await.unwrap());
     let mut tally = Tally::default();
     let replayed = replay(trace, filter, &actors, &mut tally, |_, _| Ok(())).await.unwrap();
     (actors, tally, replayed)

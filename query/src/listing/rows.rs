@@ -11,7 +11,7 @@ use arrow::{
 };
 use datafusion::{error::DataFusionError, execution::SendableRecordBatchStream};
 use futures::StreamExt;
-use sigmund_model::{Cpu, Level, Lwp, Param, Thread, Ticks, tables::EVENTS};
+use sigmund_model::{Context, Cpu, Level, Lwp, Param, Thread, Ticks, tables::EVENTS};
 use sigmund_sql::SuperTrace;
 
 use crate::Error;
@@ -73,7 +73,9 @@ pub struct EventBatch {
     name: Words,
     args: ListArray,
     texts: ListArray,
-    context: Words,
+    context: DictionaryArray<Int32Type>,
+    /// What the words of `context` mean.
+    contexts: Vec<Option<Context>>,
     target_lwp: Int32Array,
     target_thread: Int64Array,
     cpu_seen: Int32Array,
@@ -83,6 +85,8 @@ impl EventBatch {
     fn new(batch: RecordBatch) -> EventBatch {
         let column = |i: usize| batch.column(i);
         let level = Words::of(column(0));
+        let context = Words::of(column(9));
+        let context_of = |word: Option<&str>| Context::ALL.iter().copied().find(|c| Some(c.name()) == word);
         let of_word = |word: Option<&str>| Level::ALL.iter().copied().find(|l| Some(l.name()) == word);
         EventBatch {
             levels: level.values.iter().map(of_word).collect(),
@@ -95,7 +99,8 @@ impl EventBatch {
             name: Words::of(column(6)),
             args: column(7).as_list::<i32>().clone(),
             texts: column(8).as_list::<i32>().clone(),
-            context: Words::of(column(9)),
+            contexts: context.values.iter().map(context_of).collect(),
+            context: context.keys,
             target_lwp: column(10).as_primitive::<Int32Type>().clone(),
             target_thread: column(11).as_primitive::<Int64Type>().clone(),
             cpu_seen: column(12).as_primitive::<Int32Type>().clone(),
@@ -120,6 +125,11 @@ impl EventBatch {
         Ticks(self.tick.value(row) as u64)
     }
 
+    /// The ticks of all rows.
+    pub fn ticks(&self) -> &[i64] {
+        self.tick.values()
+    }
+
     /// The rows, in the order of time.
     pub fn rows(&self) -> impl Iterator<Item = EventRow<'_>> {
         (0..self.tick.len()).map(|row| self.row(row))
@@ -140,7 +150,7 @@ impl EventBatch {
             name: self.name.get(row),
             args: Part::of(&self.args, row, self.args.values().as_primitive::<Int64Type>()),
             texts: Part::of(&self.texts, row, self.texts.values().as_string::<i32>()),
-            context: Some(self.context.get(row)).filter(|word| !word.is_empty()),
+            context: self.context.key(row).and_then(|key| *self.contexts.get(key)?),
             target_lwp: number(&self.target_lwp, row).map(|lwp| Lwp(lwp as u32)),
             target_thread: number(&self.target_thread, row).map(|thread| Thread(thread as u64)),
             cpu_seen: number(&self.cpu_seen, row).map(|cpu| Cpu(cpu as u32)),
@@ -188,8 +198,8 @@ pub struct EventRow<'a> {
     pub code: Option<i64>,
     /// Its name in its source.
     pub name: &'a str,
-    /// The context of the CPU, as a word of [`Context`](sigmund_model::Context).
-    pub context: Option<&'a str>,
+    /// The context of the CPU.
+    pub context: Option<Context>,
     /// The LWP that it makes run, wakes or creates.
     pub target_lwp: Option<Lwp>,
     /// The user thread that it makes run, wakes or creates.

@@ -1,0 +1,143 @@
+//! Replays the rows of all tables in the order of time.
+
+use std::{ops::Range, sync::Arc};
+
+use sigmund_query::{EventBatch, EventRows};
+use tokio::sync::mpsc::Sender;
+
+use super::{by_begin::RowSource, handed_over::Changes, replayer::Replayer};
+use crate::Error;
+
+/// The rows of all tables. At one tick, states precede events, and other intervals follow them.
+pub(super) struct InOrder {
+    sources: Vec<Box<dyn RowSource>>,
+    /// How many of them have states: the first.
+    states: usize,
+    events: EventCursor,
+}
+
+impl InOrder {
+    pub(super) fn new(events: EventRows) -> InOrder {
+        let events = EventCursor { rows: events, batch: None, row: 0, ended: false };
+        InOrder { sources: Vec::new(), states: 0, events }
+    }
+
+    /// Adds sources of states, before all others.
+    pub(super) fn states(&mut self, sources: Vec<Box<dyn RowSource>>) {
+        self.states += sources.len();
+        self.sources.splice(0..0, sources);
+    }
+
+    /// Adds sources of other intervals.
+    pub(super) fn intervals(&mut self, sources: Vec<Box<dyn RowSource>>) {
+        self.sources.extend(sources);
+    }
+
+    /// Replays all rows, and hands over the changes. Ends early when nobody takes them.
+    pub(super) async fn replay(
+        mut self,
+        mut replayer: Replayer<'_>,
+        hand_over: Sender<Changes>,
+    ) -> Result<(), Error> {
+        loop {
+            for source in &mut self.sources {
+                while source.needs_more() {
+                    source.more().await?;
+                }
+            }
+            if self.events.needs_more() {
+                self.events.more().await?;
+            }
+            self.replay_known(&mut replayer);
+            let are_done =
+                self.sources.iter().all(|source| !source.needs_more() && source.next_begin().is_none());
+            let ended = self.events.ended && self.events.next_tick().is_none() && are_done;
+            if ended {
+                replayer.finish();
+            }
+            if (ended || replayer.changes().are_many()) && hand_over.send(replayer.take()).await.is_err() {
+                return Ok(());
+            }
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Replays until one of the sources must read more, or the changes are many.
+    fn replay_known(&mut self, replayer: &mut Replayer<'_>) {
+        let InOrder { sources, states, events } = self;
+        let mut begins: Vec<Option<i64>> = sources.iter().map(|source| source.next_begin()).collect();
+        while !replayer.changes().are_many() {
+            let next = next_source(&begins);
+            // Until this tick, exclusive, events precede what comes next of the others.
+            let until = next.map_or(i64::MAX, |(source, begin)| match source < *states {
+                true => begin,
+                false => begin.saturating_add(1),
+            });
+            match (events.next_tick(), next) {
+                (Some(event), _) if event < until || next.is_none() => {
+                    replayer.advance(event);
+                    let until = until.min(replayer.next_end());
+                    let room = replayer.changes().room();
+                    if let Some((batch, rows)) = events.take_until(until, room) {
+                        replayer.changes().events(batch, rows);
+                    }
+                    if events.next_tick().is_none() {
+                        return;
+                    }
+                }
+                (_, Some((source, _))) => {
+                    sources[source].replay_next(replayer);
+                    begins[source] = sources[source].next_begin();
+                    if begins[source].is_none() {
+                        return;
+                    }
+                }
+                (_, None) => return,
+            }
+        }
+    }
+}
+
+/// The source with the earliest begin; of several, the first.
+fn next_source(begins: &[Option<i64>]) -> Option<(usize, i64)> {
+    let known = begins.iter().enumerate().filter_map(|(source, begin)| Some((source, (*begin)?)));
+    known.min_by_key(|(_, begin)| *begin)
+}
+
+/// Reads the rows of events.
+struct EventCursor {
+    rows: EventRows,
+    batch: Option<Arc<EventBatch>>,
+    row: usize,
+    ended: bool,
+}
+
+impl EventCursor {
+    fn needs_more(&self) -> bool {
+        !self.ended && self.next_tick().is_none()
+    }
+
+    async fn more(&mut self) -> Result<(), Error> {
+        self.batch = self.rows.next().await?.map(Arc::new);
+        self.row = 0;
+        self.ended = self.batch.is_none();
+        Ok(())
+    }
+
+    fn next_tick(&self) -> Option<i64> {
+        let ticks = self.batch.as_ref()?.ticks();
+        ticks.get(self.row).copied()
+    }
+
+    /// Takes the next row, and at most `room` rows with those after it that are before a tick.
+    fn take_until(&mut self, tick: i64, room: usize) -> Option<(&Arc<EventBatch>, Range<usize>)> {
+        let batch = self.batch.as_ref()?;
+        let rest = batch.ticks().get(self.row + 1..)?;
+        let more = rest.iter().take(room.saturating_sub(1)).take_while(|next| **next < tick).count();
+        let rows = self.row..self.row + 1 + more;
+        self.row = rows.end;
+        Some((batch, rows))
+    }
+}
