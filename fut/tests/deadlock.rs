@@ -134,3 +134,91 @@ fn a_thread_that_waits_for_one_of_another_runtime_is_not_in_a_deadlock() {
     let report = told.try_recv().ok();
     assert!(report.is_none(), "{}", report.unwrap());
 }
+
+fn reports_of(runtime: fut::RuntimeBuilder) -> (Runtime, mpsc::Receiver<Deadlock>) {
+    let (tell, told) = mpsc::channel();
+    let tell = StdMutex::new(tell);
+    let handler = move |deadlock: &Deadlock| tell.lock().unwrap().send(deadlock.clone()).unwrap();
+    (runtime.on_deadlock(handler).build().unwrap(), told)
+}
+
+/// Two threads lock two mutexes in opposite order.
+fn deadlock_of_two(runtime: &Runtime) {
+    let (first, second) = (Arc::new(Mutex::new(())), Arc::new(Mutex::new(())));
+    let (theirs, their_second) = (Arc::clone(&first), Arc::clone(&second));
+    let barrier = Arc::new(fut::sync::Barrier::new(2));
+    let theirs = (theirs, their_second, Arc::clone(&barrier));
+    drop(runtime.spawn(move || {
+        let _first = theirs.0.lock();
+        theirs.2.wait();
+        drop(theirs.1.lock());
+    }));
+    drop(runtime.spawn(move || {
+        let _second = second.lock();
+        barrier.wait();
+        drop(first.lock());
+    }));
+}
+
+#[test]
+fn waiting_for_a_channel_that_a_plain_thread_feeds_is_no_deadlock() {
+    use fut::sync::{CancellationToken, broadcast, channel, oneshot, watch};
+    let patience = Duration::from_millis(500);
+    let (runtime, told) = reports_of(Runtime::builder().lwps(2));
+    let (sender, receiver) = channel::unbounded::<u32>();
+    let theirs = receiver.clone();
+    let waits = runtime.spawn(move || theirs.iter().count());
+    thread::sleep(patience);
+    sender.send(1).unwrap();
+    thread::sleep(patience);
+    assert!(told.try_recv().is_err());
+    drop(sender);
+    assert_eq!(waits.join().unwrap(), 1);
+    let (never, nothing) = channel::bounded::<u32>(0);
+    let (one, received) = oneshot::channel::<u32>();
+    let (watched, mut changes) = watch::channel(0);
+    let (news, mut heard) = broadcast::channel::<u32>(1);
+    let token = CancellationToken::new();
+    let cancelled = token.clone();
+    let threads: [Box<dyn FnOnce() + Send>; 5] = [
+        Box::new(move || _ = fut::select! { recv(nothing) -> value => value.is_ok() }),
+        Box::new(move || _ = received.recv()),
+        Box::new(move || _ = changes.changed()),
+        Box::new(move || _ = heard.recv()),
+        Box::new(move || cancelled.cancelled()),
+    ];
+    for thread in threads {
+        drop(runtime.spawn(thread));
+    }
+    thread::sleep(patience);
+    drop((never, one, watched, news));
+    token.cancel();
+    runtime.shutdown(Duration::from_secs(20)).unwrap();
+    assert!(told.try_recv().is_err());
+}
+
+/// What was reported first may have been none; the next one is reported nevertheless, and each once.
+#[test]
+fn a_report_does_not_hide_the_next_deadlock() {
+    let limit = Duration::from_secs(20);
+    let (runtime, told) = reports_of(Runtime::builder().lwps(2));
+    let notify = Arc::new(fut::sync::Notify::new());
+    let theirs = Arc::clone(&notify);
+    let notified = runtime.spawn(move || {
+        theirs.notified();
+        theirs.notified();
+    });
+    let report = told.recv_timeout(limit).unwrap();
+    assert_eq!(report.threads().len(), 1);
+    notify.notify_one();
+    // It waits where a plain thread has notified it before: it may be notified again.
+    thread::sleep(Duration::from_secs(1));
+    assert!(told.try_recv().is_err());
+    notify.notify_one();
+    notified.join().unwrap();
+    deadlock_of_two(&runtime);
+    let report = told.recv_timeout(limit).unwrap();
+    assert_eq!(report.cycle().len(), 2);
+    thread::sleep(Duration::from_secs(1));
+    assert!(told.try_recv().is_err(), "it is reported once");
+}

@@ -158,3 +158,25 @@ fn the_names_in_the_report_of_a_deadlock_cannot_steer_the_terminal() {
     assert!(said.contains("fut: deadlock: ") && said.contains(SHOWN), "{said:?}");
     assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
 }
+
+/// What the documentation of the stack size says of panics.
+#[test]
+fn a_panic_is_caught_on_a_small_stack_and_its_backtrace_needs_a_larger_one() {
+    let name = "a_panic_is_caught_on_a_small_stack_and_its_backtrace_needs_a_larger_one";
+    const SIZE: &str = "FUT_TEST_STACK";
+    let case = || {
+        let size = std::env::var(SIZE).unwrap().parse().unwrap();
+        let runtime = Runtime::builder().lwps(1).stack_size(size).build().unwrap();
+        assert!(runtime.spawn(|| panic!("of a user thread")).join().is_err());
+    };
+    for (size, backtrace) in [(16, "0"), (64, "1"), (64, "full")] {
+        let Some(mut command) = again::command(name, case) else { return };
+        let output =
+            command.env(SIZE, (size << 10).to_string()).env("RUST_BACKTRACE", backtrace).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && said.contains("of a user thread"),
+            "{size} KiB, {backtrace}: {said}"
+        );
+    }
+}

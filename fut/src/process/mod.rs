@@ -26,70 +26,87 @@ use std::{
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::{net::Readiness, runtime::here, scope};
+use crate::{blocking, net::Readiness, runtime::here, scope};
 pub use pipe::{ChildStderr, ChildStdin, ChildStdout};
 
 /// A command to run, as [`std::process::Command`].
 #[derive(Debug)]
-pub struct Command(process::Command);
+pub struct Command {
+    command: process::Command,
+    streams: SetStreams,
+}
+
+/// Which of its standard streams were set. The standard library does not show that.
+#[derive(Clone, Copy, Debug, Default)]
+struct SetStreams {
+    stdin: bool,
+    stdout: bool,
+    stderr: bool,
+    /// Others may have been, by the standard library.
+    is_unknown: bool,
+}
 
 impl From<process::Command> for Command {
     fn from(command: process::Command) -> Command {
-        Command(command)
+        Command { command, streams: SetStreams { is_unknown: true, ..SetStreams::default() } }
     }
 }
 
 impl Command {
     /// A program, and no arguments.
     pub fn new(program: impl AsRef<OsStr>) -> Command {
-        Command(process::Command::new(program))
+        Command { command: process::Command::new(program), streams: SetStreams::default() }
     }
 
     /// Adds an argument.
     pub fn arg(&mut self, arg: impl AsRef<OsStr>) -> &mut Command {
-        self.0.arg(arg);
+        self.command.arg(arg);
         self
     }
 
     /// Adds arguments.
     pub fn args<A: AsRef<OsStr>>(&mut self, args: impl IntoIterator<Item = A>) -> &mut Command {
-        self.0.args(args);
+        self.command.args(args);
         self
     }
 
     /// Sets a variable of its environment.
     pub fn env(&mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Command {
-        self.0.env(key, value);
+        self.command.env(key, value);
         self
     }
 
     /// Sets its working directory.
     pub fn current_dir(&mut self, dir: impl AsRef<Path>) -> &mut Command {
-        self.0.current_dir(dir);
+        self.command.current_dir(dir);
         self
     }
 
     /// Sets its standard input.
     pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Command {
-        self.0.stdin(stdin);
+        self.command.stdin(stdin);
+        self.streams.stdin = true;
         self
     }
 
     /// Sets its standard output.
     pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Command {
-        self.0.stdout(stdout);
+        self.command.stdout(stdout);
+        self.streams.stdout = true;
         self
     }
 
     /// Sets its standard error.
     pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Command {
-        self.0.stderr(stderr);
+        self.command.stderr(stderr);
+        self.streams.stderr = true;
         self
     }
 
     /// The command of the standard library, for all other options.
     pub fn as_std_mut(&mut self) -> &mut process::Command {
-        &mut self.0
+        self.streams.is_unknown = true;
+        &mut self.command
     }
 
     /// Starts the process. The call itself takes as long as `fork` and `exec` do.
@@ -102,7 +119,7 @@ impl Command {
     #[track_caller]
     pub fn spawn(&mut self) -> io::Result<Child> {
         here("fut::process::Command::spawn");
-        Child::new(self.0.spawn()?)
+        Child::new(self.command.spawn()?)
     }
 
     /// Runs it to its end, with the standard streams of this process unless they were set.
@@ -117,8 +134,11 @@ impl Command {
         self.spawn()?.wait()
     }
 
-    /// Runs it to its end, and returns what it has written. Its standard input is empty. Streams that were set stay so in
-    /// the standard library only; here all three are set.
+    /// Runs it to its end, and returns what it has written. Its standard input is empty, unless it was set; an output that was
+    /// set is not returned.
+    ///
+    /// If this command was made by the standard library, or was changed by way of [`as_std_mut`](Command::as_std_mut), that
+    /// runs it, since only it knows which streams were set: in [`blocking`](crate::blocking), with an LWP of its own.
     ///
     /// # Errors
     /// As [`spawn`](Command::spawn); those of reading.
@@ -127,8 +147,28 @@ impl Command {
     /// Outside a runtime.
     #[track_caller]
     pub fn output(&mut self) -> io::Result<Output> {
-        self.0.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        self.spawn()?.wait_with_output()
+        if self.streams.is_unknown {
+            here("fut::process::Command::output");
+            return blocking(|| self.command.output());
+        }
+        self.default_streams(Stdio::null, Stdio::piped);
+        let child = self.spawn();
+        // Those of `spawn` and `status`.
+        self.default_streams(Stdio::inherit, Stdio::inherit);
+        child?.wait_with_output()
+    }
+
+    /// For the streams that were not set.
+    fn default_streams(&mut self, input: fn() -> Stdio, output: fn() -> Stdio) {
+        if !self.streams.stdin {
+            self.command.stdin(input());
+        }
+        if !self.streams.stdout {
+            self.command.stdout(output());
+        }
+        if !self.streams.stderr {
+            self.command.stderr(output());
+        }
     }
 }
 

@@ -67,6 +67,7 @@ pub fn blocking<R: Send>(body: impl FnOnce() -> R + Send) -> R {
         home: None,
         shared,
         stack: None,
+        at_end: None,
     };
     let thread = lwp::begin(shared, birth, body);
     // From here on `body` may run, so this function must not return or unwind before it has ended.

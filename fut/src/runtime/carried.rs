@@ -3,37 +3,32 @@
 //!
 //! 1. The runtime and each of its LWPs, except those for blocking calls, hold a [`Carries`]. An LWP drops it when it
 //!    will carry no more threads. After the last one is dropped, which is after the runtime was dropped, no user thread
-//!    of it ever runs again, except in blocking calls under way, of which no handle exists outside.
+//!    of it ever runs again, except in blocking calls under way, of which no handle exists outside. They leave the queues
+//!    in which they wait then (`left_behind.rs`).
 //! 2. A user thread that waits, on such an LWP, for another one of the same runtime is lost together with it, and needs
 //!    no wakeup. All other waiters register here first, and then wait until the thread or the runtime has ended.
 //! 3. Dropping the last `Carries` marks the end, and then wakes the registered waiters. Both sides take the lock: a
 //!    waiter that registers later sees the mark.
 
 use std::{
+    collections::HashMap,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    thread,
 };
 
-use super::{pool::Shared, thread::ThreadRef};
+use super::{parker::Parker, pool::Shared};
 
 /// State of rules 1 to 3.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     by: AtomicUsize,
     is_over: AtomicBool,
-    waiting: Mutex<Vec<(usize, Waiter)>>,
-}
-
-/// A waiter for a user thread of a runtime that may be dropped meanwhile. Spurious wakeups are possible.
-#[derive(Clone, Debug)]
-pub(super) enum Waiter {
-    /// A plain (non-user) thread, woken by `std::thread::Thread::unpark`.
-    Plain(thread::Thread),
-    /// A user thread of another runtime, or in a blocking call.
-    User(ThreadRef),
+    /// The runtime was dropped while LWPs were running (rule 3 of `left_behind.rs`).
+    lwps_were_left: AtomicBool,
+    /// Plain threads, and user threads of another runtime or in a blocking call. They may be woken spuriously.
+    waiting: Mutex<HashMap<usize, Parker>>,
 }
 
 /// A token of an LWP, or of the runtime itself: user threads may still run.
@@ -55,10 +50,12 @@ impl Carries {
 
 impl Drop for Carries {
     fn drop(&mut self) {
-        let carried = &self.0.carried;
+        let shared = self.0;
+        shared.lwp_has_stopped();
         // Release: pairs with the Acquire of the last one; the effects of this LWP's threads are visible to it.
-        if carried.by.fetch_sub(1, Ordering::AcqRel) == 1 {
-            carried.end();
+        if shared.carried.by.fetch_sub(1, Ordering::AcqRel) == 1 {
+            shared.carried.end();
+            shared.leave_all_behind();
         }
     }
 }
@@ -72,35 +69,56 @@ impl Carried {
 
     /// Registers a waiter to be woken at the end, unless the end was already marked (rule 3). `key` is an address
     /// unique to it.
-    pub(super) fn register(&self, key: usize, waiter: Waiter) -> Registered<'_> {
-        self.waiting().push((key, waiter));
+    pub(super) fn register(&self, key: usize, waiter: Parker) -> Registered<'_> {
+        self.waiting().insert(key, waiter);
         Registered { carried: self, key }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<(usize, Waiter)>> {
-        // Each critical section leaves the list consistent, so poisoning is ignored.
+    fn waiting(&self) -> MutexGuard<'_, HashMap<usize, Parker>> {
+        // Each critical section leaves the map consistent, so poisoning is ignored.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the runtime was dropped while LWPs were running.
+    pub(super) fn lwps_were_left(&self) -> &AtomicBool {
+        &self.lwps_were_left
     }
 
     fn end(&self) {
         // Release: pairs with the Acquire in `is_over`.
         self.is_over.store(true, Ordering::Release);
+        self.wake_waiters();
+    }
+
+    pub(super) fn wake_waiters(&self) {
         let waiting = self.waiting().clone();
-        waiting.into_iter().for_each(|(_, waiter)| waiter.wake());
+        waiting.into_values().for_each(Parker::unpark);
     }
 }
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
-        self.carried.waiting().retain(|(key, _)| *key != self.key);
+        self.carried.waiting().remove(&self.key);
     }
 }
 
-impl Waiter {
-    pub(super) fn wake(self) {
-        match self {
-            Waiter::Plain(thread) => thread.unpark(),
-            Waiter::User(thread) => thread.unpark(),
-        }
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::{sync::mpsc, thread, time::Duration};
+
+    use super::*;
+
+    #[test]
+    fn waiters_come_and_go_in_a_time_that_does_not_depend_on_their_number() {
+        const WAITERS: usize = 300_000;
+        let (send, done) = mpsc::channel();
+        thread::spawn(move || {
+            let carried = Carried::default();
+            let all: Vec<_> = (0..WAITERS).map(|key| carried.register(key, Parker::here())).collect();
+            // Looking at all of them each time takes 4 * 10^10 steps.
+            drop(all);
+            send.send(carried.waiting().len()).unwrap();
+        });
+        assert_eq!(done.recv_timeout(Duration::from_secs(10)), Ok(0));
     }
 }

@@ -23,7 +23,9 @@ use super::{
 pub(super) type Handler = Arc<dyn Fn(&Deadlock) + Send + Sync>;
 
 /// All user threads of a runtime were blocked at one moment, and no timer, descriptor, future or blocking call will unpark one,
-/// nor a thread of another runtime that holds what they wait for. Whether a plain thread would unpark one is unknown.
+/// nor a thread of another runtime that holds what they wait for. Whether a plain thread would unpark one is unknown in
+/// general. It is assumed, and no deadlock is reported, if one of them waits for a channel that a plain thread has made, or
+/// for something other than a lock where a thread outside the runtime has unparked it before.
 #[derive(Clone, Debug)]
 pub struct Deadlock {
     blocked: Vec<BlockedThread>,
@@ -71,6 +73,12 @@ impl Deadlock {
         }
         blocked.sort_by_key(|t| t.thread);
         Some(Deadlock { blocked })
+    }
+
+    /// Whether the same threads are blocked, and for the same.
+    pub(super) fn is_as(&self, other: &Deadlock) -> bool {
+        let what = |thread: &BlockedThread| (thread.thread, thread.kind, thread.address);
+        self.blocked.iter().map(what).eq(other.blocked.iter().map(what))
     }
 
     /// The blocked threads, ordered by number.
@@ -127,7 +135,7 @@ enum Block {
     Free,
     /// Of a thread of another runtime.
     Elsewhere(Thread),
-    /// Blocked without a deadline, and not for I/O or a future.
+    /// Blocked without a deadline, and not for I/O, a future, or what a plain thread may well do.
     Blocked(Wait),
     /// Of a thread that is not blocked, or that a deadline or event will unpark.
     NotBlocked,
@@ -164,7 +172,7 @@ fn read(block: ThreadRef, shared: &'static Shared) -> Block {
         let kind = waits.kind().filter(|kind| {
             // The waker of a future is usually outside the runtime, as the kernel is.
             let from_outside = matches!(kind, WaitKind::Io | WaitKind::Future);
-            doing == Doing::Blocked && !from_outside && !waits.is_timed()
+            doing == Doing::Blocked && !from_outside && !waits.is_timed() && !waits.may_be_fed()
         });
         // Acquire: pairs with the Release fence in `begin`; the second read of the number comes after the others.
         fence(Ordering::Acquire);

@@ -9,6 +9,9 @@ use std::{
 
 use super::{live, park::try_here, pool::Runtime};
 
+/// How long after its limit a shutdown waits for the LWPs to stop, most of which sleep by then.
+const GRACE: Duration = Duration::from_millis(5);
+
 /// Shortest and longest pause between two looks.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(5));
 
@@ -62,7 +65,7 @@ impl CountsOfLwp {
 ///
 /// The ends are read first. All counts grow, so between the two sums there were at least as many ends as the first sum, and
 /// at most as many creations as the second.
-fn all_have_ended(counts: &[ThreadCounts]) -> bool {
+pub(super) fn all_have_ended(counts: &[ThreadCounts]) -> bool {
     // Acquire: pairs with the Release in `add`.
     let ended: u64 = counts.iter().map(|counts| counts.ended.load(Ordering::Acquire)).sum();
     let created: u64 = counts.iter().map(|counts| counts.created.load(Ordering::Acquire)).sum();
@@ -89,22 +92,40 @@ impl fmt::Display for ShutdownTimeout {
 impl std::error::Error for ShutdownTimeout {}
 
 impl Runtime {
-    /// Waits until all user threads of this runtime have ended, at most for `timeout`, and then drops it. How they learn
-    /// that they shall end is up to the program: by a [`CancellationToken`](crate::sync::CancellationToken), a channel
+    /// Waits until all user threads of this runtime have ended, at most for `timeout`, and then stops its LWPs. How they
+    /// learn that they shall end is up to the program: by a [`CancellationToken`](crate::sync::CancellationToken), a channel
     /// that is closed, a listener that no longer accepts.
     ///
+    /// It returns at the limit, or at most some milliseconds later, even if a user thread does not leave its LWP (it
+    /// computes, or blocks the LWP in the kernel): such an LWP is left to itself. Its thread continues until it next leaves
+    /// the LWP, and never runs again then, as those of a runtime that is [dropped](Runtime).
+    ///
     /// # Errors
-    /// Those that had not ended at the limit; what dropping does to them: [`Runtime`].
+    /// Those that had not ended at the limit; what becomes of them: [`Runtime`].
     ///
     /// # Panics
     /// If a user thread calls this: it would wait for itself.
-    pub fn shutdown(self, timeout: Duration) -> Result<(), ShutdownTimeout> {
+    pub fn shutdown(mut self, timeout: Duration) -> Result<(), ShutdownTimeout> {
         assert!(
             try_here().is_none(),
             "fut::Runtime::shutdown was called by a user thread: it would wait for itself"
         );
         // A deadline beyond the range of the clock means none.
         let deadline = Instant::now().checked_add(timeout);
+        let ended = self.wait_for_threads(deadline);
+        self.stop(deadline.and_then(|deadline| deadline.max(Instant::now()).checked_add(GRACE)));
+        ended
+    }
+
+    /// Stops its LWPs, and waits neither for them nor for its user threads, so a user thread may call this as well. What
+    /// becomes of those that have not ended: as if its limit was over, for [`shutdown`](Runtime::shutdown).
+    pub fn shutdown_background(mut self) {
+        self.stop(Some(Instant::now()));
+    }
+
+    /// # Errors
+    /// Those that had not ended at the deadline.
+    fn wait_for_threads(&self, deadline: Option<Instant>) -> Result<(), ShutdownTimeout> {
         let mut pause = PAUSES.0;
         loop {
             if all_have_ended(&self.shared().thread_counts) {

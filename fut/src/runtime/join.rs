@@ -118,7 +118,7 @@ fn wait_for_end(thread: ThreadRef) -> Awaited {
     match try_here().filter(|here| ptr::eq(here.shared(), thread.shared()) && !lwp::may_block()) {
         Some(here) => {
             let address = thread.id().0 as usize;
-            here.waits().set(&WaitsFor { kind: WaitKind::Join, address, holder: None }, false);
+            here.waits().set(&WaitsFor { kind: WaitKind::Join, address, holder: None, is_fed: false }, false);
             here.leave(Leave::Join(thread));
             debug_assert!(thread.is_ended());
             Awaited::Ended

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt, panic::resume_unwind, thread, time::Duratio
 
 use sigmund_model::Thread;
 
-use super::{Builder, JoinHandle, current};
+use super::{Builder, JoinHandle, here};
 use crate::sync::channel::{self, Receiver, Sender};
 
 /// User threads that return a `T`, joined in the order in which they end, as tokio's `JoinSet`. Dropping the set detaches
@@ -27,18 +27,13 @@ use crate::sync::channel::{self, Receiver, Sender};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// If its threads' runtime was dropped before they ended, a plain thread that joins them waits for ever.
+/// A thread whose runtime was dropped before it ended counts as ended: joining it returns an error
+/// ([`RuntimeDropped`](crate::RuntimeDropped)).
 pub struct JoinSet<T> {
     handles: HashMap<Thread, JoinHandle<T>>,
-    /// The numbers of those whose bodies have returned or panicked.
+    /// The numbers of those that have ended, or never will.
     ended: Receiver<Thread>,
     ends: Sender<Thread>,
-}
-
-/// Reports the end of a thread's body, also by a panic.
-struct Ends {
-    thread: Thread,
-    to: Sender<Thread>,
 }
 
 impl<T: Send + 'static> JoinSet<T> {
@@ -64,10 +59,12 @@ impl<T: Send + 'static> JoinSet<T> {
     #[track_caller]
     pub fn spawn_with(&mut self, builder: Builder, body: impl FnOnce() -> T + Send + 'static) -> Thread {
         let to = self.ends.clone();
-        let handle = builder.spawn(move || {
-            let _ends = current().map(|thread| Ends { thread, to });
-            body()
-        });
+        let report = move |thread| {
+            // Without a safe point: it may be the last that the thread does. Without receiver, the set was dropped.
+            let _ = to.try_send(thread);
+        };
+        let shared = here("fut::JoinSet::spawn").shared();
+        let handle = builder.spawn_reporting(shared, Some(Box::new(report)), body);
         let thread = handle.id();
         self.handles.insert(thread, handle);
         thread
@@ -130,13 +127,6 @@ impl<T> JoinSet<T> {
         // Ends of these threads are reported to the old channel.
         (self.ends, self.ended) = channel::unbounded();
         self.handles.clear();
-    }
-}
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        // Without receiver, the set was dropped.
-        let _ = self.to.send(self.thread);
     }
 }
 

@@ -21,6 +21,7 @@ mod discard;
 mod graceful;
 mod join;
 mod join_set;
+mod left_behind;
 mod live;
 mod local;
 mod lwp;
@@ -55,5 +56,7 @@ pub(crate) use reactor::{Direction, Limit, RegisteredFd};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use spawn::{Builder, spawn};
 pub use unparker::{Unparker, park_current, park_timeout, unparker};
+#[cfg(not(loom))]
+pub(crate) use waits::LeaveQueue;
 pub use waits::WaitKind;
 pub(crate) use waits::WaitsFor;

@@ -76,7 +76,7 @@ pub fn sleep(duration: Duration) {
     let Some(deadline) = Instant::now().checked_add(duration) else {
         return sleep(Duration::from_secs(1 << 30));
     };
-    let on = WaitsFor { kind: WaitKind::Sleep, address: 0, holder: None };
+    let on = WaitsFor { kind: WaitKind::Sleep, address: 0, holder: None, is_fed: false };
     while Instant::now() < deadline {
         thread.park_until(&on, deadline);
     }

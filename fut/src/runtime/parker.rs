@@ -1,8 +1,13 @@
 //! The calling thread as one that waits, be it a user thread or a plain one.
 
-use std::{sync::atomic::AtomicBool, time::Instant};
+use std::{marker::PhantomData, sync::atomic::AtomicBool, time::Instant};
 
-use super::{park::try_here, plain::PlainThread, thread::ThreadRef, waits::WaitsFor};
+use super::{
+    park::try_here,
+    plain::PlainThread,
+    thread::ThreadRef,
+    waits::{LeaveQueue, WaitSlot, WaitsFor},
+};
 
 /// A thread that can be parked. Never freed, as user threads' blocks: it may be unparked at any time.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +16,20 @@ pub(crate) enum Parker {
     User(ThreadRef),
     /// The kernel thread is blocked.
     Plain(&'static PlainThread),
+}
+
+/// The calling thread is in a queue, until this is dropped.
+#[must_use]
+pub(crate) struct InQueue<'a> {
+    /// `None` for a plain thread.
+    waits: Option<&'static WaitSlot>,
+    _leave: PhantomData<LeaveQueue<'a>>,
+}
+
+impl Drop for InQueue<'_> {
+    fn drop(&mut self) {
+        self.waits.inspect(|waits| waits.leave_queue());
+    }
 }
 
 impl Parker {
@@ -38,6 +57,17 @@ impl Parker {
             Parker::User(thread) => thread.park_until(on, deadline),
             Parker::Plain(thread) => thread.park_until(deadline),
         }
+    }
+
+    /// The calling thread, which is this one, enters a queue: if it never runs again, `leave` is called (`left_behind.rs`),
+    /// unless the result was dropped before. For a plain thread this has no effect.
+    pub(crate) fn in_queue<'a>(self, leave: &'a LeaveQueue<'a>) -> InQueue<'a> {
+        let waits = match self {
+            Parker::User(thread) => Some(thread.waits()),
+            Parker::Plain(_) => None,
+        };
+        waits.inspect(|waits| waits.enter_queue(leave));
+        InQueue { waits, _leave: PhantomData }
     }
 
     /// Ends its wait, or the next one.

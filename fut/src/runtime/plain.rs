@@ -2,8 +2,14 @@
 //!
 //! Its block is reused after the thread has ended, and never freed: a late unpark wakes the block's next thread
 //! spuriously. The token of `std::thread::park` is not used: it belongs to the program.
+//!
+//! 1. A thread has one block at a time: what it enters into a queue and what it parks on are the same, also in the destructors
+//!    of its thread-locals. `CURRENT` has no destructor, so it is there until the end.
+//! 2. The destructor of `OWN` gives the block back, since no later one may come. Should the destructor of another
+//!    thread-local wait after that, the thread gets a second block, which `LATE` gives back, or nobody if that is gone, too.
 
 use std::{
+    cell::Cell,
     sync::{
         Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -15,7 +21,9 @@ use std::{
 static FREE: Mutex<Vec<&'static PlainThread>> = Mutex::new(Vec::new());
 
 std::thread_local! {
-    static OWN: Own = Own(PlainThread::take());
+    static CURRENT: Cell<Option<&'static PlainThread>> = const { Cell::new(None) };
+    static OWN: GivesBack = const { GivesBack };
+    static LATE: GivesBack = const { GivesBack };
 }
 
 /// The block of a plain thread.
@@ -27,14 +35,19 @@ pub(crate) struct PlainThread {
     permit: AtomicBool,
 }
 
-/// Gives the block back when its thread ends.
-struct Own(&'static PlainThread);
+/// Gives the block back when it is destroyed.
+struct GivesBack;
 
 impl PlainThread {
     /// Of the calling thread.
     pub(super) fn here() -> &'static PlainThread {
-        // A destructor of a thread-local that waits, after `OWN` was destroyed, uses a block of its own.
-        OWN.try_with(|own| own.0).unwrap_or_else(|_| PlainThread::take())
+        CURRENT.get().unwrap_or_else(|| {
+            let thread = PlainThread::take();
+            CURRENT.set(Some(thread));
+            // The first access registers the destructor; afterwards it fails.
+            let _is_gone = OWN.try_with(|_| ()).or_else(|_| LATE.try_with(|_| ()));
+            thread
+        })
     }
 
     fn take() -> &'static PlainThread {
@@ -75,8 +88,8 @@ impl PlainThread {
     }
 }
 
-impl Drop for Own {
+impl Drop for GivesBack {
     fn drop(&mut self) {
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(self.0);
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).extend(CURRENT.take());
     }
 }

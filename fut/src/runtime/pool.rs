@@ -4,8 +4,8 @@ use std::{
     fmt, io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -18,7 +18,7 @@ use super::{
     deadlock::{self, Deadlock},
     discard::discard,
     graceful::{CountsOfLwp, ThreadCounts},
-    lwp::{self, Choice, LwpThread, Stealable},
+    lwp::{self, Choice, Joined, LwpThread, Stealable},
     reactor::Reactor,
     ready::{Fences, Home, Idle, SharedQueue, Wakeup},
     stack::{StackPool, overflow},
@@ -89,9 +89,16 @@ pub(super) struct Shared {
     /// Whether user threads can still run.
     pub(super) carried: Carried,
     on_deadlock: Option<deadlock::Handler>,
-    told_deadlock: AtomicBool,
+    reported: Reported,
     /// Duration of the last check for a deadlock.
     last_check_ns: AtomicU64,
+}
+
+/// The deadlocks that were reported.
+#[derive(Default)]
+struct Reported {
+    count: AtomicU32,
+    last: Mutex<Option<Deadlock>>,
 }
 
 /// Limits of [`RuntimeBuilder::quantum`]. A much longer one could overflow when it is added to an `Instant`.
@@ -134,12 +141,13 @@ impl Shared {
         }
     }
 
-    /// How long the last worker to go to sleep waits before it checks for a deadlock; `None` if one was already
-    /// reported.
+    /// How long the last worker to go to sleep waits before it checks for a deadlock: twice as long after each report, in
+    /// case that plain threads end the waits that are reported.
     pub(super) fn patience(&self) -> Option<Duration> {
-        let checks = self.on_deadlock.is_some() && !self.told_deadlock.load(Ordering::Relaxed);
         let last_check = Duration::from_nanos(self.last_check_ns.load(Ordering::Relaxed));
-        checks.then(|| (last_check * PATIENCE_IN_CHECKS).clamp(PATIENCE, LONGEST_PATIENCE))
+        let reports = self.reported.count.load(Ordering::Relaxed).min(16);
+        let patience = (last_check * PATIENCE_IN_CHECKS).max(PATIENCE * (1 << reports));
+        self.on_deadlock.is_some().then(|| patience.min(LONGEST_PATIENCE))
     }
 
     /// Whether a worker has threads that others may steal.
@@ -154,7 +162,13 @@ impl Shared {
         let found = Deadlock::find(self);
         self.last_check_ns.store(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         if let Some(deadlock) = found {
-            self.told_deadlock.store(true, Ordering::Relaxed);
+            let mut last = self.reported.last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.as_ref().is_some_and(|last| last.is_as(&deadlock)) {
+                return;
+            }
+            *last = Some(deadlock.clone());
+            drop(last);
+            self.reported.count.fetch_add(1, Ordering::Relaxed);
             // The handler is code of the program: its panic must not end this LWP, which is still needed.
             discard(catch_unwind(AssertUnwindSafe(|| handler(&deadlock))));
         }
@@ -163,12 +177,19 @@ impl Shared {
 
 /// User threads on a number of LWPs.
 ///
-/// [`shutdown`](Runtime::shutdown) waits for its user threads.
+/// [`shutdown`](Runtime::shutdown) waits for its user threads, at most for a given time;
+/// [`shutdown_background`](Runtime::shutdown_background) waits for nothing.
 ///
-/// When it is dropped, its LWPs stop at their next switch. User threads that have not ended by then never run again,
-/// and the values that they own are leaked, as at the end of a process. An LWP with such threads is leaked, too (it
+/// When it is dropped, its LWPs stop at their next switch, and dropping waits for that, without a limit. User threads that
+/// have not ended by then never run again, and the values that they own are leaked, as at the end of a process. An LWP with such threads is leaked, too (it
 /// sleeps), because they may have borrowed from its thread-locals. [Joining](crate::JoinHandle::join) one of those
 /// threads returns an error ([`RuntimeDropped`](crate::RuntimeDropped)).
+///
+/// Such a thread leaves the queues in which it waits, as if its time was over: others that use the same locks, semaphores
+/// and channels get what it waited for. What it had before it began to wait, it keeps for ever: a lock stays locked, permits
+/// stay taken, a [`OnceCell`](crate::sync::OnceCell) that it was initialising stays without a value, and its ends of channels
+/// stay connected. So a receiver whose only senders belong to such threads waits for ever. A value that it was given before
+/// the runtime was dropped, and had not returned from receiving, is lost.
 ///
 /// One of its own user threads may drop it, too. That thread continues until it next leaves its LWP.
 pub struct Runtime {
@@ -250,6 +271,10 @@ impl RuntimeBuilder {
     /// far as it is used. A stack overflow touches the guard page, and the process ends with a message; but C code with
     /// frames larger than a page may skip it, unless it was compiled with `-fstack-clash-protection`.
     ///
+    /// A panic runs on the stack of its thread. With a backtrace (RUST_BACKTRACE), printing its message takes more than 20 KiB
+    /// (rustc 1.95.0, x86-64: a stack of 24 KiB suffices for a thread that uses next to nothing itself), so on the smallest
+    /// stacks such a panic is an overflow, which ends the process; without, it is caught there.
+    ///
     /// Before Linux 6.13, each guard page takes two memory mappings, so at most 28669 threads that have begun and not
     /// ended can exist at a time (with the default `vm.max_map_count` of 65530); if more are needed, the process ends.
     #[must_use]
@@ -325,7 +350,8 @@ impl RuntimeBuilder {
     }
 
     /// Sets the function that is called when all user threads are blocked and nothing known to this runtime can unpark
-    /// one. It is called once, on an LWP and not in a user thread. By default the report is printed on standard error.
+    /// one; see [`Deadlock`] for what is known of plain threads. It is called on an LWP and not in a user thread, and again
+    /// only if other threads are blocked then, or for other reasons. By default the report is printed on standard error.
     /// A plain thread may still unpark a user thread, so the runtime continues waiting, also if the handler panics. A
     /// handler that waits for a user thread blocks the LWP.
     #[must_use]
@@ -373,7 +399,7 @@ impl RuntimeBuilder {
             shut_down: AtomicBool::new(false),
             carried: Carried::default(),
             on_deadlock: self.on_deadlock,
-            told_deadlock: AtomicBool::new(false),
+            reported: Reported::default(),
             last_check_ns: AtomicU64::new(0),
         }));
         let mut runtime = Runtime { shared, lwps: Vec::new(), _carries: Carries::new(shared) };
@@ -416,11 +442,25 @@ impl fmt::Debug for Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
+        self.stop(None);
+    }
+}
+
+impl Runtime {
+    /// Stops its LWPs, and waits for them until `limit`. Those that have not stopped by then continue until their user
+    /// threads leave them: all that they use (`Shared`, stacks, blocks, a set that is polled) is never freed, or shared.
+    pub(super) fn stop(&mut self, limit: Option<Instant>) {
         self.shared.shut_down.store(true, Ordering::Relaxed);
         self.shared.idle.wake_all();
-        // One of its own user threads may drop it. Its LWP cannot wait for itself, and ends at its next switch.
-        self.lwps.drain(..).filter(|lwp| !lwp.is_current()).for_each(LwpThread::join);
+        let mut all_stopped = true;
+        for lwp in self.lwps.drain(..) {
+            // One of its own user threads may drop it. Its LWP cannot wait for itself, and ends at its next switch.
+            all_stopped &= !lwp.is_current() && lwp.join(limit) == Joined::Stopped;
+        }
         self.shared.blocking.shut_down();
-        self.shared.reactor.shut_down();
+        all_stopped &= self.shared.reactor.shut_down(limit) == Joined::Stopped;
+        if !all_stopped {
+            self.shared.leave_lwps();
+        }
     }
 }

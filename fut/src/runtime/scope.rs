@@ -167,7 +167,7 @@ impl Builder {
         let (shared, team) = (count.owner.shared(), count.team);
         let packet = Arc::new(Packet { result: UnsafeCell::new(None), _scope: PhantomData });
         let (theirs, their_count) = (Arc::clone(&packet), Arc::clone(&count));
-        let thread = self.begin(shared, stack, move || {
+        let thread = self.begin(shared, stack, None, move || {
             let result = catch_unwind(AssertUnwindSafe(body));
             if result.is_err() {
                 their_count.unjoined_panics.fetch_add(1, Ordering::Relaxed);
@@ -236,7 +236,7 @@ impl Count {
         let address = self.team as usize;
         // Acquire: pairs with the Release in `one_has_ended`.
         while self.running.load(Ordering::Acquire) != 0 {
-            park(&WaitsFor { kind: WaitKind::Scope, address, holder: None });
+            park(&WaitsFor { kind: WaitKind::Scope, address, holder: None, is_fed: false });
         }
     }
 }

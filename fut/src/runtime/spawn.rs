@@ -8,7 +8,7 @@ use super::{
     park::here,
     pool::{Priority, Shared},
     stack::Stack,
-    thread::{Birth, ThreadRef},
+    thread::{AtEnd, Birth, ThreadRef},
 };
 
 /// Options of a new user thread, as `std::thread::Builder` for threads.
@@ -67,7 +67,8 @@ impl Builder {
     }
 
     /// Sets the size of its stack in bytes, at least 16 KiB; it is rounded up to a power of two. By default it has that of
-    /// the [runtime](crate::RuntimeBuilder::stack_size). The stack is taken when the thread is created.
+    /// the [runtime](crate::RuntimeBuilder::stack_size), which describes what panics need. The stack is taken when the thread
+    /// is created.
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Builder {
         self.stack_size = Some(bytes);
@@ -109,7 +110,7 @@ impl Builder {
     ) -> io::Result<JoinHandle<T>> {
         let shared = here("fut::Builder::try_spawn").shared();
         let stack = shared.stacks.reserve(self.stack_size)?;
-        let thread = self.begin(shared, Some(stack), body);
+        let thread = self.begin(shared, Some(stack), None, body);
         let handle = JoinHandle::new(thread);
         lwp::queue_new(shared, thread);
         Ok(handle)
@@ -122,8 +123,20 @@ impl Builder {
         shared: &'static Shared,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
+        self.spawn_reporting(shared, None, body)
+    }
+
+    /// As `spawn_on`; `at_end` is called when the thread ends.
+    #[inline]
+    #[track_caller]
+    pub(super) fn spawn_reporting<T: Send + 'static>(
+        self,
+        shared: &'static Shared,
+        at_end: Option<AtEnd>,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
         let stack = self.reserve(shared);
-        let thread = self.begin(shared, stack, body);
+        let thread = self.begin(shared, stack, at_end, body);
         let handle = JoinHandle::new(thread);
         lwp::queue_new(shared, thread);
         handle
@@ -148,10 +161,11 @@ impl Builder {
         self,
         shared: &'static Shared,
         stack: Option<Stack>,
+        at_end: Option<AtEnd>,
         body: impl FnOnce() -> T + Send,
     ) -> ThreadRef {
         let Builder { name, priority, lwp, stack_size: _ } = self;
         let home = shared.home_from_birth(priority, lwp);
-        lwp::begin(shared, |id| Birth { id, name, priority, home, shared, stack }, body)
+        lwp::begin(shared, |id| Birth { id, name, priority, home, shared, stack, at_end }, body)
     }
 }

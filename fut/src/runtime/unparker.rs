@@ -75,7 +75,7 @@ pub fn park_timeout(timeout: Duration) {
 fn wait_for_permit(deadline: Option<Instant>) {
     checkpoint();
     let here = Parker::here();
-    let on = WaitsFor { kind: WaitKind::Park, address: 0, holder: None };
+    let on = WaitsFor { kind: WaitKind::Park, address: 0, holder: None, is_fed: false };
     let mut has_left = false;
     // Acquire: pairs with the Release in `unpark`; the unparking thread's earlier writes are visible.
     while !here.permit().swap(false, Ordering::Acquire) {

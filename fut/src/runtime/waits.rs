@@ -15,7 +15,12 @@ pub(crate) struct WaitsFor<'a> {
     /// The word with the number of the user thread that holds the object, 0 if none; `None` if the object cannot be
     /// held.
     pub(crate) holder: Option<&'a AtomicU64>,
+    /// It may well be unparked by a plain thread, since one has made the object.
+    pub(crate) is_fed: bool,
 }
+
+/// Takes a thread that never runs again out of the queue in which it waits. Any thread may call it then.
+pub(crate) type LeaveQueue<'a> = &'a (dyn Fn() + 'a);
 
 /// What a thread waits for, in its block.
 #[derive(Debug)]
@@ -23,10 +28,16 @@ pub(super) struct WaitSlot {
     kind: AtomicU8,
     /// Whether a deadline ends the wait.
     timed: AtomicU8,
+    /// As [`WaitsFor::is_fed`].
+    fed: AtomicU8,
     address: AtomicUsize,
     holder: AtomicPtr<AtomicU64>,
     /// The holder when the thread began to wait.
     held_by: AtomicU64,
+    /// While it is in a queue: on its stack, what takes it out. Otherwise null.
+    leave: AtomicPtr<LeaveQueue<'static>>,
+    /// Address of the object for which it waited when a thread outside its runtime unparked it last, and 1; 0 if none has.
+    fed_at: AtomicUsize,
 }
 
 impl WaitSlot {
@@ -34,9 +45,12 @@ impl WaitSlot {
         WaitSlot {
             kind: AtomicU8::new(0),
             timed: AtomicU8::new(0),
+            fed: AtomicU8::new(0),
             address: AtomicUsize::new(0),
             holder: AtomicPtr::new(std::ptr::null_mut()),
             held_by: AtomicU64::new(0),
+            leave: AtomicPtr::new(std::ptr::null_mut()),
+            fed_at: AtomicUsize::new(0),
         }
     }
 
@@ -45,10 +59,33 @@ impl WaitSlot {
         let holder = on.holder.map_or(std::ptr::null(), std::ptr::from_ref);
         self.kind.store(on.kind.number(), Ordering::Relaxed);
         self.timed.store(u8::from(timed), Ordering::Relaxed);
+        self.fed.store(u8::from(on.is_fed), Ordering::Relaxed);
         self.address.store(on.address, Ordering::Relaxed);
         self.holder.store(holder.cast_mut(), Ordering::Relaxed);
         let held_by = on.holder.map_or(0, |holder| holder.load(Ordering::Relaxed));
         self.held_by.store(held_by, Ordering::Relaxed);
+    }
+
+    /// Called by the thread itself. `leave` stays valid until it calls `leave_queue`.
+    pub(super) fn enter_queue<'a>(&self, leave: &'a LeaveQueue<'a>) {
+        // Release: pairs with the Acquire in `take_leave`.
+        self.leave.store(std::ptr::from_ref(leave).cast_mut().cast(), Ordering::Release);
+    }
+
+    /// Called by the thread itself.
+    pub(super) fn leave_queue(&self) {
+        self.leave.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// What takes the thread out of its queue, if it is in one; only the first call gets it.
+    ///
+    /// # Safety
+    /// The thread never runs again, so its stack stays as it is.
+    pub(super) unsafe fn take_leave(&self) -> Option<LeaveQueue<'static>> {
+        // Acquire: pairs with the Release in `enter_queue`.
+        let leave = self.leave.swap(std::ptr::null_mut(), Ordering::Acquire);
+        // SAFETY: null, or on the stack of a thread that has not left its queue; the caller guarantees that it never does.
+        unsafe { leave.as_ref() }.copied()
     }
 
     pub(super) fn kind(&self) -> Option<WaitKind> {
@@ -57,6 +94,24 @@ impl WaitSlot {
 
     pub(super) fn is_timed(&self) -> bool {
         self.timed.load(Ordering::Relaxed) != 0
+    }
+
+    /// Called by the creator of a thread.
+    pub(super) fn reset(&self) {
+        self.fed_at.store(0, Ordering::Relaxed);
+    }
+
+    /// Called by a thread outside the runtime that has just unparked this one.
+    pub(super) fn was_fed(&self) {
+        self.fed_at.store(self.address().wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Whether a plain thread, or one of another runtime, may well unpark it: one has made the object for which it waits, or
+    /// has unparked it there before. A lock is held by the thread that it names, if any.
+    pub(super) fn may_be_fed(&self) -> bool {
+        let is_lock = !self.holder.load(Ordering::Relaxed).is_null();
+        let was_fed = self.fed_at.load(Ordering::Relaxed) == self.address().wrapping_add(1);
+        self.fed.load(Ordering::Relaxed) != 0 || was_fed && !is_lock
     }
 
     pub(super) fn address(&self) -> usize {

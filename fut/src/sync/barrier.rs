@@ -78,8 +78,9 @@ impl Barrier {
         unsafe { state.queue.push_back(&waiter) };
         drop(state);
         let address = std::ptr::from_ref(self).addr();
-        let on = WaitsFor { kind: WaitKind::Barrier, address, holder: None };
-        let _granted = waiter.wait(&on, None);
+        let on = WaitsFor { kind: WaitKind::Barrier, address, holder: None, is_fed: false };
+        // A thread that never runs again has arrived nevertheless.
+        let _granted = waiter.wait(&on, None, &|| {});
         BarrierWaitResult(false)
     }
 

@@ -55,7 +55,7 @@ impl Signal {
             return yield_now();
         }
         let address = std::ptr::from_ref(self).addr();
-        let on = WaitsFor { kind: WaitKind::Future, address, holder: None };
+        let on = WaitsFor { kind: WaitKind::Future, address, holder: None, is_fed: false };
         while !self.take() {
             self.thread.park(&on);
         }

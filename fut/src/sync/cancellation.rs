@@ -1,5 +1,11 @@
 //! Cancellation, as tokio-util's: a tree of tokens. A token is cancelled by dropping the only sender of a channel, which
 //! disconnects its receivers; so `select!` can wait for it, too.
+//!
+//! 1. A node knows its children weakly, so that they can end, and its parent strongly.
+//! 2. When the last clone of a token is dropped, its node leaves the tree: its children become those of its parent. So
+//!    cancelling reaches all descendants, and a chain of tokens whose ancestors are gone does not grow.
+//! 3. Two locks are taken from the ancestor to the descendant, the older node first. What was read before both were held is
+//!    read again.
 
 use std::{
     convert::Infallible,
@@ -29,7 +35,7 @@ use super::channel::{self, Receiver, RecvTimeoutError, Sender};
 /// ```
 #[derive(Clone)]
 pub struct CancellationToken {
-    node: Arc<Node>,
+    handle: Arc<Handle>,
 }
 
 /// Cancels its token when it is dropped.
@@ -38,6 +44,11 @@ pub struct CancellationToken {
 pub struct DropGuard {
     /// `None` if it was disarmed.
     token: Option<CancellationToken>,
+}
+
+/// What the clones of a token share. Dropped with the last of them.
+struct Handle {
+    node: Arc<Node>,
 }
 
 struct Node {
@@ -50,28 +61,31 @@ struct Node {
 struct State {
     /// `None` if it is cancelled.
     sender: Option<Sender<Infallible>>,
+    /// A node whose token exists, or is just being dropped.
+    parent: Option<Arc<Node>>,
     children: Vec<Weak<Node>>,
 }
 
 impl CancellationToken {
     /// A token without a parent, which is not cancelled.
     pub fn new() -> CancellationToken {
+        CancellationToken::below(None)
+    }
+
+    fn below(parent: Option<Arc<Node>>) -> CancellationToken {
         let (sender, cancelled) = channel::bounded(0);
-        let state = Mutex::new(State { sender: Some(sender), children: Vec::new() });
-        CancellationToken { node: Arc::new(Node { cancelled, state }) }
+        let state = Mutex::new(State { sender: Some(sender), parent, children: Vec::new() });
+        CancellationToken { handle: Arc::new(Handle { node: Arc::new(Node { cancelled, state }) }) }
     }
 
     /// A token that is cancelled together with this one, at once if this one is. Cancelling it leaves this one alone.
     pub fn child_token(&self) -> CancellationToken {
-        let child = CancellationToken::new();
-        let mut state = self.node.state();
+        let node = &self.handle.node;
+        let child = CancellationToken::below(Some(Arc::clone(node)));
+        let mut state = node.state();
         let is_cancelled = state.sender.is_none();
         if !is_cancelled {
-            if state.children.len() == state.children.capacity() {
-                // Before it grows: children that were dropped leave.
-                state.children.retain(|child| child.strong_count() > 0);
-            }
-            state.children.push(Arc::downgrade(&child.node));
+            state.adopt([Arc::downgrade(&child.handle.node)]);
         }
         drop(state);
         if is_cancelled {
@@ -82,32 +96,23 @@ impl CancellationToken {
 
     /// Cancels it and its descendants, and wakes all threads that wait for one of them.
     pub fn cancel(&self) {
-        let mut nodes = vec![Arc::clone(&self.node)];
-        while let Some(node) = nodes.pop() {
-            let mut state = node.state();
-            let sender = state.sender.take();
-            let children = std::mem::take(&mut state.children);
-            drop(state);
-            // Wakes those who wait.
-            drop(sender);
-            nodes.extend(children.iter().filter_map(Weak::upgrade));
-        }
+        cancel_all(vec![Arc::clone(&self.handle.node)]);
     }
 
     /// Whether it is cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.node.state().sender.is_none()
+        self.handle.node.state().sender.is_none()
     }
 
     /// Waits until it is cancelled.
     pub fn cancelled(&self) {
         // Nothing is ever sent, so this ends with the channel.
-        let _disconnected = self.node.cancelled.recv();
+        let _disconnected = self.handle.node.cancelled.recv();
     }
 
     /// Waits until it is cancelled, at most for `timeout`. Returns whether it is.
     pub fn cancelled_timeout(&self, timeout: Duration) -> bool {
-        matches!(self.node.cancelled.recv_timeout(timeout), Err(RecvTimeoutError::Disconnected))
+        matches!(self.handle.node.cancelled.recv_timeout(timeout), Err(RecvTimeoutError::Disconnected))
     }
 
     /// A channel that is disconnected when the token is cancelled, for [`select!`](crate::select). A clone of it is also
@@ -129,7 +134,7 @@ impl CancellationToken {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn receiver(&self) -> &Receiver<Infallible> {
-        &self.node.cancelled
+        &self.handle.node.cancelled
     }
 
     /// A guard that cancels it when it is dropped, also by a panic.
@@ -145,10 +150,80 @@ impl DropGuard {
     }
 }
 
+/// Cancels these nodes and their descendants.
+fn cancel_all(mut nodes: Vec<Arc<Node>>) {
+    while let Some(node) = nodes.pop() {
+        let mut state = node.state();
+        let (sender, parent) = (state.sender.take(), state.parent.take());
+        let children = std::mem::take(&mut state.children);
+        drop(state);
+        // Wakes those who wait.
+        drop(sender);
+        drop(parent);
+        nodes.extend(children.iter().filter_map(Weak::upgrade));
+    }
+}
+
 impl Node {
     fn state(&self) -> MutexGuard<'_, State> {
         // Each critical section leaves the state consistent, so poisoning is ignored.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Rule 2: the token of this node is gone. Its children become those of its parent.
+    fn leave_tree(&self) {
+        loop {
+            let parent = self.state().parent.clone();
+            let Some(parent) = parent else { return self.free_children() };
+            let mut above = parent.state();
+            let mut own = self.state();
+            // Meanwhile its parent may have left the tree, too, or this node was cancelled.
+            if !own.parent.as_ref().is_some_and(|now| Arc::ptr_eq(now, &parent)) {
+                continue;
+            }
+            if above.sender.is_none() {
+                // Whoever cancels the parent comes to this node, or has: the children are cancelled in its place.
+                let children = own.children.iter().filter_map(Weak::upgrade).collect();
+                drop((above, own));
+                return cancel_all(children);
+            }
+            own.parent = None;
+            let children = own.move_children(Some(&parent));
+            above.adopt(children);
+            return;
+        }
+    }
+
+    fn free_children(&self) {
+        let mut own = self.state();
+        let _have_no_parent = own.move_children(None);
+    }
+}
+
+impl State {
+    /// Takes the children out, which now have this parent.
+    fn move_children(&mut self, parent: Option<&Arc<Node>>) -> Vec<Weak<Node>> {
+        let children = std::mem::take(&mut self.children);
+        for child in children.iter().filter_map(Weak::upgrade) {
+            child.state().parent = parent.map(Arc::clone);
+        }
+        children
+    }
+
+    fn adopt(&mut self, children: impl IntoIterator<Item = Weak<Node>>) {
+        for child in children {
+            if self.children.len() == self.children.capacity() {
+                // Before it grows: children that were dropped leave.
+                self.children.retain(|child| child.strong_count() > 0);
+            }
+            self.children.push(child);
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.node.leave_tree();
     }
 }
 

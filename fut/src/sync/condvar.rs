@@ -3,6 +3,9 @@
 //! A waiter queues before it unlocks the mutex. So a thread that changes the condition under the mutex afterwards finds
 //! it in the queue. Notifying removes a waiter from the queue, under its lock: a notification is either received by a
 //! waiter, which then does not return "timed out", or it is not consumed (rule 4 of [`super`]).
+//!
+//! A notification of one thread is answered with `Granted`, one of all with `TryAgain`: if the thread never runs again, only
+//! the first is passed on (rule 7).
 
 use std::{
     fmt,
@@ -141,7 +144,7 @@ impl Condvar {
             let mut wakeups = Wakeups::new();
             let mut queue = self.queue.lock();
             while !queue.is_empty() && !wakeups.is_full() {
-                wakeups.push(queue.pop_front(Answer::Granted));
+                wakeups.push(queue.pop_front(Answer::TryAgain));
             }
             let done = queue.is_empty();
             self.note_whether_empty(&queue);
@@ -179,8 +182,13 @@ impl Condvar {
         drop(queue);
         drop(guard);
         let address = std::ptr::from_ref(self).addr();
-        let on = WaitsFor { kind: WaitKind::Condvar, address, holder: None };
-        let notified = waiter.wait(&on, deadline).is_some() || !self.leave_queue(&waiter);
+        let on = WaitsFor { kind: WaitKind::Condvar, address, holder: None, is_fed: false };
+        let leave = || {
+            if !self.leave_queue(&waiter) && waiter.answer() == Answer::Granted {
+                self.notify_one();
+            }
+        };
+        let notified = waiter.wait(&on, deadline, &leave).is_some() || !self.leave_queue(&waiter);
         (mutex.lock_for(), WaitTimeoutResult(!notified))
     }
 

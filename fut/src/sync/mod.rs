@@ -22,9 +22,14 @@
 //! 4. At its deadline a waiter checks the queue, under the lock. If it is still queued, it removes itself: it has timed
 //!    out. If not, it was answered, and the answer counts.
 //! 5. The runtime never frees or unwinds the stack of a waiting thread, even if the runtime is dropped before the
-//!    thread has ended: its node may be in a queue for ever. Dropping a node while it is in a queue aborts the process.
+//!    thread has ended: its node stays valid. Dropping a node while it is in a queue aborts the process.
 //! 6. The runtime (for a plain thread: the lock of its token) orders the store of an answer before the load in `unpark`, and taking the token before reading the
 //!    answer (its word changes by read-modify-write): at least one of the two sides sees the other.
+//! 7. A waiter whose thread never runs again, because its runtime was dropped, is removed from its queue on its behalf
+//!    (`runtime/left_behind.rs`), under the lock of the queue. If it was answered before, the answer is undone or passed on
+//!    to the next waiter: a lock is unlocked, permits are given back, a notification goes to another thread. A value that
+//!    it has received is lost with it. What the thread had before it began to wait, it keeps: locks stay locked, its ends
+//!    of channels stay connected.
 
 mod barrier;
 mod block_on;

@@ -3,6 +3,8 @@
 //! 1. There is a permit only while no thread waits.
 //! 2. Waiters have the number of the round in which they arrived. `notify_waiters` begins a new round, and wakes those of
 //!    earlier ones; so threads that arrive while it wakes a few at a time wait for the next notification.
+//! 3. A notification of one thread is answered with `Granted`, one of all with `TryAgain`: if the thread never runs again,
+//!    only the first is passed on.
 
 use std::{
     fmt,
@@ -13,7 +15,7 @@ use super::{
     deadline_after,
     rt::{Parker, WaitKind, WaitsFor, checkpoint},
     spin_lock::SpinLock,
-    wait_list::{Answer, WaitList, Waiter, Wakeups, wait_or_leave},
+    wait_list::{Answer, WaitList, Waiter, Wakeups},
 };
 use crate::model_check::const_unless_loom;
 
@@ -96,7 +98,7 @@ impl Notify {
         loop {
             let mut wakeups = Wakeups::new();
             while !wakeups.is_full() && state.queue.front().is_some_and(|arrived| *arrived < round) {
-                wakeups.push(state.queue.pop_front(Answer::Granted));
+                wakeups.push(state.queue.pop_front(Answer::TryAgain));
             }
             let done = !wakeups.is_full();
             drop(state);
@@ -120,8 +122,19 @@ impl Notify {
         unsafe { state.queue.push_back(&waiter) };
         drop(state);
         let address = std::ptr::from_ref(self).addr();
-        let on = WaitsFor { kind: WaitKind::Notify, address, holder: None };
-        wait_or_leave(&self.state, |state| &mut state.queue, &waiter, &on, deadline).is_some()
+        let on = WaitsFor { kind: WaitKind::Notify, address, holder: None, is_fed: false };
+        let leave = || {
+            // Rule 3.
+            if !self.leave_queue(&waiter) && waiter.answer() == Answer::Granted {
+                self.notify_one();
+            }
+        };
+        waiter.wait(&on, deadline, &leave).is_some() || !self.leave_queue(&waiter)
+    }
+
+    /// Removes a waiter; `false` if it was notified before.
+    fn leave_queue(&self, waiter: &Waiter<u64>) -> bool {
+        self.state.lock().queue.remove(waiter)
     }
 }
 

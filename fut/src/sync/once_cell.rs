@@ -196,8 +196,9 @@ impl<T> OnceCell<T> {
         unsafe { queue.push_back(&waiter) };
         drop(queue);
         let address = std::ptr::from_ref(self).cast::<()>().addr();
-        let on = WaitsFor { kind: WaitKind::OnceCell, address, holder: Some(&self.maker) };
-        let _try_again = waiter.wait(&on, None);
+        let on = WaitsFor { kind: WaitKind::OnceCell, address, holder: Some(&self.maker), is_fed: false };
+        // All waiters are woken at once, so one that never runs again is in nobody's way.
+        let _try_again = waiter.wait(&on, None, &|| {});
     }
 
     fn leave_making(&self, state: u32) {

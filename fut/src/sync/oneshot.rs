@@ -23,7 +23,7 @@ use std::{
 pub use super::channel::{RecvError, RecvTimeoutError, TryRecvError};
 use super::{
     deadline_after,
-    rt::{Parker, WaitKind, WaitsFor, checkpoint},
+    rt::{Parker, WaitKind, WaitsFor, checkpoint, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, wait_or_leave},
 };
@@ -44,6 +44,8 @@ struct State<T> {
     sender_is_done: bool,
     /// It was closed or dropped.
     is_closed: bool,
+    /// A plain thread has made the channel, and may well keep one of its ends.
+    is_from_outside: bool,
     /// Waits for the value.
     receiver: WaitList<()>,
     /// Waits until the receiver is closed.
@@ -56,6 +58,7 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
         value: None,
         sender_is_done: false,
         is_closed: false,
+        is_from_outside: try_here().is_none(),
         receiver: WaitList::new(),
         sender: WaitList::new(),
     };
@@ -102,8 +105,8 @@ impl<T> Sender<T> {
         }
         // SAFETY: the waiter is not moved; this function returns after it was answered or has left the list.
         unsafe { state.sender.push_back(&waiter) };
+        let on = waits_for(&self.state, state.is_from_outside);
         drop(state);
-        let on = WaitsFor { kind: WaitKind::Channel, address: address(&self.state), holder: None };
         wait_or_leave(&self.state, |state| &mut state.sender, &waiter, &on, deadline).is_some()
     }
 }
@@ -163,8 +166,8 @@ impl<T> Receiver<T> {
         }
         // SAFETY: the waiter is not moved; below, it was answered or has left the list before this function returns.
         unsafe { state.receiver.push_back(&waiter) };
+        let on = waits_for(&self.state, state.is_from_outside);
         drop(state);
-        let on = WaitsFor { kind: WaitKind::Channel, address: address(&self.state), holder: None };
         match wait_or_leave(&self.state, |state| &mut state.receiver, &waiter, &on, deadline) {
             Some(_done) => self.state.lock().take().map_err(|_| RecvTimeoutError::Disconnected),
             None => Err(RecvTimeoutError::Timeout),
@@ -180,9 +183,8 @@ impl<T> State<T> {
     }
 }
 
-/// The address that identifies the channel in a trace.
-fn address<T>(state: &Arc<SpinLock<State<T>>>) -> usize {
-    Arc::as_ptr(state).addr()
+fn waits_for<T>(state: &Arc<SpinLock<State<T>>>, is_fed: bool) -> WaitsFor<'static> {
+    WaitsFor { kind: WaitKind::Channel, address: Arc::as_ptr(state).addr(), holder: None, is_fed }
 }
 
 impl<T> Drop for Sender<T> {

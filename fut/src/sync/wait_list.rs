@@ -7,13 +7,13 @@
 //! ```text
 //!   NotAsked ──push──▶ Pending ──pop──▶ Granted | TryAgain | Closed     by the waker, under the lock of the list
 //!       ▲                 │
-//!       └─────remove──────┘                                             by the waiter itself, likewise
+//!       └─────remove──────┘                                             by the waiter itself, or on its behalf, likewise
 //! ```
 
 use std::{ptr, time::Instant};
 
 use super::{
-    rt::{Parker, WaitsFor, yield_now},
+    rt::{LeaveQueue, Parker, WaitsFor, yield_now},
     spin_lock::SpinLock,
 };
 use crate::model_check::{
@@ -78,7 +78,15 @@ impl<P> Waiter<P> {
 
     /// Parks until there is an answer. `None`: the deadline passed, and the waiter is still in the list, unless it was
     /// answered at the same time, which has to be checked under the lock of the list (rule 4 of [`super`]).
-    pub(super) fn wait(&self, on: &WaitsFor<'_>, deadline: Option<Instant>) -> Option<Answer> {
+    ///
+    /// `leave` is called in place of a return if the thread never runs again (rule 7 of [`super`]).
+    pub(super) fn wait(
+        &self,
+        on: &WaitsFor<'_>,
+        deadline: Option<Instant>,
+        leave: LeaveQueue<'_>,
+    ) -> Option<Answer> {
+        let _in_queue = self.thread.in_queue(&leave);
         let mut has_left = false;
         loop {
             let answer = self.answer();
@@ -104,7 +112,7 @@ impl<P> Waiter<P> {
         self.payload.with_mut(|payload| unsafe { &mut *payload })
     }
 
-    fn answer(&self) -> Answer {
+    pub(super) fn answer(&self) -> Answer {
         // Acquire: pairs with the Release in `WaitList::pop_front`; the waker's earlier writes are visible.
         Answer::from_number(self.answer.load(Ordering::Acquire))
     }
@@ -200,14 +208,15 @@ impl<P> WaitList<P> {
         Some(thread)
     }
 
-    /// Removes a waiter that gives up; `false` if it was answered before: then the answer counts.
+    /// Removes a waiter that gives up, or whose thread never runs again; `false` if it was answered before: then the
+    /// answer counts.
     #[must_use]
     pub(super) fn remove(&mut self, waiter: &Waiter<P>) -> bool {
         if waiter.answer() != Answer::Pending {
             return false;
         }
         self.unlink(waiter);
-        // Relaxed: only the waiter itself, which calls this, reads it from now on.
+        // Relaxed: only the waiter itself reads it from now on, if its thread runs again, and that calls this.
         waiter.answer.store(Answer::NotAsked as u32, Ordering::Relaxed);
         true
     }
@@ -325,8 +334,8 @@ pub(super) fn answer_all<S, P>(
     }
 }
 
-/// Waits for an answer. `None`: the deadline passed, and the waiter has left the list that `lock` guards (rule 4 of
-/// [`super`]).
+/// Waits for an answer that need not be passed on (rule 7 of [`super`]). `None`: the deadline passed, and the waiter has
+/// left the list that `lock` guards (rule 4).
 pub(super) fn wait_or_leave<S, P>(
     lock: &SpinLock<S>,
     list: impl Fn(&mut S) -> &mut WaitList<P>,
@@ -334,8 +343,11 @@ pub(super) fn wait_or_leave<S, P>(
     on: &WaitsFor<'_>,
     deadline: Option<Instant>,
 ) -> Option<Answer> {
+    let leave = || {
+        let _was_there = list(&mut lock.lock()).remove(waiter);
+    };
     loop {
-        let answer = waiter.wait(on, deadline);
+        let answer = waiter.wait(on, deadline, &leave);
         if answer.is_some() || list(&mut lock.lock()).remove(waiter) {
             return answer;
         }

@@ -33,7 +33,7 @@ use std::{
 pub use super::channel::{RecvError, RecvTimeoutError, SendError};
 use super::{
     RwLock, RwLockReadGuard, deadline_after,
-    rt::{Parker, WaitKind, WaitsFor, checkpoint},
+    rt::{Parker, WaitKind, WaitsFor, checkpoint, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, answer_all, wait_or_leave},
 };
@@ -59,6 +59,8 @@ pub struct Ref<'a, T> {
 struct Shared<T> {
     value: RwLock<T>,
     state: SpinLock<State>,
+    /// A plain thread has made it, and may well keep one of its ends.
+    is_from_outside: bool,
 }
 
 struct State {
@@ -75,7 +77,11 @@ struct State {
 pub fn channel<T>(first: T) -> (Sender<T>, Receiver<T>) {
     let state =
         State { version: 0, senders: 1, receivers: 1, changed: WaitList::new(), closed: WaitList::new() };
-    let shared = Arc::new(Shared { value: RwLock::new(first), state: SpinLock::new(state) });
+    let shared = Arc::new(Shared {
+        value: RwLock::new(first),
+        state: SpinLock::new(state),
+        is_from_outside: try_here().is_none(),
+    });
     (Sender { shared: Arc::clone(&shared) }, Receiver { shared, seen: 0 })
 }
 
@@ -155,7 +161,8 @@ impl<T> Sender<T> {
         // SAFETY: the waiter is not moved; this function returns after it was answered.
         unsafe { state.closed.push_back(&waiter) };
         drop(state);
-        let _closed = waiter.wait(&self.shared.waits_for(), None);
+        // As for `OnceCell`: one that never runs again is in nobody's way.
+        let _closed = waiter.wait(&self.shared.waits_for(), None, &|| {});
     }
 }
 
@@ -251,7 +258,8 @@ impl<T> Shared<T> {
     }
 
     fn waits_for(&self) -> WaitsFor<'_> {
-        WaitsFor { kind: WaitKind::Channel, address: std::ptr::from_ref(self).addr(), holder: None }
+        let address = std::ptr::from_ref(self).addr();
+        WaitsFor { kind: WaitKind::Channel, address, holder: None, is_fed: self.is_from_outside }
     }
 }
 

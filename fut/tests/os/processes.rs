@@ -74,3 +74,26 @@ fn a_program_that_is_not_there_is_an_error() {
         assert_eq!(Command::new("/no/such/program").spawn().unwrap_err().kind(), ErrorKind::NotFound);
     });
 }
+
+/// As in the standard library: streams that were set stay so, also if the standard library's command set them.
+#[test]
+fn output_leaves_streams_that_were_set_alone() {
+    builder().lwps(1).build().unwrap().run(|| {
+        let file = || {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(b"of a file").unwrap();
+            std::io::Seek::rewind(&mut file).unwrap();
+            file
+        };
+        assert_eq!(Command::new("cat").stdin(file()).output().unwrap().stdout, b"of a file");
+        let mut command = Command::new("cat");
+        command.as_std_mut().stdin(file());
+        assert_eq!(command.output().unwrap().stdout, b"of a file");
+        let mut theirs = std::process::Command::new("cat");
+        theirs.stdin(file());
+        assert_eq!(Command::from(theirs).output().unwrap().stdout, b"of a file");
+        let output = Command::new("echo").arg("to nobody").stdout(Stdio::null()).output().unwrap();
+        assert_eq!(output.stdout, b"");
+        assert_eq!(Command::new("cat").output().unwrap().stdout, b"");
+    });
+}

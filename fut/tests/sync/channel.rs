@@ -213,3 +213,52 @@ fn a_value_of_no_size_is_counted() {
         }
     });
 }
+
+/// CPU time of the calling kernel thread.
+fn cpu_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+/// Growing moves no value: neither the sender nor others, which spin meanwhile, wait for that.
+#[test]
+fn no_send_to_a_long_unbounded_channel_takes_long() {
+    let (sender, receiver) = channel::unbounded();
+    let (mut worst, mut before) = (Duration::ZERO, cpu_time());
+    for n in 0..1_u64 << 22 {
+        sender.send(n).unwrap();
+        let now = cpu_time();
+        worst = worst.max(now - before);
+        before = now;
+    }
+    assert!(worst < Duration::from_millis(4), "{worst:?}");
+    assert!(receiver.try_iter().eq(0..1 << 22));
+}
+
+/// A full channel whose senders wait, with a capacity of several blocks.
+#[test]
+fn values_of_waiting_senders_keep_their_order_in_a_large_buffer() {
+    on_one_and_four_lwps(|| {
+        for capacity in [3, 40, 700] {
+            let (sender, receiver) = channel::bounded(capacity);
+            let senders: Vec<_> = (0..4_u64)
+                .map(|thread| {
+                    let sender = sender.clone();
+                    spawn(move || (0..3_000).for_each(|n| sender.send(thread << 32 | n).unwrap()))
+                })
+                .collect();
+            drop(sender);
+            let mut next = [0; 4];
+            for value in receiver.iter() {
+                let thread = (value >> 32) as usize;
+                assert_eq!(value & 0xffff_ffff, next[thread]);
+                next[thread] += 1;
+                if value % 7 == 0 {
+                    yield_now();
+                }
+            }
+            assert_eq!(next, [3_000; 4]);
+            join_all(senders);
+        }
+    });
+}

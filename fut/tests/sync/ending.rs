@@ -201,3 +201,98 @@ fn a_lazy_value_is_computed_once_and_a_panic_is_kept() {
         }
     });
 }
+
+/// A token whose own token is gone is reached from any ancestor, whichever goes first, and however deep.
+#[test]
+fn cancelling_reaches_descendants_whose_parents_were_dropped() {
+    on_one_and_four_lwps(|| {
+        let root = CancellationToken::new();
+        let grandchild = root.child_token().child_token();
+        let mut deep = root.child_token();
+        for _ in 0..200_000 {
+            deep = deep.child_token();
+        }
+        let waits = {
+            let deep = deep.clone();
+            spawn(move || deep.cancelled_timeout(Duration::from_secs(20)))
+        };
+        root.cancel();
+        assert!(grandchild.is_cancelled() && deep.is_cancelled() && waits.join().unwrap());
+        let orphan = CancellationToken::new().child_token();
+        assert!(!orphan.child_token().is_cancelled());
+        orphan.cancel();
+        assert!(orphan.child_token().is_cancelled());
+    });
+}
+
+/// Tokens are dropped while an ancestor is cancelled: each descendant is reached.
+#[test]
+fn tokens_that_leave_the_tree_while_it_is_cancelled_are_cancelled() {
+    let runtime = super::builder().lwps(2).build().unwrap();
+    runtime.run(|| {
+        for _ in 0..2_000 {
+            let root = CancellationToken::new();
+            let (child, other) = (root.child_token(), root.child_token());
+            let middle = child.child_token();
+            let (leaf, other_leaf) = (middle.child_token(), other.child_token());
+            let cancels = spawn(move || root.cancel());
+            let drops = spawn(move || drop(middle));
+            drop((child, other));
+            cancels.join().unwrap();
+            drops.join().unwrap();
+            assert!(leaf.is_cancelled() && other_leaf.is_cancelled());
+        }
+    });
+}
+
+#[test]
+fn a_set_knows_of_an_end_when_the_locals_of_the_thread_are_gone() {
+    struct Slow;
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            sleep(Duration::from_millis(300));
+        }
+    }
+    fut::user_local! { static LOCAL: Slow = Slow; }
+    super::builder().lwps(1).build().unwrap().run(|| {
+        let mut set = JoinSet::new();
+        set.spawn(|| LOCAL.with(|_| ()));
+        loop {
+            let begun = Instant::now();
+            let joined = set.try_join_next();
+            assert!(begun.elapsed() < Duration::from_millis(200), "{:?}", begun.elapsed());
+            if joined.is_some() {
+                return;
+            }
+            sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+#[test]
+fn a_set_outlives_the_runtime_of_its_threads() {
+    let runtime = super::builder().lwps(1).build().unwrap();
+    let mut set = runtime.run(|| {
+        let mut set = JoinSet::new();
+        set.spawn(|| 7);
+        // One that waits, and one that never begins.
+        let (begun, has_begun) = fut::sync::oneshot::channel();
+        set.spawn(move || {
+            begun.send(()).unwrap();
+            Notify::new().notified();
+            8
+        });
+        has_begun.recv().unwrap();
+        set.spawn(|| 9);
+        set
+    });
+    drop(runtime);
+    let mut results = Vec::new();
+    while !set.is_empty() {
+        results.push(set.join_next_timeout(Duration::from_secs(20)).expect("it is told of all"));
+    }
+    results.sort_by_key(|result| result.as_ref().ok().copied());
+    assert_eq!(results.len(), 3);
+    assert!(results[0].as_ref().is_err_and(|error| error.is::<fut::RuntimeDropped>()));
+    assert!(results[2].is_ok());
+}

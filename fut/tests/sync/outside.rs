@@ -114,3 +114,55 @@ fn many_plain_threads_one_after_the_other_wait() {
         thread.join().unwrap();
     }
 }
+
+/// Waits in the destructor of a thread-local, also in one that comes after all others of this crate.
+#[test]
+fn a_plain_thread_waits_in_the_destructors_of_its_thread_locals() {
+    struct Waits(channel::Receiver<u32>, fut::sync::oneshot::Sender<u32>, channel::Sender<fut::Unparker>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            let nothing = channel::never::<u32>();
+            let selected = fut::select! {
+                recv(self.0) -> value => value.unwrap(),
+                recv(nothing) -> _ => 0,
+            };
+            self.2.send(fut::unparker()).unwrap();
+            fut::park();
+            let value = selected + self.0.recv().unwrap();
+            let (other, _) = fut::sync::oneshot::channel();
+            std::mem::replace(&mut self.1, other).send(value).unwrap();
+        }
+    }
+    std::thread_local! {
+        static FIRST: std::cell::RefCell<Option<Waits>> = const { std::cell::RefCell::new(None) };
+    }
+    let (values, receiver) = channel::bounded(0);
+    let (sender, mut result) = fut::sync::oneshot::channel();
+    let (unparkers, unparker) = channel::bounded(1);
+    thread::spawn(move || {
+        // Registered first, destroyed last or first: both before and after what this crate has.
+        FIRST.with_borrow_mut(|first| *first = Some(Waits(receiver, sender, unparkers)));
+        Semaphore::new(1).acquire().unwrap().forget();
+        let _ = Mutex::new(()).lock();
+        let _ = channel::never::<()>().recv_timeout(SOON);
+    });
+    let limit = std::time::Duration::from_secs(20);
+    thread::sleep(SOON);
+    values.send_timeout(3, limit).unwrap();
+    unparker.recv_timeout(limit).unwrap().unpark();
+    thread::sleep(SOON);
+    values.send_timeout(4, limit).unwrap();
+    assert_eq!(result.recv_timeout(limit), Ok(7));
+}
+
+/// As std's `join`: the token of `std::thread::park` belongs to the program.
+#[test]
+fn joining_from_a_plain_thread_leaves_its_park_token_alone() {
+    let runtime = Runtime::builder().lwps(1).build().unwrap();
+    thread::current().unpark();
+    runtime.spawn(|| fut::sleep(SOON)).join().unwrap();
+    runtime.run(|| fut::sleep(SOON));
+    let begun = Instant::now();
+    thread::park_timeout(std::time::Duration::from_secs(10));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "the token was consumed");
+}

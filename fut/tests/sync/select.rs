@@ -276,3 +276,34 @@ fn arms_may_leave_a_loop_and_move_the_channels() {
         assert!(sender.send(Arc::new(6)).is_err());
     });
 }
+
+/// Selections in turns over the same channels: none that stays possible is passed over.
+#[test]
+fn no_operation_that_stays_possible_starves() {
+    on_one_and_four_lwps(|| {
+        const VALUES: usize = 5_000;
+        let channels = [(); 4].map(|()| channel::unbounded());
+        for (sender, _) in &channels {
+            (0..4 * VALUES).for_each(|n| sender.send(n).unwrap());
+        }
+        let [a, b, c, d] = channels.each_ref().map(|(_, receiver)| receiver);
+        let mut counts = [0; 4];
+        for _ in 0..VALUES {
+            select! { recv(a) -> _ => counts[0] += 1, recv(b) -> _ => counts[1] += 1 }
+            select! { recv(c) -> _ => counts[2] += 1, recv(d) -> _ => counts[3] += 1 }
+        }
+        assert!(counts.iter().all(|count| (2_200..2_800).contains(count)), "{counts:?}");
+        // One that is not possible gives its turns to all others.
+        let nothing: Receiver<usize> = never();
+        let mut counts = [0; 3];
+        for _ in 0..3 * VALUES {
+            select! {
+                recv(a) -> _ => counts[0] += 1,
+                recv(nothing) -> _ => {}
+                recv(b) -> _ => counts[1] += 1,
+                recv(c) -> _ => counts[2] += 1,
+            }
+        }
+        assert!(counts.iter().all(|count| (4_600..5_400).contains(count)), "{counts:?}");
+    });
+}

@@ -30,7 +30,7 @@ use super::{
 use crate::{scheduler, session};
 use current::Entered;
 use polling::Polling;
-pub(super) use staying::{LwpThread, Stays};
+pub(super) use staying::{Joined, LwpThread, Stays};
 pub(super) use take::{Choice, Stealable};
 
 /// The kind of an LWP.
@@ -247,6 +247,9 @@ impl Lwp {
         if self.shared.is_pinned || self.role == Role::Blocking {
             thread.set_home(Some(self.home));
         }
+        if self.role == Role::Blocking {
+            thread.set_in_blocking();
+        }
         reserved.unwrap_or_else(|| self.stacks.take())
     }
 
@@ -406,6 +409,7 @@ pub(super) fn make_ready(thread: ThreadRef) {
     });
     let queued = queued.flatten();
     if queued.is_none() {
+        thread.waits().was_fed();
         shared.queue(thread);
     }
     if wants_reactor && queued != Some(Role::Reactor) {

@@ -7,8 +7,14 @@
 
 use std::{
     io,
-    sync::{Mutex, PoisonError, mpsc},
+    os::unix::thread::JoinHandleExt,
+    ptr,
+    sync::{
+        Mutex, PoisonError,
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
+    time::{Duration, Instant},
 };
 
 use crate::runtime::discard::discard;
@@ -21,6 +27,16 @@ pub(in crate::runtime) enum Stays {
     No,
     /// It sleeps until the process ends: threads pinned to it have not ended.
     Yes,
+}
+
+/// Whether an LWP had stopped within a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(in crate::runtime) enum Joined {
+    /// It carries no more threads.
+    Stopped,
+    /// A user thread has not left it.
+    StillRuns,
 }
 
 /// The kernel thread of an LWP.
@@ -57,12 +73,37 @@ impl LwpThread {
         self.thread.thread().id() == thread::current().id()
     }
 
-    /// Waits until it has ended, or is known never to end.
-    pub(in crate::runtime) fn join(self) {
+    /// Waits until it has ended, or is known never to end, at most until `limit`. What it uses is never freed, so it may
+    /// continue.
+    pub(in crate::runtime) fn join(self, limit: Option<Instant>) -> Joined {
         // An LWP does not panic: panics of user threads are caught. If it did nevertheless, its threads would be lost.
         let stopped = self.stopped.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if stopped.recv() != Ok(Stays::Yes) {
-            discard(self.thread.join());
+        let stays = match limit {
+            None => stopped.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(limit) => stopped.recv_timeout(limit.saturating_duration_since(Instant::now())),
+        };
+        match (stays, limit) {
+            (Ok(Stays::Yes), _) => {}
+            (Err(RecvTimeoutError::Timeout), _) => return Joined::StillRuns,
+            (_, None) => discard(self.thread.join()),
+            (_, Some(limit)) => join_until(self.thread, limit),
         }
+        Joined::Stopped
+    }
+}
+
+/// Waits for the end of a thread, which includes the destructors of its thread-locals, code of the program. At the limit it
+/// is left to itself.
+fn join_until(thread: thread::JoinHandle<()>, limit: Instant) {
+    const PAUSE: Duration = Duration::from_micros(100);
+    let thread = thread.into_pthread_t();
+    // SAFETY: `into_pthread_t` has passed the thread on to this function: it was neither joined nor detached.
+    while unsafe { libc::pthread_tryjoin_np(thread, ptr::null_mut()) } == libc::EBUSY {
+        if Instant::now() >= limit {
+            // SAFETY: as above; it was not joined, since it was busy.
+            unsafe { libc::pthread_detach(thread) };
+            return;
+        }
+        thread::sleep(PAUSE);
     }
 }

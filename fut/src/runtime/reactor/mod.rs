@@ -64,7 +64,7 @@ use std::{
 
 use super::{
     carried::Carries,
-    lwp::{self, LwpThread, Role, Stays},
+    lwp::{self, Joined, LwpThread, Role, Stays},
     pool::Shared,
     ready::{Bell, Home, Wakeup},
     thread::ThreadRef,
@@ -339,17 +339,21 @@ impl Reactor {
         self.sets[timer.set].remove_timer(timer.timer);
     }
 
-    pub(super) fn shut_down(&self) {
+    /// Waits for the end of its LWP until `limit`.
+    pub(super) fn shut_down(&self, limit: Option<Instant>) -> Joined {
         // Release: pairs with the Acquire in `run`.
         self.shut_down.store(true, Ordering::Release);
         self.notify();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         // An urgent thread may have dropped the runtime: the reactor cannot wait for itself, and ends afterwards.
-        if let Some(thread) = thread.filter(|thread| !thread.is_current()) {
-            thread.join();
-        }
+        let joined = match thread {
+            None => Joined::Stopped,
+            Some(thread) if thread.is_current() => Joined::StillRuns,
+            Some(thread) => thread.join(limit),
+        };
         self.sources.end();
         self.sets.iter().for_each(|set| set.end());
+        joined
     }
 }
 

@@ -417,7 +417,7 @@ impl<T: AsFd> RegisteredFd<T> {
             return Err(error);
         }
         let address = registration.fd as usize;
-        let on = WaitsFor { kind: WaitKind::Io, address, holder: None };
+        let on = WaitsFor { kind: WaitKind::Io, address, holder: None, is_fed: false };
         match deadline {
             Some(deadline) => park_until(&on, deadline),
             None => park(&on),

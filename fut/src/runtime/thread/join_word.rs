@@ -13,7 +13,6 @@
 use std::{
     ptr::{self, NonNull},
     sync::atomic::AtomicBool,
-    thread,
     time::Instant,
 };
 
@@ -23,8 +22,8 @@ use super::{ThreadRef, UserThread};
 use crate::{
     model_check::atomic::{AtomicUsize, Ordering},
     runtime::{
-        carried::{Carried, Waiter},
-        park::{park, park_until, try_here},
+        carried::Carried,
+        parker::Parker,
         waits::{WaitKind, WaitsFor},
     },
 };
@@ -42,7 +41,7 @@ pub(super) struct JoinWord(AtomicUsize);
 /// A plain thread, a user thread of another runtime, or one with a deadline, that waits for a user thread. Located on the waiter's stack.
 #[derive(Debug)]
 pub(in crate::runtime) struct OutsideWaiter {
-    waiter: Waiter,
+    waiter: Parker,
     woken: AtomicBool,
 }
 
@@ -127,38 +126,36 @@ impl JoinWord {
         self.0.compare_exchange(RUNNING, to, Ordering::Release, Ordering::Acquire).is_ok()
     }
 
-    /// Blocks the calling plain thread, or user thread, until the end of the thread `id` or of its runtime, or
-    /// the deadline.
+    /// Blocks the calling plain thread, or user thread, until the end of the thread `id`, or the deadline, or until it is
+    /// known that the thread never ends: whoever changes that wakes the waiters that are registered with `carried`.
     pub(super) fn join_from_outside(
         &self,
         id: Thread,
         carried: &Carried,
+        never_ends: impl Fn() -> bool,
         mut deadline: Option<Instant>,
     ) -> Awaited {
-        let here = try_here();
-        let waiter = here.map_or_else(|| Waiter::Plain(thread::current()), Waiter::User);
-        let waiter = OutsideWaiter { waiter, woken: AtomicBool::new(false) };
+        let here = Parker::here();
+        let waiter = OutsideWaiter { waiter: here, woken: AtomicBool::new(false) };
         let place = NonNull::from(&waiter);
-        let _registered = carried.register(place.addr().get(), waiter.waiter.clone());
+        let _registered = carried.register(place.addr().get(), here);
         if !self.wait_outside(place) {
             return Awaited::Ended;
         }
         // Acquire: pairs with the Release in `wake`; the result is visible.
         while !waiter.woken.load(std::sync::atomic::Ordering::Acquire) {
             let is_late = deadline.is_some_and(|at| Instant::now() >= at);
-            if is_late || carried.is_over() {
+            if is_late || never_ends() {
                 if self.give_up(place) {
                     return if is_late { Awaited::TimedOut } else { Awaited::Never };
                 }
                 // It has ended, and is about to wake its waiter.
                 deadline = None;
             }
-            let on = WaitsFor { kind: WaitKind::Join, address: id.0 as usize, holder: None };
-            match (here, deadline) {
-                (Some(_), None) => park(&on),
-                (Some(_), Some(at)) => park_until(&on, at),
-                (None, None) => thread::park(),
-                (None, Some(at)) => thread::park_timeout(at.saturating_duration_since(Instant::now())),
+            let on = WaitsFor { kind: WaitKind::Join, address: id.0 as usize, holder: None, is_fed: false };
+            match deadline {
+                None => here.park(&on),
+                Some(at) => here.park_until(&on, at),
             }
         }
         Awaited::Ended
@@ -179,9 +176,9 @@ impl OutsideWaiter {
         // SAFETY: the caller guarantees that it is valid until `woken` is set.
         let fields = unsafe { &*waiter };
         // A copy, because the original may be freed as soon as its thread sees the flag.
-        let waiter = fields.waiter.clone();
+        let waiter = fields.waiter;
         // Release: pairs with the Acquire in `join_from_outside`.
         fields.woken.store(true, std::sync::atomic::Ordering::Release);
-        waiter.wake();
+        waiter.unpark();
     }
 }

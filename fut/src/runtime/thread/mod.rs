@@ -149,7 +149,13 @@ pub(super) struct UserThread {
     /// Its stack; before the first dispatch, only if it was given one when it was created.
     stack: Cell<Option<Stack>>,
     pub(super) waits: WaitSlot,
+    /// It began on an LWP for blocking calls, which goes on when its runtime is dropped.
+    in_blocking: AtomicBool,
+    /// It never runs again (`left_behind.rs`).
+    left_behind: AtomicBool,
     locals: UnsafeCell<Option<Box<Locals>>>,
+    /// Called when it ends, or is left behind.
+    at_end: UnsafeCell<Option<AtEnd>>,
     name: UnsafeCell<Option<Cow<'static, str>>>,
     tag: NameTag,
     payload: Payload,
@@ -188,6 +194,10 @@ impl std::fmt::Debug for ThreadRef {
     }
 }
 
+/// A function that is called when a thread ends: after its user-locals were dropped, before those who join it are woken. If
+/// the thread is left behind (`left_behind.rs`), another one calls it. It gets the number of the thread.
+pub(super) type AtEnd = Box<dyn FnOnce(Thread) + Send>;
+
 /// The properties of a new thread, except its closure.
 pub(super) struct Birth {
     pub(super) id: Thread,
@@ -197,6 +207,7 @@ pub(super) struct Birth {
     pub(super) shared: &'static Shared,
     /// `None`: any of the usual size, at its first dispatch.
     pub(super) stack: Option<Stack>,
+    pub(super) at_end: Option<AtEnd>,
 }
 
 impl UserThread {
@@ -216,7 +227,10 @@ impl UserThread {
             run: Cell::new(None),
             stack: Cell::new(None),
             waits: WaitSlot::new(),
+            in_blocking: AtomicBool::new(false),
+            left_behind: AtomicBool::new(false),
             locals: UnsafeCell::new(None),
+            at_end: UnsafeCell::new(None),
             name: UnsafeCell::new(None),
             tag: NameTag::default(),
             payload: Payload::new(),
@@ -235,6 +249,9 @@ impl ThreadRef {
         park.reset();
         join.reset();
         self.0.permit.store(false, Ordering::Relaxed);
+        self.0.waits.reset();
+        self.0.in_blocking.store(false, Ordering::Relaxed);
+        self.0.left_behind.store(false, Ordering::Relaxed);
         last_lwp.store(0, Ordering::Relaxed);
         id.store(birth.id.0, Ordering::Relaxed);
         // Release: pairs with the Acquire fence of inspecting threads. One that sees any of the following writes sees
@@ -250,6 +267,10 @@ impl ThreadRef {
         if birth.name.is_some() {
             // SAFETY: the caller owns the block, which is not a thread yet.
             unsafe { *name.get() = birth.name };
+        }
+        if birth.at_end.is_some() {
+            // SAFETY: as above.
+            unsafe { *self.0.at_end.get() = birth.at_end };
         }
         // SAFETY: as above.
         unsafe { payload.put(body) };
@@ -329,6 +350,26 @@ impl ThreadRef {
     #[inline]
     pub(super) fn set_home(self, home: Option<&'static Home>) {
         self.0.home.set(home);
+    }
+
+    /// Called before its first dispatch, by an LWP for blocking calls.
+    pub(super) fn set_in_blocking(self) {
+        self.0.in_blocking.store(true, Ordering::Relaxed);
+    }
+
+    /// It never runs again. `false` if that was known before.
+    pub(super) fn set_left_behind(self) -> bool {
+        // Release: pairs with the Acquire in `join_from_outside`; what it has done is visible.
+        !self.0.left_behind.swap(true, Ordering::AcqRel)
+    }
+
+    /// What is to be called at its end, which is now.
+    ///
+    /// # Safety
+    /// The thread itself calls this, or the only one that has left it behind.
+    pub(super) unsafe fn take_at_end(self) -> Option<AtEnd> {
+        // SAFETY: written before the thread began; the caller guarantees that nobody else accesses it.
+        unsafe { &mut *self.0.at_end.get() }.take()
     }
 
     #[inline]
@@ -440,6 +481,10 @@ impl ThreadRef {
         }
     }
 
+    pub(super) fn is_in_blocking(self) -> bool {
+        self.0.in_blocking.load(Ordering::Relaxed)
+    }
+
     pub(super) fn name_tag(self) -> String {
         self.0.tag.get()
     }
@@ -466,7 +511,9 @@ impl ThreadRef {
 
     /// Blocks the caller, which has a deadline, or is not a user thread of the same runtime, or is in a blocking call.
     pub(super) fn join_from_outside(self, deadline: Option<Instant>) -> Awaited {
-        self.0.join.join_from_outside(self.id(), &self.shared().carried, deadline)
+        // Acquire: pairs with the Release in `set_left_behind`.
+        let never_ends = || self.shared().carried.is_over() || self.0.left_behind.load(Ordering::Acquire);
+        self.0.join.join_from_outside(self.id(), &self.shared().carried, never_ends, deadline)
     }
 
     /// Its name.
@@ -527,6 +574,10 @@ unsafe fn run<T: Send, F: FnOnce() -> T + Send>(thread: ThreadRef) -> Exit {
     unsafe { super::local::drop_all(thread) };
     // SAFETY: the closure was taken out; nothing else accesses the payload before `end`.
     unsafe { thread.0.payload.put(result) };
+    // SAFETY: the thread itself calls this.
+    if let Some(at_end) = unsafe { thread.take_at_end() } {
+        at_end(thread.id());
+    }
     match thread.0.join.end() {
         Ended::NoWaiter | Ended::OutsideWaiter => Exit::Joinable,
         Ended::Waiter(waiter) => {

@@ -117,7 +117,8 @@ impl<T: Clone> Receiver<T> {
             unsafe { state.waiting.push_back(&waiter) };
             drop(state);
             let address = Arc::as_ptr(&self.shared).addr();
-            let on = WaitsFor { kind: WaitKind::Channel, address, holder: None };
+            let is_fed = self.shared.is_from_outside;
+            let on = WaitsFor { kind: WaitKind::Channel, address, holder: None, is_fed };
             if wait_or_leave(&self.shared.state, |state| &mut state.waiting, &waiter, &on, deadline).is_none()
             {
                 return Err(TryRecvError::Empty);

@@ -4,36 +4,40 @@
 //! 2. A sender that finds a receiver waiting puts the value into that waiter. A receiver that makes room moves the
 //!    value of the first sender waiting into the buffer. So values, senders and receivers all keep their order, and no
 //!    other thread can take the value or room for which a waiter was woken.
-//! 3. All this happens under one lock, for a few instructions. The buffer is grown without the lock.
+//! 3. All this happens under one lock, for a few instructions. Memory for the buffer is allocated and freed without the lock.
 //! 4. A sender that gives up at its deadline takes its value back out of its waiter; a receiver that finds a value in
 //!    its own was answered, and has not timed out.
 //! 5. A waiter of a selection is first claimed, under the same lock. One that cannot be claimed is removed: its thread has
 //!    selected another operation, or withdraws (`selection.rs`).
 //! 6. A channel of time has a message when that is due; its receivers wait until then at most.
 
-use std::{collections::VecDeque, time::Instant};
+use std::time::Instant;
 
 use super::super::{
-    rt::{Parker, WaitKind, WaitsFor, checkpoint},
+    rt::{Parker, WaitKind, WaitsFor, checkpoint, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, Wakeups, wait_or_leave},
 };
 
-use super::{__select::Entered, selection::Choice, time::Timer};
+use super::{
+    __select::Entered,
+    buffer::{Buffer, Needs},
+    selection::Choice,
+    time::Timer,
+};
 
 /// Capacity of an unbounded channel.
 pub(super) const UNBOUNDED: usize = usize::MAX;
 
-/// Initial size of the buffer, if the capacity allows.
-const FIRST_CAPACITY: usize = 16;
-
 pub(super) struct Core<T> {
     state: SpinLock<State<T>>,
     capacity: usize,
+    /// A plain thread has made it, and may well keep one of its ends.
+    is_from_outside: bool,
 }
 
 struct State<T> {
-    buffer: VecDeque<T>,
+    buffer: Buffer<T>,
     /// Each holds the value to send.
     senders: WaitList<Slot<T>>,
     /// Each holds the value that it received, once answered.
@@ -73,14 +77,18 @@ impl<T> Core<T> {
     /// A channel with one sender and one receiver.
     pub(super) fn new(capacity: usize) -> Core<T> {
         let state = State {
-            buffer: VecDeque::new(),
+            buffer: Buffer::new(),
             senders: WaitList::new(),
             receivers: WaitList::new(),
             sender_count: 1,
             receiver_count: 1,
             timer: None,
         };
-        Core { state: SpinLock::new(state), capacity }
+        Core { state: SpinLock::new(state), capacity, is_from_outside: try_here().is_none() }
+    }
+
+    pub(super) fn is_from_outside(&self) -> bool {
+        self.is_from_outside
     }
 
     /// A channel of time with one receiver: its sender is the clock, which is never dropped.
@@ -117,11 +125,19 @@ impl<T> Core<T> {
     }
 
     pub(super) fn try_recv(&self) -> Result<T, NotReceived> {
-        let (received, freed) = self.state.lock().receive();
-        if let Some(sender) = freed {
-            sender.unpark();
+        loop {
+            let mut state = self.state.lock();
+            let received = state.receive(self.capacity);
+            let has_emptied = state.buffer.has_emptied();
+            drop(state);
+            if has_emptied {
+                self.free_emptied();
+            }
+            match received {
+                Ok(received) => return finish(received),
+                Err(needs) => self.grow(needs),
+            }
         }
-        received
     }
 
     /// `Empty` means that the deadline passed.
@@ -156,7 +172,7 @@ impl<T> Core<T> {
         if state.receiver_count > 0 {
             return;
         }
-        let undelivered = std::mem::take(&mut state.buffer);
+        let undelivered = std::mem::replace(&mut state.buffer, Buffer::new());
         drop(state);
         self.close(|state| &mut state.senders);
         // Destructors are code of the program, so they do not run under the lock.
@@ -175,26 +191,28 @@ impl<T> Core<T> {
                     return Ok(());
                 }
                 Send::Refused(why) => return Err(why),
-                Send::BufferTooSmall(len) => {
+                Send::BufferTooSmall(needs) => {
                     drop(state);
-                    self.grow(len);
+                    self.grow(needs);
                 }
             }
         }
     }
 
-    /// Rule 3: grows the buffer for more than `len` values.
+    /// Rule 3: gives the buffer what it needs.
     #[cold]
-    fn grow(&self, len: usize) {
-        let room = len.saturating_mul(2).max(FIRST_CAPACITY).min(self.capacity);
-        let mut buffer = VecDeque::with_capacity(room);
-        let mut state = self.state.lock();
+    fn grow(&self, needs: Needs) {
+        let room = needs.allocate();
         // Another thread may have done it meanwhile.
-        if state.buffer.capacity() < room && state.buffer.len() <= room {
-            buffer.append(&mut state.buffer);
-            std::mem::swap(&mut buffer, &mut state.buffer);
-        }
-        drop(state);
+        let unused = self.state.lock().buffer.add(room);
+        drop(unused);
+    }
+
+    /// Rule 3.
+    #[cold]
+    fn free_emptied(&self) {
+        let emptied = self.state.lock().buffer.take_emptied();
+        drop(emptied);
     }
 
     #[cold]
@@ -209,9 +227,9 @@ impl<T> Core<T> {
                     receiver.unpark();
                     return Ok(());
                 }
-                Send::BufferTooSmall(len) => {
+                Send::BufferTooSmall(needs) => {
                     drop(state);
-                    self.grow(len);
+                    self.grow(needs);
                 }
                 Send::Refused(NotSent::Disconnected) => break NotSent::Disconnected,
                 Send::Refused(NotSent::Full) => {
@@ -237,14 +255,16 @@ impl<T> Core<T> {
         let mut waiter = Waiter::new(Parker::here(), Slot::new(None));
         loop {
             let mut state = self.state.lock();
-            match state.receive() {
-                (Err(NotReceived::Empty), _) => {}
-                (received, freed) => {
+            match state.receive(self.capacity) {
+                Ok((Err(NotReceived::Empty), _)) => {}
+                Ok(received) => {
                     drop(state);
-                    if let Some(sender) = freed {
-                        sender.unpark();
-                    }
-                    return received;
+                    return finish(received);
+                }
+                Err(needs) => {
+                    drop(state);
+                    self.grow(needs);
+                    continue;
                 }
             }
             let due = state.timer.as_ref().map(|timer| timer.next);
@@ -270,7 +290,7 @@ impl<T> Core<T> {
         list: fn(&mut State<T>) -> &mut WaitList<Slot<T>>,
     ) -> Option<Answer> {
         let address = std::ptr::from_ref(self).addr();
-        let on = WaitsFor { kind, address, holder: None };
+        let on = WaitsFor { kind, address, holder: None, is_fed: self.is_from_outside };
         wait_or_leave(&self.state, list, waiter, &on, deadline)
     }
 
@@ -367,9 +387,21 @@ enum Send {
     Done,
     /// A receiver got the value; the caller has to unpark it.
     Handed(Parker),
-    /// The buffer has to be grown beyond this length first.
-    BufferTooSmall(usize),
+    /// The buffer has to be grown first.
+    BufferTooSmall(Needs),
     Refused(NotSent),
+}
+
+/// What was received, and the sender to be unparked, whose value was moved to the buffer.
+type Received<T> = (Result<T, NotReceived>, Option<Parker>);
+
+/// Must not be called with the lock held.
+#[inline]
+fn finish<T>((value, freed): Received<T>) -> Result<T, NotReceived> {
+    if let Some(sender) = freed {
+        sender.unpark();
+    }
+    value
 }
 
 impl<T> State<T> {
@@ -387,11 +419,11 @@ impl<T> State<T> {
         if self.buffer.len() >= capacity {
             return Send::Refused(NotSent::Full);
         }
-        if self.buffer.len() == self.buffer.capacity() {
-            return Send::BufferTooSmall(self.buffer.len());
+        if let Some(needs) = self.buffer.needs(capacity) {
+            return Send::BufferTooSmall(needs);
         }
         if let Some(value) = slot.take() {
-            self.buffer.push_back(value);
+            self.buffer.push(value);
         }
         Send::Done
     }
@@ -400,26 +432,36 @@ impl<T> State<T> {
         self.timer.as_ref().is_some_and(Timer::is_due)
     }
 
-    /// Takes a value; also returns the sender to be unparked, whose value was moved to the buffer.
-    fn receive(&mut self) -> (Result<T, NotReceived>, Option<Parker>) {
+    /// Takes a value. The value of a sender that waits takes its room.
+    ///
+    /// # Errors
+    /// If the buffer has to be grown first.
+    fn receive(&mut self, capacity: usize) -> Result<Received<T>, Needs> {
         if let Some((value, is_last)) = self.timer.as_mut().and_then(Timer::take) {
             if is_last {
                 self.timer = None;
             }
-            return (Ok(value), None);
+            return Ok((Ok(value), None));
+        }
+        if !self.senders.is_empty()
+            && !self.buffer.is_empty()
+            && let Some(needs) = self.buffer.needs(capacity)
+        {
+            return Err(needs);
         }
         let is_claimed = claim_first(&mut self.senders);
         let waiting = if is_claimed { self.senders.front().and_then(|slot| slot.value.take()) } else { None };
         let freed = if is_claimed { self.senders.pop_front(Answer::Granted) } else { None };
-        let value = match self.buffer.pop_front() {
+        let value = match self.buffer.pop() {
             Some(value) => {
-                // Needs no allocation: a value was just removed.
-                self.buffer.extend(waiting);
+                if let Some(waiting) = waiting {
+                    self.buffer.push(waiting);
+                }
                 Some(value)
             }
             None => waiting,
         };
         let why = if self.sender_count == 0 { NotReceived::Disconnected } else { NotReceived::Empty };
-        (value.ok_or(why), freed)
+        Ok((value.ok_or(why), freed))
     }
 }

@@ -29,6 +29,7 @@
 #[doc(hidden)]
 #[path = "select.rs"]
 pub mod __select;
+mod buffer;
 mod core;
 mod error;
 mod receiver;

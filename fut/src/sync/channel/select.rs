@@ -1,6 +1,7 @@
 //! Waiting for the first of several operations on channels that is possible.
 //!
-//! 1. All operations are tried, without waiting, beginning with another one each time.
+//! 1. All operations are tried, without waiting, in a random order: so none that stays possible starves, whatever else the
+//!    program selects in between.
 //! 2. If none is possible, a waiter for each enters the list of its channel; the protocol of the choice is that of
 //!    `selection.rs`. A waiter does not enter a list while its operation is possible (rule 1 of
 //!    `core.rs` holds): then the thread withdraws, and tries all again. So it never completes an operation
@@ -8,14 +9,14 @@
 //! 3. Two waiters of one selection never match each other.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
 use super::{
     super::{
         deadline_after,
-        rt::{Parker, WaitKind, WaitsFor, checkpoint, yield_now},
+        rt::{LeaveQueue, Parker, WaitKind, WaitsFor, checkpoint, yield_now},
         wait_list::Waiter,
     },
     Receiver, RecvError, SendError, Sender,
@@ -23,8 +24,8 @@ use super::{
     selection::{Choice, Selection},
 };
 
-/// The number of the operation that is tried first next time.
-static NEXT: AtomicUsize = AtomicUsize::new(0);
+/// Number of selections so far: the seeds of their orders.
+static SELECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// How long to wait for an operation.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +59,8 @@ pub trait Operation {
     fn finish(&mut self);
     /// The address that identifies the channel in a trace.
     fn address(&self) -> usize;
+    /// Whether a plain thread has made the channel.
+    fn is_from_outside(&self) -> bool;
 }
 
 /// Receiving.
@@ -128,6 +131,10 @@ impl<T> Operation for Receive<'_, T> {
     fn address(&self) -> usize {
         std::ptr::from_ref(self.core).addr()
     }
+
+    fn is_from_outside(&self) -> bool {
+        self.core.is_from_outside()
+    }
 }
 
 impl<T> Operation for Send<'_, T> {
@@ -157,6 +164,10 @@ impl<T> Operation for Send<'_, T> {
     fn address(&self) -> usize {
         std::ptr::from_ref(self.core).addr()
     }
+
+    fn is_from_outside(&self) -> bool {
+        self.core.is_from_outside()
+    }
 }
 
 /// Completes one of the operations; `false` if none was possible in time.
@@ -167,17 +178,19 @@ pub fn select(operations: &mut [&mut dyn Operation], limit: Limit) -> bool {
         Limit::Within(timeout) => deadline_after(timeout),
         Limit::Until(deadline) => Some(deadline),
     };
-    // Models begin with the first: a number that differs between executions is none of the interleavings.
-    let first = if cfg!(loom) { 0 } else { NEXT.fetch_add(1, Ordering::Relaxed) };
+    let address = operations.first().map_or(0, |first| first.address());
+    // Models have one order: one that differs between executions is none of the interleavings.
+    if !cfg!(loom) {
+        shuffle(operations, SELECTIONS.fetch_add(1, Ordering::Relaxed));
+    }
     loop {
-        let count = operations.len();
-        if (0..count).any(|n| operations[first.wrapping_add(n) % count].try_now()) {
+        if operations.iter_mut().any(|operation| operation.try_now()) {
             return true;
         }
         if matches!(limit, Limit::Now) {
             return false;
         }
-        match wait(operations, deadline) {
+        match wait(operations, address, deadline) {
             Outcome::Selected(index) => {
                 operations[index].finish();
                 return true;
@@ -188,6 +201,18 @@ pub fn select(operations: &mut [&mut dyn Operation], limit: Limit) -> bool {
     }
 }
 
+/// Fisher and Yates; the random numbers are those of SplitMix64 (Steele, Lea and Flood, 2014).
+fn shuffle(operations: &mut [&mut dyn Operation], seed: u64) {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for last in (1..operations.len()).rev() {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut random = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        random = (random ^ (random >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        random ^= random >> 31;
+        operations.swap(last, (random % (last as u64 + 1)) as usize);
+    }
+}
+
 /// How waiting for all operations ended. No waiter is in a list any more.
 enum Outcome {
     Selected(usize),
@@ -195,7 +220,7 @@ enum Outcome {
     TimedOut,
 }
 
-fn wait(operations: &[&mut dyn Operation], deadline: Option<Instant>) -> Outcome {
+fn wait(operations: &[&mut dyn Operation], address: usize, deadline: Option<Instant>) -> Outcome {
     let selection = Selection::new();
     let (mut due, mut is_possible) = (deadline, false);
     for (index, operation) in operations.iter().enumerate() {
@@ -207,7 +232,7 @@ fn wait(operations: &[&mut dyn Operation], deadline: Option<Instant>) -> Outcome
             Entered::Waiting(at) => due = [due, at].into_iter().flatten().min(),
         }
     }
-    let outcome = wait_for_selection(&selection, operations, due, is_possible);
+    let outcome = wait_for_selection(&selection, operations, address, due, is_possible);
     // Rule 3 of the selection. Nothing between its creation and here panics.
     operations.iter().for_each(|operation| operation.leave());
     match outcome {
@@ -221,12 +246,20 @@ fn wait(operations: &[&mut dyn Operation], deadline: Option<Instant>) -> Outcome
 fn wait_for_selection(
     selection: &Selection,
     operations: &[&mut dyn Operation],
+    address: usize,
     due: Option<Instant>,
     is_possible: bool,
 ) -> Option<usize> {
     let here = Parker::here();
-    let address = operations.first().map_or(0, |first| first.address());
-    let on = WaitsFor { kind: WaitKind::Select, address, holder: None };
+    let is_fed = operations.iter().any(|operation| operation.is_from_outside());
+    let on = WaitsFor { kind: WaitKind::Select, address, holder: None, is_fed };
+    let leave = || {
+        // Then no operation is selected any more, unless one was before.
+        let _withdrawn = selection.withdraw();
+        operations.iter().for_each(|operation| operation.leave());
+    };
+    let leave: LeaveQueue<'_> = &leave;
+    let _in_queue = here.in_queue(&leave);
     let mut has_left = is_possible;
     loop {
         if let Some(index) = selection.selected() {
@@ -281,7 +314,7 @@ fn wait_for_selection(
 ///   dropped if another operation is selected (as in Go; crossbeam computes it afterwards).
 /// - `default => arm`: if none is possible now. `default(timeout) => arm`: if none is in time. It comes last.
 ///
-/// If several are possible, they take turns. A wait for several is of the kind
+/// If several are possible, one of them is chosen at random. A wait for several is of the kind
 /// [`WaitKind::Select`](crate::WaitKind::Select) in traces.
 #[macro_export]
 macro_rules! select {

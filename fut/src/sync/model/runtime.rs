@@ -26,12 +26,31 @@ struct Token {
 std::thread_local! {
     /// The threads that have called [`Parker::here`] in this execution. loom runs all threads of a model on one kernel thread.
     static THREADS: RefCell<Vec<(ThreadId, Arc<Token>)>> = const { RefCell::new(Vec::new()) };
+    /// Those of them that never run again when they wait.
+    static LEFT_BEHIND: RefCell<Vec<ThreadId>> = const { RefCell::new(Vec::new()) };
 }
+
+/// The payload with which a thread that was left behind is unwound.
+struct LeftBehind;
 
 /// Called before each execution.
 #[cfg(test)]
 pub(super) fn forget_all() {
     THREADS.with_borrow_mut(Vec::clear);
+    LEFT_BEHIND.with_borrow_mut(Vec::clear);
+}
+
+/// Runs `body` in the calling thread as that of a runtime which is dropped: when it has to wait, it never returns. Whether it
+/// did not have to.
+#[cfg(test)]
+pub(super) fn leave_behind(body: impl FnOnce()) -> bool {
+    LEFT_BEHIND.with_borrow_mut(|left| left.push(thread::current().id()));
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+    match ended {
+        Ok(()) => true,
+        Err(panic) if panic.is::<LeftBehind>() => false,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
 }
 
 impl Parker {
@@ -57,6 +76,15 @@ impl Parker {
     /// Deadlines in models have passed (`super::passed`), so no thread waits for one.
     pub(crate) fn park_until(self, _on: &WaitsFor<'_>, _deadline: Instant) {
         thread::yield_now();
+    }
+
+    /// If the thread was left behind, it leaves the queue here, at any moment after it has entered it, and does not
+    /// return.
+    pub(crate) fn in_queue(self, leave: &LeaveQueue<'_>) {
+        if LEFT_BEHIND.with_borrow(|left| left.contains(&thread::current().id())) {
+            leave();
+            std::panic::resume_unwind(Box::new(LeftBehind));
+        }
     }
 
     pub(crate) fn id(self) -> Thread {
@@ -85,7 +113,10 @@ pub(crate) struct WaitsFor<'a> {
     pub(crate) kind: WaitKind,
     pub(crate) address: usize,
     pub(crate) holder: Option<&'a AtomicU64>,
+    pub(crate) is_fed: bool,
 }
+
+pub(crate) type LeaveQueue<'a> = &'a (dyn Fn() + 'a);
 
 pub(crate) enum WaitKind {
     Mutex,

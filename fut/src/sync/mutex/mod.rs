@@ -215,9 +215,10 @@ impl<T: ?Sized> Mutex<T> {
             return true;
         }
         let address = self.address().addr();
-        let on = WaitsFor { kind: WaitKind::Mutex, address, holder: Some(&self.holder) };
+        let on = WaitsFor { kind: WaitKind::Mutex, address, holder: Some(&self.holder), is_fed: false };
+        let leave = || self.leave_behind(&waiter);
         loop {
-            match waiter.wait(&on, deadline) {
+            match waiter.wait(&on, deadline, &leave) {
                 Some(Answer::TryAgain) if self.take(WAKING) => return true,
                 Some(Answer::TryAgain) if deadline.is_some_and(|at| Instant::now() >= at) => {
                     return self.take_or_leave();
@@ -280,11 +281,28 @@ impl<T: ?Sized> Mutex<T> {
         left
     }
 
+    /// The thread of a waiter never runs again.
+    #[cold]
+    fn leave_behind(&self, waiter: &Waiter<WaiterState>) {
+        if self.leave_queue(waiter) {
+            return;
+        }
+        // Rule 5 for a waiter that was woken; one to which the mutex was handed over holds it.
+        if waiter.answer() == Answer::Granted || self.take_or_leave() {
+            self.release();
+        }
+    }
+
     /// Called by the holder.
     #[inline]
     fn unlock(&self) {
         lock_events::released(self.address(), WaitKind::Mutex);
         self.holder.store(0, Ordering::Relaxed);
+        self.release();
+    }
+
+    #[inline]
+    fn release(&self) {
         // Release: pairs with the Acquire of the next holder.
         if self.queue.word.compare_exchange(LOCKED, 0, Ordering::Release, Ordering::Relaxed).is_err() {
             self.unlock_contended();
@@ -294,7 +312,7 @@ impl<T: ?Sized> Mutex<T> {
     #[cold]
     fn unlock_contended(&self) {
         let release = |word: u32| (word & (QUEUED | WAKING) != QUEUED).then_some(word & !LOCKED);
-        // Release: as in `unlock`.
+        // Release: as in `release`.
         if self.queue.word.fetch_update(Ordering::Release, Ordering::Relaxed, release).is_ok() {
             return;
         }
@@ -312,7 +330,7 @@ impl<T: ?Sized> Mutex<T> {
             // Rule 2.
             Some(WaiterState::First) => {
                 let next = queue.pop_front(Answer::TryAgain);
-                // Release: as in `unlock`.
+                // Release: as in `release`.
                 self.queue
                     .word
                     .store(if queue.is_empty() { WAKING } else { WAKING | QUEUED }, Ordering::Release);
@@ -320,7 +338,7 @@ impl<T: ?Sized> Mutex<T> {
             }
             // The last waiter gave up meanwhile.
             None => {
-                // Release: as in `unlock`.
+                // Release: as in `release`.
                 self.queue.word.store(0, Ordering::Release);
                 None
             }

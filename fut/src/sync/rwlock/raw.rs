@@ -109,8 +109,13 @@ impl RawRwLock {
             return true;
         }
         let address = self.address().addr();
-        let on = WaitsFor { kind: access.waits(), address, holder: Some(&self.writer) };
-        waiter.wait(&on, deadline).is_some() || !self.leave_queue(&waiter)
+        let on = WaitsFor { kind: access.waits(), address, holder: Some(&self.writer), is_fed: false };
+        let leave = || {
+            if !self.leave_queue(&waiter) {
+                self.release(access);
+            }
+        };
+        waiter.wait(&on, deadline, &leave).is_some() || !self.leave_queue(&waiter)
     }
 
     #[inline]
@@ -149,6 +154,11 @@ impl RawRwLock {
     #[inline]
     pub(super) fn unlock_read(&self) {
         lock_events::released(self.address(), WaitKind::RwLockRead);
+        self.release_read();
+    }
+
+    #[inline]
+    fn release_read(&self) {
         // Release: pairs with the Acquire of the next writer.
         let before = self.queue.word.fetch_sub(READER, Ordering::Release);
         if before & READERS == READER && before & QUEUED != 0 {
@@ -160,10 +170,24 @@ impl RawRwLock {
     pub(super) fn unlock_write(&self) {
         lock_events::released(self.address(), WaitKind::RwLockWrite);
         self.writer.store(0, Ordering::Relaxed);
+        self.release_write();
+    }
+
+    #[inline]
+    fn release_write(&self) {
         // Release: pairs with the Acquire of the next holder.
         let before = self.queue.word.fetch_and(!WRITER, Ordering::Release);
         if before & QUEUED != 0 {
             self.grant_to_waiters();
+        }
+    }
+
+    /// For a thread that got it and never runs again.
+    #[cold]
+    fn release(&self, access: Access) {
+        match access {
+            Access::Read => self.release_read(),
+            Access::Write => self.release_write(),
         }
     }
 

@@ -128,9 +128,14 @@ impl RawSemaphore {
             return Ok(());
         }
         let address = std::ptr::from_ref(self).addr();
-        let on = WaitsFor { kind: WaitKind::Semaphore, address, holder: None };
+        let on = WaitsFor { kind: WaitKind::Semaphore, address, holder: None, is_fed: false };
+        let leave = || {
+            if !self.leave_queue(&waiter) && waiter.answer() == Answer::Granted {
+                self.give(n);
+            }
+        };
         loop {
-            match waiter.wait(&on, deadline) {
+            match waiter.wait(&on, deadline, &leave) {
                 Some(Answer::Closed) => return Err(TryAcquireError::Closed),
                 Some(_granted) => return Ok(()),
                 None if self.leave_queue(&waiter) => return Err(TryAcquireError::NoPermits),
