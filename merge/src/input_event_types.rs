@@ -123,6 +123,12 @@ impl InputEventTypes {
         (number, kind)
     }
 
+    /// The type of an event of a source, and its number among all.
+    pub(crate) fn of_source(&self, source: usize, kind: u32) -> (usize, &InputEventType) {
+        let number = self.starts[source] + kind as usize;
+        (number, &self.types[number])
+    }
+
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &InputEventType> + Clone {
         self.types.iter()

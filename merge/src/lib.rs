@@ -43,6 +43,6 @@ pub use merge::{MergeOptions, Progress, merge};
 pub use run::{
     CpuTimeReading, KERNEL_DAT, KERNEL_PERF, KernelSide, LwpCpuTime, Manifest, ManifestSnapshot,
     NAMESPACE_MARK, NamespaceNumbers, Packed, Part, PartFile, ProcessLwps, RecordedSchema, Removed, Rotation,
-    SnapshotLog, UserSide, is_of_a_run, user_part_name,
+    SnapshotLog, UserSide, is_of_a_run, user_carried_name, user_part_name, whole_and_part,
 };
 pub use summary::Summary;

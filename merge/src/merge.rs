@@ -1,6 +1,7 @@
 //! The merge itself: inputs in, a super-trace out.
 
 use std::{
+    cmp::Reverse,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::{
@@ -13,7 +14,7 @@ use std::{
 use fkt_ingest::{EventNames, TraceStream};
 use sigmund_files::Owner;
 use sigmund_model::{
-    ClockDomain, Event, Hertz, Level, Loss, Ticks,
+    ClockDomain, Event, Hertz, Level, Loss, Reported, Ticks,
     tables::{CLOCKS, CPUS, EVENT_TYPES, INFO, LOSSES},
 };
 
@@ -23,7 +24,7 @@ use crate::{
     machine::{Finished, Intervals, Machine, Placed},
     order::{Ordered, Step},
     recordings::Span,
-    source::{self, MainClock, OpenedInput, leave_out_far_events},
+    source::{self, CarriedOver, MainClock, OpenedInput, leave_out_far_events},
     summary::Summary,
     tables::{
         Directory, EventRows,
@@ -102,7 +103,16 @@ pub fn merge(
     let finished = sources.iter_mut().filter_map(|source| source.finished.take()).collect();
     let assumed = assumed(options);
     let summary = Summary { tick_hz: clock.tick_hz, assumed, finished, left_out, ..Summary::default() };
-    let mut merging = Merging { machine, event_types, rows, summary, placed: Placed::default() };
+    let mut merging = Merging {
+        machine,
+        event_types,
+        rows,
+        summary,
+        placed: Placed::default(),
+        carried: carried_over(&mut sources),
+        carried_at: Ticks(0),
+    };
+    merging.carried_at = merging.next_carried();
 
     let (streams, mut losses) = merging.begin(&mut sources)?;
     let mut ordered = Ordered::new(streams, spans, pool.as_ref())?;
@@ -122,6 +132,9 @@ pub fn merge(
         Ok(())
     })?;
 
+    while let Some((_, carried)) = merging.carried.last() {
+        merging.carry_over(carried.begins)?;
+    }
     losses.append(&mut ordered.take_losses());
     losses.extend(sources.iter().flat_map(|source| &source.removed).map(about::removed));
     losses.append(&mut about::uncounted_losses(&sources, &losses));
@@ -159,6 +172,14 @@ pub fn merge(
     )?;
     directory.finish()?;
     Ok(summary)
+}
+
+/// What is known of sources when they begin to be kept, each with the number of its source; the last comes first.
+fn carried_over(sources: &mut [OpenedInput]) -> Vec<(usize, CarriedOver)> {
+    let carried = |(source, input): (usize, &mut OpenedInput)| Some((source, input.carried.take()?));
+    let mut all: Vec<_> = sources.iter_mut().enumerate().filter_map(carried).collect();
+    all.sort_by_key(|(_, carried)| Reverse(carried.begins));
+    all
 }
 
 /// One thread merges, the others decode and encode for it.
@@ -200,6 +221,10 @@ struct Merging {
     summary: Summary,
     /// Where the current event was put.
     placed: Placed,
+    /// What begins later to be kept.
+    carried: Vec<(usize, CarriedOver)>,
+    /// When the next of it begins; the end of time if there is none.
+    carried_at: Ticks,
 }
 
 impl Merging {
@@ -220,9 +245,39 @@ impl Merging {
         Ok((streams, losses))
     }
 
+    fn next_carried(&self) -> Ticks {
+        self.carried.last().map_or(Ticks(u64::MAX), |(_, carried)| carried.begins)
+    }
+
+    /// What is known of a source that begins to be kept; the next event is at `tick`.
+    #[cold]
+    fn carry_over(&mut self, tick: Ticks) -> Result<(), Error> {
+        let Some((source, mut carried)) = self.carried.pop() else { return Ok(()) };
+        self.carried_at = self.next_carried();
+        // Nothing in the super-trace is before its first event.
+        let (first, last) = *self.summary.span.get_or_insert((tick, tick));
+        let tick = carried.begins.max(last);
+        self.summary.span = Some((first, tick));
+        for thread in &carried.threads {
+            self.machine.carry_over(thread, carried.pid, tick)?;
+        }
+        let mut event = Event::default();
+        while carried.spans.next_into(&mut event).map_err(Error::io(Path::new("")))? {
+            event.tick = tick;
+            let thread = if let Reported::Some(thread) = event.thread { Some(thread) } else { None };
+            let placed = Placed { lwp: event.lwp, thread, ..Placed::default() };
+            let (number, kind) = self.event_types.of_source(source, event.kind);
+            self.machine.pair(kind, number, &event, &placed)?;
+        }
+        Ok(())
+    }
+
     /// Takes the next event, and gives the number of events so far.
     #[inline]
     fn take(&mut self, source: usize, event: &Event) -> Result<u64, Error> {
+        while self.carried_at <= event.tick {
+            self.carry_over(event.tick)?;
+        }
         let (number, kind) = self.event_types.seen(source, event);
         let level = kind.level;
         kind.name_lwps(event, &mut self.machine);

@@ -3,7 +3,10 @@
 mod supertrace;
 
 use fut::trace::file_head;
-use sigmund_merge::{KernelSide, Manifest, MergeOptions, Part, PartFile, Removed, Rotation, UserSide};
+use sigmund_merge::{
+    KernelSide, Manifest, MergeOptions, Part, PartFile, Removed, Rotation, UserSide, user_carried_name,
+    user_part_name,
+};
 use sigmund_model::{FieldType, LossKind, Severity};
 
 use self::supertrace::{
@@ -216,4 +219,151 @@ fn a_manifest_without_its_parts_or_with_too_many_is_refused() {
         let error = wrong.try_merge().map(drop).unwrap_err().to_string();
         assert!(error.contains("rotation: expected parts from 1 on"), "{error}");
     }
+}
+
+const NEW: u32 = 23015;
+const READY: u32 = 23016;
+const SPAN_BEGIN: u32 = 23017;
+const SPAN_END: u32 = 23018;
+const BLOCK: u64 = 3;
+const EXIT: u64 = 4;
+
+/// Declarations of everything that is carried over.
+fn scheduling() -> Vec<u8> {
+    let switch = [
+        ("next", FieldType::Thread),
+        ("reason", FieldType::U8),
+        ("on", FieldType::Pointer),
+        ("blocked_for", FieldType::U8),
+    ];
+    user_file::declarations(&[
+        (SWITCH, "USER_CONTEXT_SWITCH", &switch),
+        (NEW, "USER_THREAD_NEW", &[("new", FieldType::Thread), ("name", FieldType::Text)]),
+        (READY, "USER_THREAD_READY", &[("ready", FieldType::Thread)]),
+        (SPAN_BEGIN, "SPAN_BEGIN", &[("span", FieldType::Pointer)]),
+        (SPAN_END, "SPAN_END", &[("span", FieldType::Pointer)]),
+        (MESSAGE, "received_msg", &[("len", FieldType::U64)]),
+    ])
+}
+
+/// A name of at most 8 bytes, as the words of a record.
+fn new(thread: u64, name: &str) -> [u64; 3] {
+    let mut bytes = [0; 8];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    [thread, name.len() as u64, u64::from_le_bytes(bytes)]
+}
+
+/// A recording whose first part was removed, and what was carried over from it. The second begins at 200.
+fn with_removed_part(first: &[Vec<u8>], second: &[Vec<u8>]) -> Merged {
+    let of =
+        |packets: &[Vec<u8>]| [vec![file_head().to_vec(), scheduling()], packets.to_vec()].concat().concat();
+    let folder = tempfile::tempdir().unwrap();
+    let (removed, out) = (folder.path().join("removed"), folder.path().join("carried"));
+    std::fs::write(&removed, of(first)).unwrap();
+    let part = (removed.clone(), std::fs::File::open(&removed).unwrap());
+    fut::trace::carry_over(None, vec![part], std::fs::File::create_new(&out).unwrap(), u64::MAX).unwrap();
+    let carried = std::fs::read(&out).unwrap();
+    let kept = of(second);
+    let name = user_part_name("user-60.fut", 2);
+    let file = PartFile { name: name.clone(), bytes: kept.len() as u64, events: 0, lost: 0 };
+    let part = Part { recording: "r".into(), number: 2, begins: 200, files: vec![file], ..Part::default() };
+    let rotation = Rotation { recording: "r".into(), began: BEGAN, first: 2, last: 2, ..Rotation::default() };
+    let side = UserSide { file: "user-60.fut".into(), parts: vec![2], pid: 60, ..UserSide::default() };
+    let kernel_side = KernelSide { means: "none".into(), ..KernelSide::default() };
+    let manifest =
+        Manifest { rotation: Some(rotation), user_side: vec![side], kernel_side, ..Manifest::default() };
+    let files = [
+        (name, kept),
+        (user_carried_name("user-60.fut", 2), carried),
+        (Part::name(2), serde_json::to_vec(&part).unwrap()),
+    ];
+    let files: Vec<(&str, &[u8])> =
+        files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    Inputs::new().run(&files, Some(&manifest)).merge()
+}
+
+fn packet(lwp: u32, sequence: u64, thread: u64, events: &[(u64, u32, &[u64])]) -> Vec<u8> {
+    Packet { lwp, sequence, thread, lost: 0, events }.encode()
+}
+
+fn states(merged: &Merged) -> Vec<String> {
+    let columns =
+        ["thread", "state", "ts_tick", "dur_tick", "lwp", "blocked_for", "blocked_on", "end_reason"];
+    let mut states = merged.table("thread_states", &columns);
+    states.sort();
+    states
+}
+
+//                 removed                    │200 kept
+//  LWP 70  new 5, 6, 7, 8; 5 blocks; 6 …      │ … 6: message, span ends, exit
+//  LWP 71  9, all the time                    │
+#[test]
+fn threads_older_than_what_is_kept_have_names_states_and_spans_from_its_begin_on() {
+    let mutex = 1;
+    let first = [
+        packet(
+            70,
+            0,
+            4,
+            &[
+                (100, NEW, &new(5, "waits")),
+                (101, NEW, &new(6, "works")),
+                (102, NEW, &new(7, "is new")),
+                (103, NEW, &new(8, "ended")),
+                (110, SWITCH, &[8, BLOCK, 5, 0]),
+                (111, SWITCH, &[5, EXIT, 0, 0]),
+                (120, SWITCH, &[6, BLOCK, 0xbeef, mutex]),
+                (121, SPAN_BEGIN, &[0xa]),
+            ],
+        ),
+        packet(71, 0, 0, &[(130, SWITCH, &[9, 0, 0, 0])]),
+    ];
+    let second = [
+        // Before what is kept begins: a thread is made ready that had ended, and one is created.
+        packet(
+            70,
+            1,
+            6,
+            &[
+                (190, READY, &[8]),
+                (191, NEW, &new(10, "younger")),
+                (230, MESSAGE, &[1]),
+                (240, SPAN_END, &[0xa]),
+                (250, SWITCH, &[0, EXIT, 0, 0]),
+            ],
+        ),
+        packet(72, 0, 0, &[(220, MESSAGE, &[2]), (260, MESSAGE, &[3])]),
+        [lwp_end(70, 0), lwp_end(71, 0), lwp_end(72, 0)].concat(),
+    ];
+    let merged = with_removed_part(&first, &second);
+    assert_eq!(gaps(&merged), Vec::<String>::new());
+    let mut threads = merged
+        .table("threads", &["thread", "name", "pid", "ts_tick", "dur_tick", "created_by", "dispatches"]);
+    threads.sort();
+    let expected = [
+        "10 younger 60 220 ? 6 0",
+        "4 ? 60 220 ? ? 0",
+        "5 waits 60 220 ? 4 0",
+        "6 works 60 220 30 4 0",
+        "7 is new 60 220 ? 4 0",
+        "9 ? 60 220 ? ? 0",
+    ];
+    assert_eq!(threads, expected);
+    let expected = [
+        "10 new 220 40 ? ? ? trace-end",
+        "4 blocked 220 40 ? ? 5 trace-end",
+        "5 blocked 220 40 ? mutex 48879 trace-end",
+        "6 exited 250 ? ? ? ? ?",
+        "6 mounted 220 30 70 ? ? exit",
+        "7 new 220 40 ? ? ? trace-end",
+        "9 mounted 220 40 71 ? ? trace-end",
+    ];
+    assert_eq!(states(&merged), expected);
+    let spans = merged.table("spans", &["thread", "lwp", "kind", "ts_tick", "dur_tick", "end_reason"]);
+    assert_eq!(spans, ["6 70 span 220 20 returned"]);
+    let locks = merged.table("locks", &["thread", "object", "ts_tick", "wait_tick", "end_reason"]);
+    assert_eq!(locks, ["5 48879 220 40 trace-end"]);
+    // No row is of an event that was removed.
+    let ticks = merged.table("events", &["ts_tick"]);
+    assert_eq!(ticks, ["220", "230", "240", "250", "260"]);
 }

@@ -1,6 +1,6 @@
 //! The kernel side, by the best means that are allowed here. Which means, and why not a better one, is one line of output.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use anyhow::{Result, bail};
 use fkt_ingest::live::{
@@ -10,6 +10,7 @@ use fkt_ingest::live::{
 use fut::clock;
 use sigmund_files::Folder;
 use sigmund_merge::{KERNEL_DAT, KERNEL_PERF, KernelSide};
+use sigmund_schemata::nearest;
 
 use super::{processes::shows_the_numbers_of_the_kernel, rotation::is_limited, schemata, subject::Subject};
 use crate::{
@@ -226,7 +227,28 @@ pub(super) fn has_event(option: &str, event: &str) -> Result<()> {
         return Ok(());
     }
     let list = format!("{EVENTS}/{}", if events.join(system).is_dir() { system } else { "" });
-    bail!("{option} {event}: this kernel has no such event; {list} lists its events")
+    let names = names_in(events);
+    let near = match nearest(event, names.iter().map(String::as_str)) {
+        near if near.is_empty() => String::new(),
+        near => format!("; nearest: {}", near.join(", ")),
+    };
+    bail!("{option} {event}: this kernel has no such event{near}; {list} lists its events")
+}
+
+/// The names of all events, SYSTEM:EVENT, as far as they can be listed; in their order.
+fn names_in(events: &Path) -> Vec<String> {
+    let in_folder = |path: &Path| {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|ty| ty.is_dir()));
+        folders.filter_map(|entry| entry.file_name().into_string().ok()).collect::<Vec<_>>()
+    };
+    let of_system = |system: String| {
+        let names = in_folder(&events.join(&system));
+        names.into_iter().map(move |name| format!("{system}:{name}"))
+    };
+    let mut names: Vec<String> = in_folder(events).into_iter().flat_map(of_system).collect();
+    names.sort();
+    names
 }
 
 fn options(args: &KernelArgs) -> RecorderOptions {

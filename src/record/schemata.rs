@@ -5,7 +5,7 @@ use std::env;
 use anyhow::{Result, bail};
 use fkt_ingest::live::RecorderOptions;
 use sigmund_merge::{Manifest, RecordedSchema};
-use sigmund_schemata::{Schema, Union};
+use sigmund_schemata::{Schema, Tracepoint, Union};
 
 use super::kernel::{Kernel, has_event, kernel_has};
 use crate::{
@@ -42,7 +42,7 @@ pub(super) fn choose_tracepoints(
                 missing.push(event.event);
                 continue;
             }
-            has_event("--schema", &event.event)?;
+            has_event(&named_at(schemata, &event), &event.event)?;
             chosen.push(event.event);
         }
     }
@@ -58,6 +58,16 @@ pub(super) fn choose_tracepoints(
     }
     (options.machine_events, options.program_events) = (machine, program);
     Ok(missing)
+}
+
+/// Where a schema names a tracepoint: `mine.toml:4:`.
+fn named_at(schemata: &[Schema], event: &Tracepoint) -> String {
+    let named = |schema: &Schema| {
+        let mut named = schema.machine.iter().chain(&schema.program);
+        let line = named.find(|other| other.event == event.event)?.line?;
+        Some(format!("{}:{line}:", schema.place))
+    };
+    schemata.iter().find_map(named).unwrap_or_else(|| "--schema".into())
 }
 
 /// The key mask of the program: that of the schemata, unless the caller has set one.

@@ -57,6 +57,37 @@ fn counts() {
     println!("\ncame to {numbers:?}");
 }
 
+/// The other program: user threads that are older than all that is kept. One waits for a mutex all the time, one has a
+/// span open all the time; the others come and go.
+#[test]
+#[ignore = "a program for another test"]
+fn lives_long() {
+    let Some(ms) = std::env::var(PROGRAM_MS).ok().and_then(|ms| ms.parse().ok()) else { return };
+    let _ = fut::init();
+    let end = Instant::now() + Duration::from_millis(ms);
+    let runtime = fut::Runtime::builder().lwps(1).build().unwrap();
+    runtime.run(move || {
+        let mutex: &'static fut::sync::Mutex<()> = Box::leak(Box::default());
+        let held = mutex.lock();
+        let named = |name: &'static str| fut::Builder::new().name(name);
+        let waits = named("waits").spawn(|| drop(mutex.lock()));
+        let spans = named("has a span").spawn(move || {
+            let _throughout = fut::span!("throughout");
+            while Instant::now() < end {
+                let _now_and_then = fut::span!("now and then");
+                fut::sleep(Duration::from_millis(1));
+            }
+        });
+        while Instant::now() < end {
+            let short = named("short").spawn(|| fut::yield_now());
+            let _ = short.join();
+            fut::sleep(Duration::from_millis(1));
+        }
+        drop(held);
+        let _ = (waits.join(), spans.join());
+    });
+}
+
 /// The recorder of the program into the folder RUN, with these options.
 fn recorder(sigmund: &Sigmund, ms: u64, options: &[&str]) -> Command {
     recorder_into(sigmund, "RUN", ms, options)
@@ -66,9 +97,14 @@ fn recorder_into(sigmund: &Sigmund, run: &str, ms: u64, options: &[&str]) -> Com
     let mut command = sigmund.command();
     command.args(["record", "--no-merge", "-o", run]).args(options).arg("--");
     command.arg(std::env::current_exe().unwrap());
-    command.args(["--exact", "rotation::counts", "--ignored", "--nocapture", "--test-threads=1"]);
-    command.env(PROGRAM_MS, ms.to_string());
+    program(&mut command, "rotation::counts", ms);
     command
+}
+
+/// Adds this test binary as the program, with one of the functions above.
+fn program(command: &mut Command, function: &str, ms: u64) {
+    command.args(["--exact", function, "--ignored", "--nocapture", "--test-threads=1"]);
+    command.env(PROGRAM_MS, ms.to_string());
 }
 
 /// How far each thread of the program came.
@@ -168,6 +204,50 @@ fn the_last_seconds_are_kept_whole_and_what_was_removed_is_counted() {
     let checked = sigmund.run(["check", "RUN.supertrace"]);
     assert!(!checked.stdout.contains("does not hold"), "{checked:?}");
     missing_and_foreign_parts_are_named(&sigmund);
+}
+
+//   removed                         │ kept
+//   waits   |--mutex----------------│-------------------------------| its end
+//   spans   |("throughout" ( ) ( ) (│) ( ) ( ) ( )                  )
+#[test]
+fn user_threads_older_than_what_is_kept_are_known_from_its_begin_on() {
+    let Some(alone) = kernel::as_root() else { return };
+    let sigmund = Sigmund::new();
+    let mut command = sigmund.command();
+    command.args(["record", "--no-merge", "-o", "RUN", "--max-time", "1s", "--"]);
+    command.arg(std::env::current_exe().unwrap());
+    program(&mut command, "rotation::lives_long", 4000);
+    let said = Running::of(command).finish();
+    drop(alone);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stderr.contains("user threads are older than what is kept"), "{said:?}");
+    let merged = merge(&sigmund, "RUN");
+    assert_eq!(merged.status, 0, "{merged:?}");
+    let first = sigmund.number("RUN.supertrace", "SELECT min(ts_tick) FROM events") as u64;
+    let rows = |query: &str| sigmund.sql("RUN.supertrace", query);
+
+    // Both have their names, and rows from the first event on.
+    let threads =
+        rows("SELECT name, ts_tick FROM threads WHERE name IN ('waits', 'has a span') ORDER BY name");
+    let expected = ["has a span", "waits"].map(|name| vec![name.to_owned(), first.to_string()]);
+    assert_eq!(threads, expected);
+    let waits = "SELECT state, s.ts_tick, blocked_for FROM thread_states s JOIN threads t ON s.thread = t.thread \
+         WHERE t.name = 'waits' ORDER BY s.ts_tick LIMIT 1";
+    assert_eq!(rows(waits), [["blocked".to_owned(), first.to_string(), "mutex".to_owned()]]);
+    let span = "SELECT s.ts_tick, s.end_reason FROM spans s JOIN threads t ON s.thread = t.thread \
+         WHERE t.name = 'has a span' AND s.name LIKE '%throughout'";
+    assert_eq!(rows(span), [[first.to_string(), "returned".to_owned()]]);
+    // Of those that have ended before, none is there.
+    let ended = "SELECT count(*) FROM threads t WHERE t.name = 'short' AND t.dur_tick IS NULL";
+    assert!(sigmund.number("RUN.supertrace", ended) <= 1);
+    let gaps = losses(&sigmund, "severity <> 'note' AND kind <> 'contradiction'");
+    assert_eq!(gaps, Vec::<Vec<String>>::new());
+    let checked = sigmund.run(["check", "RUN.supertrace"]);
+    assert!(!checked.stdout.contains("does not hold"), "{checked:?}");
+    // No file of a part that was removed is left.
+    let carried = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(".carried");
+    let names = fs::read_dir(sigmund.path("RUN")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.filter(carried).count(), 1);
 }
 
 /// Whatever is done to the parts of a run, the others are merged, and those are named.

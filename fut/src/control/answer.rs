@@ -168,7 +168,7 @@ fn snapshot(file: Option<File>, session: &Session) -> Result<Reply, String> {
             .into());
     }
     let summary =
-        crate::drain::snapshot_to(&session.arena, file).map_err(|error| format!("snapshot: {error}"))?;
+        crate::drain::snapshot_of_own(&session.arena, file).map_err(|error| format!("snapshot: {error}"))?;
     let mut reply = Reply::default();
     for (name, count) in [
         ("records", summary.records),

@@ -4,6 +4,7 @@
 //! they count the records that they lose. An arena in overwrite mode is not drained while the program runs, but
 //! [`snapshot`] can copy its contents at any time.
 
+mod cuts;
 mod output;
 mod snapshot;
 
@@ -17,11 +18,16 @@ use std::{
 
 use sigmund_model::{Pid, Ticks};
 
+#[cfg(feature = "probes")]
+pub(crate) use snapshot::snapshot_of_own;
 pub use snapshot::{snapshot, snapshot_to};
 
 pub use crate::handover::{ArenaServer, ProcessArena, Unrecorded, lwps_in_namespace};
 
-use self::output::Output;
+use self::{
+    cuts::{Cuts, switch_code},
+    output::Output,
+};
 use crate::{
     clock,
     shm::{
@@ -46,6 +52,8 @@ pub struct Drain<A: Borrow<Arena>> {
     clocks_read: Instant,
     /// The ring at which the next poll starts.
     next_ring: u32,
+    /// Packets that are partly written.
+    cuts: Cuts,
     summary: DrainSummary,
 }
 
@@ -101,6 +109,7 @@ impl<A: Borrow<Arena>> Drain<A> {
             metadata_taken: 0,
             clocks_read: Instant::now(),
             next_ring: 0,
+            cuts: Cuts::default(),
             summary: DrainSummary::default(),
         })
     }
@@ -136,7 +145,7 @@ impl<A: Borrow<Arena>> Drain<A> {
     pub fn poll(&mut self) -> io::Result<usize> {
         self.take_metadata();
         self.read_clocks();
-        let Drain { arena, out, next_ring, summary, .. } = self;
+        let Drain { arena, out, next_ring, cuts, summary, .. } = self;
         let arena: &Arena = (*arena).borrow();
         let mut taken = 0;
         let used = if arena.mode() == Mode::Discard { arena.rings().count() as u32 } else { 0 };
@@ -144,11 +153,12 @@ impl<A: Borrow<Arena>> Drain<A> {
             if taken >= MOST_AT_ONCE {
                 break;
             }
-            let ring = consumer(arena.ring(*next_ring % used));
-            *next_ring = (*next_ring + 1) % used;
+            let index = *next_ring % used;
+            *next_ring = (index + 1) % used;
+            let mut ring = consumer(arena.ring(index));
             taken += match ring.state() {
-                RingState::Live => take_closed(ring, out, summary),
-                RingState::Ended => take_left(ring, out, summary),
+                RingState::Live => take_closed(index, &mut ring, cuts, out, summary),
+                RingState::Ended => take_left(index, ring, cuts, out, summary),
                 RingState::Free | RingState::Busy => 0,
             };
         }
@@ -159,17 +169,21 @@ impl<A: Borrow<Arena>> Drain<A> {
     }
 
     /// Goes on in another open, empty file: the next part of the trace. It begins with all metadata, so that it can be read
-    /// without the parts before; [`UserTrace::of_parts`](crate::trace::UserTrace::of_parts) reads them as one.
+    /// without the parts before; [`UserTrace::of_parts`](crate::trace::UserTrace::of_parts) reads them as one. All records
+    /// that are committed by now are in the part before, also those of packets that are not full.
     ///
     /// # Errors
     /// When one of the two files cannot be written, as for [`poll`](Drain::poll).
     pub fn next_part(&mut self, file: File, path: &Path) -> io::Result<()> {
         self.take_metadata();
-        let Drain { arena, out, .. } = self;
+        let Drain { arena, out, cuts, summary, .. } = self;
         let arena: &Arena = (*arena).borrow();
+        let metadata = arena.metadata(0);
+        if arena.mode() == Mode::Discard {
+            take_committed(arena, switch_code(&metadata), cuts, out, summary);
+        }
         append_clocks(arena.pid(), out);
         out.next_file(file);
-        let metadata = arena.metadata(0);
         out.append(&file_head());
         out.append(&metadata);
         append_clocks(arena.pid(), out);
@@ -192,15 +206,14 @@ impl<A: Borrow<Arena>> Drain<A> {
     /// As [`finish`](Drain::finish), but also returns the totals if the trace could not be written completely.
     pub fn close(mut self) -> (DrainSummary, io::Result<()>) {
         self.take_metadata();
-        let Drain { arena, out, summary, .. } = &mut self;
+        let Drain { arena, out, cuts, summary, .. } = &mut self;
         let arena: &Arena = (*arena).borrow();
         match arena.mode() {
             Mode::Overwrite => snapshot::append_last(arena, out, summary),
-            Mode::Discard => arena
-                .rings()
-                .map(consumer)
-                .filter(|ring| matches!(ring.state(), RingState::Live | RingState::Ended))
-                .for_each(|ring| _ = take_left(ring, out, summary)),
+            Mode::Discard => (0..)
+                .zip(arena.rings().map(consumer))
+                .filter(|(_, ring)| matches!(ring.state(), RingState::Live | RingState::Ended))
+                .for_each(|(index, ring)| _ = take_left(index, ring, cuts, out, summary)),
         }
         summary.count_lost(arena.unattached_lost());
         append_clocks(arena.pid(), out);
@@ -234,13 +247,42 @@ fn consumer(ring: Ring<'_>) -> Consumer<'_> {
     unsafe { ring.consumer() }
 }
 
+/// Takes everything that is committed, and leaves packets that are not full to their producers.
+fn take_committed(
+    arena: &Arena,
+    switch: Option<u32>,
+    cuts: &mut Cuts,
+    out: &mut Output,
+    summary: &mut DrainSummary,
+) {
+    for (index, ring) in (0..).zip(arena.rings()) {
+        let mut ring = consumer(ring);
+        match ring.state() {
+            RingState::Live => {
+                take_closed(index, &mut ring, cuts, out, summary);
+                if let Some(taken) = cuts.write_begun(index, &ring, switch, out) {
+                    summary.add(&taken);
+                }
+            }
+            RingState::Ended => _ = take_left(index, ring, cuts, out, summary),
+            RingState::Free | RingState::Busy => {}
+        }
+    }
+}
+
 /// Rule 7 of the ring: takes the packets that the producer has closed and committed.
-fn take_closed(mut ring: Consumer<'_>, out: &mut Output, summary: &mut DrainSummary) -> usize {
+fn take_closed(
+    index: u32,
+    ring: &mut Consumer<'_>,
+    cuts: &mut Cuts,
+    out: &mut Output,
+    summary: &mut DrainSummary,
+) -> usize {
     // At most one ring's worth at a time: other rings need their turn.
     let most = ring.count().min(MOST_AT_ONCE as u64);
     for packets in 0..most {
         let Some(taken) = ring.take_closed(out.payload()) else { return packets as usize };
-        out.push(&taken.head, taken.records);
+        let taken = cuts.write_taken(index, taken, out);
         ring.release();
         summary.add(&taken);
     }
@@ -248,18 +290,25 @@ fn take_closed(mut ring: Consumer<'_>, out: &mut Output, summary: &mut DrainSumm
 }
 
 /// Rule 8: takes everything of a producer that has ended. The ring is free afterwards.
-fn take_left(mut ring: Consumer<'_>, out: &mut Output, summary: &mut DrainSummary) -> usize {
+fn take_left(
+    index: u32,
+    mut ring: Consumer<'_>,
+    cuts: &mut Cuts,
+    out: &mut Output,
+    summary: &mut DrainSummary,
+) -> usize {
     let first = ring.next_to_take();
     // The cursor was written by another process and is not trusted; at most one ring's worth is left.
     let last = ring.position().0.min(first.saturating_add(ring.count() - 1));
     for sequence in first..=last {
-        let taken = ring.take_left(out.payload());
+        let mut taken = ring.take_left(out.payload());
         if sequence < last || taken.records > 0 {
-            out.push(&taken.head, taken.records);
+            taken = cuts.write_taken(index, taken, out);
         }
         ring.release();
         summary.add(&taken);
     }
+    cuts.forget(index);
     summary.count_lost(ring.lost());
     append_words(PacketHead { sequence: last, ..end_of(&ring) }, &[], out);
     ring.give_back();

@@ -11,6 +11,9 @@ use crate::{
     trace::{PacketFlags, PacketHead, PacketKind, file_head},
 };
 
+#[cfg(all(feature = "probes", feature = "runtime"))]
+use crate::trace::{Carried, CarriedOwner, encode_owners};
+
 /// How often the copy of a ring is repeated if its LWP changes meanwhile.
 const TRIES: usize = 4;
 
@@ -35,7 +38,31 @@ pub fn snapshot(arena: &Arena, path: &Path) -> io::Result<DrainSummary> {
 /// When the arena is in discard mode, or when the file cannot be written; then it ends with a whole packet.
 pub fn snapshot_to(arena: &Arena, file: File) -> io::Result<DrainSummary> {
     check_mode(arena)?;
-    write_all(arena, &mut Output::new(file))
+    write_all(arena, &mut Output::new(file), &[])
+}
+
+/// As [`snapshot_to`], of the arena of this process: with the names of the user threads that live, whose creation may be
+/// overwritten.
+#[cfg(feature = "probes")]
+pub(crate) fn snapshot_of_own(arena: &Arena, file: File) -> io::Result<DrainSummary> {
+    check_mode(arena)?;
+    // Before the rings are copied: whatever is created or ends from here on, they have an event of.
+    let live = live_threads(arena);
+    write_all(arena, &mut Output::new(file), &live)
+}
+
+#[cfg(all(feature = "probes", feature = "runtime"))]
+fn live_threads(arena: &Arena) -> Vec<u8> {
+    let facts = |live: crate::LiveThread| {
+        let facts = Carried { name: live.name.into_boxed_str(), ..Carried::default() };
+        (CarriedOwner::Thread(live.thread), facts)
+    };
+    encode_owners(arena.pid(), crate::live_threads().into_iter().map(facts))
+}
+
+#[cfg(all(feature = "probes", not(feature = "runtime")))]
+fn live_threads(_: &Arena) -> Vec<u8> {
+    Vec::new()
 }
 
 fn check_mode(arena: &Arena) -> io::Result<()> {
@@ -46,10 +73,11 @@ fn check_mode(arena: &Arena) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
-fn write_all(arena: &Arena, out: &mut Output) -> io::Result<DrainSummary> {
+fn write_all(arena: &Arena, out: &mut Output, live: &[u8]) -> io::Result<DrainSummary> {
     let mut summary = DrainSummary::default();
     out.append(&file_head());
     out.append(&arena.metadata(0));
+    out.append(live);
     append_last(arena, out, &mut summary);
     append_clocks(arena.pid(), out);
     out.flush();

@@ -1,6 +1,10 @@
 //! The flight recorder: the last events of every LWP in memory, and snapshots of them on request.
 
-use std::{io, path::Path};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+};
 
 use super::{Session, current, recording::start_alone, snapshots};
 use crate::{
@@ -60,7 +64,8 @@ impl FlightRecorder {
     /// When the file exists or cannot be written; it is removed then.
     pub fn snapshot(&self, path: &Path) -> io::Result<DrainSummary> {
         super::note_modules();
-        drain::snapshot(&self.session.arena, path)
+        let written = drain::snapshot_of_own(&self.session.arena, File::create_new(path)?);
+        written.inspect_err(|_| drop(fs::remove_file(path)))
     }
 
     /// Takes a snapshot to `snapshot-PID-NUMBER.fut` in `folder` whenever `signal` arrives. The handler only wakes a

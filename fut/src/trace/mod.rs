@@ -23,8 +23,12 @@
 //!   LWP (`LWP_END`) contains the number of overwritten packets and bytes of records. They are not counted in `lost`.
 //! * Packets of other kinds contain metadata: declarations of events, the process, clock snapshots, the addresses of
 //!   its code, the costs of recording. Each kind may occur more than once.
+//! * A trace may be cut into parts, of which the oldest may be removed. A packet that was being filled when a part ended is in
+//!   both: its rest has the same sequence number, and a flag. What removed parts said of threads that live is in files of
+//!   their own, described in `carried/mod.rs`.
 //! * The bits of a code are described in `code.rs`.
 
+mod carried;
 mod code;
 mod costs;
 mod declaration;
@@ -37,6 +41,12 @@ mod user_stream;
 mod user_trace_file;
 mod wire;
 
+#[cfg(all(feature = "runtime", feature = "drain"))]
+pub(crate) use carried::encode_owners;
+pub use carried::{
+    Carried, CarriedFile, CarriedLwps, CarriedOwner, CarriedSpan, CarriedState, CarriedSummary, Changes,
+    Digest, carry_over,
+};
 pub use code::{DECLARED_BIT, MAX_C_CODE, code_with_text, shown_code, split_code};
 pub use costs::{ProbeCosts, decode_costs, encode_costs};
 pub use declaration::{Declaration, decode_declarations, encode_declarations};

@@ -48,6 +48,12 @@ impl PacketKind {
     pub const PLACES: PacketKind = PacketKind(8);
     /// The costs of recording, measured at its start; see [`encode_costs`](super::encode_costs).
     pub const COSTS: PacketKind = PacketKind(9);
+    /// Of the file of what removed parts said of threads that live ([`carry_over`](super::carry_over)): the LWPs.
+    pub const CARRIED_LWPS: PacketKind = PacketKind(10);
+    /// Of that file: user threads. Also of a snapshot: those that lived when it was taken.
+    pub const CARRIED_THREADS: PacketKind = PacketKind(11);
+    /// Of that file: its end.
+    pub const CARRIED_END: PacketKind = PacketKind(12);
 }
 
 /// Flags of a packet.
@@ -59,6 +65,8 @@ impl PacketFlags {
     pub const UNFINISHED: PacketFlags = PacketFlags(1);
     /// Of an `LWP_END`: the end of a snapshot; the LWP continued.
     pub const SNAPSHOT: PacketFlags = PacketFlags(2);
+    /// The rest of a packet whose first records are in the part of the trace before; its sequence number is the same.
+    pub const CONTINUED: PacketFlags = PacketFlags(4);
 
     /// Whether all bits of `other` are set.
     pub fn contains(self, other: PacketFlags) -> bool {

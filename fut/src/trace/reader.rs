@@ -15,6 +15,7 @@ use std::{
 use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp, Nanos, Pid, Severity, Snapshot, Ticks};
 
 use super::{
+    carried::{Carried, CarriedOwner, decode_owners},
     costs::{ProbeCosts, decode_costs},
     declaration::{Declaration, decode_declarations},
     module::{Module, NamedPlace, decode_modules, decode_places},
@@ -44,6 +45,7 @@ pub struct UserTrace {
     places: Vec<NamedPlace>,
     snapshots: Vec<(ClockDomain, Snapshot)>,
     costs: Vec<(Pid, ProbeCosts)>,
+    live: Vec<(CarriedOwner, Carried)>,
     lwps: Vec<LwpPackets>,
     /// The index of each in `lwps`.
     lwp_places: HashMap<(Pid, Lwp), usize>,
@@ -138,6 +140,7 @@ impl UserTrace {
             places: Vec::new(),
             snapshots: Vec::new(),
             costs: Vec::new(),
+            live: Vec::new(),
             lwps: Vec::new(),
             lwp_places: HashMap::new(),
             overwritten_lwps: 0,
@@ -178,6 +181,11 @@ impl UserTrace {
     /// The cost of recording in each process, as far as recorded.
     pub fn costs(&self) -> &[(Pid, ProbeCosts)] {
         &self.costs
+    }
+
+    /// The user threads that lived when a snapshot was taken, with their names; empty for other traces.
+    pub fn live(&self) -> &[(CarriedOwner, Carried)] {
+        &self.live
     }
 
     /// The LWPs that wrote it, each with its packets.
@@ -286,6 +294,9 @@ impl UserTrace {
             }
             PacketKind::COSTS => decode_costs(&packet.payload, payload_at)
                 .map(|costs| self.costs.push((packet.head.pid, costs))),
+            PacketKind::CARRIED_THREADS => {
+                decode_owners(&packet.payload, payload_at).map(|live| self.live.extend(live))
+            }
             PacketKind::MODULES => {
                 decode_modules(&packet.payload, payload_at, packet.head.pid).map(|m| self.modules.extend(m))
             }

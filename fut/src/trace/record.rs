@@ -70,6 +70,13 @@ impl Record<'_> {
         bytes.try_into().ok().map(u64::from_le_bytes)
     }
 
+    /// The text whose length is the word at `index`.
+    pub(super) fn text(&self, index: usize) -> Option<std::borrow::Cow<'_, str>> {
+        let len = usize::try_from(self.word(index)?).ok()?;
+        let bytes = self.words.get(8 * (index + 1)..)?.get(..len)?;
+        Some(String::from_utf8_lossy(bytes))
+    }
+
     /// Reads the parameters by their declared types. Fields without words become unknown; words without a declared
     /// field become numbers.
     pub fn params(&self, fields: impl Iterator<Item = FieldType>, params: &mut Params) {

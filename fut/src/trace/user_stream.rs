@@ -25,7 +25,7 @@ use super::{
 
 /// The meaning of an event for the merge, by its declared name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EventMeaning {
+pub(super) enum EventMeaning {
     Plain,
     UserSwitch,
     ThreadNew,
@@ -36,7 +36,7 @@ enum EventMeaning {
 }
 
 impl EventMeaning {
-    fn of(name: &str) -> EventMeaning {
+    pub(super) fn of(name: &str) -> EventMeaning {
         match name {
             names::USER_CONTEXT_SWITCH => EventMeaning::UserSwitch,
             "USER_THREAD_NEW" => EventMeaning::ThreadNew,
@@ -48,7 +48,7 @@ impl EventMeaning {
         }
     }
 
-    fn effect(self, pid: Pid, record: &Record<'_>) -> Effect {
+    pub(super) fn effect(self, pid: Pid, record: &Record<'_>) -> Effect {
         let word = |index| record.word(index);
         let thread = word(0).and_then(Thread::from_switch);
         match self {
@@ -241,7 +241,9 @@ impl UserStream {
         }
         if let Some(last) = self.last {
             // The count restarts with each LWP of that number.
-            let lost_before = if head.sequence == 0 { 0 } else { last.lost };
+            let continues = head.flags.contains(super::PacketFlags::CONTINUED);
+            let begins = head.sequence == 0 && !continues;
+            let lost_before = if begins { 0 } else { last.lost };
             if head.lost > lost_before {
                 let count = head.lost - lost_before;
                 let detail =
@@ -249,8 +251,8 @@ impl UserStream {
                 let advice = "record with a larger --user-buffer";
                 self.losses.push(self.loss(LossKind::Dropped, head, Some(count), detail, advice));
             }
-            let expected = last.sequence.wrapping_add(1);
-            if head.sequence != expected && head.sequence != 0 {
+            let expected = if continues { last.sequence } else { last.sequence.wrapping_add(1) };
+            if head.sequence != expected && !begins {
                 let detail =
                     format!("{path}: LWP {}: expected packet {expected}, found {}", head.lwp, head.sequence);
                 self.losses.push(self.loss(LossKind::Damaged, head, None, detail, ""));

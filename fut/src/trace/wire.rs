@@ -51,6 +51,11 @@ impl<'a> Cut<'a> {
         self.rest.is_empty()
     }
 
+    /// The number of bytes that are left.
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     /// The next `len` bytes.
     ///
     /// # Errors

@@ -117,6 +117,8 @@ pub(super) struct LwpEntry {
     pub(super) wakeup: Option<Wakeup>,
     /// Whether a waking has reported the wakeup that follows.
     pub(super) is_waking: bool,
+    /// That waking, if the LWP was awake: it may have left its CPU when the wakeup follows.
+    pub(super) early_waking: Option<Wakeup>,
     /// The state in which it is about to leave its CPU, as the kernel writes it.
     pub(super) left_in: Option<TaskState>,
     /// The run queue that it is counted in.
@@ -163,6 +165,7 @@ impl LwpEntry {
             exit_code: None,
             wakeup: None,
             is_waking: false,
+            early_waking: None,
             left_in: None,
             counted_in: None,
             doubts: 0,

@@ -10,6 +10,7 @@
 //! The same holds after the source that recorded it has ended ([`recording`]).
 //! What streams themselves say is missing makes unknown what depends on it: the rules are at the head of [`gaps`].
 
+mod carried;
 mod contradictions;
 #[cfg(test)]
 mod cost;

@@ -46,7 +46,7 @@ pub(super) struct ThreadEntry {
 }
 
 impl ThreadEntry {
-    fn new(thread: Thread, state: ThreadState, first: Ticks) -> ThreadEntry {
+    pub(super) fn new(thread: Thread, state: ThreadState, first: Ticks) -> ThreadEntry {
         ThreadEntry {
             thread,
             first,

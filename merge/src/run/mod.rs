@@ -27,7 +27,9 @@ use sigmund_model::{ClockDomain, Lwp, Nanos, Pid, Snapshot, Ticks};
 use sigmund_files::Folder;
 
 use crate::error::Error;
-pub use parts::{Packed, Part, PartFile, Removed, Rotation, user_part_name};
+pub use parts::{
+    Packed, Part, PartFile, Removed, Rotation, user_carried_name, user_part_name, whole_and_part,
+};
 pub use snapshots::SnapshotLog;
 pub use unfinished::is_of_a_run;
 pub(crate) use unfinished::{finish, is_unfinished};

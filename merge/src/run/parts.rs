@@ -4,6 +4,7 @@
 //! RUN/part-00007.json            what this file holds: when the part begins, and its files once it is closed
 //! RUN/kernel.part-00007.dat      the kernel side, a trace.dat; until it is written, what it is made of
 //! RUN/user-PID.part-00007.fut    the user side
+//! RUN/user-PID.part-00007.carried    what removed parts said of its user threads that live: beside the first part
 //! ```
 //!
 //! From the tick at which a part begins, everything is in it or in later ones.
@@ -167,8 +168,24 @@ pub fn user_part_name(whole: &str, part: u32) -> String {
     format!("{stem}.{NAME}{part:05}.fut")
 }
 
+const CARRIED: &str = ".carried";
+
+/// Name of the file of what was known of the user threads of a user trace when this part began, and the parts before were
+/// removed.
+pub fn user_carried_name(whole: &str, part: u32) -> String {
+    let name = user_part_name(whole, part);
+    format!("{}{CARRIED}", name.strip_suffix(".fut").unwrap_or(&name))
+}
+
+/// Whether a name is one that [`user_carried_name`] gives, or of such a file that is being written.
+pub(super) fn is_carried(name: &str) -> bool {
+    let whole = name.split_once(".partial").map_or(name, |(whole, _)| whole);
+    let stem = whole.strip_suffix(CARRIED);
+    stem.is_some_and(|stem| stem.starts_with("user-") && whole_and_part(&format!("{stem}.fut")).is_some())
+}
+
 /// The name of the whole, and the number of the part.
-pub(super) fn whole_and_part(name: &str) -> Option<(String, u32)> {
+pub fn whole_and_part(name: &str) -> Option<(String, u32)> {
     let (stem, part) = name.strip_suffix(".fut")?.rsplit_once('.')?;
     let number = part.strip_prefix(NAME)?.parse().ok()?;
     let whole = format!("{stem}.fut");

@@ -117,6 +117,7 @@ pub fn is_of_a_run(name: &str) -> bool {
     let fixed = [MANIFEST, super::snapshots::SNAPSHOTS, KERNEL_DAT, KERNEL_PERF];
     let is_partial_manifest = name.starts_with("run.json.partial-");
     is_user_side
+        || parts::is_carried(name)
         || fixed.contains(&name)
         || is_partial_manifest
         || live::is_part(name)

@@ -1,5 +1,6 @@
 //! Inputs: what a path is, by its content, and its events as streams with a clock.
 
+mod carried;
 mod clock;
 mod cut;
 mod far;
@@ -25,6 +26,7 @@ use sigmund_model::{
     Ticks, names, tables::info_keys,
 };
 
+pub(crate) use carried::{CarriedOver, CarriedThread};
 pub(crate) use clock::{MainClock, Sighting};
 pub(crate) use far::leave_out_far_events;
 pub(crate) use namespace::FIRST_WITHOUT_KERNEL;
@@ -89,6 +91,8 @@ pub(crate) struct OpenedInput {
     pub(crate) finished: Option<String>,
     /// What a rotated recording has removed; the number is of events that its first part has and that are left out.
     pub(crate) removed: Vec<(Loss, Arc<AtomicU64>)>,
+    /// User threads that are older than what is kept.
+    pub(crate) carried: Option<CarriedOver>,
 }
 
 impl OpenedInput {
@@ -128,6 +132,7 @@ impl OpenedInput {
             facts: Vec::new(),
             finished: None,
             removed: Vec::new(),
+            carried: None,
         }
     }
 }
@@ -246,6 +251,7 @@ fn of_user_trace(path: &Path, trace: &UserTrace) -> OpenedInput {
     let streams = trace.streams().into_iter().map(boxed).collect();
     let streams = symbols::named(streams, &source.types, Symbols::of(trace, path));
     source.streams = streams.into_iter().map(|events| stream_of(ClockDomain::Tsc, events)).collect();
+    source.carried = carried::of_snapshot(trace, &mut source.losses);
     source
 }
 
@@ -315,5 +321,11 @@ fn number_processes(sources: &mut [OpenedInput]) {
             TraceStream { events, ..stream }
         };
         source.streams = streams.into_iter().map(renumbered).collect();
+        source.carried = source.carried.take().map(|mut carried| {
+            let number = |thread| numbers::of_process(index as u64, thread);
+            carried.threads.iter_mut().for_each(|thread| thread.renumber_threads(number));
+            carried.spans = Box::new(Renumbered::new(carried.spans, index as u64, &source.types));
+            carried
+        });
     }
 }

@@ -9,7 +9,7 @@ use std::{collections::HashMap, io, path::Path};
 use fkt_ingest::TraceStream;
 use sigmund_model::{Effect, Event, EventStream, Level, Loss, LossKind, Lwp, Pid, tables::info_keys};
 
-use super::{Inputs, OpenedInput};
+use super::{CarriedThread, Inputs, OpenedInput};
 use crate::run::{NAMESPACE_MARK, NamespaceNumbers};
 
 /// LWPs from here on are those of which no kernel event is known, whatever there is.
@@ -42,16 +42,19 @@ pub(super) fn renumber(
         numbers.iter().flat_map(|numbers| &numbers.lwps).map(|(inside, here)| (*inside, *here)).collect();
     let mut lwps: HashMap<Lwp, Lwp> = HashMap::new();
     let mut unknown = Vec::new();
-    for recorded in &source.carriers {
-        let number = lwps.entry(recorded.lwp).or_insert_with(|| match known.get(&recorded.lwp.0) {
+    let carriers = source.carriers.iter().map(|recorded| recorded.lwp);
+    let carried =
+        source.carried.iter().flat_map(|carried| carried.threads.iter()).filter_map(CarriedThread::lwp);
+    for lwp in carriers.chain(carried) {
+        let number = lwps.entry(lwp).or_insert_with(|| match known.get(&lwp.0) {
             Some(here) => Lwp(*here),
             None => {
-                unknown.push(recorded.lwp);
+                unknown.push(lwp);
                 inputs.number_without_kernel()
             }
         });
         if number.0 >= FIRST_WITHOUT_KERNEL {
-            source.lwp_names.push((*number, format!("LWP {} of a PID namespace", recorded.lwp)));
+            source.lwp_names.push((*number, format!("LWP {lwp} of a PID namespace")));
         }
     }
     let numbers = Numbers { pids: inside.zip(host), lwps };
@@ -68,6 +71,12 @@ pub(super) fn renumber(
         TraceStream { events, ..stream }
     };
     source.streams = streams.into_iter().map(renumbered).collect();
+    source.carried = source.carried.take().map(|mut carried| {
+        carried.pid = carried.pid.map(|pid| numbers.pid(pid));
+        carried.threads.iter_mut().for_each(|thread| thread.renumber_lwp(|lwp| numbers.lwp(lwp)));
+        carried.spans = Box::new(Outside { stream: carried.spans, numbers: numbers.clone() });
+        carried
+    });
     source.losses.extend(not_found(run, source, &unknown));
 }
 

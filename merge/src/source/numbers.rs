@@ -9,6 +9,11 @@ use sigmund_model::{
 /// Numbers of one process lie this far apart from those of the next.
 const PROCESS_SHIFT: u32 = 40;
 
+/// The number of a thread of this process.
+pub(super) fn of_process(process: u64, thread: Thread) -> Thread {
+    Thread(process << PROCESS_SHIFT | thread.0)
+}
+
 /// A stream whose thread numbers are preceded by the number of their process.
 pub(super) struct Renumbered {
     stream: Box<dyn EventStream + Send>,

@@ -12,10 +12,10 @@ use std::{
 use fkt_ingest::TraceStream;
 use fut::trace::{LwpPackets, UserTrace};
 use sigmund_files::Folder;
-use sigmund_model::{Level, Loss, LossKind, Severity, Ticks, tables::info_keys};
+use sigmund_model::{EventType, Level, Loss, LossKind, Severity, Ticks, tables::info_keys};
 
 use super::{
-    Inputs, OpenedInput,
+    CarriedOver, Inputs, OpenedInput, carried,
     clock::Nothing,
     joined::{Piece, begun, joined},
     of_user_trace, open_file,
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     error::Error,
     merge::MergeOptions,
-    run::{Part, ProcessLwps, Rotation, UserSide, user_part_name},
+    run::{Part, ProcessLwps, Rotation, UserSide, user_carried_name, user_part_name},
 };
 
 /// The parts of a run.
@@ -191,7 +191,9 @@ impl<'r> Parts<'r> {
             for number in missing {
                 losses.extend(trace.lwps().iter().map(|lwp| self.missing_part_of(lwp, number)));
             }
-            of_user_trace(&path, &trace)
+            let mut user = of_user_trace(&path, &trace);
+            user.carried = self.carried_over(side, &path, (&trace, &user.types), &mut losses);
+            user
         };
         user.losses.append(&mut losses);
         if let Some(begins) = begins {
@@ -199,6 +201,22 @@ impl<'r> Parts<'r> {
             user.streams = streams.map(|stream| begun(stream, begins, &self.user_skipped)).collect();
         }
         Ok(Some(user))
+    }
+
+    /// What the recorder carried over from removed parts of a user trace; `None` if there is none.
+    fn carried_over(
+        &self,
+        side: &UserSide,
+        path: &Path,
+        (trace, types): (&UserTrace, &[EventType]),
+        losses: &mut Vec<Loss>,
+    ) -> Option<CarriedOver> {
+        let name = user_carried_name(&side.file, self.first()?.number);
+        let file = self.run.open_file(&name).ok()?;
+        let of = self.run.path_of(&name);
+        let (carried, mut lost) = carried::read(&of, file, (trace, path), types, self.begins()?);
+        losses.append(&mut lost);
+        carried
     }
 
     /// What is unknown of an LWP because a part is missing: from its last event in the parts before.

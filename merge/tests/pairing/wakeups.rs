@@ -51,6 +51,27 @@ fn the_wakeup_of_a_running_or_runnable_lwp_has_no_latency() {
     assert_eq!(found, expected);
 }
 
+// CPU 0   |=70=|s|r|=70=|
+// CPU 1   |==80=w===w'===|      w: sched_waking at 108, while 70 runs; it sleeps from 110 on; w': sched_wakeup at 125
+#[test]
+fn a_wakeup_whose_waking_came_before_its_lwp_slept_begins_with_the_wakeup_and_has_that_waker() {
+    let found = wakeups(
+        "KERN 108 80 1 sched_waking pid=70
+         KERN 110 70 0 sched_switch prev_state=1,next_pid=0
+         KERN 125 81 1 sched_wakeup pid=70,target_cpu=0
+         KERN 130 0  0 sched_switch prev_state=0,next_pid=70",
+    );
+    assert_eq!(found, ["125 KERN task 80 ? 70 ? 1 0 5"]);
+    // Without a wakeup, the dispatch may belong to another one.
+    let lone = wakeups(
+        "KERN 108 80 1 sched_waking pid=70
+         KERN 110 70 0 sched_switch prev_state=1,next_pid=0
+         KERN 130 0  0 sched_switch prev_state=0,next_pid=70
+         KERN 140 80 1 sched_waking pid=70",
+    );
+    assert_eq!(lone, ["108 KERN task 80 ? 70 ? 1 ? ?", "140 KERN task 80 ? 70 ? 1 ? ?"]);
+}
+
 #[test]
 fn the_waker_in_an_interrupt_is_the_interrupted_lwp_without_a_user_thread() {
     let found = wakeups(

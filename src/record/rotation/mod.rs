@@ -6,9 +6,12 @@
 //!                   part-00006.json, part-00005.json ─▶ the oldest parts are removed ─▶ part 5 to the packer
 //! ```
 //!
+//! What the removed parts say of user threads that still live is written beside the first part that is kept (`carried.rs`).
+//!
 //! From T on, every event is in part 6 or later ones, of both sides: so what is kept after parts were removed is whole
 //! from the T of the first part. Whatever is known is on the disk, should this process be killed.
 
+mod carried;
 mod limits;
 mod packer;
 
@@ -30,6 +33,7 @@ use sigmund_files::Folder;
 use sigmund_merge::{Manifest, Packed, Part, PartFile, Removed, Rotation as RotationOfRun};
 
 use self::{
+    carried::Carrying,
     limits::Limits,
     packer::{Closed, ClosedParts},
 };
@@ -75,6 +79,7 @@ pub(super) struct Rotated {
     limits: Limits,
     /// Parts were removed that the limits allow, for want of room on the disk.
     has_no_room: bool,
+    carrying: Carrying,
     closed: Arc<ClosedParts>,
     packer: Option<JoinHandle<()>>,
 }
@@ -135,6 +140,7 @@ impl Rotation {
                 kernel_bytes_before: 0,
                 limits: plan.limits,
                 has_no_room: false,
+                carrying: Carrying::default(),
                 closed,
                 packer,
             },
@@ -249,6 +255,7 @@ fn remove_files(run: &Folder, part: &Part) -> Result<()> {
     let kernel = remove_part(run, part.number);
     let user = part.files.iter().map(|file| file.name.clone()).filter(|name| name.ends_with(".fut"));
     let others: Vec<Result<()>> = user
+        .chain(carried::remove(run, part))
         .chain([Part::name(part.number)])
         .map(|name| match run.remove_file(&name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).context(name),
@@ -290,6 +297,7 @@ impl Rotated {
         let mut parts = self.closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest: Vec<Closed> = parts.drain(..count).collect();
         drop(parts);
+        let carried = self.carry_over(run, &oldest, room);
         for closed in &oldest {
             self.rotation.removed = sum(self.rotation.removed, &closed.part);
             self.rotation.first = closed.part.number + 1;
@@ -298,7 +306,21 @@ impl Rotated {
         let noted = self.open.write(run);
         let removed: Vec<_> = oldest.iter().map(|closed| remove_files(run, &closed.part)).collect();
         noted.or_else(|_| self.open.write(run))?;
-        removed.into_iter().collect()
+        removed.into_iter().collect::<Result<()>>()?;
+        carried
+    }
+
+    /// Writes what is known of user threads when the part after these begins.
+    fn carry_over(&mut self, run: &Folder, oldest: &[Closed], room: u64) -> Result<()> {
+        let Some(last) = oldest.last() else { return Ok(()) };
+        let removed: Vec<&Part> = oldest.iter().map(|closed| &closed.part).collect();
+        let most_bytes = self.limits.within(room).max_bytes;
+        let bytes = self.carrying.carry(run, &removed, last.part.number + 1, most_bytes);
+        let mut parts = self.closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Ok(bytes), Some(first)) = (&bytes, parts.front_mut()) {
+            first.add_bytes(*bytes);
+        }
+        bytes.map(|_| ()).context("user threads that are older than what is kept")
     }
 
     /// The number of the first part that is kept.
@@ -347,6 +369,9 @@ impl Rotated {
             // They begin before what is kept.
             manifest.lwp_cpu_times_omitted += manifest.lwp_cpu_times.len() as u64;
             manifest.lwp_cpu_times.clear();
+        }
+        if let Some(carried) = self.carrying.describe() {
+            output::notice(&carried);
         }
         if packed.parts > 0 {
             output::notice(&format!("the kernel side: {}", describe_packed(packed)));

@@ -42,6 +42,11 @@ impl Closed {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
+
+    /// A file of so many bytes is beside it now.
+    pub(super) fn add_bytes(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
 }
 
 /// Bytes of all files of a part; of those that it lists, if the folder cannot be read.
@@ -154,7 +159,7 @@ fn pack_one(run: &Folder, closed: &ClosedParts, number: u32) {
     }
 }
 
-fn thread_cpu_ns() -> u64 {
+pub(super) fn thread_cpu_ns() -> u64 {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     used.tv_sec.unsigned_abs() * 1_000_000_000 + used.tv_nsec.unsigned_abs()
 }

@@ -59,3 +59,35 @@ fn discard(run: &Run) -> usize {
 fn loom_discard_loses_nothing_that_it_does_not_count() {
     with_all_interruptions([3, 2], discard);
 }
+
+/// Rule 8a: a producer of three records and its handlers, against a drain that copies what is committed of the packet that is
+/// being filled, once.
+fn cut(run: &Run) -> usize {
+    let memory = Arc::new(Memory::new(2, false));
+    let copied = run.at_once.then(|| {
+        let memory = Arc::clone(&memory);
+        thread::spawn(move || {
+            // SAFETY: the only consumer until this thread is joined.
+            let ring = unsafe { memory.ring().consumer() };
+            let mut bytes = [0; PACKET_LEN - PACKET_HEAD_LEN];
+            let taken = ring.copy_begun(&mut bytes).expect("the first packet is open");
+            bytes[..taken.head.length as usize].to_vec()
+        })
+    });
+    let producer = Producer::new(&memory);
+    producer.run(3, &run.handlers_at);
+    let points = points_passed();
+    let copied = copied.map_or_else(Vec::new, |drain| drain.join().unwrap());
+
+    // SAFETY: the drain's thread has ended.
+    let mut ring = unsafe { memory.ring().consumer() };
+    let mut bytes = [0; PACKET_LEN - PACKET_HEAD_LEN];
+    let taken = ring.take_left(&mut bytes);
+    assert!(bytes[..taken.head.length as usize].starts_with(&copied), "the begin of the packet");
+    points
+}
+
+#[test]
+fn loom_what_was_copied_of_an_open_packet_is_its_begin_when_it_is_taken() {
+    with_all_interruptions([3, 2], cut);
+}

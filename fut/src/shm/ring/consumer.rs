@@ -7,7 +7,7 @@ use sigmund_model::{Thread, Ticks};
 use super::{
     super::platform::{self, PACKET_HEAD_LEN, PACKET_LEN},
     Ring, RingState,
-    records::keep_committed,
+    records::{committed_prefix, keep_committed},
 };
 use crate::trace::{PacketFlags, PacketHead, PacketKind};
 
@@ -70,6 +70,19 @@ impl Consumer<'_> {
         self.copy_packet(sequence, self.last_end(sequence), to)
     }
 
+    /// Copies the records of the next packet up to the first that is not committed; the packet is not taken, and its
+    /// producer continues (rule 8a). Those records come again, first and unchanged, when it is taken.
+    pub(crate) fn copy_begun(&self, to: &mut [u8]) -> Option<Taken> {
+        let sequence = self.next_to_take();
+        if sequence > self.position().0 {
+            return None;
+        }
+        let (head, to) = self.copy_words_of(sequence, self.last_end(sequence), to);
+        let kept = committed_prefix(to);
+        let head = PacketHead { length: kept.len as u32, last_tick: Ticks(kept.last_tick), ..head };
+        Some(Taken { head, reserved: kept.len as u64, records: kept.records, holes: 0 })
+    }
+
     /// Fills the taken packet with zeros, and releases it to the producer (rule 7).
     pub(crate) fn release(&mut self) {
         let sequence = self.next_to_take();
@@ -103,6 +116,15 @@ impl Ring<'_> {
 
     /// Copies the records of a packet up to `end`, and keeps the committed ones.
     pub(super) fn copy_packet(&self, sequence: u64, end: usize, to: &mut [u8]) -> Taken {
+        let (head, to) = self.copy_words_of(sequence, end, to);
+        let kept = keep_committed(to, head.first_tick.0);
+        let flags = if kept.holes > 0 { PacketFlags::UNFINISHED } else { PacketFlags::default() };
+        let head = PacketHead { flags, length: kept.len as u32, last_tick: Ticks(kept.last_tick), ..head };
+        Taken { head, reserved: to.len() as u64, records: kept.records, holes: kept.holes }
+    }
+
+    /// Copies the words of a packet up to `end`, and its header, of which length and last tick are not known.
+    fn copy_words_of<'t>(&self, sequence: u64, end: usize, to: &'t mut [u8]) -> (PacketHead, &'t mut [u8]) {
         // The value was written by another process and is not trusted.
         let to = &mut to[..(end - PACKET_HEAD_LEN) / 8 * 8];
         if !to.is_empty() {
@@ -110,19 +132,18 @@ impl Ring<'_> {
             unsafe { platform::copy_words(self.word_at(sequence, PACKET_HEAD_LEN), to) };
         }
         let head = self.head(sequence);
-        let kept = keep_committed(to, head.first_tick.load(Ordering::Relaxed));
         let head = PacketHead {
             kind: PacketKind::EVENTS,
-            flags: if kept.holes > 0 { PacketFlags::UNFINISHED } else { PacketFlags::default() },
-            length: kept.len as u32,
+            flags: PacketFlags::default(),
+            length: 0,
             pid: self.pid(),
             lwp: self.lwp(),
             sequence,
             first_tick: Ticks(head.first_tick.load(Ordering::Relaxed)),
             thread: Thread::from_switch(head.thread.load(Ordering::Relaxed)),
             lost: head.lost.load(Ordering::Relaxed),
-            last_tick: Ticks(kept.last_tick),
+            last_tick: Ticks(0),
         };
-        Taken { head, reserved: to.len() as u64, records: kept.records, holes: kept.holes }
+        (head, to)
     }
 }

@@ -30,6 +30,12 @@
 //!    never committed while its LWP exists (a handler left a probe by `longjmp`) stops the drain there.
 //! 8. After the producer has ended, the drain also takes the rest: committed records are kept, holes are counted.
 //!
+//! Where a recording is cut into parts, the drain also copies what it cannot take yet:
+//!
+//! 8a. It copies the records of the packet that it would take next, up to the first one that is not committed, and writes
+//!     nothing. Words are copied first to last, so a record is complete if its tick was copied. No record before that one
+//!     changes any more, so they are the first records of the packet when it is taken.
+//!
 //! In overwrite mode (the flight recorder), the next packet replaces the oldest:
 //!
 //! 9. An opener *claims* a packet by adding 1 to `claimed`: no two claim the same, so none erases what a handler has

@@ -48,6 +48,21 @@ pub(super) fn keep_committed(bytes: &mut [u8], first_tick: u64) -> Kept {
     kept
 }
 
+/// The records before the first one that is not committed: they are final.
+pub(super) fn committed_prefix(bytes: &[u8]) -> Kept {
+    let mut kept = Kept::default();
+    while let Some((tick, head)) = words_at(bytes, kept.len) {
+        let end = kept.len + RecordHead::from_word(head).record_len();
+        if tick == 0 || end > bytes.len() {
+            break;
+        }
+        kept.records += 1;
+        kept.last_tick = kept.last_tick.max(tick);
+        kept.len = end;
+    }
+    kept
+}
+
 /// Where the next record begins: at the next non-zero word, if that is a tick. Otherwise that word is the header of
 /// another record without a tick.
 #[cold]

@@ -73,6 +73,7 @@ impl Machine {
 
     /// An LWP ends.
     pub(in crate::machine) fn pair_lwp_end(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
+        self.end_early_waking(lwp)?;
         let owner = Owner::Lwp(lwp);
         let activity = self.activity(owner, tick);
         let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
@@ -97,6 +98,9 @@ impl Machine {
         reason: EndReason,
         tick: Ticks,
     ) -> Result<(), Error> {
+        if matches!(place, Place::On(..) | Place::Lost) {
+            self.end_early_waking(lwp)?;
+        }
         let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
         match place {
             Place::On(..) => {
@@ -143,6 +147,7 @@ impl Machine {
         let mut lwps: Vec<Lwp> = self.lwps.iter_mut().map(|entry| entry.lwp).collect();
         lwps.sort_unstable();
         for lwp in lwps {
+            self.end_early_waking(lwp)?;
             let Some(entry) = self.lwps.get_mut(lwp) else { continue };
             let on_cpu = time_on_cpu(entry, tick).or_else(|| off_cpu_time(entry));
             if let Some(wakeup) = entry.wakeup.take() {

@@ -19,6 +19,7 @@ impl Machine {
         if lwp == Lwp::IDLE {
             return Ok(());
         }
+        self.end_early_waking(lwp)?;
         self.lwp(lwp, tick).is_waking = true;
         self.wakes(lwp, None, placed, tick)
     }
@@ -39,7 +40,19 @@ impl Machine {
             return self.wakes(lwp, cpu, placed, tick);
         }
         let opened = self.gaps.cpu_opened;
-        if let Some(wakeup) = &mut self.lwp(lwp, tick).wakeup {
+        let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
+        if let Some(early) = entry.early_waking.take() {
+            let is_asleep = matches!(entry.place, Place::Off(state) if !matches!(state, LwpState::Runnable | LwpState::Exited));
+            if !is_asleep || entry.wakeup.is_some() {
+                return self.intervals.pairing.wakeups.write(&early, None);
+            }
+            // It left its CPU between the two: what it was woken from began after the waking.
+            let in_gap = early.in_gap || opened.is_some_and(|opened| opened >= early.at);
+            let thread = entry.mounted.thread();
+            entry.wakeup = Some(Wakeup { at: tick, thread, target_cpu: cpu, in_gap, ..early });
+            return Ok(());
+        }
+        if let Some(wakeup) = &mut entry.wakeup {
             // What was lost since may be the rest of that wakeup, and the waking of this one.
             wakeup.in_gap |= opened.is_some_and(|opened| opened >= wakeup.at);
             // An LWP that already waits for its dispatch may be woken again, and may have been migrated.
@@ -71,11 +84,23 @@ impl Machine {
             target_cpu: target_cpu.filter(|_| !is_awake),
             in_gap,
         };
+        if is_awake && entry.is_waking {
+            entry.early_waking = Some(wakeup);
+            return Ok(());
+        }
         if is_awake {
             return self.intervals.pairing.wakeups.write(&wakeup, None);
         }
         match entry.wakeup.replace(wakeup) {
             Some(before) => self.intervals.pairing.wakeups.write(&before, None),
+            None => Ok(()),
+        }
+    }
+
+    /// No wakeup follows the waking of an LWP that was awake.
+    pub(in crate::machine) fn end_early_waking(&mut self, lwp: Lwp) -> Result<(), Error> {
+        match self.lwps.get_mut(lwp).and_then(|entry| entry.early_waking.take()) {
+            Some(early) => self.intervals.pairing.wakeups.write(&early, None),
             None => Ok(()),
         }
     }
