@@ -77,15 +77,14 @@ impl Cluster {
     /// Queries and measures of this super-trace, and of those that are attached, run on the cluster from here on.
     ///
     /// # Errors
-    /// When a super-trace cannot be named to other machines, or its clock cannot be read.
+    /// When a super-trace cannot be named to other machines.
     pub fn join(&self, trace: &SuperTrace) -> Result<(), String> {
         let mut places = BTreeMap::new();
         for trace in std::iter::once(trace).chain(trace.attached().values()) {
             // With the slash that URLs of stores in plans have.
             places.insert(trace.files_url().as_str().to_string(), Place::of(trace)?);
         }
-        let clock = trace.clock().map_err(|error| error.to_string())?;
-        let codec = Arc::new(Codec::of_client(&clock));
+        let codec = Arc::new(Codec::default());
         let runtime = NamedFiles::default().runtime().build_arc().map_err(|error| error.to_string())?;
         let state = trace.session().state_ref();
         let mut state = state.write();

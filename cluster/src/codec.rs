@@ -1,16 +1,16 @@
 //! Plans as bytes: what is ours, beside what DataFusion and Ballista encode themselves.
 
-use std::{fmt, hash, io::Cursor, sync::Arc};
+use std::{io::Cursor, sync::Arc};
 
 use arrow::{
-    datatypes::{DataType, Schema, SchemaRef},
+    datatypes::{Schema, SchemaRef},
     ipc::{reader::StreamReader, writer::StreamWriter},
 };
 use ballista_core::serde::BallistaPhysicalExtensionCodec;
 use datafusion::{
     common::{DataFusionError, Result, internal_err, not_impl_err},
     execution::TaskContext,
-    logical_expr::{AggregateUDF, ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature},
+    logical_expr::{AggregateUDF, ScalarUDF},
     physical_plan::ExecutionPlan,
 };
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
@@ -34,16 +34,9 @@ pub(crate) struct Codec {
     ballista: BallistaPhysicalExtensionCodec,
     /// Of an executor: the super-traces that its measures are about.
     traces: Option<Arc<Traces>>,
-    /// Of a client: the clock that its session's functions use.
-    clock: Option<WireClock>,
 }
 
 impl Codec {
-    /// That of a client.
-    pub(crate) fn of_client(clock: &Clock) -> Codec {
-        Codec { clock: Some(WireClock::new(clock)), ..Codec::default() }
-    }
-
     /// That of an executor.
     pub(crate) fn of_executor(traces: Arc<Traces>) -> Codec {
         Codec { traces: Some(traces), ..Codec::default() }
@@ -57,9 +50,9 @@ enum Operator {
     Intervals { function: String, keys: usize, has_one_key: bool, origins: Vec<String>, schema: Vec<u8> },
 }
 
-/// A function of ours: with the clock that it uses, if it uses any.
+/// A function of ours: with the clocks that it may use, if it uses any, and the names of their super-traces.
 #[derive(Serialize, Deserialize)]
-struct Function(Option<WireClock>);
+struct Function(Option<Vec<(Vec<String>, WireClock)>>);
 
 /// A clock; the rate by its bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -82,50 +75,6 @@ impl WireClock {
             tick_hz: self.tick_hz.map(f64::from_bits),
             snapshots: self.snapshots.iter().map(snapshot).collect(),
         }
-    }
-}
-
-/// A function with the clock that it uses: it can be encoded again.
-struct OfClock {
-    function: ScalarUDF,
-    clock: WireClock,
-}
-
-impl PartialEq for OfClock {
-    fn eq(&self, other: &OfClock) -> bool {
-        self.function.name() == other.function.name() && self.clock == other.clock
-    }
-}
-
-impl Eq for OfClock {}
-
-impl hash::Hash for OfClock {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        (self.function.name(), &self.clock).hash(state);
-    }
-}
-
-impl fmt::Debug for OfClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.function.name())
-    }
-}
-
-impl ScalarUDFImpl for OfClock {
-    fn name(&self) -> &str {
-        self.function.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.function.signature()
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.function.return_type(types)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        self.function.invoke_with_args(args)
     }
 }
 
@@ -195,22 +144,19 @@ impl PhysicalExtensionCodec for Codec {
                 let function = functions::all().into_iter().find(|function| function.name() == name);
                 Ok(Arc::new(function.ok_or_else(unknown)?))
             }
-            Some(Function(Some(clock))) => {
-                let function = clock.clock().function(name).ok_or_else(unknown)?;
-                Ok(Arc::new(ScalarUDF::new_from_impl(OfClock { function, clock })))
+            Some(Function(Some(clocks))) => {
+                let clocks = clocks.into_iter().map(|(names, clock)| (names, clock.clock()));
+                let function = functions::with_clocks(name, clocks.collect());
+                Ok(Arc::new(function.ok_or_else(unknown)?))
             }
         }
     }
 
     fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
-        if let Some(OfClock { clock, .. }) = function.inner().downcast_ref::<OfClock>() {
-            return write(&Function(Some(clock.clone())), bytes);
-        }
-        if Clock::default().function(function.name()).is_some() {
-            return match &self.clock {
-                Some(clock) => write(&Function(Some(clock.clone())), bytes),
-                None => internal_err!("{}: a function without its clock", function.name()),
-            };
+        if let Some(clocks) = functions::clocks_of(function) {
+            let clocks = clocks.map_err(|error| DataFusionError::External(Box::new(error)))?;
+            let clocks = clocks.into_iter().map(|(names, clock)| (names, WireClock::new(&clock)));
+            return write(&Function(Some(clocks.collect())), bytes);
         }
         if functions::all().iter().any(|ours| ours.name() == function.name()) {
             return write(&Function(None), bytes);

@@ -27,9 +27,11 @@ pub(crate) const BREAKDOWN: Measure = Measure {
         that of all threads of a group. Of each instant the first of these that holds: unknown, if the state is; an \
         interrupt, if one has the CPU on which the thread is active; the system call that its LWP is in, whether it runs, \
         sleeps or is stalled there; user, if it is active; else its state (stalled, blocked, ready, in-kernel for a fault \
-        ...). total_tick of a system call is its length from entry to exit, with the interrupts in it; on_cpu_tick the part \
-        of that in which the thread was certainly on a CPU. Both are cut to the window and to where the thread is mounted \
-        on the LWP; a call counts if any of it is there. An error is a call that returned -1 to -4095. Of user and the \
+        ...). total_tick of a system call is its length from entry to exit, with the interrupts in it and with time in unknown \
+        state, which is no part of it; on_cpu_tick the part of that in which the thread was certainly on a CPU. Both are cut \
+        to the window and to where the thread is known to be mounted on the LWP; a call counts if any of it is there. Where \
+        the state is unknown and the LWP of the thread is too, no call is known, so that time is in no total_tick but that of \
+        unknown. An error is a call that returned -1 to -4095. Of user and the \
         states a count is of pieces: stretches of one state outside of calls; of interrupts, of those that took the CPU \
         from it. Of page faults there is a count alone: their time is in what they occurred in, and in the state that the \
         thread waited in. A longest piece of user has no interrupts in it. A migration ends a piece and no call, since calls are of LWPs.",
@@ -286,10 +288,14 @@ impl Walk<'_, '_> {
         // The piece with which the stay began may be the end of one in the slice before.
         let mut is_cut = self.slice.goes_on_before(stay.whole);
         let mut before = None;
-        let lwp = stay.lwp.filter(|_| !stay.state.is_unknown());
-        let calls = lwp.map(|lwp| searches.calls.of(lwp.into()).within(interval));
+        let calls = stay.lwp.map(|lwp| searches.calls.of(lwp.into()).within(interval));
         let mut at = interval.from;
         for (part, place) in calls.into_iter().flatten() {
+            if stay.state.is_unknown() {
+                // The piece of unknown state goes on.
+                self.in_call(*place).total += part.ticks();
+                continue;
+            }
             let ticks = self.outside(searches, Interval::new(at, part.from), stay);
             match is_cut && at < part.from {
                 true => before = Some(ticks),
@@ -334,16 +340,21 @@ impl Walk<'_, '_> {
 
     /// A piece of a system call.
     fn inside(&mut self, searches: &mut Searches<'_>, piece: Interval, stay: Stay, place: u32) {
-        if self.call.is_none_or(|(of, _)| of != place) {
-            self.end_call();
-        }
         let interrupted = self.interrupted(searches, piece, stay);
-        let (_, sum) = self.call.get_or_insert((place, Sum::default()));
+        let sum = self.in_call(place);
         sum.total += piece.ticks();
         sum.part += piece.ticks() - interrupted;
         if stay.state.is_on_cpu() {
             sum.on_cpu += piece.ticks();
         }
+    }
+
+    /// The system call at a place, which ends the one before it, if that is another.
+    fn in_call(&mut self, place: u32) -> &mut Sum {
+        if self.call.is_none_or(|(of, _)| of != place) {
+            self.end_call();
+        }
+        &mut self.call.get_or_insert((place, Sum::default())).1
     }
 
     /// The part of a piece that interrupts took.
@@ -422,7 +433,7 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
         Column::length("part_tick", "Its part of the life. These are disjoint, and sum to the life exactly."),
         Column::length(
             "total_tick",
-            "Its length; of system calls with the interrupts in them; NULL of faults.",
+            "Its length; of system calls with interrupts and unknown states in them; NULL of faults.",
         ),
         Column::length("on_cpu_tick", "The part of that on a CPU; of an interrupt the CPU is what it took."),
         Column::length("longest_tick", "The longest."),

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use crate::map::Map;
 
 use crate::{
-    Answer, By, Column, Culprit, Distribution, Group, History, Interrupt, Interval, Measure, Needs, Request,
-    Value, Word,
+    Answer, By, Column, Culprit, Distribution, Group, History, Interrupt, Interval, Level, Measure, Needs,
+    Request, Value, Word,
     distribution::Lengths,
     percent,
     sliced::{Computed, Slice, Sliced},
@@ -23,7 +23,9 @@ pub(crate) const INTERRUPTS: Measure = Measure {
         cut to the window; an interrupt counts if any of it is inside. wall_tick is the sum with those inside. One \
         whose exit was not seen counts as long as it is known; unended says how many these are. Whom it hit is the \
         user thread that was active (by LWP: the LWP on the CPU; idle for the idle task) and stays the same for all \
-        of its length; the row names who lost most. Only interrupts that hit the selected user threads, LWPs and \
+        of its length; the row names who lost most. With a grouping a row is of the interrupts that hit one group: a user thread, \
+        the LWP on the CPU, or what they are of; NULL for those that hit none (of user threads: no thread was active; of LWPs \
+        the idle task is LWP 0), and names the user thread (by LWP: the LWP) of the group that lost most. Only interrupts that hit the selected user threads, LWPs and \
         CPUs count.",
     needs: Needs { interrupts: true, ..Needs::NONE },
     computed: Computed::Sliced(start),
@@ -47,9 +49,12 @@ enum Victim {
 /// An interrupt, as found again in an earlier slice: CPU, depth and interval.
 type Known = (u32, u32, Interval);
 
+/// What a row is of: the group that was hit, if rows are grouped, and `None` in it for nobody; and the interrupt.
+type Key = (Option<Option<Group>>, (Word, Option<i64>, Option<Word>));
+
 struct Interrupts {
     request: Request,
-    sums: Map<(Word, Option<i64>, Option<Word>), Sum>,
+    sums: Map<Key, Sum>,
     /// The own times in later slices of interrupts that began before them.
     begun: Map<Known, i64>,
 }
@@ -67,10 +72,13 @@ impl Sliced for Interrupts {
             if !selects(&self.request, interrupt) {
                 continue;
             }
-            let sum = self.sums.entry((interrupt.kind, interrupt.number, interrupt.name)).or_default();
-            sum.wall += part.ticks();
             let thread = interrupt.thread.filter(|_| by != By::Lwp).map(Victim::Thread);
-            *sum.hit.entry(thread.or(interrupt.lwp.map(Victim::Lwp))).or_insert(0) += own;
+            let victim = thread.or(interrupt.lwp.map(Victim::Lwp));
+            let group = self.request.by.map(|by| group(history, by, victim));
+            let key = (group, (interrupt.kind, interrupt.number, interrupt.name));
+            let sum = self.sums.entry(key).or_default();
+            sum.wall += part.ticks();
+            *sum.hit.entry(victim).or_insert(0) += own;
             let known = (interrupt.cpu, interrupt.depth, interrupt.interval);
             let is_later = !slice.owns(interrupt.interval);
             let own = own + if is_later { later.get(&known).copied().unwrap_or(0) } else { 0 };
@@ -85,16 +93,49 @@ impl Sliced for Interrupts {
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
-        Ok(rows(history, self.request.by(history), self.sums))
+        let mut answer = rows(history, &self.request, self.sums);
+        if history.has_no_interrupts {
+            answer.notes.push("No interrupts are recorded.".to_string());
+        }
+        Ok(answer)
     }
 }
 
-fn rows(history: &History, by: By, sums: Map<(Word, Option<i64>, Option<Word>), Sum>) -> Answer {
-    let mut columns = vec![
+/// The group that an interrupt hit: by user thread, one of these.
+fn group(history: &History, by: By, victim: Option<Victim>) -> Option<Group> {
+    match victim? {
+        Victim::Thread(thread) => Some(Group::of_thread(history, by, thread)),
+        Victim::Lwp(lwp) if by == By::Lwp || (by != By::Thread && lwp != 0) => {
+            Some(Group::of_lwp(history, by, lwp))
+        }
+        Victim::Lwp(_) => None,
+    }
+}
+
+/// The columns that say whom a row is of, if rows are grouped.
+fn group_columns(by: By) -> Vec<Column> {
+    let level = if by == By::Lwp { Level::Lwps } else { Level::Threads };
+    let mut columns = Group::columns(by, level);
+    // The name of an interrupt is `name`.
+    for column in columns.iter_mut().filter(|column| column.name == "name") {
+        *column = Column::text("hit_name", "The name of those that were hit; NULL if they have none.");
+    }
+    columns
+}
+
+fn rows(history: &History, request: &Request, sums: Map<Key, Sum>) -> Answer {
+    let mut columns = request.by.map(group_columns).unwrap_or_default();
+    let group_cells = columns.len();
+    // Of a group, the one that lost most.
+    let by = match (request.by, request.by(history)) {
+        (None, by) | (_, by @ By::Lwp) => by,
+        (Some(_), _) => By::Thread,
+    };
+    columns.extend([
         Column::text("kind", "irq, softirq, timer, ipi, vector or nmi."),
         Column::count("number", "Its number."),
         Column::text("name", "Its handler, or the softirq."),
-    ];
+    ]);
     columns.extend(Distribution::columns());
     columns.extend([
         Column::length("wall_tick", "Their sum with the interrupts that are inside of them."),
@@ -106,17 +147,22 @@ fn rows(history: &History, by: By, sums: Map<(Word, Option<i64>, Option<Word>), 
     let mut answer = Answer::new(columns);
     let mut rows: Vec<_> = sums.into_iter().collect();
     let text = |word: Word| history.words.text(word);
-    rows.sort_by_cached_key(|((kind, number, name), sum)| {
-        (Reverse(sum.own.total()), text(*kind), *number, name.map(text))
+    rows.sort_by_cached_key(|((group, (kind, number, name)), sum)| {
+        (Reverse(sum.own.total()), text(*kind), *number, name.map(text), group.clone())
     });
-    for ((kind, number, name), sum) in rows {
+    for ((group, (kind, number, name)), sum) in rows {
         let own: Distribution = sum.own.into();
         let (victim, ticks) = most(history, by, sum.hit);
-        let mut row: Vec<Value> = vec![
+        let mut row: Vec<Value> = match group.flatten() {
+            Some(Group::Lwp(0)) => vec![0_u32.into(), "idle".into()],
+            Some(group) => group.cells(history),
+            None => vec![Value::Null; group_cells],
+        };
+        row.extend([
             text(kind).to_string().into(),
             number.into(),
             name.map(|name| text(name).to_string()).into(),
-        ];
+        ]);
         row.extend(own.cells());
         row.extend([
             sum.wall.into(),

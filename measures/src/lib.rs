@@ -6,8 +6,10 @@
 
 #![forbid(unsafe_code)]
 
+mod active_time;
 mod answer;
 mod breakdown;
+mod carried;
 mod collect;
 mod compare;
 mod critical_path;
@@ -35,6 +37,7 @@ mod quanta;
 mod reactivity;
 mod request;
 mod rows;
+mod scale;
 mod sketch;
 mod sliced;
 mod states;
@@ -60,7 +63,7 @@ pub use history::{
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, Subject, named};
-pub use pictures::{cdf_svg, gantt, gantt_svg};
+pub use pictures::{MOST_CURVES, cdf_svg, gantt, gantt_svg};
 pub use reactivity::reactivity_pairs;
 pub use request::{By, Group, Level, Request, pattern};
 pub use rows::Rows;

@@ -1,8 +1,8 @@
 //! All measures, by name.
 
 use crate::{
-    Answer, History, Needs, Request, breakdown, critical_path, critical_sections, explain, functions,
-    interrupts, latency, locks, noise, quanta, reactivity,
+    Answer, History, Needs, Request, active_time, breakdown, critical_path, critical_sections, explain,
+    functions, interrupts, latency, locks, noise, quanta, reactivity,
     sliced::{self, Computed, Sliced},
     states, summary, switch_cost,
 };
@@ -83,6 +83,7 @@ impl std::fmt::Debug for Measure {
 /// Every measure, in the order of the command's help.
 pub const ALL: &[Measure] = &[
     summary::SUMMARY,
+    active_time::ACTIVE_TIME,
     states::STATES,
     breakdown::BREAKDOWN,
     functions::FUNCTIONS,

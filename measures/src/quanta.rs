@@ -7,7 +7,8 @@ use crate::map::Map;
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use crate::{
-    Answer, By, Column, Distribution, Group, History, Interval, LwpStay, Measure, Needs, Request,
+    Answer, By, Column, Distribution, Group, History, Level, LwpStay, Measure, Needs, Request,
+    carried::Carried,
     collect::collect,
     distribution::Lengths,
     groups::Owner,
@@ -28,7 +29,8 @@ pub(crate) const QUANTA: Measure = Measure {
         block, exit, user-switch (the runtime gave no reason), or lost: events are missing from there on. LWPs: from \
         the switch in to the switch out, which is by preempted, sched-yield, runnable (one of the two), slept, \
         kernel-switch, exit or lost; all of it is active. A quantum counts whole, if its end is in the window, and \
-        by the LWP and CPU where it ends. One whose begin is not known, or in which it is not known whether the LWP \
+        by the LWP and CPU where it ends. Of LWPs and selected user threads, those quanta count in which the LWP carried one of \
+        these, with the ticks in which it did. One whose begin is not known, or in which it is not known whether the LWP \
         was on a CPU, is not counted; a note says how many. One that the end of the trace cuts is none.",
     needs: Needs { only_lives: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),
@@ -73,7 +75,7 @@ struct Quanta {
     request: Request,
     sums: Growing<Map<&'static str, Sum>>,
     uncounted: u64,
-    /// Those that began before the slice, by the user thread.
+    /// Those that began before the slice, by the user thread; or by the LWP, if LWPs count while they carry selected threads.
     open: Map<u64, Later>,
     /// Whether a stay that counts, and is not among these, may have begun before the slice.
     has_begun: bool,
@@ -92,8 +94,16 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 impl Sliced for Quanta {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let by = self.request.by(history);
-        let owners = asked_owners(history, &self.request);
+        let mut owners = asked_owners(history, &self.request);
         let (request, open) = (&self.request, &self.open);
+        let carried = &Carried::new(history, request);
+        if !carried.is_all() {
+            // An LWP may have carried a thread in later slices alone.
+            let others = open.keys().map(|lwp| Owner::Lwp(*lwp as u32));
+            owners.extend(others.collect::<Vec<_>>());
+            owners.sort_unstable();
+            owners.dedup();
+        }
         let new = || Part {
             history,
             request,
@@ -105,7 +115,8 @@ impl Sliced for Quanta {
         };
         let parts = collect(&owners, new, |part, owner| match owner {
             Owner::Thread(thread) => part.add_thread(*thread, by, open.get(thread).copied()),
-            Owner::Lwp(lwp) => part.add_lwp(*lwp, by),
+            Owner::Lwp(lwp) if carried.is_all() => part.add_lwp(*lwp, by),
+            Owner::Lwp(lwp) => part.add_carrier(*lwp, by, carried, open.get(&u64::from(*lwp)).copied()),
         });
         let parts: Vec<_> =
             parts.into_iter().map(|part| (part.sums, part.uncounted, part.open, part.has_begun)).collect();
@@ -136,7 +147,10 @@ impl Sliced for Quanta {
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
         // What began before the trace has no known begin.
-        let uncounted = self.uncounted + self.open.values().filter(|later| later.is_asked).count() as u64;
+        // An LWP that carried none of the threads has none.
+        let least = i64::from(self.request.level(history) == Level::Lwps);
+        let counts = |later: &&Later| later.is_asked && later.active.is_none_or(|active| active >= least);
+        let uncounted = self.uncounted + self.open.values().filter(counts).count() as u64;
         let columns = columns(history, &self.request);
         let mut answer = self.sums.finish(columns, |group, sums| runs(history, group, sums));
         if uncounted > 0 {
@@ -278,12 +292,44 @@ impl Part<'_> {
             self.has_begun |= is_running && is_before && interval.to >= self.slice.interval.from;
             let ended_by = stay.end.unwrap_or(EndReason::Lost);
             let is_here = is_running && self.slice.interval.contains(interval.from);
-            if is_here && self.is_asked_of(ended_by, interval, lwp, stay) {
+            if is_here && self.is_asked_of(ended_by, lwp, stay) {
                 let preemptions = u64::from(matches!(ended_by, EndReason::Preempted | EndReason::Runnable));
                 let group = Group::of_lwp(self.history, by, lwp);
                 let active = is_begin_known.then_some(interval.ticks());
                 self.count(group, (ended_by, active, interval.ticks(), preemptions));
             }
+        }
+    }
+
+    /// The quanta of an LWP that counts while it carries selected user threads.
+    fn add_carrier(&mut self, lwp: u32, by: By, carried: &Carried, later: Option<Later>) {
+        let slice = self.slice;
+        let (mut first, mut before): (Option<Later>, Option<(i64, EndReason)>) = (None, None);
+        for (interval, stay) in self.history.lwps.of(lwp.into()).iter() {
+            let is_begin_known = before == Some((interval.from, EndReason::Dispatched));
+            before = stay.end.map(|end| (interval.to, end));
+            if stay.state != LwpState::Running || !slice.window.contains(interval.to) {
+                continue;
+            }
+            let Some(part) = interval.clipped(slice.interval) else {
+                self.has_begun |= interval.to == slice.interval.from;
+                continue;
+            };
+            let ended_by = stay.end.unwrap_or(EndReason::Lost);
+            let is_asked = self.is_asked_of(ended_by, lwp, stay);
+            let of_later = later.filter(|_| slice.goes_on_after(interval)).and_then(|later| later.active);
+            let active = carried.ticks(lwp, part) + of_later.unwrap_or(0);
+            let preemptions = u64::from(matches!(ended_by, EndReason::Preempted | EndReason::Runnable));
+            if !slice.interval.contains(interval.from) {
+                let active = Some(active);
+                first = Some(Later { to: interval.to, active, preemptions, ended_by, is_asked });
+            } else if is_asked && active > 0 {
+                let group = Group::of_lwp(self.history, by, lwp);
+                self.count(group, (ended_by, is_begin_known.then_some(active), active, preemptions));
+            }
+        }
+        if first.is_some() || later.is_some() {
+            self.open.push((lwp.into(), first));
         }
     }
 
@@ -295,12 +341,9 @@ impl Part<'_> {
             && self.request.has_place(Some(lwp), self.request.cpus.as_ref().and_then(|_| cpu()))
     }
 
-    /// The same of a stay on a CPU.
-    fn is_asked_of(&self, ended_by: EndReason, interval: Interval, lwp: u32, stay: &LwpStay) -> bool {
-        match interval.ticks() {
-            0 => self.is_asked(ended_by, interval.to, lwp),
-            _ => ended_by != EndReason::TraceEnd && self.request.has_place(Some(lwp), stay.cpu),
-        }
+    /// The same of a stay on a CPU that ends in the window.
+    fn is_asked_of(&self, ended_by: EndReason, lwp: u32, stay: &LwpStay) -> bool {
+        ended_by != EndReason::TraceEnd && self.request.has_place(Some(lwp), stay.cpu)
     }
 
     fn count(

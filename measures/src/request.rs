@@ -62,6 +62,8 @@ pub struct Request {
     pub cpus: Option<BTreeSet<u32>>,
     /// What makes a row; if `None`, a user thread, or an LWP where the trace has no user threads.
     pub by: Option<By>,
+    /// The level, if it was asked for.
+    pub level: Option<Level>,
     /// How many worst cases to list, for measures that list them.
     pub worst: usize,
     /// The name of a span or function, or the lock, that the question is about.
@@ -80,6 +82,7 @@ impl Default for Request {
             lwps: None,
             cpus: None,
             by: None,
+            level: None,
             worst: 0,
             subject: None,
             is_of_pairs: false,
@@ -97,8 +100,12 @@ impl Request {
         })
     }
 
-    /// The level that is asked about: of LWPs if rows are LWPs, or only LWPs are selected, or there are no user threads.
+    /// The level that is asked about; if it was not said, that of LWPs if rows are LWPs, or only LWPs are selected, or there are
+    /// no user threads.
     pub fn level(&self, history: &History) -> Level {
+        if let Some(level) = self.level {
+            return level;
+        }
         let only_lwps = self.threads.is_none() && self.lwps.is_some() && self.by.is_none();
         // Of threads that were asked for, none may have lived in the window; they are threads nevertheless.
         let has_no_threads = self.threads.is_none() && history.names.threads.is_empty();

@@ -29,7 +29,8 @@ pub(crate) const STATES: Measure = Measure {
         which interrupt), stalled (its LWP is runnable and off-CPU; who had the CPU), in-kernel (its LWP sleeps; in which \
         system call), blocked (for what kind of thing, and which), ready, and the other states of `thread_states`. LWPs: \
         running, interrupted, runnable (who had the CPU), sleeping (in which system call) and so on. States are cut to the \
-        window, and sum to the life of the thread in it, exactly. Where events are missing the state is unknown.",
+        window, and sum to the life of the thread in it, exactly; of LWPs and selected user threads, to the time in which the \
+        LWP carried one of these. Where events are missing the state is unknown.",
     needs: Needs {
         wakeups: true,
         interrupts: true,
@@ -123,7 +124,12 @@ impl Sliced for States {
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
         let columns = columns(history, &self.request);
-        Ok(self.sums.finish(columns, |group, sums| runs(history, group, sums)))
+        let mut answer = self.sums.finish(columns, |group, sums| runs(history, group, sums));
+        if history.has_no_interrupts {
+            let what = "active (of LWPs running) has what they took";
+            answer.notes.push(format!("No interrupts are recorded: {what}."));
+        }
+        Ok(answer)
     }
 }
 

@@ -3,7 +3,8 @@
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use crate::{
-    History, Interrupt, Interval, Level, Request, Searches, Slice, ThreadStay, groups::Owner, map::Map,
+    History, Interrupt, Interval, Level, Request, Searches, Slice, ThreadStay, carried::Carried,
+    groups::Owner, map::Map,
 };
 
 /// A state of a user thread or of an LWP.
@@ -26,6 +27,14 @@ impl State {
         matches!(self, State::Thread(ThreadState::Active) | State::Lwp(LwpState::Running))
     }
 
+    /// Whether it is not known if it executes: events are missing, or there are none of the kernel.
+    pub(crate) fn may_be_on_cpu(self) -> bool {
+        matches!(
+            self,
+            State::Thread(ThreadState::Mounted | ThreadState::Unknown) | State::Lwp(LwpState::Unknown)
+        )
+    }
+
     pub(crate) fn is_unknown(self) -> bool {
         matches!(self, State::Thread(ThreadState::Unknown) | State::Lwp(LwpState::Unknown))
     }
@@ -35,7 +44,7 @@ impl State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stay {
     pub(crate) state: State,
-    /// From its begin to its end, not cut.
+    /// From its begin to its end, not cut to the slice; of an LWP that counts while it carries selected threads, cut to that.
     pub(crate) whole: Interval,
     /// The LWP, or that which the user thread was mounted on.
     pub(crate) lwp: Option<u32>,
@@ -53,7 +62,8 @@ impl ThreadStay {
     }
 }
 
-/// The user threads that are asked about and have states, or the LWPs, in the order of their numbers.
+/// The user threads that are asked about and have states, or the LWPs, in the order of their numbers. If the request is about
+/// LWPs and selects user threads, those LWPs that carried one of them.
 pub(crate) fn asked_owners(history: &History, request: &Request) -> Vec<Owner> {
     let names = &history.names;
     let mut owners: Vec<Owner> = match request.level(history) {
@@ -64,7 +74,9 @@ pub(crate) fn asked_owners(history: &History, request: &Request) -> Vec<Owner> {
         Level::Lwps => {
             let lwps =
                 history.lwps.keys().map(|lwp| lwp as u32).filter(|lwp| *lwp != 0 && request.has_lwp(*lwp));
-            lwps.filter(|lwp| names.lwps.contains(*lwp)).map(Owner::Lwp).collect()
+            let carried = Carried::new(history, request);
+            let lwps = lwps.filter(|lwp| names.lwps.contains(*lwp) && carried.has(*lwp));
+            lwps.map(Owner::Lwp).collect()
         }
     };
     owners.sort_unstable();
@@ -87,7 +99,7 @@ pub(crate) fn named_owners(history: &History, request: &Request) -> Vec<Owner> {
 }
 
 /// Calls `each` with the states of a user thread or LWP in a window, cut to it: those at the places that are asked for, and
-/// not that it has exited.
+/// not that it has exited. Of LWPs, if user threads are selected, the parts in which they carried one of these.
 pub(crate) fn each_stay<'h>(
     searches: &mut Searches<'h>,
     owner: Owner,
@@ -114,13 +126,17 @@ pub(crate) fn each_stay<'h>(
             }
         }
         Owner::Lwp(lwp) => {
+            let carried = searches.carried.take().unwrap_or_else(|| Carried::new(history, request));
             for (interval, whole, stay) in history.lwps.of(lwp.into()).within_whole(window) {
                 if stay.state != LwpState::Exited && request.has_place(Some(lwp), stay.cpu) {
-                    let (state, lwp) = (State::Lwp(stay.state), Some(lwp));
-                    let (cpu, waits_for, object) = (stay.cpu, None, 0);
-                    each(searches, interval, Stay { state, whole, lwp, cpu, waits_for, object });
+                    let (state, cpu, waits_for, object) = (State::Lwp(stay.state), stay.cpu, None, 0);
+                    carried.each_part(lwp, interval, |part, run| {
+                        let whole = Interval::new(whole.from.max(run.from), whole.to.min(run.to));
+                        each(searches, part, Stay { state, whole, lwp: Some(lwp), cpu, waits_for, object });
+                    });
                 }
             }
+            searches.carried = Some(carried);
         }
     }
 }

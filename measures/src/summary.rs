@@ -25,7 +25,8 @@ pub(crate) const SUMMARY: Measure = Measure {
         on the CPU those of all LWPs, without the idle task. Migrations: those of them to another LWP, or CPU, than \
         the one before, also if that was before the window. Preemptions: times it left its CPU runnable, but not by \
         sched_yield (of a user thread: its LWP left); where no system calls are traced that tell the two apart, \
-        both. Each counts if it is in the window. What is unknown counts for nothing.",
+        both. Each counts if it is in the window. What is unknown counts for nothing. A user thread that was on LWPs and \
+        never seen on a CPU, as without kernel events, has no known time and preemptions: they are NULL.",
     needs: Needs { culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };
@@ -36,6 +37,8 @@ const ROWS: usize = 10;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     ticks: i64,
+    /// Ticks on an LWP of which it is not known whether it was on a CPU.
+    unknown: i64,
     switches: u64,
     migrations: u64,
     preemptions: u64,
@@ -44,6 +47,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, other: Sum) {
         self.ticks += other.ticks;
+        self.unknown += other.unknown;
         self.switches += other.switches;
         self.migrations += other.migrations;
         self.preemptions += other.preemptions;
@@ -155,6 +159,9 @@ impl Summary {
                 sum.switches += 1;
                 sum.migrations += u64::from(is_migration);
             }
+            if is_selected && stay.state == ThreadState::Mounted && !slice.is_before_window() {
+                sum.unknown += interval.overlap(window);
+            }
             if is_selected && stay.state == ThreadState::Active && !slice.is_before_window() {
                 sum.ticks += interval.overlap(window);
                 sum.preemptions += u64::from(is_preempted(stay.end) && slice.counts(interval.to));
@@ -180,6 +187,7 @@ impl Summary {
             }
             let sum = Sum {
                 ticks: interval.overlap(window),
+                unknown: 0,
                 switches: u64::from(counts),
                 migrations: u64::from(counts && is_migration),
                 preemptions: u64::from(is_preempted(stay.end) && slice.counts(interval.to)),
@@ -239,7 +247,10 @@ fn table(history: &History, Summary { request, threads, lwps, cpus, .. }: Summar
         Column::text("what", "thread (user threads), lwp or cpu."),
         Column::count("number", "Its number; of a group of threads that of the process, or NULL."),
         Column::text("name", "Its name, or that of the group."),
-        Column::length("total_tick", "Active, or on a CPU; of a CPU: busy."),
+        Column::length(
+            "total_tick",
+            "Active, or on a CPU; of a CPU: busy; NULL if it is not known when it was on a CPU.",
+        ),
         Column::percent("percent", "That in per cent of the window."),
         Column::count("switches", "Dispatches on an LWP; switches in on a CPU."),
         Column::count("migrations", "Those on another LWP, or CPU, than before."),
@@ -259,12 +270,14 @@ fn table(history: &History, Summary { request, threads, lwps, cpus, .. }: Summar
     for (what, cells, sum) in rows {
         let mut row = vec![what.into()];
         row.extend(cells);
+        let is_known = sum.ticks > 0 || sum.unknown == 0;
+        let share = Value::Fraction(percent(sum.ticks, window.ticks()));
         row.extend([
-            sum.ticks.into(),
-            Value::Fraction(percent(sum.ticks, window.ticks())),
+            is_known.then_some(sum.ticks).into(),
+            if is_known { share } else { Value::Null },
             sum.switches.into(),
             sum.migrations.into(),
-            sum.preemptions.into(),
+            is_known.then_some(sum.preemptions).into(),
         ]);
         answer.push(row);
     }

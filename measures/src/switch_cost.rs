@@ -9,6 +9,7 @@ use sigmund_model::{LwpState, ThreadState};
 use crate::{
     Answer, Column, Distribution, EventAt, Group, History, Interval, Level, Measure, Needs, Request, Series,
     Track,
+    carried::Carried,
     distribution::Lengths,
     gaps::Gaps,
     growing::{Growing, Run},
@@ -28,7 +29,7 @@ pub(crate) const SWITCH_COST: Measure = Measure {
         the more are traced, the closer it is; count says how many pairs it rests on. Events in interrupts belong to \
         the LWP that they interrupt, and to no user thread. One row for the LWP or user thread that comes, and for \
         what left: idle (the idle task), or other. A pair counts whole if its end is in the window, and by the LWP \
-        and CPU of its end. A pair in which events may be missing, or the state of either is unknown, is not counted.",
+        and CPU of its end; of LWPs and selected user threads, if the LWP that comes carries one of these then. A pair in which events may be missing, or the state of either is unknown, is not counted.",
     needs: Needs { turns: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };
@@ -58,15 +59,20 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 impl Sliced for SwitchCost {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let (level, gaps) = (self.request.level(history), Gaps::new(&history.gaps));
+        let carried = Carried::new(history, &self.request);
+        let is_selected =
+            |event: &EventAt| event.lwp().is_none_or(|lwp| lwp == 0 || carried.at(lwp, event.tick()));
         // Of each CPU or LWP the last event; `None` if it is not known who was there.
         let mut last: Map<u32, Option<EventAt>> = Map::default();
         let mut first = Vec::new();
         for event in history.events.iter().filter(|event| slice.interval.contains(event.tick())) {
             let Some((place, comes)) = who(level, *event) else { continue };
             match last.insert(place, comes.map(|_| *event)) {
-                Some(Some(before)) => self.add_pair(history, level, (&gaps, &[]), before, *event),
-                Some(None) => {}
-                None => first.push((place, comes.map(|_| *event))),
+                Some(Some(before)) if is_selected(event) => {
+                    self.add_pair(history, level, (&gaps, &[]), before, *event);
+                }
+                Some(_) => {}
+                None => first.push((place, comes.map(|_| *event).filter(&is_selected))),
             }
         }
         let later = std::mem::take(&mut self.unknown);

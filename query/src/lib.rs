@@ -45,10 +45,10 @@ pub use error::{Error, ErrorKind};
 pub use filter::{EventPattern, Filter, Instant, ThreadList, ThreadRef, Window, number_in};
 pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};
 pub use measured::{
-    Asked, Elsewhere, MeasureOptions, Measured, OfHost, compare_traces, measure, measure_elsewhere,
-    measure_hosts, register_measures, to_batch, with_history,
+    Asked, Elsewhere, MeasureOptions, Measured, OfHost, compare_traces, measure, measure_columns,
+    measure_elsewhere, measure_functions, measure_hosts, register_measures, to_batch, with_history,
 };
 #[doc(hidden)]
 pub use measured::{SliceSize, measure_in_slices};
-pub use reactivity::{Moment, Pair, Reactivity, Selector, reactivity};
+pub use reactivity::{Moment, Pair, Reactivity, Selector, nearest_values, reactivity};
 pub use tracing_cost::{Recorder, RecorderCost, TracingCost, share, tracing_cost};

@@ -34,6 +34,8 @@ pub(super) fn history(rows: i64) -> History {
                 context: Context::Task,
                 lwp: Some(lwp),
                 thread: Some(thread),
+                target_lwp: None,
+                target_thread: None,
                 key: 0,
                 is_from: thread == 1,
                 is_to: thread == 2,

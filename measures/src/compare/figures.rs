@@ -107,6 +107,7 @@ mod tests {
         let lengths = "count 1/s, total ns/s, p50 ns, p99 ns";
         let expected = [
             "summary: what, number, name | total ns/s, switches 1/s, migrations 1/s, preemptions 1/s".into(),
+            "active-time: name | active ns/s, life ns/s".into(),
             "states: name, state, reason, culprit | count 1/s, total ns/s".into(),
             "breakdown: name, what, which | count 1/s, part ns/s, total ns/s, on_cpu ns/s, errors 1/s".into(),
             format!(
@@ -115,13 +116,13 @@ mod tests {
             ),
             format!("latency: name, kind | {lengths}"),
             format!("reactivity: row, what, culprit | {lengths}"),
-            "explain: band, category, who, culprit | total ns/s, mean ns".into(),
+            "explain: band, category, who, waits_for, culprit | total ns/s, mean ns".into(),
             "critical-path: cause, culprit | count 1/s, total ns/s".into(),
             "locks: name, kind, call_site | requests 1/s, contended 1/s, wait ns/s, holds 1/s, hold ns/s, \
              waited ns/s, holder_active ns/s, convoy ns/s, holder_unknown ns/s, no_holder ns/s"
                 .into(),
             format!("critical-sections: name, depth | {lengths}"),
-            format!("interrupts: kind, number, name | {lengths}, wall ns/s, unended 1/s"),
+            format!("interrupts: hit_name, kind, number, name | {lengths}, wall ns/s, unended 1/s"),
             format!("noise: name, curve | {lengths}"),
             format!("quanta: name, ended_by | {lengths}, wall ns/s, preemptions 1/s"),
             format!("switch-cost: name, from | {lengths}"),

@@ -2,11 +2,12 @@
 //!
 //! **Rows** of the two answers are matched by their texts before the first figure (name, state, lock site, ...). What differs
 //! from run to run is no part of that: the numbers of threads, LWPs and processes, addresses, and numbers in the texts of
-//! culprits. Rows that are then the same are one: their sums are added, and their distributions are not compared. Rows are
-//! by pattern (`worker/*`) unless the request has another grouping.
+//! culprits and of what was waited for. Rows that are then the same are one: their sums are added, and their distributions are not compared. Rows are
+//! by pattern (`worker/*`) unless the request has another grouping; those of interrupts are not grouped.
 //!
 //! **Figures**: sums and counts per second of the window, the percentiles p50 and p99, and the mean where a measure has no
-//! percentiles. All times are in nanoseconds, so that the two clocks may differ.
+//! percentiles. All times are in nanoseconds, so that the two clocks may differ. A figure that is 0 in both, or the same in both as one
+//! before it in its row, is left out.
 //!
 //! **Spread**: the window of each trace is cut in equal slices, one for each second, but at least 8 and at most 16, and the
 //! measure is asked for each slice. Two halves of the slices are compared in seven ways: the odd with the even ones, the
@@ -53,7 +54,9 @@ pub struct Side {
 pub fn request_to_compare(measure: &Measure, request: &Request) -> Request {
     // All rows of a summary: one that is not among the first ten is not missing.
     let worst = if measure.name == "summary" { usize::MAX } else { 0 };
-    Request { by: request.by.or(Some(By::Pattern)), worst, ..request.clone() }
+    // Interrupts are compared as a whole, and not by whom they hit.
+    let by = if measure.name == "interrupts" { None } else { Some(By::Pattern) };
+    Request { by: request.by.or(by), worst, ..request.clone() }
 }
 
 /// Relative differences up to this are rounding: lengths of the two clocks are converted.
@@ -73,7 +76,12 @@ pub fn compare(a: &Side, b: &Side) -> Result<Answer, String> {
     }
     let mut rows = Vec::new();
     for key in a.whole.rows.keys().chain(b.whole.rows.keys().filter(|key| !a.whole.rows.contains_key(*key))) {
-        rows.extend(a.whole.figures.iter().filter_map(|figure| row(key, figure, &a, &b)));
+        let of_key = rows.len();
+        for found in a.whole.figures.iter().filter_map(|figure| row(key, figure, &a, &b)) {
+            if !found.is_zero() && !rows[of_key..].iter().any(|before: &Row| before.has_values_of(&found)) {
+                rows.push(found);
+            }
+        }
     }
     rows.sort_by(Row::order);
     let mut answer = Answer::new(columns(&a.whole));
@@ -162,6 +170,16 @@ fn row(key: &Key, figure: &Figure, a: &Compared, b: &Compared) -> Option<Row> {
 }
 
 impl Row {
+    /// Whether there is nothing of it in either.
+    fn is_zero(&self) -> bool {
+        self.size() == 0.0 && self.a == Some(0.0)
+    }
+
+    /// Whether it says the same: of one key, the part of a system call, its total and its time on a CPU may be one figure.
+    fn has_values_of(&self, other: &Row) -> bool {
+        (self.unit, self.a, self.b, self.spread) == (other.unit, other.a, other.b, other.spread)
+    }
+
     /// What it is not in counts as 0.
     fn size(&self) -> f64 {
         (self.b.unwrap_or(0.0) - self.a.unwrap_or(0.0)).abs()

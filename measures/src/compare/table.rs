@@ -85,7 +85,7 @@ impl Table {
 fn key(columns: &[Column], places: &[usize], row: &[Value]) -> Key {
     let is_named = places.iter().any(|place| columns[*place].name == "name" && is_text(row.get(*place)));
     let cell = |place: &usize| match (row.get(*place), &*columns[*place].name) {
-        (Some(Value::Text(text)), "culprit") => Some(without_numbers(text)),
+        (Some(Value::Text(text)), "culprit" | "waits_for") => Some(without_numbers(text)),
         (Some(Value::Text(text)), _) => Some(text.to_string()),
         // The number of an interrupt, or of a thread, may be another one tomorrow; that of a CPU is not.
         (Some(Value::Number(_)), "number") if is_named => None,

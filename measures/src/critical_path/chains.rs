@@ -2,7 +2,7 @@
 
 use super::Paths;
 use crate::{
-    Actor, Answer, Blame, By, Column, Culprits, History, Instance, Instances, Labels, Link, Needs, Piece,
+    Actor, Answer, Blame, Column, Culprits, History, Instance, Instances, Labels, Link, Needs, Piece,
     Request, Slice, Sliced, Waits, Walking, What, map::Map, percent, sliced,
 };
 
@@ -48,11 +48,6 @@ impl Chains {
         }
     }
 
-    /// Culprits of a piece are grouped when they are shown.
-    fn not_grouped(&self, history: &History) -> By {
-        if self.request.by(history) == By::Lwp { By::Lwp } else { By::Thread }
-    }
-
     fn keep(&mut self, history: &History, chain: usize, piece: Piece, goes_on: bool) {
         let pieces = &mut self.chains[chain].1;
         if goes_on && let Some(kept) = pieces.last_mut() {
@@ -91,7 +86,7 @@ impl Sliced for Chains {
         for (chain, piece, goes_on) in parts.into_iter().flatten() {
             self.keep(history, chain, piece, goes_on);
         }
-        let (by, waits) = (self.not_grouped(history), std::mem::take(&mut self.waits));
+        let (by, waits) = (self.request.by(history), std::mem::take(&mut self.waits));
         self.culprits.add_slice(history, (by, &mut self.labels), slice.interval, waits, std::iter::once);
         Ok(())
     }
@@ -119,24 +114,29 @@ impl Sliced for Chains {
             Column::length("dur_tick", "How long it lasts."),
             Column::count("thread", "The user thread on the path; NULL for an LWP without one."),
             Column::count("lwp", "The LWP that it was on, or is."),
+            Column::text("name", "The name of the user thread; of an LWP without one, its own."),
             Column::count("cpu", "The CPU that it was on, or waited for."),
             Column::text("what", "What it did."),
             Column::text(
                 "why",
                 "Why the path is at this thread: whom it woke later, and from what, or created.",
             ),
-            Column::text("culprit", "Who or what took the time; of a wait those that had most of it."),
+            Column::text(
+                "culprit",
+                "Who or what took the time; of a wait the three that had most of it. Grouped as rows are.",
+            ),
         ]);
-        let (by, mut labels) = (self.not_grouped(history), self.labels);
+        let (by, mut labels) = (self.request.by(history), self.labels);
         let culprits_of = self.culprits.finish(history, (by, &mut labels));
-        let mut waits: Map<(usize, usize), Vec<(Blame, i64)>> =
-            culprits_of.into_iter().map(|(key, largest)| (key, largest.blames(history, &labels))).collect();
+        let mut waits: Map<(usize, usize), Vec<(String, i64)>> =
+            culprits_of.into_iter().map(|(key, largest)| (key, largest.texts(history, &labels))).collect();
         for (chain, (_, pieces)) in self.chains.into_iter().enumerate() {
             for (place, Kept { piece, blame }) in pieces.into_iter().enumerate().rev() {
                 let thread = if let Actor::Thread(thread) = piece.actor { Some(thread) } else { None };
-                let blames = match blame {
-                    Some(blame) => vec![(blame, piece.interval.ticks())],
-                    None => waits.remove(&(chain, place)).unwrap_or_default(),
+                let culprit = match blame {
+                    Some(_) if matches!(piece.what, What::Running | What::Mounted) => None,
+                    Some(blame) => blame.label(history, by),
+                    None => waits.remove(&(chain, place)).map(|culprits| most_of(&culprits, &piece)),
                 };
                 answer.push(vec![
                     (chain + 1).into(),
@@ -144,10 +144,11 @@ impl Sliced for Chains {
                     piece.interval.ticks().into(),
                     thread.into(),
                     piece.lwp.into(),
+                    piece.actor.name(history).map(str::to_string).into(),
                     piece.cpu.into(),
                     piece.what.name().into(),
                     piece.link.map(|link| why(history, link)).into(),
-                    culprits(history, &self.request, &piece, &blames).into(),
+                    culprit.into(),
                 ]);
             }
         }
@@ -173,17 +174,13 @@ fn why(history: &History, link: Link) -> String {
 /// The most culprits listed of one wait.
 const MOST_CULPRITS: usize = 3;
 
-fn culprits(history: &History, request: &Request, piece: &Piece, blames: &[(Blame, i64)]) -> Option<String> {
-    if matches!(piece.what, What::Running | What::Mounted) {
-        return None;
+/// The largest culprits of a wait, each with its share.
+fn most_of(culprits: &[(String, i64)], wait: &Piece) -> String {
+    if let [(culprit, _)] = culprits {
+        return culprit.clone();
     }
-    let by = request.by(history);
-    let label = |blame: Blame| blame.label(history, by).unwrap_or_default();
-    if let [(blame, _)] = blames {
-        return Some(label(*blame));
-    }
-    let share = |ticks| percent(ticks, piece.interval.ticks()).round();
-    let most = blames.iter().take(MOST_CULPRITS);
-    let most: Vec<_> = most.map(|(blame, ticks)| format!("{} {} %", label(*blame), share(*ticks))).collect();
-    Some(most.join(", "))
+    let share = |ticks| percent(ticks, wait.interval.ticks()).round();
+    let most = culprits.iter().take(MOST_CULPRITS);
+    let most: Vec<_> = most.map(|(culprit, ticks)| format!("{culprit} {} %", share(*ticks))).collect();
+    most.join(", ")
 }

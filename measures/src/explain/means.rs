@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::walked::Band;
+use crate::Key;
 
 /// Each number divided by `divisor`, rounded down or up such that they sum to the sum divided by it, rounded down. The largest
 /// remainders are rounded up.
@@ -17,22 +18,29 @@ pub(super) fn divided(numbers: &[i128], divisor: i128) -> Vec<i64> {
     quotients.into_iter().map(|quotient| quotient as i64).collect()
 }
 
-/// By category, and whether it is the thread's own, how much longer the mean of `slow` is than that of `other`; the largest
+/// What a difference is of: category, whether it is the thread's own, and what was waited for.
+type Of<'b> = (&'static str, bool, Option<&'b str>);
+
+/// By category, whether it is the thread's own, and what was waited for, how much longer the mean of `slow` is than that of `other`; the largest
 /// first.
-pub(super) fn differences(slow: &Band, other: &Band) -> Vec<((&'static str, bool), i64)> {
+pub(super) fn differences<'b>(slow: &'b Band, other: &'b Band) -> Vec<(Of<'b>, i64)> {
     let (of_slow, of_other) = (slow.instances as i128, other.instances as i128);
-    let mut sums: BTreeMap<(&'static str, bool), i128> = BTreeMap::new();
+    let mut sums: BTreeMap<Of<'_>, i128> = BTreeMap::new();
     for (key, ticks) in &slow.sums {
-        *sums.entry((key.cause, key.is_own)).or_default() += i128::from(*ticks) * of_other;
+        *sums.entry(of(key)).or_default() += i128::from(*ticks) * of_other;
     }
     for (key, ticks) in &other.sums {
-        *sums.entry((key.cause, key.is_own)).or_default() -= i128::from(*ticks) * of_slow;
+        *sums.entry(of(key)).or_default() -= i128::from(*ticks) * of_slow;
     }
     let numbers: Vec<i128> = sums.values().copied().collect();
     let quotients = divided(&numbers, of_slow * of_other);
     let mut differences: Vec<_> = sums.into_keys().zip(quotients).collect();
     differences.sort_by_key(|(_, ticks)| -ticks);
     differences
+}
+
+fn of(key: &Key) -> Of<'_> {
+    (key.cause, key.is_own, key.waits_for.as_deref())
 }
 
 #[cfg(test)]

@@ -25,13 +25,18 @@ pub(crate) const EXPLAIN: Measure = Measure {
     definition: "For each instance of a span or function, or pair of a FROM and a TO event (see reactivity), that begins and ends \
         in the window: the walk back from its end to its \
         begin (see critical-path), summed by category. Categories of its own thread are `active`, `interrupted` (by which \
-        interrupt), `stalled` (who had the CPU), `ready` (what the LWPs carried), `waiting` (for which interrupt), `blocked` (on \
-        what, and who held it), `in-kernel` (in which call) and `mounted`; who is `itself`. Where it waited for somebody who \
-        woke it, the time is of what that one did: the same categories with who `another`. Instances are in bands by \
+        interrupt), `stalled` (who had the CPU), `ready` (what the LWPs carried), `waiting` (for which interrupt), `blocked` (who held \
+        the lock), `in-kernel` (in which call) and `mounted`; who is `itself`. Where it waited for somebody who \
+        woke it, the time is of what that one did: the same categories with who `another`. waits_for is what was waited for \
+        meanwhile: of blocked, the object; of ready, the lock that the thread waited for (where acquisitions are recorded); \
+        else, of another, what the one waited for (an object, or a system call) that this one woke later. Locks and semaphores \
+        have their address, other objects their kind alone. Locks are held by the one that woke the waiting one, or was seen to \
+        hold it: the name (without numbers) with most of the time is added. The 20 largest of these have rows, the rest is `N \
+        others`. Instances are in bands by \
         their length: 0-50 up to the median, 50-90 up to the 90th percentile, 99-100 from the 99th percentile on, 90-99 \
         what is between (nearest rank; of instances of equal length the earlier counts as shorter), and the slowest ten once \
         more (or as many as are asked for). mean_tick is the total divided by the instances of the band, rounded such that the \
-        rows of a band sum to its row `duration`. Of a band's category and who, the 20 largest \
+        rows of a band sum to its row `duration`. Of a band's category, who and waits_for, the 20 largest \
         culprits have rows; the rest is one row, `N others`. The first rows are the differences between 99-100 and 0-50: their \
         mean_tick sums to the row `duration` among them, too. Counted apart, without categories: instances that touch a \
         gap (a part of the walk is unknown, or the end is missing), and those cut off by the window or the end of the trace.",
@@ -155,6 +160,10 @@ fn columns() -> Vec<Column> {
             "who",
             "Whether that was done by its own thread (itself) or by one that it waited for (another).",
         ),
+        Column::text(
+            "waits_for",
+            "What was waited for meanwhile, and who held it most; NULL if nothing was, or if it is not known.",
+        ),
         Column::text("culprit", "Who or what took the time; NULL for itself, and for differences."),
         Column::count("instances", "How many instances are in the band."),
         Column::length("total_tick", "The time in all instances of the band; NULL for differences."),
@@ -171,8 +180,13 @@ struct Rows {
 }
 
 impl Rows {
-    fn push(&mut self, band: &str, category: &'static str, who: Option<&'static str>, rest: [Value; 5]) {
-        let mut row = vec![Value::from(band.to_string()), category.into(), who.into()];
+    fn push(
+        &mut self,
+        band: &str,
+        (category, who, waits_for): (&'static str, Option<&'static str>, Option<String>),
+        rest: [Value; 5],
+    ) {
+        let mut row = vec![Value::from(band.to_string()), category.into(), who.into(), waits_for.into()];
         row.extend(rest);
         self.answer.push(row);
     }
@@ -183,14 +197,15 @@ impl Rows {
         }
         let totals: Vec<i128> = band.sums.iter().map(|(_, ticks)| i128::from(*ticks)).collect();
         let means = means::divided(&totals, band.instances as i128);
-        let mut row = |category, who, culprit: Option<String>, total: i64, mean: i64| {
+        let mut row = |of, culprit: Option<String>, total: i64, mean: i64| {
             let share = Value::Fraction(percent(total, band.duration));
             let rest = [culprit.into(), band.instances.into(), total.into(), mean.into(), share];
-            self.push(name, category, who, rest);
+            self.push(name, of, rest);
         };
-        row("duration", None, None, band.duration, means.iter().sum());
+        row(("duration", None, None), None, band.duration, means.iter().sum());
         for ((key, total), mean) in band.sums.iter().zip(means) {
-            row(key.cause, Some(who(key.is_own)), key.culprit.clone(), *total, mean);
+            let of = (key.cause, Some(who(key.is_own)), key.waits_for.clone());
+            row(of, key.culprit.clone(), *total, mean);
         }
     }
 
@@ -202,14 +217,14 @@ impl Rows {
         let differences = means::differences(slow, other);
         let duration: i64 = differences.iter().map(|(_, ticks)| ticks).sum();
         let instances = slow.instances;
-        let mut row = |category, who, ticks: i64| {
+        let mut row = |of, ticks: i64| {
             let share = Value::Fraction(percent(ticks, duration));
             let rest = [Value::Null, instances.into(), Value::Null, ticks.into(), share];
-            self.push(DIFFERENCE, category, who, rest);
+            self.push(DIFFERENCE, of, rest);
         };
-        row("duration", None, duration);
-        for ((cause, is_own), ticks) in differences {
-            row(cause, Some(who(is_own)), ticks);
+        row(("duration", None, None), duration);
+        for ((cause, is_own, waits_for), ticks) in differences {
+            row((cause, Some(who(is_own)), waits_for.map(str::to_string)), ticks);
         }
     }
 
@@ -221,8 +236,7 @@ impl Rows {
         let mean = total / count as i64;
         self.push(
             name,
-            "duration",
-            None,
+            ("duration", None, None),
             [Value::Null, count.into(), total.into(), mean.into(), Value::Fraction(100.0)],
         );
     }

@@ -63,7 +63,7 @@ impl Walked {
             gaps: Apart::default(),
             cut: Apart::default(),
             unknown: Vec::new(),
-            walking: Joint::to_the_unknown(),
+            walking: Joint::to_the_unknown().telling_waits(),
             totals: Totals::new(bands_of),
         };
         let (gaps, cut) = (&mut walked.gaps, &mut walked.cut);
@@ -116,7 +116,7 @@ impl Walked {
             (Origin { place: *place, part, actor: Some(actor) }, actor, interval)
         };
         let add = |pieces: &mut Pieces, walks: Many, piece: &Piece, goes_on: bool| {
-            pieces.add(history, category(piece), walks, piece, goes_on);
+            pieces.add_with_waits(history, category(piece), walks, piece, goes_on);
         };
         let (parts, mut unknown) =
             self.walking.add_slice(history, slice, &places, start, || Pieces::new(by), add);
@@ -141,7 +141,7 @@ impl Walked {
             !is_unknown
         });
         self.put_in_bands();
-        (self.walking, self.totals) = (Joint::to_the_unknown(), Totals::new(bands_of));
+        (self.walking, self.totals) = (Joint::to_the_unknown().telling_waits(), Totals::new(bands_of));
         false
     }
 

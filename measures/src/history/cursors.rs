@@ -1,7 +1,7 @@
 //! Searches in a history that start where the previous search for the same thread, LWP or CPU ended.
 
 use super::{History, LwpStay, Series, ThreadStay, Track};
-use crate::{Interval, map::Map};
+use crate::{Interval, carried::Carried, map::Map};
 
 /// Where the searches in a series ended, by its keys.
 #[derive(Debug)]
@@ -86,6 +86,8 @@ pub(crate) struct Searches<'h> {
     pub(crate) calls: Cursors<'h, u32>,
     pub(crate) unparks: Cursors<'h, u32>,
     pub(crate) wakings: Cursors<'h, u32>,
+    /// When LWPs count, of the one request that these searches are for; once it was asked for.
+    pub(crate) carried: Option<Carried>,
 }
 
 impl<'h> Searches<'h> {
@@ -100,6 +102,7 @@ impl<'h> Searches<'h> {
             calls: Cursors::new(&history.calls),
             unparks: Cursors::new(&history.unparks),
             wakings: Cursors::new(&history.wakings),
+            carried: None,
         }
     }
 }

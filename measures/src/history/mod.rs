@@ -70,6 +70,8 @@ pub struct History {
     pub events: Vec<EventAt>,
     /// Page faults, sorted by time.
     pub faults: Vec<Fault>,
+    /// Whether the whole trace has no interrupts, so that nobody recorded what they took. That a slice has none means nothing.
+    pub has_no_interrupts: bool,
     /// Where events are missing, sorted by their begin.
     pub gaps: Arc<Vec<Gap>>,
     /// Events that FROM and TO of a question select, sorted by time; of equal time in the order of the events.

@@ -234,6 +234,10 @@ pub struct Mark {
     pub lwp: Option<u32>,
     /// The user thread that the LWP carried.
     pub thread: Option<u64>,
+    /// The LWP that it switches in, wakes or creates: it is an event of that one, too.
+    pub target_lwp: Option<u32>,
+    /// The user thread that it dispatches, wakes or creates: it is an event of that one, too.
+    pub target_thread: Option<u64>,
     /// The same for events of the same name and values of the fields that the selector names.
     pub key: u64,
     /// Whether FROM selects it.

@@ -267,6 +267,11 @@ impl Slicer {
         self.without_culprits = true;
     }
 
+    /// Says that the whole trace has no interrupts.
+    pub fn without_interrupts(&mut self) {
+        self.shared.has_no_interrupts = true;
+    }
+
     /// Gives rows the words of the history.
     fn translate<R: Row>(&mut self, rows: &mut [R], words: &Words) {
         if words.len() == 0 {

@@ -12,6 +12,7 @@ use sigmund_model::{LwpState, ThreadState};
 use crate::{
     Answer, By, Column, Distribution, Group, History, Interval, Level, LwpStay, Measure, Needs, Request,
     Series, SeriesBuilder, ThreadStay,
+    carried::Carried,
     collect::collect,
     distribution::Lengths,
     growing::Growing,
@@ -39,7 +40,7 @@ pub(crate) const LATENCY: Measure = Measure {
         its unpark; or, if an LWP unparked it that carried no user thread and had not slept since the kernel woke \
         it, as a poller does, from that wakeup. Waking what is awake has no latency. A latency counts whole, if its end \
         is in the window, and by the LWP and CPU where it ends: one in a run queue may have been moved to another \
-        meanwhile. One whose begin or end is not known, because events are missing, is not counted; a note says how \
+        meanwhile; of LWPs and selected user threads, if the LWP carried one of these just before it ran. One whose begin or end is not known, because events are missing, is not counted; a note says how \
         many. With --worst N, the N longest: by the CPU in whose run queue it was put (the one that it left, if that \
         is not known), who had that CPU longest; for user threads what the LWPs of its process carried longest, in \
         LWP-ticks; wakeup-to-user is left out, since its waits are in the other kinds.",
@@ -137,7 +138,7 @@ impl Sliced for Latency {
 impl Latency {
     fn add_lwps(&mut self, history: &History, slice: Slice) {
         let (request, by) = (&self.request.clone(), self.request.by(history));
-        let wakes = wakes(history, Level::Lwps);
+        let (wakes, carried) = (wakes(history, Level::Lwps), Carried::new(history, request));
         let lwps = history.lwps.keys().filter(|lwp| *lwp != 0 && request.has_lwp(*lwp as u32));
         let lwps: Vec<u64> = lwps.filter(|lwp| history.names.lwps.contains(*lwp as u32)).collect();
         let later = std::mem::take(&mut self.lwps);
@@ -146,9 +147,12 @@ impl Latency {
             let (own, goes_on) = own(history.lwps.of(*lwp), slice);
             let mut wakes = Wakes::new(wakes.of(*lwp));
             let state = |(interval, stay): (Interval, &LwpStay)| {
-                let wake = (stay.state == LwpState::Running).then(|| wakes.ending_at(history, interval.from));
+                let (is_running, from) = (stay.state == LwpState::Running, interval.from);
+                let lwp = *lwp as u32;
+                let is_asked = if is_running { carried.before(lwp, from) } else { carried.at(lwp, from) };
+                let wake = is_running.then(|| wakes.ending_at(history, from)).flatten();
                 let (cpu, unparked, carrier) = (stay.cpu, None, None);
-                At { interval, stay: *stay, wake: wake.flatten(), cpu, unparked, carrier }
+                At { interval, stay: *stay, is_asked, wake, cpu, unparked, carrier }
             };
             let own = own.map(state).collect();
             let decided = Decided::new(own, later.get(lwp).map_or(&[][..], Vec::as_slice), goes_on);
@@ -210,7 +214,7 @@ impl Latency {
                 let unparked = unpark.map(|(_, place)| since(history, &kernel, *place, at));
                 let is_active = stay.state == ThreadState::Active;
                 let carrier = is_active.then(|| carriers.get(&(*thread, at)).copied()).flatten();
-                At { interval, stay: *stay, wake, cpu, unparked, carrier }
+                At { interval, stay: *stay, is_asked: true, wake, cpu, unparked, carrier }
             };
             let own = own.map(state).collect();
             let decided = Decided::new(own, later.get(thread).map_or(&[][..], Vec::as_slice), goes_on);

@@ -12,6 +12,9 @@ use crate::{History, Interval, LwpStay, Series, Slice, ThreadStay, Track, Wakeup
 pub(super) struct At<S> {
     pub(super) interval: Interval,
     pub(super) stay: S,
+    /// Of an LWP that counts while it carries selected user threads, whether it does: just before it runs, or when it begins to
+    /// do anything else.
+    pub(super) is_asked: bool,
     /// The wakeup that led to the dispatch with which it begins.
     pub(super) wake: Option<Wakeup>,
     /// Of a user thread on an LWP: the CPU of that at its begin.

@@ -3,7 +3,7 @@
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use super::rows::At;
-use crate::{History, LwpStay, ThreadStay, Track, Wakeup};
+use crate::{History, Interval, LwpStay, ThreadStay, Track, Wakeup};
 
 /// What a wait began with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +60,7 @@ struct Stretch {
     kind: Option<Kind>,
     cpu: Option<u32>,
     is_over: bool,
+    is_asked: bool,
 }
 
 /// Calls `each` with every wait of an LWP and the tick of its end; with `None` if it is not known when it began or ended.
@@ -70,11 +71,11 @@ pub(super) fn of_lwp(
     each: &mut dyn FnMut(Option<Wait>, i64),
 ) {
     let mut waiting: Option<Stretch> = None;
-    for At { interval, stay, wake: wakeup, .. } in states.iter().copied() {
+    for At { interval, stay, is_asked, wake: wakeup, .. } in states.iter().copied() {
         let ended = before.filter(|(at, _)| *at == interval.from).map(|(_, end)| end);
         let open = waiting.take().filter(|stretch| {
             let is_adjacent = stretch.to == interval.from;
-            if !is_adjacent {
+            if !is_adjacent && stretch.is_asked {
                 each(None, stretch.to);
             }
             is_adjacent
@@ -88,12 +89,13 @@ pub(super) fn of_lwp(
                     Some(EndReason::Runnable) => Some(Kind::Unknown),
                     _ => None,
                 };
-                let begun =
-                    Stretch { from: interval.from, to: interval.to, kind, cpu: stay.cpu, is_over: false };
+                let Interval { from, to } = interval;
+                let begun = Stretch { from, to, kind, cpu: stay.cpu, is_over: false, is_asked };
                 let stretch = open.unwrap_or(begun);
                 let is_over = stay.end == Some(EndReason::TraceEnd);
                 waiting = Some(Stretch { to: interval.to, is_over, ..stretch });
             }
+            LwpState::Running if !is_asked => {}
             LwpState::Running => {
                 let queue = wakeup.and_then(|wakeup| wakeup.target_cpu);
                 let queue = queue.or(open.as_ref().and_then(|stretch| stretch.cpu)).or(stay.cpu);
@@ -142,7 +144,8 @@ pub(super) fn of_thread(
                     Some(EndReason::Quantum) => Some(Kind::Quantum),
                     _ => None,
                 };
-                let begun = Stretch { from: interval.from, to: interval.to, kind, cpu: None, is_over: false };
+                let Interval { from, to } = interval;
+                let begun = Stretch { from, to, kind, cpu: None, is_over: false, is_asked: true };
                 let stretch = open.unwrap_or(begun);
                 let is_over = stay.end == Some(EndReason::TraceEnd);
                 waiting = Some(Stretch { to: interval.to, is_over, ..stretch });
@@ -169,7 +172,7 @@ pub(super) fn of_thread(
 
 /// A wait that no dispatch ended is not counted; one that the trace's end cut is none.
 fn unseen_end(waiting: Option<Stretch>, each: &mut dyn FnMut(Option<Wait>, i64)) {
-    if let Some(stretch) = waiting.filter(|stretch| !stretch.is_over) {
+    if let Some(stretch) = waiting.filter(|stretch| !stretch.is_over && stretch.is_asked) {
         each(None, stretch.to);
     }
 }

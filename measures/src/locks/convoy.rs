@@ -16,6 +16,8 @@ use crate::{
 pub(super) enum Reason {
     /// Its LWP was runnable, and somebody else had the CPU.
     Cpu(Culprit),
+    /// It was ready, and the LWPs of its process carried others, or nobody.
+    Lwps,
     /// It slept in a system call.
     Call(Word),
     /// It was blocked for something else.
@@ -28,6 +30,7 @@ pub(super) enum Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Raw {
     Cpu(OnCpu),
+    Lwps,
     Call(Word),
     Waits(WaitKind, i64),
     Unknown,
@@ -100,6 +103,16 @@ pub(super) struct Timeline {
     unknown: Stretches,
     /// What holders that were not active did, and why.
     reasons: Map<(&'static str, Raw), i64>,
+    /// When which holders waited for an LWP, and the name of that state.
+    pub(super) ready: Vec<Ready>,
+}
+
+/// A stretch in which a holder waited for an LWP.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    pub(super) interval: Interval,
+    pub(super) thread: u64,
+    pub(super) state: &'static str,
 }
 
 impl Timeline {
@@ -144,6 +157,7 @@ impl Timeline {
         for ((state, raw), ticks) in &self.reasons {
             let reason = match *raw {
                 Raw::Cpu(on_cpu) => Reason::Cpu(on_cpu.culprit(history, by)),
+                Raw::Lwps => Reason::Lwps,
                 Raw::Call(name) => Reason::Call(name),
                 Raw::Waits(kind, object) => Reason::Waits(kind, object),
                 Raw::Unknown => Reason::Unknown,
@@ -167,12 +181,19 @@ impl Timeline {
                         }
                         return;
                     }
+                    (ThreadState::Ready | ThreadState::New, _) => {
+                        self.ready.push(Ready { interval, thread, state: stay.state.name() });
+                        Raw::Lwps
+                    }
                     (ThreadState::InKernel, Some(lwp)) => {
                         return self.add_calls(searches, stay.state.name(), lwp, interval);
                     }
-                    (ThreadState::Blocked, _) => {
-                        stay.waits_for.map_or(Raw::Unknown, |kind| Raw::Waits(kind, stay.object))
-                    }
+                    (ThreadState::Blocked, _) => match stay.waits_for {
+                        // A point in time is no object.
+                        Some(kind @ (WaitKind::Sleep | WaitKind::Park)) => Raw::Waits(kind, 0),
+                        Some(kind) => Raw::Waits(kind, stay.object),
+                        None => Raw::Unknown,
+                    },
                     _ => Raw::Unknown,
                 };
                 (stay.state.name(), reason)

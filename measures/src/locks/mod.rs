@@ -5,6 +5,7 @@ mod holders;
 mod holding;
 mod lock;
 mod rows;
+mod wakers;
 
 use crate::{Column, Group, History, Measure, Needs, Request};
 
@@ -28,10 +29,14 @@ pub(crate) const LOCKS: Measure = Measure {
         (readers), all are known not to be active. Unknown: its state is unknown, as over gaps, or mounted. A holder's \
         state is its own, wherever it migrates. Where no holder is known at any instant of the waits, these columns are \
         NULL. Main state and culprit of the holder are those of the whole lock, over all selected waits: the state with \
-        most of its convoy, and of that state the culprit with the largest share (who had the CPU, the system call, or \
-        what the holder waited for itself); of holds that overlap, as those of readers, those of the first acquisition. A thread that acquires a lock \
+        most of its convoy, and of that state the culprit with the largest share (who had the CPU; of a ready holder what the LWPs \
+        of its process carried, each LWP alike, scaled to the wait; the system call, or \
+        what the holder waited for itself); of holds that overlap, as those of readers, those of the first acquisition. The waker \
+        of a futex is from sched_waking: of the last wakeup in the wait that led to a dispatch before its end, if that is in the \
+        window; the row names the \
+        one that ended most of the waits. A thread that acquires a lock \
         again while it has it has it until the last release.",
-    needs: Needs { locks: true, syscalls: true, only_asleep: true, ..Needs::STATES },
+    needs: Needs { locks: true, syscalls: true, only_asleep: true, wakeups: true, ..Needs::STATES },
     computed: crate::sliced::Computed::SlicedIf(is_sliced, rows::start),
 };
 
@@ -77,9 +82,14 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
         Column::length("holder_state_tick", "For how long."),
         Column::text(
             "culprit",
-            "Why, for most of that: who had the CPU, the system call it slept in, or what it waited for.",
+            "Why, for most of that: who had the CPU or the LWPs, the system call it slept in, or what it waited for.",
         ),
         Column::length("culprit_tick", "For how long."),
+        Column::text(
+            "waker",
+            "Of futexes who ended most of the waits: a user thread, an LWP, an interrupt; NULL if it is not known.",
+        ),
+        Column::length("waker_tick", "How much of the waits that was."),
     ]);
     columns
 }

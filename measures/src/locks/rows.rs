@@ -6,12 +6,14 @@ use rayon::prelude::*;
 
 use super::{
     Selection,
-    convoy::{Holders, Reason, Timeline, unite},
+    convoy::{Holders, Ready, Reason, Timeline, unite},
     holders::HeldBy,
     lock::{Lock, locks},
+    wakers::{Ended, RowOf, Waker, most},
 };
 use crate::{
-    Answer, By, Group, History, Interval, LockRequest, Names, Request, Searches, Slice, Value, Word,
+    Actor, Answer, By, Culprits, Group, History, Interval, Labels, LockRequest, Names, Piece, Request,
+    Searches, Slice, Value, Waits, What, Word,
     groups::{Groups, Owner},
     map::Map,
     near,
@@ -42,6 +44,8 @@ struct Row {
     waited: i64,
     /// Of that, what holders did.
     known: Holders,
+    /// Of futexes who ended the waits, by the ticks of these.
+    wakers: Map<Waker, i64>,
 }
 
 impl Row {
@@ -79,6 +83,9 @@ impl Row {
         self.holders.merge(other.holders, names);
         self.waited += other.waited;
         self.known.add(other.known);
+        for (waker, ticks) in other.wakers {
+            *self.wakers.entry(waker).or_insert(0) += ticks;
+        }
     }
 
     /// What holders did while somebody waited; `None` if none is known at any instant of it.
@@ -98,7 +105,12 @@ struct Main {
     has_waits: bool,
     known: Holders,
     reasons: Map<(&'static str, Reason), i64>,
+    /// When holders waited for an LWP: in the slice.
+    ready: Vec<Ready>,
 }
+
+/// What LWPs carried while the holders of a lock waited for one in a state: who had most of them, and for how long.
+type HadLwps = Map<(Lock, &'static str), (String, i64)>;
 
 impl Main {
     fn merge(&mut self, other: Main) {
@@ -109,7 +121,7 @@ impl Main {
         }
     }
 
-    fn cells(&self, history: &History) -> [Value; 5] {
+    fn cells(&self, history: &History, lock: Lock, had_lwps: &HadLwps) -> [Value; 5] {
         let convoy = Some(self.known.off).filter(|_| !self.has_waits || self.known.total() > 0);
         let mut states: Map<&'static str, i64> = Map::default();
         for ((state, _), ticks) in &self.reasons {
@@ -121,6 +133,11 @@ impl Main {
         // Of several with the same share the first by name; one that is not known is none.
         let labels = of_state.filter(|(_, ticks)| Some(**ticks) == most);
         let culprit = labels.filter_map(|((_, reason), _)| label(history, reason)).min();
+        let had_lwps = state.and_then(|(state, _)| had_lwps.get(&(lock, state)));
+        let (culprit, most) = match had_lwps {
+            Some((culprit, ticks)) => (Some(culprit.clone()), Some(*ticks)),
+            None => (culprit, most),
+        };
         [
             convoy.into(),
             state.map(|(state, _)| state).into(),
@@ -146,6 +163,9 @@ struct Requests<'h> {
 }
 
 const NO_GROUP: u32 = u32::MAX;
+
+/// The kind of requests for futexes.
+const FUTEX: &str = "futex";
 
 impl<'h> Requests<'h> {
     /// The rows of the requests at these places, which are those that overlap or touch the slice.
@@ -199,12 +219,34 @@ impl<'h> Requests<'h> {
             main.has_waits = true;
             main.known = timeline.within(&waited);
             main.reasons = timeline.reasons(self.history, by);
+            main.ready = timeline.ready.clone();
             rows.par_iter_mut().for_each(|(_, row, waits)| {
                 row.waited = waits.iter().map(|wait| wait.ticks()).sum();
                 row.known = timeline.within(waits);
             });
         }
         (lock, rows.into_iter().map(|(key, row, _)| (key, row)).collect(), main)
+    }
+
+    /// The waits for futexes that count in a slice, if they are asked about.
+    fn ended(&self, slice: Slice, locks: &[Lock], groups: &Groups<'_>) -> Vec<Ended> {
+        let futex = self.history.words.get(FUTEX);
+        let places = (0..self.history.locks.len()).filter(|place| {
+            let asked = &self.history.locks[*place];
+            Some(asked.kind) == futex && self.selection.has(self.history, asked)
+        });
+        let ended = places.filter_map(|place| {
+            let asked = &self.history.locks[place];
+            let row = || -> Option<RowOf> {
+                let group = match self.group_of.get(place).copied() {
+                    Some(NO_GROUP) => return None,
+                    group => group.map(|group| groups.group(group).clone()),
+                };
+                Some((group, locks[self.lock_of[place] as usize], asked.kind, asked.call_site))
+            };
+            Ended::new(asked, slice, row)
+        });
+        ended.collect()
     }
 
     /// The holds of a lock in which somebody waited, in the order of acquisition.
@@ -229,14 +271,46 @@ pub(super) struct Locks {
     request: Request,
     rows: Map<(Option<Group>, Lock, Word, Option<Word>), Row>,
     locks: Map<Lock, Main>,
+    /// What LWPs carried while holders waited for one, by the lock and the state of the holder.
+    had_lwps: Culprits<(Lock, &'static str)>,
+    labels: Labels,
+    /// Waits for futexes whose waker is in an earlier slice.
+    ended: Vec<Ended>,
 }
 
 pub(super) fn start(request: &Request) -> Box<dyn Sliced> {
-    Box::new(Locks { request: request.clone(), rows: Map::default(), locks: Map::default() })
+    Box::new(Locks {
+        request: request.clone(),
+        rows: Map::default(),
+        locks: Map::default(),
+        had_lwps: Culprits::new(1),
+        labels: Labels::default(),
+        ended: Vec::new(),
+    })
+}
+
+impl Locks {
+    /// Finds the wakers of waits that have ended, as far as the slice has them.
+    fn add_wakers(&mut self, history: &History, slice: Slice, ended: Vec<Ended>) {
+        for ended in std::mem::take(&mut self.ended).into_iter().chain(ended) {
+            match ended.waker(history) {
+                Some(waker) => {
+                    let row = self.rows.entry(ended.row).or_default();
+                    *row.wakers.entry(waker).or_insert(0) += ended.ticks;
+                }
+                None if ended.is_open(slice) => self.ended.push(ended),
+                None => {}
+            }
+        }
+    }
 }
 
 impl Sliced for Locks {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        if slice.is_before_window() {
+            self.add_wakers(history, slice, Vec::new());
+            return Ok(());
+        }
         let request = self.request.clone();
         let mut groups = Groups::new(history, &request);
         let (locks, lock_of) = locks(history);
@@ -249,15 +323,30 @@ impl Sliced for Locks {
         let parts = parts(&history.locks, slice);
         let of_part = |(part, places): &(Slice, Vec<u32>)| requests.rows(*part, places, locks.len());
         let of_parts: Vec<Vec<OfLock>> = parts.par_iter().map(of_part).collect();
-        for (number, rows, main) in of_parts.into_iter().flatten() {
+        let ended = requests.ended(slice, &locks, &groups);
+        let mut waits = Waits::default();
+        for (number, rows, mut main) in of_parts.into_iter().flatten() {
             let lock = locks[number as usize];
+            for Ready { interval, thread, state } in std::mem::take(&mut main.ready) {
+                let actor = Actor::Thread(thread);
+                let piece =
+                    Piece { interval, actor, lwp: None, cpu: None, what: What::WaitingForLwp, link: None };
+                waits.push(history, (lock, state), &piece, 1);
+            }
             self.locks.entry(lock).or_default().merge(main);
             for (Key { group, kind, call_site }, row) in rows {
                 let group = group.map(|group| groups.group(group).clone());
                 self.rows.entry((group, lock, kind, call_site)).or_default().merge(row, &history.names);
             }
         }
+        let by = request.by(history);
+        self.had_lwps.add_slice(history, (by, &mut self.labels), slice.interval, waits, std::iter::once);
+        self.add_wakers(history, slice, ended);
         Ok(())
+    }
+
+    fn looks_back(&self) -> bool {
+        !self.ended.is_empty()
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
@@ -268,8 +357,19 @@ impl Sliced for Locks {
             let site = site.map(|site| words.text(site).to_string());
             (Reverse((row.wait, row.requests)), group.clone(), *lock, words.text(*kind).to_string(), site)
         });
+        let (by, mut labels) = (self.request.by(history), self.labels);
+        let mut had_lwps = HadLwps::default();
+        for (of, largest) in self.had_lwps.finish(history, (by, &mut labels)) {
+            for (culprit, ticks) in largest.texts(history, &labels).into_iter().take(1) {
+                // Holders of one lock may be of several processes.
+                let known = had_lwps.entry(of).or_insert_with(|| (culprit.clone(), ticks));
+                if ticks > known.1 {
+                    *known = (culprit, ticks);
+                }
+            }
+        }
         let main: Map<Lock, [Value; 5]> =
-            self.locks.iter().map(|(lock, main)| (*lock, main.cells(history))).collect();
+            self.locks.iter().map(|(lock, main)| (*lock, main.cells(history, *lock, &had_lwps))).collect();
         for ((group, lock, kind, call_site), row) in rows {
             let mut cells = group.map(|group| group.cells(history)).unwrap_or_default();
             cells.extend([
@@ -292,6 +392,9 @@ impl Sliced for Locks {
                 row.known().map(|holders| row.waited - holders.total()).into(),
             ]);
             cells.extend(main.get(&lock).into_iter().flatten().cloned());
+            let waker = most(history, by, &row.wakers);
+            cells.push(waker.as_ref().map(|(waker, _)| waker.clone()).into());
+            cells.push(waker.map(|(_, ticks)| ticks).into());
             answer.push(cells);
         }
         Ok(answer)
@@ -345,6 +448,6 @@ fn label(history: &History, reason: &Reason) -> Option<String> {
         Reason::Waits(kind, 0) => kind.name().to_string(),
         Reason::Waits(kind, object) if *object > 0xfff => format!("{} {object:#x}", kind.name()),
         Reason::Waits(kind, object) => format!("{} {object}", kind.name()),
-        Reason::Unknown => return None,
+        Reason::Lwps | Reason::Unknown => return None,
     })
 }

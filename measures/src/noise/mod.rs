@@ -3,7 +3,8 @@
 mod parts;
 
 use crate::{
-    Answer, By, Column, Distribution, Group, History, Interval, Level, Measure, Needs, Request, Span,
+    Answer, By, Column, Distribution, Group, History, Interval, Level, Measure, Needs, Request, Span, Value,
+    carried::Carried,
     collect::collect,
     distribution::Lengths,
     groups::Owner,
@@ -27,11 +28,13 @@ pub(crate) const NOISE: Measure = Measure {
         named timer, softirqs TIMER and HRTIMER), other interrupts by kind (each without those inside of it), \
         off-cpu (runnable and not running, on either level: stalled, ready, new), waits (blocked, asleep in the \
         kernel, stopped), unknown, and pure, which is the rest. Interrupts count while the user thread is active \
-        (the LWP on a CPU). Curves, of which each is a distribution: wall; without-timer (wall less timer); \
+        (the LWP on a CPU). Of LWPs and selected user threads, the life of an LWP is when it carried one of these. Curves, of which each is a distribution: wall; without-timer (wall less timer); \
         without-interrupts (less all interrupts); pure. After the curves come the parts that were taken away, each \
         over the spans in which it occurred. A span counts whole, if its end is in the window, by the user thread \
         that it is of (by LWP: the LWP on which it began). One that did not end, or of which a part is unknown, is \
-        counted apart, in a note.",
+        counted apart, in a note. A life that was never seen on a CPU, and may have been there (as without kernel events), has \
+        no known curves but wall; where the trace has no interrupts, without-timer and without-interrupts are not known, and \
+        pure has what they took. Such figures are NULL.",
     needs: Needs { interrupts: true, spans: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };
@@ -52,6 +55,8 @@ struct Noise {
     tally: Growing<Map<Row, Lengths>>,
     unknown: u64,
     unended: u64,
+    /// Lives that were never seen on a CPU, and may have been.
+    unseen: u64,
     names: SpanNames,
     /// Spans that began before the slice, by their owners, with their parts in later slices.
     open: Map<Owner, Vec<(Span, Parts)>>,
@@ -67,6 +72,7 @@ fn start(request: &Request) -> Box<dyn Sliced> {
         tally: Growing::new(request),
         unknown: 0,
         unended: 0,
+        unseen: 0,
         names: SpanNames::default(),
         open: Map::default(),
         lives: Map::default(),
@@ -112,6 +118,17 @@ impl Sliced for Noise {
                 answer.notes.push(format!("{count} spans are not counted: {why}."));
             }
         }
+        if self.unseen > 0 {
+            answer.notes.push(format!(
+                "{} were never seen on a CPU: what they would have taken without interrupts is not known.",
+                self.unseen
+            ));
+        }
+        if history.has_no_interrupts {
+            let what =
+                "without-timer and without-interrupts are not known, and pure has what interrupts took";
+            answer.notes.push(format!("No interrupts are recorded: {what}."));
+        }
         Ok(answer)
     }
 }
@@ -121,7 +138,8 @@ impl Noise {
         let request = &self.request;
         let owners = asked_owners(history, request);
         let window = slice.extent(history);
-        let new = || (Splitter::new(history), Vec::new());
+        let carried = Carried::new(history, request);
+        let new = || (Splitter::new(history, &carried), Vec::new());
         let parts = collect(&owners, new, |(splitter, lives), owner| {
             lives.push((*owner, splitter.split(*owner, window, request)));
         });
@@ -137,7 +155,8 @@ impl Noise {
     fn tally_lives(&mut self, history: &History, since: i64) {
         let request = &self.request;
         let (by, window) = (request.by(history), request.extent(history));
-        let is_anywhere = request.lwps.is_none() && request.cpus.is_none();
+        let is_of_carried = request.threads.is_some() && request.level(history) == Level::Lwps;
+        let is_anywhere = request.lwps.is_none() && request.cpus.is_none() && !is_of_carried;
         let named = self.named.get_or_insert_with(|| {
             let owners = named_owners(history, request).into_iter();
             let mut named: Vec<(i64, Owner)> =
@@ -152,6 +171,7 @@ impl Noise {
                 parts.add_unknown(life(history, owner, window).ticks() - covered);
             }
             if parts.wall > 0 {
+                self.unseen += u64::from(!parts.is_seen());
                 add(self.tally.of(group_of(history, by, owner)), &parts);
             }
         }
@@ -162,9 +182,9 @@ impl Noise {
         self.names.add(history, slice, &self.request);
         let spans: Vec<&Span> =
             history.spans.iter().filter(|span| name.is_some() && span.name == name).collect();
-        let (request, later) = (&self.request, std::mem::take(&mut self.open));
+        let (request, later, carried) = (&self.request, std::mem::take(&mut self.open), Carried::default());
         let new = || Curves {
-            splitter: Splitter::new(history),
+            splitter: Splitter::new(history, &carried),
             tally: Tally::new(),
             unknown: 0,
             unended: 0,
@@ -193,11 +213,22 @@ fn group_of(history: &History, by: By, owner: Owner) -> Group {
 
 /// The rows of a group: the curves come first. Groups are in the order of their wall time.
 fn runs(history: &History, group: &Group, rows: Map<Row, Lengths>) -> Vec<Run> {
-    let mut rows = tally::of_kinds(rows);
+    let is_known =
+        |row| !(history.has_no_interrupts && matches!(row, Row::WithoutTimer | Row::WithoutInterrupts));
+    let mut rows: Vec<(Row, Distribution)> = rows
+        .into_iter()
+        .map(|(row, lengths)| (row, if is_known(row) { lengths.into() } else { Distribution::default() }))
+        .collect();
     rows.sort_by_key(|(row, _)| *row);
     let order = rows.iter().map(|(_, lengths)| lengths.total()).max().unwrap_or(0);
     let row = |(row, lengths): (Row, Distribution)| {
-        (tally::cells(history, group, row.name(), &lengths), Some(lengths))
+        let mut cells = tally::cells(history, group, row.name(), &lengths);
+        if lengths.count() == 0 {
+            // Of a curve that is not known, only its name.
+            let figures = cells.len() - Distribution::columns().len();
+            cells[figures..].fill(Value::Null);
+        }
+        (cells, Some(lengths))
     };
     vec![Run { order, rows: rows.into_iter().map(row).collect() }]
 }
@@ -265,6 +296,17 @@ impl Curves<'_> {
 }
 
 fn add(rows: &mut Map<Row, Lengths>, parts: &Parts) {
+    if !parts.is_seen() {
+        for row in [Row::WithoutTimer, Row::WithoutInterrupts, Row::Pure] {
+            rows.entry(row).or_default();
+        }
+        rows.entry(Row::Wall).or_default().push(parts.wall);
+        rows.entry(Row::Part(Part::Unknown)).or_default().push(parts.of(Part::Unknown));
+        for part in [Part::OffCpu, Part::Waits].into_iter().filter(|part| parts.of(*part) > 0) {
+            rows.entry(Row::Part(part)).or_default().push(parts.of(part));
+        }
+        return;
+    }
     let mut push = |row, ticks| rows.entry(row).or_default().push(ticks);
     let without_timer = parts.wall - parts.of(Part::Timer);
     push(Row::Wall, parts.wall);

@@ -4,7 +4,7 @@ use crate::map::Map;
 
 use sigmund_model::{LwpState, ThreadState};
 
-use crate::{History, Interval, Request, Word, groups::Owner};
+use crate::{History, Interval, Request, Word, carried::Carried, groups::Owner};
 
 /// A part that is not pure time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,6 +85,13 @@ impl Parts {
         self.wall - self.parts.iter().sum::<i64>()
     }
 
+    /// Whether it was seen on a CPU, or is known never to have been on one.
+    pub(super) fn is_seen(&self) -> bool {
+        let on_cpu = self.wall
+            - [Part::OffCpu, Part::Waits, Part::Unknown].map(|part| self.of(part)).iter().sum::<i64>();
+        on_cpu > 0 || self.of(Part::Unknown) == 0
+    }
+
     fn add(&mut self, part: Part, ticks: i64) {
         self.parts[part as usize] += ticks;
     }
@@ -114,6 +121,7 @@ pub(super) fn life(history: &History, owner: Owner, interval: Interval) -> Inter
 /// Splits intervals.
 pub(super) struct Splitter<'h> {
     history: &'h History,
+    carried: &'h Carried,
     /// The part of each kind and name of interrupt: there are few, and they are looked up often.
     known: Vec<((Word, Option<Word>), Part)>,
     hints: Hints,
@@ -135,8 +143,9 @@ enum Is {
 }
 
 impl<'h> Splitter<'h> {
-    pub(super) fn new(history: &'h History) -> Splitter<'h> {
-        Splitter { history, known: Vec::new(), hints: Hints::default() }
+    /// Of LWPs, what is at times at which they count.
+    pub(super) fn new(history: &'h History, carried: &'h Carried) -> Splitter<'h> {
+        Splitter { history, carried, known: Vec::new(), hints: Hints::default() }
     }
 
     /// The parts of an interval of a life, where it was on the selected LWPs and CPUs; and how much of it had a state. What
@@ -166,7 +175,9 @@ impl<'h> Splitter<'h> {
                 for (interval, stay) in history.lwps.of(lwp.into()).partition(stretch) {
                     let Some(stay) = stay else { continue };
                     covered += interval.ticks();
-                    self.add(&mut parts, of_lwp(stay.state), interval, Some(lwp), stay.cpu, places);
+                    self.carried.each_part(lwp, interval, |part, _| {
+                        self.add(&mut parts, of_lwp(stay.state), part, Some(lwp), stay.cpu, places);
+                    });
                 }
             }
         }

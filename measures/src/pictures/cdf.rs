@@ -2,30 +2,52 @@
 
 use std::fmt::Write;
 
+use sigmund_model::Hertz;
+
 use super::svg;
-use crate::Distribution;
+use crate::{
+    Distribution,
+    scale::{Unit, powers_of_ten, round_lengths},
+};
 
 /// The picture, and in it the axes, in pixels.
 const WIDTH: usize = 640;
 const PLOT: (f64, f64, f64, f64) = (50.0, 30.0, 620.0, 330.0);
 /// Steps of a curve: a distribution with more lengths is drawn at this many ranks.
 const MOST_STEPS: usize = 1000;
+/// Marks of an axis that is not logarithmic.
+const MOST_MARKS: i64 = 7;
+/// So many curves in one picture differ: more begin with the first style again.
+pub const MOST_CURVES: usize = 8;
 /// Curves differ in dashes too, so that they can be told apart without colours.
-const CURVES: [(&str, &str); 6] = [
+const CURVES: [(&str, &str); MOST_CURVES] = [
     ("#1b6ca8", ""),
     ("#c0392b", "6 3"),
     ("#2e8b57", "2 2"),
     ("#8e44ad", "8 3 2 3"),
-    ("#b8860b", "12 4"),
-    ("#333333", "1 3"),
+    ("#b8860b", "16 4"),
+    ("#333333", "1 4"),
+    ("#d2527f", "8 3 2 3 2 3"),
+    ("#008b8b", "16 3 6 3"),
 ];
+/// The length of a curve in the legend: the longest dashes occur twice in it.
+const SAMPLE: f64 = 42.0;
 
-/// Cumulative distributions in one picture, a curve each: at x the per cent of lengths that are at most x. `label` writes a
-/// length. The axis of lengths is logarithmic if the longest is at least 100 times the shortest above 0; lengths under 1 tick
-/// are drawn at 1 then.
+/// Cumulative distributions in one picture, a curve each: at x the per cent of lengths that are at most x. The axis of lengths is
+/// logarithmic if the longest is at least 100 times the shortest above 0; lengths under 1 tick are drawn at 1 then.
+///
+/// `tick_rate` is that of the clock, if it is known: then the marks of the axis are at round numbers of nanoseconds, else at round
+/// numbers of ticks. `label` writes a length, given as a number and how many of these are a second; `None` of ticks without a
+/// rate.
 ///
 /// As exact at each step as percentiles are; a distribution of more than 1000 lengths is drawn at 1000 of its ranks, the first and last included.
-pub fn cdf_svg(title: &str, curves: &[(&str, &Distribution)], label: &dyn Fn(i64) -> String) -> String {
+pub fn cdf_svg(
+    title: &str,
+    curves: &[(&str, &Distribution)],
+    tick_rate: Option<Hertz>,
+    label: &dyn Fn(i64, Option<Hertz>) -> String,
+) -> String {
+    let unit = Unit::new(tick_rate);
     let shortest =
         |lengths: &Distribution| lengths.iter().map(|(length, _)| length).find(|length| *length > 0);
     let shortest = curves.iter().filter_map(|(_, lengths)| shortest(lengths)).min();
@@ -42,9 +64,10 @@ pub fn cdf_svg(title: &str, curves: &[(&str, &Distribution)], label: &dyn Fn(i64
             content += &svg::text(left - 4.0, height + 4.0, "end", &format!("{percent}%"));
         }
     }
-    for length in scale.marks() {
-        content += &svg::rule((scale.x(length), top), (scale.x(length), bottom));
-        content += &svg::text(scale.x(length), bottom + 15.0, "middle", &label(length));
+    for length in scale.marks(unit) {
+        let x = scale.x(unit.ticks(length));
+        content += &svg::rule((x, top), (x, bottom));
+        content += &svg::text(x, bottom + 15.0, "middle", &label(length, unit.per_second()));
     }
     for (place, (name, lengths)) in curves.iter().enumerate() {
         let (colour, dashes) = CURVES[place % CURVES.len()];
@@ -55,9 +78,9 @@ pub fn cdf_svg(title: &str, curves: &[(&str, &Distribution)], label: &dyn Fn(i64
             let _ = writeln!(content, "<path d=\"{path}\" {style}/>");
         }
         let height = bottom + 36.0 + 16.0 * place as f64;
-        let _ = writeln!(content, "<path d=\"M{left:.1} {height:.1}h30\" {style}/>");
+        let _ = writeln!(content, "<path d=\"M{left:.1} {height:.1}h{SAMPLE}\" {style}/>");
         let name = format!("{name} ({})", lengths.count());
-        content += &svg::text(left + 36.0, height + 4.0, "start", &name);
+        content += &svg::text(left + SAMPLE + 6.0, height + 4.0, "start", &name);
     }
     svg::document(WIDTH, bottom as usize + 36 + 16 * curves.len(), &content)
 }
@@ -77,7 +100,7 @@ fn steps(lengths: &Distribution, scale: &Scale, y: &dyn Fn(f64) -> f64) -> Strin
             (length, until) = (next, until + count);
         }
         let percent = (rank + 1) as f64 * 100.0 / all as f64;
-        let _ = write!(path, "H{:.1}V{:.1}", scale.x(length), y(percent));
+        let _ = write!(path, "H{:.1}V{:.1}", scale.x(length as f64), y(percent));
     }
     let _ = write!(path, "H{:.1}", PLOT.2);
     path
@@ -98,35 +121,73 @@ impl Scale {
         Scale { shortest: if is_log { shortest } else { 0 }, longest, is_log }
     }
 
-    fn x(&self, length: i64) -> f64 {
+    /// Of a number of ticks.
+    fn x(&self, length: f64) -> f64 {
         let (left, _, right, _) = PLOT;
         let share = if self.is_log {
-            (length.max(1) as f64 / self.shortest as f64).ln()
-                / (self.longest as f64 / self.shortest as f64).ln()
+            (length.max(1.0) / self.shortest as f64).ln() / (self.longest as f64 / self.shortest as f64).ln()
         } else {
-            length as f64 / self.longest as f64
+            length / self.longest as f64
         };
         left + (right - left) * share.clamp(0.0, 1.0)
     }
 
-    /// Lengths to be marked: powers of ten, or a few multiples of 1, 2 or 5 times one.
-    fn marks(&self) -> Vec<i64> {
-        let powers = (0..19).map(|power| 10_i64.pow(power));
+    /// Lengths to be marked, in a unit: powers of ten, or a few multiples of 1, 2 or 5 times one.
+    fn marks(&self, unit: Unit) -> Vec<i64> {
+        let (shortest, longest) = (unit.of_ticks(self.shortest), unit.of_ticks(self.longest));
         if self.is_log {
-            return powers.filter(|power| (self.shortest..=self.longest).contains(power)).collect();
+            let is_inside = |power: &i64| (shortest..=longest).contains(&(*power as f64));
+            return powers_of_ten().filter(is_inside).collect();
         }
-        let mut steps = powers.flat_map(|power| [1, 2, 5].map(|step| power.saturating_mul(step)));
-        let step = steps.find(|step| self.longest / step <= 6).unwrap_or(self.longest);
-        (0..=self.longest / step).map(|mark| mark * step).collect()
+        let round_step = round_lengths().find(|step| longest < MOST_MARKS as f64 * *step as f64);
+        let Some(step) = round_step else { return vec![0] };
+        (0..MOST_MARKS)
+            .map_while(|mark| mark.checked_mul(step))
+            .take_while(|mark| *mark as f64 <= longest)
+            .collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn cdf(curves: &[(&str, &Distribution)]) -> String {
-        cdf_svg("quanta of <a&b>", curves, &|length| format!("{length} ns"))
+        cdf_svg("quanta of <a&b>", curves, None, &|length, _| format!("{length} ns"))
+    }
+
+    /// The marks of an axis of lengths in ticks of a clock.
+    fn marks(lengths: &[i64], hz: f64) -> Vec<String> {
+        let lengths: Distribution = lengths.iter().copied().collect();
+        let label = |length: i64, rate: Option<Hertz>| {
+            assert_eq!(rate, Hertz::new(1e9));
+            format!("{length} ns")
+        };
+        let svg = cdf_svg("", &[("one", &lengths)], Hertz::new(hz), &label);
+        let labels = svg.lines().filter_map(|line| line.strip_suffix(" ns</text>")?.rsplit('>').next());
+        labels.map(str::to_string).collect()
+    }
+
+    #[test]
+    fn marks_are_at_round_lengths_of_the_unit_that_is_shown() {
+        assert_eq!(marks(&[2594, 7783], 2.594e9), ["0", "500", "1000", "1500", "2000", "2500", "3000"]);
+        assert_eq!(marks(&[900, 130_000_000], 2.594e9), ["1000", "10000", "100000", "1000000", "10000000"]);
+        // A tick is 41.67 ns, or 11 days.
+        assert_eq!(marks(&[1, 1_000_000], 24e6), ["100", "1000", "10000", "100000", "1000000", "10000000"]);
+        assert_eq!(
+            marks(&[1, 10], 1e-6),
+            [
+                "0",
+                "2000000000000000",
+                "4000000000000000",
+                "6000000000000000",
+                "8000000000000000",
+                "10000000000000000"
+            ]
+        );
+        assert_eq!(marks(&[i64::MAX, i64::MAX - 1], 1e-300), ["0"]);
     }
 
     // Of 10, 20, 20 and 40 on an axis of 0 to 40: 10 is at 50 + 570 / 4, and 25 % at 330 - 300 / 4.
@@ -139,6 +200,16 @@ mod tests {
         assert!(svg.contains("quanta of &lt;a&amp;b&gt;") && svg.contains(">one (4)<"));
         assert!(svg.contains(">0 ns<") && svg.contains(">10 ns<") && svg.contains(">40 ns<"));
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && !svg.contains("href"));
+    }
+
+    #[test]
+    fn eight_curves_differ_in_dashes() {
+        let lengths: Distribution = [1, 2, 3].into_iter().collect();
+        let svg = cdf(&["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| (name, &lengths)));
+        let dashes = svg.lines().filter(|line| line.contains("M50.0 330.0"));
+        let dashes: BTreeSet<&str> =
+            dashes.filter_map(|line| line.split("stroke-dasharray=").nth(1)).collect();
+        assert_eq!(dashes.len(), 8, "{dashes:?}");
     }
 
     #[test]

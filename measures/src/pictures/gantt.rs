@@ -2,7 +2,7 @@
 
 use sigmund_model::{LwpState, ThreadState};
 
-use crate::{History, Interval, Level, Life, Request};
+use crate::{History, Interval, Level, Life, LwpStay, Request, ThreadStay};
 
 /// What a column shows: states of both levels. Of equal shares the first of these wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,11 +15,13 @@ pub(super) enum Shown {
     Stopped,
     Off,
     Unknown,
+    /// Alive, but on no LWP or CPU that is selected.
+    NotSelected,
     NotThere,
 }
 
 impl Shown {
-    pub(super) const ALL: [Shown; 9] = [
+    pub(super) const ALL: [Shown; 10] = [
         Shown::Active,
         Shown::Stalled,
         Shown::InKernel,
@@ -28,6 +30,7 @@ impl Shown {
         Shown::Stopped,
         Shown::Off,
         Shown::Unknown,
+        Shown::NotSelected,
         Shown::NotThere,
     ];
 
@@ -41,6 +44,7 @@ impl Shown {
             Shown::Stopped => 't',
             Shown::Off => 'o',
             Shown::Unknown => '?',
+            Shown::NotSelected => '-',
             Shown::NotThere => '.',
         }
     }
@@ -59,8 +63,19 @@ impl Shown {
             (Shown::Stopped, _) => "stopped",
             (Shown::Off, _) => "not active, reason unknown",
             (Shown::Unknown, _) => "unknown",
+            (Shown::NotSelected, _) => "not in the filter",
             (Shown::NotThere, _) => "not alive",
         }
+    }
+
+    /// Whether it is a state that is asked about, so that it has a share.
+    pub(super) fn is_state(self) -> bool {
+        !matches!(self, Shown::NotSelected | Shown::NotThere)
+    }
+
+    /// As it is drawn, if it may be at a place that is not selected.
+    fn selected(self, is_selected: bool) -> Shown {
+        if self == Shown::NotThere || is_selected { self } else { Shown::NotSelected }
     }
 
     fn of_thread(state: ThreadState) -> Shown {
@@ -100,6 +115,14 @@ pub(super) struct Line {
     pub(super) sums: [i64; Shown::ALL.len()],
 }
 
+impl Line {
+    /// The ticks in which it is alive, and at a place that is selected.
+    pub(super) fn selected(&self) -> i64 {
+        let states = Shown::ALL.into_iter().filter(|shown| shown.is_state());
+        states.map(|shown| self.sums[shown as usize]).sum()
+    }
+}
+
 /// All selected threads that are alive in the window.
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
@@ -136,12 +159,14 @@ impl Timeline {
                 for (thread, life) in history.names.threads.iter() {
                     if request.has_thread(thread) {
                         let states = history.threads.of(thread).partition(window).map(|(interval, stay)| {
-                            let is_here = |stay: &crate::ThreadStay| {
-                                request.has_place(stay.lwp, stay.cpu(history, interval))
+                            let shown = |stay: &ThreadStay| {
+                                let is_selected = request.has_place(stay.lwp, stay.cpu(history, interval));
+                                Shown::of_thread(stay.state).selected(is_selected)
                             };
-                            (interval, stay.map(|stay| is_here(stay).then(|| Shown::of_thread(stay.state))))
+                            (interval, stay.map(shown))
                         });
-                        timeline.add(history.names.thread_label(thread), life, states);
+                        let unknown = Shown::Unknown.selected(request.has_place(None, None));
+                        timeline.add(history.names.thread_label(thread), (life, unknown), states);
                     }
                 }
             }
@@ -149,10 +174,13 @@ impl Timeline {
                 for (lwp, life) in history.names.lwps.iter() {
                     if lwp != 0 && request.has_lwp(lwp) {
                         let states = history.lwps.of(lwp.into()).partition(window).map(|(interval, stay)| {
-                            let is_here = |stay: &crate::LwpStay| request.has_place(Some(lwp), stay.cpu);
-                            (interval, stay.map(|stay| is_here(stay).then(|| Shown::of_lwp(stay.state))))
+                            let is_selected = |stay: &LwpStay| request.has_place(Some(lwp), stay.cpu);
+                            let shown =
+                                |stay: &LwpStay| Shown::of_lwp(stay.state).selected(is_selected(stay));
+                            (interval, stay.map(shown))
                         });
-                        timeline.add(history.names.lwp_label(lwp), life, states);
+                        let unknown = Shown::Unknown.selected(request.has_place(Some(lwp), None));
+                        timeline.add(history.names.lwp_label(lwp), (life, unknown), states);
                     }
                 }
             }
@@ -166,22 +194,20 @@ impl Timeline {
         self.window.from + ticks as i64
     }
 
-    /// Adds a line. A state is `None` where there is none, and `Some(None)` where it is not selected.
+    /// Adds a line, if any of it is alive and selected. Where there is no state, it shows `unknown` in its life, and not alive
+    /// before and after.
     fn add(
         &mut self,
         label: String,
-        life: Life<'_>,
-        states: impl Iterator<Item = (Interval, Option<Option<Shown>>)>,
+        (life, unknown): (Life<'_>, Shown),
+        states: impl Iterator<Item = (Interval, Option<Shown>)>,
     ) {
         let mut line = Line { label, columns: Vec::with_capacity(self.columns), sums: [0; Shown::ALL.len()] };
         let mut shares = [0; Shown::ALL.len()];
         for (interval, state) in states {
-            // Without a state it is unknown in its life, and not alive before and after.
             let (shown, inner) = match state {
-                Some(shown) => (shown.unwrap_or(Shown::NotThere), interval),
-                None => {
-                    (Shown::Unknown, life.interval.clipped(interval).unwrap_or(Interval::new(interval.to, 0)))
-                }
+                Some(shown) => (shown, interval),
+                None => (unknown, life.interval.clipped(interval).unwrap_or(Interval::new(interval.to, 0))),
             };
             let parts = [
                 (Interval::new(interval.from, inner.from), Shown::NotThere),
@@ -203,7 +229,7 @@ impl Timeline {
                 }
             }
         }
-        if line.sums[Shown::NotThere as usize] < self.window.ticks() {
+        if line.selected() > 0 {
             self.lines.push(line);
         }
     }

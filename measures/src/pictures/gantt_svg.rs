@@ -102,6 +102,7 @@ fn colour(shown: Shown) -> &'static str {
         Shown::Stopped => "#c9a6d9",
         Shown::Off => "#e8d8c0",
         Shown::Unknown => "#f5f5f5",
+        Shown::NotSelected => "#eef1f7",
         Shown::NotThere => "white",
     }
 }

@@ -8,8 +8,10 @@ use crate::{History, Request, percent};
 ///
 /// A column shows the letter of the state with the largest share of its time, of equal shares the first in the legend. So a
 /// state may be in no column of a line; therefore each line ends with the share of every state it was in while it was alive,
-/// however short (`<1%`). A thread that is not alive in the window has no line. Where it is on no selected LWP or CPU, if
-/// these are selected, it is drawn as not alive.
+/// however short (`<1%`). A thread that is not alive in the window has no line.
+///
+/// If LWPs or CPUs are selected: where a thread is alive but not known to be on one of these, it is drawn as not in the
+/// filter; shares are of the rest of its life, and a thread without any has no line.
 ///
 /// # Errors
 ///
@@ -54,11 +56,9 @@ fn axis(timeline: &Timeline, label: &dyn Fn(i64) -> String) -> String {
     axis
 }
 
-/// `A 51%, s 30%, k <1%`: of the time that it was alive.
+/// `A 51%, s 30%, k <1%`: of the time that it was alive and in the filter.
 fn shares(line: &Line) -> String {
-    let of_life = |shown: &Shown| *shown != Shown::NotThere;
-    let life: i64 =
-        Shown::ALL.iter().filter(|shown| of_life(shown)).map(|shown| line.sums[*shown as usize]).sum();
+    let life = line.selected();
     let share = |shown: Shown| {
         let ticks = line.sums[shown as usize];
         let share = percent(ticks, life);
@@ -69,7 +69,8 @@ fn shares(line: &Line) -> String {
             _ => Some(format!("{} {}%", shown.letter(), share as i64)),
         }
     };
-    let shares: Vec<String> = Shown::ALL.into_iter().filter(of_life).filter_map(share).collect();
+    let shares: Vec<String> =
+        Shown::ALL.into_iter().filter(|shown| shown.is_state()).filter_map(share).collect();
     shares.join(", ")
 }
 

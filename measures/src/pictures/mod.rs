@@ -6,6 +6,6 @@ mod gantt_svg;
 mod gantt_text;
 mod svg;
 
-pub use cdf::cdf_svg;
+pub use cdf::{MOST_CURVES, cdf_svg};
 pub use gantt_svg::gantt_svg;
 pub use gantt_text::gantt;

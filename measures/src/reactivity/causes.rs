@@ -4,35 +4,39 @@ use std::collections::BTreeMap;
 
 use super::pairs::Pair;
 use crate::{
-    Actor, Blame, By, Context, History, Interval, Key, Many, Piece, Pieces, Slice, Source, Sum, Totals,
-    Walking, What, wait_context,
+    Actor, Blame, By, Context, History, Interval, Joint, Key, Many, Origin, Piece, Pieces, Slice, Source,
+    Sum, Totals, Walking, What, wait_context,
 };
 
 /// The walks of pairs, and what they sum to.
 pub(super) struct Causes {
     /// Sorted by their ends, each with the number of the sums that it is in.
     pairs: Vec<(u32, Pair)>,
-    walking: Walking<Origin>,
+    walking: Walks,
     /// Waits for interrupts that began before the slices so far.
     meanwhile: Vec<Meanwhile>,
     totals: Totals,
 }
 
-#[derive(Clone, Copy)]
-struct Origin {
-    part: u32,
-    actor: Actor,
+enum Walks {
+    /// Of few pairs, of which each has sums of its own.
+    Each(Walking<Origin>),
+    /// Of all pairs together. Pairs may be millions and long, as `next` makes them where FROM events are many, so they overlap:
+    /// those that meet go on as one.
+    Joint(Joint),
 }
 
-/// A wait for an interrupt, or the part of it before a slice.
+/// What a CPU was in while some pairs waited for an interrupt, or were in one on an idle CPU; or the part of that before a slice.
 #[derive(Clone, Copy)]
 struct Meanwhile {
     part: u32,
+    /// So many pairs.
+    count: u64,
     interval: Interval,
     /// The CPU that handled the interrupt at last.
     cpu: u32,
-    /// What was waited for.
-    source: Blame,
+    /// What it is outside of interrupts: a word, and what was waited for.
+    otherwise: (&'static str, Blame),
     /// Whether the rest is in a later slice.
     goes_on: bool,
 }
@@ -44,47 +48,76 @@ struct Part {
 }
 
 impl Causes {
-    /// Each pair with the number of the sums that it is in.
-    pub(super) fn new(mut pairs: Vec<(u32, Pair)>) -> Causes {
+    /// Of all pairs together.
+    pub(super) fn of_all(pairs: Vec<Pair>) -> Causes {
+        let pairs = pairs.into_iter().map(|pair| (0, pair)).collect();
+        Causes::new(pairs, Walks::Joint(Joint::default()))
+    }
+
+    /// Of each pair, by its place.
+    pub(super) fn of_each(pairs: &[Pair]) -> Causes {
+        Causes::new((0..).zip(pairs.iter().copied()).collect(), Walks::Each(Walking::default()))
+    }
+
+    fn new(mut pairs: Vec<(u32, Pair)>, walking: Walks) -> Causes {
         let mut totals = Totals::new(|part| vec![part]);
-        for (part, pair) in &pairs {
-            if pair.actor.is_none() && pair.interval.ticks() > 0 {
-                totals.pieces().add_known((*part, "unknown"), Blame::Unknown, pair.interval.ticks(), false);
+        pairs.retain(|(part, pair)| {
+            let is_known = pair.actor.is_some() || in_interrupts(*part, pair).is_some();
+            if !is_known && pair.interval.ticks() > 0 {
+                totals.pieces().add_known(
+                    (*part, "unknown"),
+                    Blame::Unknown,
+                    pair.interval.ticks(),
+                    1,
+                    false,
+                );
             }
-        }
-        pairs.retain(|(_, pair)| pair.actor.is_some());
+            is_known
+        });
         pairs.sort_by_key(|(_, pair)| pair.interval.to);
-        Causes { pairs, walking: Walking::default(), meanwhile: Vec::new(), totals }
+        Causes { pairs, walking, meanwhile: Vec::new(), totals }
     }
 
     pub(super) fn add(&mut self, history: &History, slice: Slice, by: By) {
         let begin = slice.interval.from;
         let first = self.pairs.partition_point(|(_, pair)| !slice.is_earliest() && pair.interval.to <= begin);
-        let pairs = self.pairs.split_off(first);
+        let mut pairs = self.pairs.split_off(first);
+        for (part, pair) in pairs.extract_if(.., |(_, pair)| pair.actor.is_none()) {
+            self.meanwhile.extend(in_interrupts(part, &pair));
+        }
         let start = |(part, pair): &(u32, Pair)| {
             let actor = pair.actor.unwrap_or(Actor::Lwp(0));
-            (Origin { part: *part, actor }, actor, pair.interval)
+            (Origin { place: *part, part: *part, actor: Some(actor) }, actor, pair.interval)
         };
-        let add = |sum: &mut Part, of: Origin, piece: &Piece, goes_on: bool| {
+        let add = |sum: &mut Part, walks: Many, piece: &Piece, goes_on: bool| {
+            let Many { part, is_own, count } = walks;
             let cause = match piece.what {
                 What::Interrupt(place) => by_kind(history, place),
-                What::Running if piece.actor != of.actor => "another running",
+                What::Running if !is_own => "another running",
                 What::WaitingFor(Source::Interrupt(place)) => {
                     let cpu = history.interrupts[place as usize].cpu;
                     let Some(source) = Blame::of(history, piece, false) else { return };
-                    let interval = piece.interval;
-                    let meanwhile = Meanwhile { part: of.part, interval, cpu, source, goes_on: false };
+                    let (interval, otherwise) = (piece.interval, ("waiting for an interrupt", source));
+                    let meanwhile = Meanwhile { part, count, interval, cpu, otherwise, goes_on: false };
                     sum.meanwhile.extend(meanwhile.add(history, begin, &mut sum.pieces));
                     return;
                 }
                 _ => piece.what.name(),
             };
-            sum.pieces.add(history, cause, Many::one(of.part), piece, goes_on);
+            // Also what it ran itself is a row with its name.
+            sum.pieces.add(history, cause, Many { is_own: false, ..walks }, piece, goes_on);
+        };
+        let add_one = |sum: &mut Part, of: Origin, piece: &Piece, goes_on: bool| {
+            add(sum, Many { part: of.part, is_own: of.actor == Some(piece.actor), count: 1 }, piece, goes_on);
         };
         let earlier = |meanwhile: Meanwhile| meanwhile.add(history, begin, self.totals.pieces());
         self.meanwhile = std::mem::take(&mut self.meanwhile).into_iter().filter_map(earlier).collect();
         let new = || Part { pieces: Pieces::new(by), meanwhile: Vec::new() };
-        for mut part in self.walking.add_slice(history, slice, &pairs, start, new, add) {
+        let parts = match &mut self.walking {
+            Walks::Each(walking) => walking.add_slice(history, slice, &pairs, start, new, add_one),
+            Walks::Joint(joint) => joint.add_slice(history, slice, &pairs, start, new, add).0,
+        };
+        for mut part in parts {
             self.totals.pieces().merge(history, part.pieces);
             self.meanwhile.append(&mut part.meanwhile);
         }
@@ -100,7 +133,7 @@ impl Causes {
 impl Meanwhile {
     /// Adds what the CPU was in from `begin` on; what is left is before.
     fn add(self, history: &History, begin: i64, pieces: &mut Pieces) -> Option<Meanwhile> {
-        let Meanwhile { part, interval, cpu, source, goes_on } = self;
+        let Meanwhile { part, count, interval, cpu, otherwise: (word, source), goes_on } = self;
         if interval.from >= interval.to {
             return None;
         }
@@ -124,14 +157,22 @@ impl Meanwhile {
                 Some(place) => {
                     let interrupt = &history.interrupts[*place as usize];
                     let blame = Blame::Interrupt(interrupt.kind, interrupt.number, interrupt.name);
-                    pieces.add_known((part, by_kind(history, *place)), blame, ticks, goes_on);
+                    pieces.add_known((part, by_kind(history, *place)), blame, ticks, count, goes_on);
                 }
-                None => pieces.add_known((part, "waiting for an interrupt"), source, ticks, goes_on),
+                None => pieces.add_known((part, word), source, ticks, count, goes_on),
             }
         }
         let rest = Interval { from: interval.from, to: here.from };
         (rest.from < rest.to).then_some(Meanwhile { interval: rest, goes_on: true, ..self })
     }
+}
+
+/// A pair of no thread or LWP that is known by its CPU: from an interrupt of an idle CPU to an event in it, or in its softirqs.
+fn in_interrupts(part: u32, pair: &Pair) -> Option<Meanwhile> {
+    let cpu =
+        pair.from_cpu.filter(|_| pair.is_caused && pair.actor.is_none() && pair.interval.ticks() > 0)?;
+    let otherwise = ("unknown", Blame::Unknown);
+    Some(Meanwhile { part, count: 1, interval: pair.interval, cpu, otherwise, goes_on: false })
 }
 
 fn by_kind(history: &History, place: u32) -> &'static str {

@@ -1,4 +1,4 @@
-//! What FROM events in interrupts reach: what their handlers wake, and the softirqs after these.
+//! What FROM events in interrupts reach: the events in their handlers and in the softirqs after these, and what they wake.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,34 @@ use crate::{Context, History, Interrupt, Interval, Mark, Wakeup, interrupt_of, m
 pub(super) struct Handlers {
     /// Wakeups that reach something, the latest first: in which interrupt, if known.
     wakeups: Map<u32, Vec<(i64, Option<Interrupt>, Reached)>>,
+    /// TO events in interrupts, the latest first.
+    events: Map<u32, Vec<Inside>>,
     /// The pieces of innermost interrupts that begin in later slices, sorted by time.
     later: Map<u32, Vec<(i64, Interrupt)>>,
 }
 
+/// A TO event in an interrupt. Interrupts of one CPU are known by their intervals.
+#[derive(Clone, Copy)]
+struct Inside {
+    tick: i64,
+    event: u32,
+    /// The innermost interrupt at that tick.
+    of: Option<Interval>,
+    /// The one that ends at that tick: its exit is an event of it.
+    ended: Option<Interval>,
+}
+
 impl Handlers {
+    /// A TO event, at an earlier tick than those before or before them at the same.
+    pub(super) fn push_event(&mut self, history: &History, mark: &Mark, event: u32) {
+        let Some(cpu) = mark.cpu else { return };
+        let interval = |interrupt: Interrupt| interrupt.interval;
+        let (of, ended) = (open(history, mark).map(interval), ended(history, mark).map(interval));
+        if of.is_some() || ended.is_some() {
+            self.events.entry(cpu).or_default().push(Inside { tick: mark.tick, event, of, ended });
+        }
+    }
+
     /// A wakeup that an interrupt made, at an earlier tick than those before, and what is reached by it.
     pub(super) fn push(&mut self, history: &History, wakeup: &Wakeup, reached: Reached) {
         if let (Some(cpu), false) = (wakeup.cpu, reached.is_empty()) {
@@ -28,14 +51,16 @@ impl Handlers {
         mark.context.is_interrupt() || handler(history, mark).is_some()
     }
 
-    /// Calls `each` with what is reached by what was woken by the handler around a mark, or by the softirqs after it: those
-    /// that begin on its CPU, one after the other, before any other interrupt and before the CPU switches. If the handler is
-    /// not known, by what its CPU woke at the same tick.
+    /// Calls `each` with the events in the handler around a mark, and in the softirqs after it: those that begin on its CPU, one
+    /// after the other, before any other interrupt and before the CPU switches; and with what is reached by what these woke. If
+    /// the handler is not known, by what its CPU woke at the same tick. Of the events in the handlers the earliest `keep` of those
+    /// before `after`.
     pub(super) fn each_reached(
         &self,
         history: &History,
         slice: Interval,
         mark: &Mark,
+        (after, keep): (u32, usize),
         mut each: impl FnMut(&[u32]),
     ) {
         let Some(cpu) = mark.cpu else { return };
@@ -68,6 +93,14 @@ impl Handlers {
                 each(reached);
             }
         }
+        let is_of = |interval: Option<Interval>| {
+            interval.is_some_and(|interval| set.iter().any(|member| member.interval == interval))
+        };
+        let events = self.events.get(&cpu).map_or(&[][..], Vec::as_slice);
+        let events = events.iter().rev().take_while(|inside| inside.tick <= until);
+        let events =
+            events.filter(|inside| inside.event < after && (is_of(inside.of) || is_of(inside.ended)));
+        events.take(keep).for_each(|inside| each(&[inside.event]));
     }
 
     /// The pieces of innermost interrupts of a CPU that begin after a tick, in the order of time.
@@ -96,7 +129,7 @@ impl Handlers {
                 *until = interrupt.interval.to.max(*until);
             }
         }
-        let known = self.later.keys().chain(self.wakeups.keys()).copied();
+        let known = self.later.keys().chain(self.wakeups.keys()).chain(self.events.keys()).copied();
         let cpus: BTreeSet<u32> = open.keys().copied().chain(known).collect();
         for cpu in cpus {
             // Before a switch nothing after it is needed.
@@ -122,15 +155,33 @@ impl Handlers {
             if let Some(wakeups) = self.wakeups.get_mut(&cpu) {
                 wakeups.retain(|(tick, _, _)| *tick < end.max(until));
             }
+            if let Some(events) = self.events.get_mut(&cpu) {
+                events.retain(|inside| inside.tick <= end.max(until));
+            }
         }
         self.later.retain(|_, pieces| !pieces.is_empty());
         self.wakeups.retain(|_, wakeups| !wakeups.is_empty());
+        self.events.retain(|_, events| !events.is_empty());
     }
 }
 
+/// The interrupt that a mark is in, or ends.
 fn handler(history: &History, mark: &Mark) -> Option<Interrupt> {
+    open(history, mark).or_else(|| ended(history, mark))
+}
+
+/// The innermost interrupt at a mark.
+fn open(history: &History, mark: &Mark) -> Option<Interrupt> {
     let (_, place) = history.innermost.of(mark.cpu?.into()).at(mark.tick)?;
     Some(history.interrupts[*place as usize])
+}
+
+/// The interrupt that ends at a mark, if this may be its exit.
+fn ended(history: &History, mark: &Mark) -> Option<Interrupt> {
+    let (piece, place) = history.innermost.of(mark.cpu?.into()).before(mark.tick)?;
+    let interrupt = history.interrupts[*place as usize];
+    let is_end = mark.context.is_interrupt() && piece.to == mark.tick && interrupt.interval.to == mark.tick;
+    is_end.then_some(interrupt)
 }
 
 fn is_softirq(history: &History, interrupt: &Interrupt) -> bool {

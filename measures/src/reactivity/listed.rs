@@ -1,7 +1,7 @@
 //! Each pair with the causes of its latency.
 
 use super::{NEEDS, Pair, Pairs, causes::Causes};
-use crate::{Answer, Column, History, Needs, Request, Slice, Sliced, Value, sliced};
+use crate::{Actor, Answer, Column, History, Needs, Request, Slice, Sliced, Value, sliced};
 
 /// The causes, in the order of the columns of [`reactivity_pairs`].
 const CAUSES: [&str; 11] = [
@@ -41,7 +41,7 @@ impl Listed {
             request: request.clone(),
             finding: Some(Pairs::default()),
             pairs: Vec::new(),
-            causes: Causes::new(Vec::new()),
+            causes: Causes::of_each(&[]),
         }
     }
 }
@@ -71,7 +71,7 @@ impl Sliced for Listed {
         if self.request.worst > 0 {
             self.pairs.truncate(self.request.worst);
         }
-        self.causes = Causes::new((0..).zip(self.pairs.iter().copied()).collect());
+        self.causes = Causes::of_each(&self.pairs);
         Ok(false)
     }
 
@@ -82,8 +82,12 @@ impl Sliced for Listed {
             Column::length("dur_tick", "From the one to the other; the causes sum to it."),
             Column::text("pairing", "caused or next."),
             Column::count("from_cpu", "The CPU of FROM."),
-            Column::count("thread", "The user thread of TO."),
-            Column::count("lwp", "The LWP of TO."),
+            Column::count(
+                "thread",
+                "The user thread of TO: of a switch or wakeup that was caused, the one that is switched in or woken.",
+            ),
+            Column::count("lwp", "The LWP of TO, likewise."),
+            Column::text("name", "The name of that user thread; of an LWP without one, its own."),
         ];
         for cause in CAUSES {
             let name = format!("{}_tick", cause.to_lowercase().replace(' ', "_"));
@@ -97,8 +101,10 @@ impl Sliced for Listed {
             let causes = causes.remove(&number).unwrap_or_default();
             let pairing = if pair.is_caused { "caused" } else { "next" };
             let Pair { interval, from_cpu, thread, lwp, .. } = *pair;
+            let actor = thread.map(Actor::Thread).or(lwp.map(Actor::Lwp));
+            let name = actor.and_then(|actor| actor.name(history)).map(str::to_string);
             let mut row = vec![interval.from.into(), interval.to.into(), interval.ticks().into()];
-            row.extend([Value::from(pairing), from_cpu.into(), thread.into(), lwp.into()]);
+            row.extend([Value::from(pairing), from_cpu.into(), thread.into(), lwp.into(), name.into()]);
             let of_cause = |cause| causes.iter().filter(move |(key, _)| key.cause == cause);
             let sums = CAUSES.map(|cause| of_cause(cause).map(|(_, sum)| sum.ticks).sum::<i64>());
             row.extend(sums.map(Value::from));

@@ -24,14 +24,20 @@ pub(crate) const REACTIVITY: Measure = Measure {
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::Pair,
     definition: "Pairs of a FROM and a TO event. Forward from FROM a set grows: it begins with the thread (or LWP without one) of \
-        FROM; in an interrupt, with its handler and the softirqs after it, before another interrupt and the next switch of \
+        FROM, and with those that FROM switches in, wakes or creates; in an interrupt, with its handler and the softirqs after \
+        it, before another interrupt and the next switch of \
         the CPU; where the handler is not traced, with what the CPU woke at that tick. It grows by each wakeup or unpark that a \
         member makes; an LWP adds the thread that it carries. A member leaves when it waits again; the event by \
-        which it begins to wait is still one of a member. The first TO event of a member, before the next FROM of the same key, makes a pair that is `caused`. The other FROM events take, in their order, \
-        the next TO event that is left: `next`. Events without one are `unmatched`. The causes are the walk back from TO to \
+        which it begins to wait is still one of a member. An event is one of the thread (or LWP) that records it, which of a switch \
+        is the one that leaves; of those that it switches in, wakes or creates, too; and, in an interrupt (its entry and exit \
+        are), of its handler. The first TO event of a member, before the next FROM of the same key, makes a pair that is `caused`. \
+        The other FROM events take, in their order, \
+        the next TO event that is left: `next`. Events without one are `unmatched`. All pairs are made before filters choose \
+        among them: the window is of both events, the others of the TO event of a pair; unmatched are FROM events for which no \
+        TO event was left, whatever is selected. The causes are the walk back from TO to \
         FROM (see critical-path): `running` is that of the thread of TO, `another running` that of those that it waited \
         for; while it waited for an interrupt, what the waking CPU was in is `interrupt` or `softirq`. Over all pairs the \
-        causes sum to the lengths, exactly. Of the filters, the window is of both events, the others of TO. The 20 \
+        causes sum to the lengths, exactly. The 20 \
         largest culprits of a cause have rows; the rest is one row, `N others`.",
     needs: NEEDS,
     computed: Computed::Sliced(start),
@@ -60,8 +66,8 @@ enum Pass {
 
 /// The lengths of all pairs, and what caused them.
 struct Latency {
-    /// How many FROM events there are.
-    count: usize,
+    /// How many FROM events had no TO event.
+    unmatched: usize,
     caused: Lengths,
     next: Lengths,
     causes: Causes,
@@ -86,8 +92,8 @@ impl Sliced for Reactivity {
         for pair in &found.pairs {
             if pair.is_caused { &mut caused } else { &mut next }.push(pair.interval.ticks());
         }
-        let causes = Causes::new(found.pairs.into_iter().map(|pair| (0, pair)).collect());
-        self.pass = Pass::Walking(Box::new(Latency { count: found.count, caused, next, causes }));
+        let (unmatched, causes) = (found.unmatched, Causes::of_all(found.pairs));
+        self.pass = Pass::Walking(Box::new(Latency { unmatched, caused, next, causes }));
         Ok(false)
     }
 
@@ -98,11 +104,15 @@ impl Sliced for Reactivity {
             Column::text("culprit", "Who or what took the time."),
         ];
         columns.extend(Distribution::columns());
-        columns
-            .push(Column::percent("percent", "Of the FROM events; of a cause, of the length of all pairs."));
+        columns.push(Column::percent(
+            "percent",
+            "Of the FROM events, those of selected pairs and unmatched ones; of a cause, of the length of all pairs.",
+        ));
         let mut answer = Answer::new(columns);
         match self.pass {
-            Pass::Walking(latency) if latency.count > 0 => latency.rows(&mut answer, history, &self.request),
+            Pass::Walking(latency) if latency.count() > 0 => {
+                latency.rows(&mut answer, history, &self.request)
+            }
             _ => {}
         }
         Ok(answer)
@@ -110,8 +120,14 @@ impl Sliced for Reactivity {
 }
 
 impl Latency {
+    /// How many FROM events there are, without those of pairs that are not selected.
+    fn count(&self) -> usize {
+        self.caused.count() + self.next.count() + self.unmatched
+    }
+
     fn rows(self, answer: &mut Answer, history: &History, request: &Request) {
-        let Latency { count, caused, next, causes } = self;
+        let count = self.count();
+        let Latency { unmatched, caused, next, causes } = self;
         let mut row = |row: &'static str,
                        what: &'static str,
                        culprit: Option<String>,
@@ -129,7 +145,6 @@ impl Latency {
         for (what, lengths) in [("all", &all), ("caused", &caused), ("next", &next)] {
             row("pairs", what, None, lengths.cells(), lengths.count() as i64, count as i64);
         }
-        let unmatched = count - all.count();
         let only = |count: Value, total: Value| {
             let rest = std::iter::repeat_n(Value::Null, Distribution::columns().len() - 2);
             [count, total].into_iter().chain(rest).collect()

@@ -4,38 +4,38 @@ use super::{
     handlers::Handlers,
     reach::{Reach, Step, actor, woken},
 };
-use crate::{Actor, History, Interval, Mark, Request, Searches, Slice, map::Map};
+use crate::{Actor, EventAt, History, Interval, Mark, Request, Searches, Slice, map::Map};
 
 /// A FROM event and the TO event that it led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
     /// From FROM to TO.
     pub(crate) interval: Interval,
-    /// The thread or LWP that recorded TO.
+    /// The thread or LWP of TO: the member that it is an event of, if FROM caused it; else the one that recorded it.
     pub(crate) actor: Option<Actor>,
     /// Whether FROM caused TO through wakeups; else TO is the next event.
     pub(crate) is_caused: bool,
     /// The CPU of FROM.
     pub(crate) from_cpu: Option<u32>,
-    /// The thread of TO.
+    /// The user thread of that actor, if it is one or carries one.
     pub(crate) thread: Option<u64>,
-    /// The LWP of TO.
+    /// The LWP of that actor.
     pub(crate) lwp: Option<u32>,
 }
 
-/// All pairs, in the order of their FROM events, and how many FROM events there are. Both events are in the window; the thread,
-/// LWP and CPU of TO are selected.
+/// The pairs whose thread, LWP and CPU of TO are selected, in the order of their FROM events, and how many FROM events had no TO
+/// event of anyone. Both events are in the window.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) pairs: Vec<Pair>,
-    pub(crate) count: usize,
+    pub(crate) unmatched: usize,
 }
 
 /// Collects pairs, slice by slice.
 #[derive(Default)]
 pub(crate) struct Pairs {
     search: Box<Search>,
-    /// Double that many TO events are kept of those that each thread or LWP reaches.
+    /// So many TO events are kept of those that each thread or LWP reaches.
     keep: usize,
     found: Found,
 }
@@ -63,10 +63,29 @@ struct From {
     is_cut: bool,
 }
 
+/// A TO event. It is one of whoever recorded it, and of its target: of place N, `2 * N` is the former and `2 * N + 1` the latter.
+#[derive(Clone, Copy)]
 struct To {
-    tick: i64,
-    thread: Option<u64>,
-    lwp: Option<u32>,
+    recorder: EventAt,
+    target: EventAt,
+}
+
+impl To {
+    fn new(mark: &Mark) -> To {
+        To {
+            recorder: EventAt::new(mark.tick, mark.lwp, mark.cpu, mark.thread),
+            target: EventAt::new(mark.tick, mark.target_lwp, mark.cpu, mark.target_thread),
+        }
+    }
+}
+
+/// The actors that an event has: whoever recorded it, and those that it switches in, wakes or creates. With whether they are
+/// its target.
+fn actors(mark: &Mark) -> impl Iterator<Item = (Actor, bool)> {
+    let recorder = actor(mark.thread, mark.lwp).map(|actor| (actor, false));
+    let lwp = mark.target_lwp.filter(|lwp| *lwp != 0).map(|lwp| (Actor::Lwp(lwp), true));
+    let thread = mark.target_thread.map(|thread| (Actor::Thread(thread), true));
+    [recorder, lwp, thread].into_iter().flatten()
 }
 
 impl Pairs {
@@ -84,7 +103,7 @@ impl Pairs {
     pub(crate) fn is_done(&mut self, history: &History, request: &Request) -> bool {
         let search = std::mem::take(&mut self.search);
         let end = request.extent(history).to.saturating_add(1);
-        match search.pairs(end) {
+        match search.pairs(end, request) {
             Some(found) => self.found = found,
             None => {
                 self.keep = self.keep.max(1) * 2;
@@ -136,14 +155,16 @@ impl Search {
             let mut events = Vec::new();
             let mut from = Vec::new();
             for mark in marks_here.iter().rev().filter(|_| is_in_window) {
-                let of = actor(mark.thread, mark.lwp);
                 if mark.is_from {
                     from.push((mark, self.to.len() as u32));
-                    events.extend(of.map(|actor| (actor, None)));
+                    events.extend(actors(mark).map(|(actor, _)| (actor, None)));
                 }
-                if mark.is_to && is_selected(request, mark) {
-                    events.extend(of.map(|actor| (actor, Some(self.to.len() as u32))));
-                    self.to.push(To { tick, thread: mark.thread, lwp: mark.lwp });
+                if mark.is_to {
+                    let place = self.to.len() as u32;
+                    let event = |is_target| Some(2 * place + u32::from(is_target));
+                    events.extend(actors(mark).map(|(actor, is_target)| (actor, event(is_target))));
+                    self.handlers.push_event(history, mark, 2 * place);
+                    self.to.push(To::new(mark));
                 }
             }
             if events.is_empty() && from.is_empty() && !self.is_reached(&mut searches, wakeups_here) {
@@ -178,9 +199,14 @@ impl Search {
         keep: usize,
     ) {
         let mut reached: Vec<u32> = Vec::new();
-        if Handlers::has(history, mark) {
-            self.handlers.each_reached(history, here, mark, |events| reached.extend_from_slice(events));
-        } else if let Some(actor) = actor(mark.thread, mark.lwp) {
+        let is_in_interrupt = Handlers::has(history, mark);
+        if is_in_interrupt {
+            let each = |events: &[u32]| reached.extend_from_slice(events);
+            self.handlers.each_reached(history, here, mark, (2 * after, keep), each);
+        }
+        // The task that an interrupt is in has no part in it.
+        let actors = actors(mark).filter(|(_, is_target)| *is_target || !is_in_interrupt);
+        for (actor, _) in actors {
             if step.enters(actor) {
                 reached.extend_from_slice(step.entering(actor));
             } else {
@@ -190,7 +216,7 @@ impl Search {
                 );
             }
         }
-        reached.retain(|event| *event < after);
+        reached.retain(|event| *event < 2 * after);
         reached.sort_unstable_by(|a, b| b.cmp(a));
         reached.dedup();
         let is_cut = reached.len() >= keep;
@@ -207,9 +233,9 @@ impl Search {
     }
 
     /// The pairs, from the first FROM event on: each takes the first TO event that it reaches before the next FROM event of the
-    /// same key, and that no other has; then the others, in their order, the next one that is left. `None` if more has to be
-    /// known.
-    fn pairs(&self, end: i64) -> Option<Found> {
+    /// same key, and that no other has; then the others, in their order, the next one that is left. What is selected is chosen
+    /// of all pairs. `None` if more has to be known.
+    fn pairs(&self, end: i64, request: &Request) -> Option<Found> {
         let limits = limits(&self.from, end);
         let mut is_used = vec![false; self.to.len()];
         // Of each the TO event, from the first FROM event on.
@@ -218,49 +244,57 @@ impl Search {
             let begin = place.checked_sub(1).map_or(0, |later| self.from[later].reached);
             let reached = &self.reached[begin..from.reached];
             let limit = limits[place];
-            let mut before = reached.iter().copied().take_while(|to| self.to[*to as usize].tick < limit);
-            let first = before.by_ref().find(|to| !is_used[*to as usize]);
-            if first.is_none()
-                && from.is_cut
-                && reached.last().is_some_and(|to| self.to[*to as usize].tick < limit)
+            let mut before = reached.iter().copied().take_while(|event| self.tick(*event) < limit);
+            let first = before.by_ref().find(|event| !is_used[(*event / 2) as usize]);
+            if first.is_none() && from.is_cut && reached.last().is_some_and(|event| self.tick(*event) < limit)
             {
                 return None;
             }
-            if let Some(to) = first {
-                is_used[to as usize] = true;
+            if let Some(event) = first {
+                is_used[(event / 2) as usize] = true;
             }
             found.push(first);
         }
-        let mut pairs = Vec::new();
+        let (mut pairs, mut unmatched) = (Vec::new(), 0);
         let mut next = self.to.len();
-        for (from, to) in self.from.iter().rev().zip(found) {
-            let is_caused = to.is_some();
-            let to = to.or_else(|| {
+        for (from, event) in self.from.iter().rev().zip(found) {
+            let is_caused = event.is_some();
+            let event = event.or_else(|| {
                 next = next.min(from.after as usize);
                 while next > 0 && is_used[next - 1] {
                     next -= 1;
                 }
                 next = next.checked_sub(1)?;
-                Some(next as u32)
+                Some(2 * next as u32)
             });
-            let Some(to) = to.map(|to| &self.to[to as usize]) else { continue };
-            let (actor, interval) = (actor(to.thread, to.lwp), Interval::new(from.tick, to.tick));
-            pairs.push(Pair {
-                interval,
-                actor,
-                is_caused,
-                from_cpu: from.cpu,
-                thread: to.thread,
-                lwp: to.lwp,
-            });
+            let Some(to) = event.map(|event| self.event(event)) else {
+                unmatched += 1;
+                continue;
+            };
+            if !is_selected(request, to) {
+                continue;
+            }
+            let (thread, lwp) = (to.thread(), to.lwp());
+            let (actor, interval) = (actor(thread, lwp), Interval::new(from.tick, to.tick()));
+            pairs.push(Pair { interval, actor, is_caused, from_cpu: from.cpu, thread, lwp });
         }
-        Some(Found { pairs, count: self.from.len() })
+        Some(Found { pairs, unmatched })
+    }
+
+    /// A TO event as that of its recorder, or of its target.
+    fn event(&self, event: u32) -> EventAt {
+        let To { recorder, target } = self.to[(event / 2) as usize];
+        if event.is_multiple_of(2) { recorder } else { target }
+    }
+
+    fn tick(&self, event: u32) -> i64 {
+        self.to[(event / 2) as usize].recorder.tick()
     }
 }
 
-fn is_selected(request: &Request, mark: &Mark) -> bool {
-    let is_of_thread = mark.thread.map_or(request.threads.is_none(), |thread| request.has_thread(thread));
-    is_of_thread && request.has_place(mark.lwp, mark.cpu)
+fn is_selected(request: &Request, to: EventAt) -> bool {
+    let is_of_thread = to.thread().map_or(request.threads.is_none(), |thread| request.has_thread(thread));
+    is_of_thread && request.has_place(to.lwp(), to.cpu())
 }
 
 /// For each FROM event, the last one first, the tick of the next one with the same key, or `end`.

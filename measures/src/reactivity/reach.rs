@@ -7,7 +7,8 @@
 use super::membership::{At, leaves_between, leaves_in};
 use crate::{Actor, History, Interval, Searches, Wakeup, map::Map};
 
-/// Places of TO events, counted from the end of the trace; the earliest event first.
+/// TO events by twice their places, counted from the end of the trace, plus 1 if they are of their target; the earliest event
+/// first.
 pub(super) type Reached = Vec<u32>;
 
 /// What members reach, from the tick of the search on.

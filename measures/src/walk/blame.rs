@@ -135,7 +135,7 @@ impl Piece {
 }
 
 /// The holder of the object that a thread waited for, when the wait began.
-fn holder(history: &History, piece: &Piece, object: i64) -> Option<Actor> {
+pub(super) fn holder(history: &History, piece: &Piece, object: i64) -> Option<Actor> {
     let Actor::Thread(thread) = piece.actor else { return None };
     let waits = history.lock_waits.of(thread);
     let (_, place) = waits.before(piece.interval.to)?;

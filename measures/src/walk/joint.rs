@@ -10,7 +10,7 @@ use std::{
 
 use rayon::prelude::*;
 
-use super::{Actor, Many, Origin, Paused, Piece, Walks, What, members::Members, paused::Cut};
+use super::{Actor, Many, Origin, Paused, Piece, Walks, What, members::Members, paused::Place};
 use crate::{History, Interval, Slice, map::Map};
 
 /// The fewest walks that are worth a task of their own.
@@ -22,6 +22,9 @@ pub(crate) struct Joint {
     open: Vec<Group>,
     /// Whether a walk is over where it comes to something unknown.
     ends_at_unknown: bool,
+    /// Whether walks that meet are apart until they jump to the same actor for the same wait: then each piece has the wait that
+    /// led to its actor.
+    tells_waits: bool,
 }
 
 /// Walks that are at one place.
@@ -48,6 +51,11 @@ impl Joint {
     /// Walks that are over where they come to something unknown.
     pub(crate) fn to_the_unknown() -> Joint {
         Joint { ends_at_unknown: true, ..Joint::default() }
+    }
+
+    /// Of each piece the [link](Piece::link) has the wait of each walk that it is in.
+    pub(crate) fn telling_waits(self) -> Joint {
+        Joint { tells_waits: true, ..self }
     }
 
     /// Goes on in a slice with the walks that have not ended, and with those that begin in it; `start` has what they are of.
@@ -84,7 +92,7 @@ impl Joint {
         parts.push(waiting);
         let walk = |waiting: Vec<(i64, Waiting)>| {
             let found = Found { sum: new(), open: Vec::new(), unknown: Vec::new() };
-            let heads = Heads::default();
+            let heads = Heads { tells_waits: self.tells_waits, ..Heads::default() };
             let task = Task { walks: Walks::new(history), begin, ends_at_unknown, waiting, heads, found };
             task.run(|place| Group::new(start(&instances[place as usize])), &add)
         };
@@ -120,7 +128,8 @@ struct Heads {
     free: Vec<usize>,
     /// By their ticks: the latest on top.
     by_tick: BinaryHeap<(i64, usize)>,
-    by_place: Map<(Actor, i64, Option<Cut>), usize>,
+    by_place: Map<Place, usize>,
+    tells_waits: bool,
 }
 
 impl Heads {
@@ -137,7 +146,7 @@ impl Heads {
     fn enter(&mut self, number: usize) {
         let Some(Group { at, .. }) = &self.groups[number] else { return };
         let tick = at.tick;
-        if let Some(place) = at.place() {
+        if let Some(place) = at.place(self.tells_waits) {
             match self.by_place.entry(place) {
                 Entry::Occupied(known) => {
                     let known = *known.get();
@@ -162,7 +171,8 @@ impl Heads {
     /// The number of the one that is at the latest tick: no other can meet it before it goes on. It has to enter again.
     fn next(&mut self) -> Option<usize> {
         let (_, number) = self.by_tick.pop()?;
-        if let Some(place) = self.groups[number].as_ref().and_then(|group| group.at.place()) {
+        let group = self.groups[number].as_ref();
+        if let Some(place) = group.and_then(|group| group.at.place(self.tells_waits)) {
             self.by_place.remove(&place);
         }
         Some(number)

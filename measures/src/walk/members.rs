@@ -29,13 +29,6 @@ pub(crate) struct Many {
     pub(crate) count: u64,
 }
 
-impl Many {
-    /// One walk, where it does not matter what it began with.
-    pub(crate) fn one(part: u32) -> Many {
-        Many { part, is_own: false, count: 1 }
-    }
-}
-
 /// Walks that are at one place, of which each ends at a tick of its own. Most are alone until they meet another.
 #[derive(Default)]
 pub(super) enum Members {

@@ -41,6 +41,7 @@ mod totals;
 mod unknown;
 mod wait;
 mod waits;
+mod waits_for;
 
 use crate::{History, Interval, Searches};
 
@@ -57,6 +58,7 @@ pub(crate) use totals::{Key, Pieces, Totals};
 pub(crate) use unknown::ends_of_unknown;
 pub(crate) use wait::{context as wait_context, interrupt_of};
 pub(crate) use waits::{Culprits, Waits};
+pub(crate) use waits_for::WaitsFor;
 
 /// The most jumps at one tick.
 const MOST_JUMPS: u32 = 64;

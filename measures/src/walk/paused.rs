@@ -1,6 +1,6 @@
 //! A walk that has come to a tick: it begins there, or was suspended there at the begin of a slice of time.
 
-use super::{Actor, Link, What};
+use super::{Actor, Link, WaitsFor, What};
 use crate::{Interval, Wakeup};
 
 /// Where a walk is. All values are the same in the histories of all slices.
@@ -18,6 +18,9 @@ pub(crate) struct Paused {
     /// The wait that it is in, if what woke the actor is in this slice.
     pub(super) woken: Option<Woken>,
 }
+
+/// Where walks meet.
+pub(super) type Place = (Actor, i64, Option<Cut>, Option<WaitsFor>);
 
 /// A piece whose begin only the earlier slice has. Others are never cut, since rows are whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,10 +50,12 @@ impl Paused {
         Paused { until: window.from, actor, tick: window.to, link: None, jumps: 0, cut: None, woken: None }
     }
 
-    /// What it will do from here on depends on this and its end alone; `None` if on more.
-    pub(super) fn place(&self) -> Option<(Actor, i64, Option<Cut>)> {
-        let Paused { actor, tick, jumps, cut, ref woken, .. } = *self;
-        (jumps == 0 && woken.is_none()).then_some((actor, tick, cut))
+    /// What it will do from here on depends on this and its end alone; `None` if on more. If it is told what was waited for
+    /// meanwhile, that is a part of it.
+    pub(super) fn place(&self, tells_waits: bool) -> Option<Place> {
+        let Paused { actor, tick, jumps, cut, link, ref woken, .. } = *self;
+        let waits_for = if tells_waits { WaitsFor::of_link(link) } else { None };
+        (jumps == 0 && woken.is_none()).then_some((actor, tick, cut, waits_for))
     }
 
     /// Goes on to where both end.

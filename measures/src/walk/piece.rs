@@ -21,6 +21,14 @@ impl Actor {
             Actor::Lwp(lwp) => format!("LWP {}", history.names.lwp_label(lwp)),
         }
     }
+
+    /// Its own name.
+    pub(crate) fn name(self, history: &History) -> Option<&str> {
+        match self {
+            Actor::Thread(thread) => history.names.threads.get(thread)?.name,
+            Actor::Lwp(lwp) => history.names.lwps.get(lwp)?.name,
+        }
+    }
 }
 
 /// A part of a walk.

@@ -65,6 +65,14 @@ impl Ranking {
         }
     }
 
+    /// The text of the largest that has one.
+    pub(super) fn largest(&self, history: &History, labels: &Labels) -> Option<String> {
+        let texts =
+            self.open.iter().filter_map(|(label, sum)| Some((sum.ticks, labels.text(history, *label)?)));
+        let largest = texts.max_by(|(a, of_a), (b, of_b)| a.cmp(b).then_with(|| of_b.cmp(of_a)));
+        largest.map(|(_, text)| text)
+    }
+
     /// After all slices.
     pub(super) fn finish(self, history: &History, labels: &Labels) -> Largest {
         let Ranking { most, open, known: mut sums, mut others } = self;
@@ -76,6 +84,11 @@ impl Ranking {
 }
 
 impl Largest {
+    /// The ticks of all.
+    pub(super) fn ticks(&self) -> i64 {
+        self.sums.iter().map(|(_, sum)| sum.ticks).sum::<i64>() + self.others.sum.ticks
+    }
+
     /// Adds another of the same, which may have the same culprits.
     pub(super) fn merge(&mut self, other: Largest) {
         self.sums.extend(other.sums);
@@ -100,17 +113,27 @@ impl Largest {
 
 impl Largest {
     /// The culprits with their ticks, the largest first, if none are grouped.
-    pub(crate) fn blames(self, history: &History, labels: &Labels) -> Vec<(Blame, i64)> {
+    pub(super) fn blames(self, history: &History, labels: &Labels) -> Vec<(Blame, i64)> {
+        let blame = |(label, sum): (Label, Sum)| match label {
+            Label::One(blame) => Some((blame, sum.ticks)),
+            Label::Group(_) => None,
+        };
+        self.sorted(history, labels).into_iter().filter_map(blame).collect()
+    }
+
+    /// The texts of the culprits, or of their groups, with their ticks; the largest first.
+    pub(crate) fn texts(self, history: &History, labels: &Labels) -> Vec<(String, i64)> {
+        let text = |(label, sum): (Label, Sum)| Some((labels.text(history, label)?, sum.ticks));
+        self.sorted(history, labels).into_iter().filter_map(text).collect()
+    }
+
+    fn sorted(self, history: &History, labels: &Labels) -> Vec<(Label, Sum)> {
         let mut sums = self.sums;
         sums.retain(|(_, sum)| sum.ticks > 0);
         sums.sort_unstable_by(|(a, of_a), (b, of_b)| {
             of_b.ticks.cmp(&of_a.ticks).then_with(|| labels.order(history, *a, *b))
         });
-        let blame = |(label, sum): (Label, Sum)| match label {
-            Label::One(blame) => Some((blame, sum.ticks)),
-            Label::Group(_) => None,
-        };
-        sums.into_iter().filter_map(blame).collect()
+        sums
     }
 
     /// Makes the ticks sum to `total`. The rest of rounding goes to the largest remainders, the others being

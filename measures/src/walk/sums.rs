@@ -1,6 +1,6 @@
 //! Sums by what they are of and the culprit: of those that came last without hashing, and of those that are grouped together.
 
-use super::{Actor, Blame, Sum, totals::Of};
+use super::{Actor, Blame, Sum, WaitsFor, totals::Of};
 use crate::{By, History, map::Map};
 
 /// So many are kept apart: a power of two.
@@ -66,6 +66,12 @@ fn number((of, blame): &(Of, Blame)) -> usize {
         Blame::Call(call) => call.place() * 4,
         _ => 0,
     };
-    let of = (of.part as usize % RECENT) * 31 + usize::from(of.cause) * 7 + usize::from(of.is_own);
+    let waits_for = match of.waits_for {
+        Some(WaitsFor::Object(_, object)) => object as usize >> 3,
+        Some(WaitsFor::Call(call)) => call.place() * 4,
+        _ => 0,
+    };
+    let of =
+        (of.part as usize % RECENT) * 31 + usize::from(of.cause) * 7 + usize::from(of.is_own) + waits_for;
     of_blame.wrapping_mul(5).wrapping_add(of.wrapping_mul(67)) % RECENT
 }

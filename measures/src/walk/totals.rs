@@ -1,6 +1,9 @@
 //! Sums over the pieces of many walks.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::{BTreeMap, BTreeSet},
+};
 
 use super::{
     Blame, Piece, Sum,
@@ -9,6 +12,7 @@ use super::{
     ranking::{Largest, Ranking},
     sums::Sums,
     waits::{Culprits, Waits},
+    waits_for::WaitsFor,
 };
 use crate::{By, History, Interval, map::Map};
 
@@ -19,6 +23,8 @@ pub(crate) struct Key {
     pub(crate) cause: &'static str,
     /// Whether it was the time of the actor that the walk began with.
     pub(crate) is_own: bool,
+    /// What was waited for meanwhile, and who held that, in sums that tell it.
+    pub(crate) waits_for: Option<String>,
     /// Who or what; `None` for itself.
     pub(crate) culprit: Option<String>,
 }
@@ -35,6 +41,7 @@ pub(crate) struct Of {
     pub(super) cause: u8,
     /// Whether the actor is the one that the walk began with.
     pub(super) is_own: bool,
+    pub(super) waits_for: Option<WaitsFor>,
 }
 
 /// Pieces of some walks in a slice.
@@ -45,13 +52,15 @@ pub(crate) struct Pieces {
     causes: Vec<&'static str>,
     others: Sums,
     waits: Waits<Of>,
+    /// Who held what was waited for.
+    holders: Sums,
 }
 
 impl Pieces {
     /// Of an answer whose culprits are grouped like that. They need not be: then there are more of them.
     pub(crate) fn new(by: By) -> Pieces {
-        let (causes, others, waits) = Default::default();
-        Pieces { by, causes, others, waits }
+        let (causes, others, waits, holders) = Default::default();
+        Pieces { by, causes, others, waits, holders }
     }
 
     /// Adds a piece, by this word, of walks of this part. `goes_on`: the piece counts already, and this is the rest of it.
@@ -63,9 +72,42 @@ impl Pieces {
         piece: &Piece,
         goes_on: bool,
     ) {
+        let of = Of { part: walks.part, cause: self.cause(cause), is_own: walks.is_own, waits_for: None };
+        self.add_of(history, of, Blame::of(history, piece, walks.is_own), (walks, piece, goes_on));
+    }
+
+    /// As [`add`](Self::add), and tells what was waited for meanwhile.
+    pub(crate) fn add_with_waits(
+        &mut self,
+        history: &History,
+        cause: &'static str,
+        walks: Many,
+        piece: &Piece,
+        goes_on: bool,
+    ) {
         let Many { part, is_own, count } = walks;
-        let of = Of { part, cause: self.cause(cause), is_own };
-        match Blame::of(history, piece, is_own) {
+        let found = WaitsFor::of(history, piece, is_own);
+        let waits_for = found.map(|(waits_for, _)| waits_for);
+        let of = Of { part, cause: self.cause(cause), is_own, waits_for };
+        if let Some((_, Some(holder))) = found {
+            let of_holder = Of { part: 0, cause: 0, is_own: false, waits_for };
+            let sum = Sum::of(count, piece.interval.ticks(), goes_on);
+            self.holders.add(history, By::Name, (of_holder, Blame::Who(holder)), sum);
+        }
+        let blame = Blame::of(history, piece, is_own);
+        let blame = blame.map(|blame| waits_for.map_or(blame, |waits_for| waits_for.culprit(blame)));
+        self.add_of(history, of, blame, (walks, piece, goes_on));
+    }
+
+    fn add_of(
+        &mut self,
+        history: &History,
+        of: Of,
+        blame: Option<Blame>,
+        (walks, piece, goes_on): (Many, &Piece, bool),
+    ) {
+        let count = walks.count;
+        match blame {
             Some(blame) => {
                 let sum = Sum::of(count, piece.interval.ticks(), goes_on);
                 self.others.add(history, self.by, (of, blame), sum);
@@ -74,16 +116,17 @@ impl Pieces {
         }
     }
 
-    /// Adds a part of a piece whose culprit is known, and no thread or LWP.
+    /// Adds a part of a piece whose culprit is known, and no thread or LWP; in so many walks.
     pub(crate) fn add_known(
         &mut self,
         (part, cause): (u32, &'static str),
         blame: Blame,
         ticks: i64,
+        count: u64,
         goes_on: bool,
     ) {
-        let of = Of { part, cause: self.cause(cause), is_own: false };
-        let sum = Sum { count: u64::from(!goes_on), ticks };
+        let of = Of { part, cause: self.cause(cause), is_own: false, waits_for: None };
+        let sum = Sum::of(count, ticks, goes_on);
         self.others.add_grouped((of, blame), sum);
     }
 
@@ -106,6 +149,9 @@ impl Pieces {
             self.others.add_grouped((of(key), blame), sum);
         }
         self.waits.merge(other.waits, of);
+        for (key, sum) in other.holders.finish(history, By::Name) {
+            self.holders.add_grouped(key, sum);
+        }
     }
 }
 
@@ -118,13 +164,17 @@ pub(crate) struct Totals {
     labels: Labels,
     others: Map<Of, Ranking>,
     waits: Culprits<Of>,
+    /// By their names without numbers.
+    holders: Map<WaitsFor, Ranking>,
+    holder_labels: Labels,
 }
 
 impl Totals {
     /// `parts` are those that a part of the walks is in.
     pub(crate) fn new(parts: fn(u32) -> Vec<u32>) -> Totals {
-        let (labels, others) = Default::default();
-        Totals { parts, pieces: Pieces::new(By::Thread), labels, others, waits: Culprits::new(MOST_CULPRITS) }
+        let (labels, others, holders, holder_labels) = Default::default();
+        let (pieces, waits) = (Pieces::new(By::Thread), Culprits::new(MOST_CULPRITS));
+        Totals { parts, pieces, labels, others, waits, holders, holder_labels }
     }
 
     /// To add pieces of the next slice to.
@@ -153,13 +203,22 @@ impl Totals {
                 self.others.entry(Of { part, ..of }).or_insert_with(new).add(label, sum);
             }
         }
+        for ((of, holder), sum) in std::mem::take(&mut self.pieces.holders).finish(history, By::Name) {
+            let Some(waits_for) = of.waits_for else { continue };
+            let label = self.holder_labels.of(history, By::Pattern, holder);
+            self.holders.entry(waits_for).or_insert_with(|| Ranking::new(usize::MAX)).add(label, sum);
+        }
     }
 
     /// The sums of each part, the largest first, and at the end those of the culprits after the first [`MOST_CULPRITS`] of a
     /// cause as one. Culprits are grouped. A wait counts for each stretch of a culprit in it.
     pub(crate) fn finish(mut self, history: &History, by: By) -> BTreeMap<u32, Vec<(Key, Sum)>> {
         self.add_known(history, by);
-        let Totals { pieces, mut labels, others, waits, .. } = self;
+        let Totals { pieces, mut labels, others, waits, holders, holder_labels, .. } = self;
+        let held_by = |waits_for: WaitsFor| -> Option<String> {
+            let holders = holders.get(&waits_for)?;
+            holders.largest(history, &holder_labels)
+        };
         let mut all: Map<Of, Largest> = Map::default();
         for (of, ranking) in others {
             all.insert(of, ranking.finish(history, &labels));
@@ -167,12 +226,17 @@ impl Totals {
         for (of, largest) in waits.finish(history, (by, &mut labels)) {
             all.entry(of).or_default().merge(largest);
         }
+        let other_waits =
+            cut_waits(&mut all, |waits_for| waits_for.label(history, held_by(waits_for).as_deref(), 0));
         // Each with whether it is of several others.
         let mut of_parts: BTreeMap<u32, Vec<(bool, Key, Sum)>> = BTreeMap::new();
-        for (Of { part, cause, is_own }, mut largest) in all {
+        for (Of { part, cause, is_own, waits_for }, mut largest) in all {
+            let waits_for = waits_for
+                .map(|waits_for| waits_for.label(history, held_by(waits_for).as_deref(), other_waits));
             largest.cut(MOST_CULPRITS, history, &labels);
             let Largest { sums, others } = largest;
-            let key = |culprit| Key { cause: pieces.causes[usize::from(cause)], is_own, culprit };
+            let cause = pieces.causes[usize::from(cause)];
+            let key = |culprit| Key { cause, is_own, waits_for: waits_for.clone(), culprit };
             let of_part = of_parts.entry(part).or_default();
             of_part
                 .extend(sums.into_iter().map(|(label, sum)| (false, key(labels.text(history, label)), sum)));
@@ -189,4 +253,27 @@ impl Totals {
         let of_parts = of_parts.into_iter().filter(|(_, sums)| !sums.is_empty());
         of_parts.map(|(part, sums)| (part, sums.into_iter().map(without).collect())).collect()
     }
+}
+
+/// Leaves the [`MOST_CULPRITS`] largest things that were waited for, of all sums together, and makes one of the others. The
+/// answer is how many these are.
+fn cut_waits(all: &mut Map<Of, Largest>, label: impl Fn(WaitsFor) -> String) -> usize {
+    let mut sums: Map<WaitsFor, i64> = Map::default();
+    for (of, largest) in &*all {
+        if let Some(waits_for) = of.waits_for {
+            *sums.entry(waits_for).or_insert(0) += largest.ticks();
+        }
+    }
+    if sums.len() <= MOST_CULPRITS {
+        return 0;
+    }
+    let mut sums: Vec<(WaitsFor, i64)> = sums.into_iter().collect();
+    sums.sort_by_cached_key(|(waits_for, ticks)| (Reverse(*ticks), label(*waits_for)));
+    let others: BTreeSet<WaitsFor> = sums.drain(MOST_CULPRITS..).map(|(waits_for, _)| waits_for).collect();
+    let is_other = |of: &Of| of.waits_for.is_some_and(|waits_for| others.contains(&waits_for));
+    let moved: Vec<(Of, Largest)> = all.extract_if(|of, _| is_other(of)).collect();
+    for (of, largest) in moved {
+        all.entry(Of { waits_for: Some(WaitsFor::Others), ..of }).or_default().merge(largest);
+    }
+    others.len()
 }

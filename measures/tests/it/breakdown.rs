@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::drawing::{Drawing, listing};
+use crate::support::slow_walk::{damage, mix};
 use crate::support::{LWPS, Machine, THREADS, TICKS, number, tid};
 use sigmund_measures::{Answer, By, EventAt, Fault, History, Interval, Request, Syscall, named};
 use sigmund_model::{EndReason, LwpState, ThreadState};
@@ -96,6 +97,55 @@ fn parts_of_a_life_are_disjoint() {
     );
 }
 
+// thread 1 |active|unknown, on 101|active|unknown on no LWP|active on 101|
+// LWP 101    |read                  |    |poll                    |
+//          0 5    10              20    25 30              40     45    50
+// The trace has lost what the LWP did from 10 to 20, too.
+#[test]
+fn a_call_is_as_long_as_it_was_also_where_the_state_is_unknown() {
+    use ThreadState::{Active, Unknown};
+    let mut drawing = Drawing::default();
+    let states = [
+        (0, Active, Some(101)),
+        (10, Unknown, Some(101)),
+        (20, Active, Some(101)),
+        (30, Unknown, None),
+        (40, Active, Some(101)),
+    ];
+    drawing.thread(1, "one", &states, 50);
+    let of_101 = [(0, LwpState::Running, 0), (10, LwpState::Unknown, 0), (20, LwpState::Running, 0)];
+    drawing.lwp(101, "pool/1", &of_101, 50);
+    drawing.call(101, Some(1), "getpid", (12, 13), 0);
+    drawing.call(101, Some(1), "read", (5, 12), 0);
+    drawing.call(101, Some(1), "futex", (13, 22), 0);
+    drawing.call(101, Some(1), "poll", (25, 45), -4);
+    let history = drawing.build(50);
+    assert_eq!(
+        listing(&ask(&history, &Request::default()), &format!("{COLUMNS} percent")),
+        [
+            "unknown - 2 20 20 0 10 - 40.0",
+            "user - 3 13 13 13 5 - 26.0",
+            // Where no LWP is known, no call is.
+            "syscall poll 1 10 10 10 10 1 20.0",
+            "syscall read 1 5 7 5 7 0 10.0",
+            "syscall futex 1 2 9 2 9 0 4.0",
+            "syscall getpid 1 0 1 0 1 0 0.0",
+        ]
+    );
+    let by_lwp = Request { by: Some(By::Lwp), window: Interval::new(8, 30), ..Request::default() };
+    assert_eq!(
+        listing(&ask(&history, &by_lwp), COLUMNS),
+        [
+            "unknown - 1 10 10 0 10 -",
+            "syscall poll 1 5 5 5 5 1",
+            "user - 1 3 3 3 3 -",
+            "syscall futex 1 2 9 2 9 0",
+            "syscall read 1 2 4 2 4 0",
+            "syscall getpid 1 0 1 0 1 0",
+        ]
+    );
+}
+
 #[test]
 fn page_faults_are_counted_where_they_occurred() {
     let mut history = drawn();
@@ -133,10 +183,25 @@ struct Expected {
     calls: BTreeMap<(usize, usize), i64>,
 }
 
+/// Gaps in which the states of mounted threads are unknown, but not their LWPs.
+fn forget_states(machine: &mut Machine, seed: u64) {
+    for thread in 0..THREADS {
+        let from = (mix(seed, 2000 + thread as u64) % 380) as usize;
+        for now in &mut machine.ticks[from..from + 20] {
+            now.threads[thread].state = ThreadState::Unknown;
+        }
+    }
+}
+
 #[test]
 fn parts_are_those_of_counting_every_tick() {
     for seed in 0..300 {
-        let (ticks, mut history) = Machine::new(seed).history();
+        let mut machine = Machine::new(seed);
+        if seed % 3 > 0 {
+            damage(&mut machine, seed);
+            forget_states(&mut machine, seed);
+        }
+        let (ticks, mut history) = machine.history();
         crate::support::calls::add_calls(&mut history, seed);
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
         let by_lwp = seed % 4 >= 2;
@@ -176,6 +241,7 @@ fn parts_are_those_of_counting_every_tick() {
                     *row.calls.entry((place, *count)).or_default() += 1;
                 }
                 let key = match (interrupt, call) {
+                    _ if state == "unknown" => (id, state, "-".to_string()),
                     (Some(interrupt), _) => (id, "interrupt", text(interrupt.name.unwrap())),
                     (None, Some(call)) => (id, "syscall", text(history.syscalls[call].name)),
                     (None, None) => (id, if is_on_cpu { "user" } else { state }, "-".to_string()),

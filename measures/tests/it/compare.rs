@@ -132,10 +132,10 @@ fn what_is_in_one_of_them_only_is_so_said() {
         assert_eq!(found[0], format!("flush {verdict}"), "{found:?}");
         assert!(found.iter().all(|row| row.starts_with("flush") || row.ends_with("within the spread")));
     }
-    // In both, but in one second of each.
+    // In both, but in one second of each. Its total says the same again.
     let answer = compared("functions", &with, &with, &Request::default(), (10.0, 10.0));
     let found = rows(&answer, "function figure verdict");
-    assert!(found.contains(&"flush total too few".to_string()), "{found:?}");
+    assert!(found.contains(&"flush inclusive too few".to_string()), "{found:?}");
 }
 
 #[test]

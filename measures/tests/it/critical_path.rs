@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{
     Machine, TICKS,
+    drawing::{Drawing, listing},
     sketch::{at, one_span},
     slow_walk::{Slow, damage, mix},
 };
-use sigmund_measures::{Actor, By, Interval, Request, Value, What, critical_path_chains, named};
+use sigmund_measures::{Actor, By, History, Interval, Request, Value, What, critical_path_chains, named};
+use sigmund_model::{LwpState, ThreadState};
 
 fn text(value: &Value) -> String {
     if let Value::Text(text) = value { text.to_string() } else { "-".into() }
@@ -17,7 +19,7 @@ fn int(value: &Value) -> i64 {
     if let Value::Number(number) = value { *number } else { -1 }
 }
 
-fn ask(history: &sigmund_measures::History, request: &Request) -> Vec<(String, String, i64, i64)> {
+fn ask(history: &History, request: &Request) -> Vec<(String, String, i64, i64)> {
     let answer = named("critical-path").unwrap().answer(history, request).unwrap();
     let row = |row: &Vec<Value>| (text(&row[0]), text(&row[1]), int(&row[2]), int(&row[3]));
     answer.rows.to_vec().iter().map(row).collect()
@@ -51,9 +53,9 @@ fn the_path_of_a_span_is_by_whom_it_was_held_up() {
 
     let chain = critical_path_chains(&history, &request).unwrap();
     let cells = |row: &Vec<Value>| {
-        let [instance, ts, dur, thread, lwp, cpu] = [0, 1, 2, 3, 4, 5].map(|place| int(&row[place]));
+        let [instance, ts, dur, thread, lwp, cpu] = [0, 1, 2, 3, 4, 6].map(|place| int(&row[place]));
         assert_eq!(instance, 1);
-        (ts, dur, thread, lwp, cpu, format!("{}: {}: {}", text(&row[6]), text(&row[7]), text(&row[8])))
+        (ts, dur, thread, lwp, cpu, format!("{}: {}: {}", text(&row[7]), text(&row[8]), text(&row[9])))
     };
     let woke = "woke 1 from mutex 0x10";
     assert_eq!(
@@ -68,6 +70,64 @@ fn the_path_of_a_span_is_by_whom_it_was_held_up() {
             (50, 5, 1, 101, 1, "running: -: -".to_string()),
         ]
     );
+}
+
+// thread 1, `main`, in the span `work` |---------------------- stalled ---------------------------|active|
+// CPU 0                                |client/1|request|client/2|request|client/3|    compiler    | main |
+//                                      0        20      40       55      65       70               90    100
+fn behind_many() -> History {
+    use LwpState::{Runnable, Running, Sleeping};
+    let mut drawing = Drawing::default();
+    drawing.thread(
+        1,
+        "main",
+        &[(0, ThreadState::Stalled, Some(101)), (90, ThreadState::Active, Some(101))],
+        100,
+    );
+    drawing.lwp(101, "pool/1", &[(0, Runnable, 0), (90, Running, 0)], 100);
+    let others = [
+        (201, "client/1", 0, 20),
+        (202, "request", 20, 40),
+        (203, "client/2", 40, 55),
+        (204, "request", 55, 65),
+        (205, "client/3", 65, 70),
+        (206, "compiler", 70, 90),
+    ];
+    for (lwp, name, from, to) in others {
+        let asleep_first = (from > 0).then_some((0, Sleeping, 0));
+        let states: Vec<_> =
+            asleep_first.into_iter().chain([(from, Running, 0), (to, Sleeping, 0)]).collect();
+        drawing.lwp(lwp, name, &states, 100);
+    }
+    drawing.span(1, "work", (0, 100), 0, None);
+    drawing.build(100)
+}
+
+#[test]
+fn culprits_of_a_wait_are_grouped_before_the_first_three_are_chosen() {
+    let history = behind_many();
+    let culprits = |by| {
+        let request = Request { subject: Some("work".into()), worst: 1, by, ..Request::default() };
+        let answer = named("critical-path").unwrap().answer(&history, &request).unwrap();
+        listing(&answer, "what culprit")[0].clone()
+    };
+    let wait = |culprits: &str| format!("waiting for a CPU {culprits}");
+    assert_eq!(culprits(None), wait("LWP 201(client/1) 22 %, LWP 202(request) 22 %, LWP 206(compiler) 22 %"));
+    assert_eq!(culprits(Some(By::Name)), wait("request 33 %, client/1 22 %, compiler 22 %"));
+    assert_eq!(culprits(Some(By::Pattern)), wait("client/* 44 %, request 33 %, compiler 22 %"));
+    assert_eq!(culprits(Some(By::Process)), wait("process 70"));
+}
+
+#[test]
+fn a_chain_names_whom_its_pieces_are_of() {
+    let history = behind_many();
+    let rows = |request: &Request| {
+        listing(&critical_path_chains(&history, request).unwrap(), "ts_tick dur_tick thread lwp name what")
+    };
+    let of_span = Request { subject: Some("work".into()), ..Request::default() };
+    assert_eq!(rows(&of_span), ["0 90 1 101 main waiting for a CPU", "90 10 1 101 main running"]);
+    let of_lwp = Request { lwps: Some([203].into()), window: at(40, 55), ..Request::default() };
+    assert_eq!(rows(&of_lwp), ["40 15 - 203 client/2 running"]);
 }
 
 #[test]

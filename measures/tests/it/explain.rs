@@ -4,17 +4,22 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::support::{
     Machine, TICKS,
+    lives::change,
     sketch::{Drawing, at, one_span},
+    slices::rebuilt,
     slow_walk::{Slow, damage, mix},
 };
-use sigmund_measures::{Actor, Gap, History, Interval, Request, Slice, Span, Value, What, named};
-use sigmund_model::{EndReason, LwpState, ThreadState};
+use sigmund_measures::{
+    Actor, Gap, History, Interval, LockRequest, Request, Slice, Span, Value, What, named,
+};
+use sigmund_model::{EndReason, LwpState, ThreadState, WaitKind};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     band: String,
     category: String,
     who: String,
+    waits_for: String,
     culprit: String,
     instances: i64,
     total: i64,
@@ -28,10 +33,11 @@ fn ask(history: &History, request: &Request) -> Vec<Row> {
         band: text(&row[0]),
         category: text(&row[1]),
         who: text(&row[2]),
-        culprit: text(&row[3]),
-        instances: int(&row[4]),
-        total: int(&row[5]),
-        mean: int(&row[6]),
+        waits_for: text(&row[3]),
+        culprit: text(&row[4]),
+        instances: int(&row[5]),
+        total: int(&row[6]),
+        mean: int(&row[7]),
     };
     named("explain").unwrap().answer(history, request).unwrap().rows.to_vec().iter().map(row).collect()
 }
@@ -43,40 +49,71 @@ fn request() -> Request {
 // `two_levels` of support/drawing.rs: one instance from 5 to 55, which thread 2 holds up, and one from 1 to 3, all active.
 #[test]
 fn the_slow_instance_differs_by_what_the_holder_did() {
-    let rows = ask(&one_span(5, 55), &request());
+    let mut history = one_span(5, 55);
+    for (thread, name) in [(1, "work/1"), (2, "work/2")] {
+        change(&mut history.names.threads, thread, |life| life.name = Some(name));
+    }
+    let rows = ask(&history, &request());
     let shown = |band: &str| -> Vec<(String, i64)> {
         let of_band = rows.iter().filter(|row| row.band == band);
-        of_band.map(|row| (format!("{} {} {}", row.category, row.who, row.culprit), row.mean)).collect()
+        let of = |row: &Row| format!("{} {} {} {}", row.category, row.who, row.waits_for, row.culprit);
+        of_band.map(|row| (of(row), row.mean)).collect()
     };
     let expected =
         |rows: &[(&str, i64)]| rows.iter().map(|(name, t)| (name.to_string(), *t)).collect::<Vec<_>>();
     assert_eq!(
         shown("99-100 minus 0-50"),
         expected(&[
-            ("duration - -", 48),
-            ("active another -", 22),
-            ("ready itself -", 10),
-            ("stalled another -", 10),
-            ("active itself -", 3),
-            ("interrupted another -", 3),
+            ("duration - - -", 48),
+            ("active another mutex 0x10 held by work/* -", 22),
+            ("ready itself - -", 10),
+            ("stalled another mutex 0x10 held by work/* -", 10),
+            ("active itself - -", 3),
+            ("interrupted another mutex 0x10 held by work/* -", 3),
         ])
     );
     assert_eq!(
         shown("99-100"),
         expected(&[
-            ("duration - -", 50),
-            ("active another 2", 22),
-            ("stalled another LWP 900", 10),
-            ("active itself -", 5),
-            ("ready itself 2", 5),
-            ("ready itself LWP asleep", 5),
-            ("interrupted another irq 1", 3),
+            ("duration - - -", 50),
+            ("active another mutex 0x10 held by work/* 2(work/2)", 22),
+            ("stalled another mutex 0x10 held by work/* LWP 900", 10),
+            ("active itself - -", 5),
+            ("ready itself - 2(work/2)", 5),
+            ("ready itself - LWP asleep", 5),
+            ("interrupted another mutex 0x10 held by work/* irq 1", 3),
         ])
     );
-    assert_eq!(shown("0-50"), expected(&[("duration - -", 2), ("active itself -", 2)]));
+    assert_eq!(shown("0-50"), expected(&[("duration - - -", 2), ("active itself - -", 2)]));
     assert_eq!(rows[0].band, "99-100 minus 0-50");
     let slowest: Vec<_> = rows.iter().filter(|row| row.band == "slowest 10").collect();
     assert_eq!((slowest[0].instances, slowest[0].total, slowest[0].mean), (2, 52, 26));
+}
+
+// Thread 1 asked for the mutex 0x10 at 10 and got it at 50: it is ready from 40 on.
+#[test]
+fn a_thread_that_is_ready_waits_for_the_lock_that_it_is_given() {
+    let mut history = one_span(5, 55);
+    change(&mut history.names.threads, 2, |life| life.name = Some("work/2"));
+    let kind = history.words.intern("mutex");
+    history.locks.push(LockRequest {
+        tick: 10,
+        wait: Some(40),
+        hold: Some(5),
+        thread: Some(1),
+        lwp: Some(101),
+        object: 0x10,
+        kind,
+        holder: Some(2),
+        holder_lwp: None,
+        is_contended: true,
+        call_site: None,
+        end: EndReason::Released,
+    });
+    let rows = ask(&rebuilt(&history), &request());
+    let of = |row: &&Row| row.band == "99-100 minus 0-50" && row.category == "ready";
+    let ready: Vec<_> = rows.iter().filter(of).map(|row| (row.waits_for.as_str(), row.mean)).collect();
+    assert_eq!(ready, [("mutex 0x10 held by work/*", 10)]);
 }
 
 #[test]
@@ -179,12 +216,22 @@ fn bands_are_those_of_walking_every_instance_tick_by_tick() {
                 cut += 1;
                 continue;
             }
-            let mut sums: BTreeMap<(String, String), i64> = BTreeMap::new();
-            for (actor, _, _, what) in slow.walk(thread, from, to) {
+            let mut sums: BTreeMap<(String, String, String), i64> = BTreeMap::new();
+            for ((actor, _, _, what), wait) in slow.walk_with_waits(thread, from, to) {
                 let who = if actor == thread { "itself" } else { "another" };
-                *sums.entry((category(what).into(), who.into())).or_default() += 1;
+                let is_blocked = matches!(what, What::BlockedOn { .. });
+                let wait = if is_blocked { Some(what) } else { wait.filter(|_| actor != thread) };
+                let waits_for = match wait {
+                    Some(What::BlockedOn { kind: Some(WaitKind::Mutex), object }) => {
+                        format!("mutex {object:#x}")
+                    }
+                    Some(What::BlockedOn { kind: Some(kind), .. }) => kind.name().to_string(),
+                    Some(What::InSystemCall(Some(call))) => history.words.text(call).to_string(),
+                    _ => "-".to_string(),
+                };
+                *sums.entry((category(what).into(), who.into(), waits_for)).or_default() += 1;
             }
-            let is_known = sums.keys().all(|(category, _)| category != "unknown");
+            let is_known = sums.keys().all(|(category, ..)| category != "unknown");
             if is_known { whole.push((to - from, from, to, thread, sums)) } else { gap += 1 }
         }
         whole.sort();
@@ -206,7 +253,7 @@ fn bands_are_those_of_walking_every_instance_tick_by_tick() {
             }
         };
         for band in ["0-50", "50-90", "90-99", "99-100", "slowest 10"] {
-            let mut expected: BTreeMap<(String, String), i64> = BTreeMap::new();
+            let mut expected: BTreeMap<(String, String, String), i64> = BTreeMap::new();
             let inside = whole.iter().enumerate().filter(|(place, _)| is_in(band, place + 1));
             let (mut instances, mut duration) = (0, 0);
             for (_, (length, _, _, _, sums)) in inside {
@@ -218,9 +265,10 @@ fn bands_are_those_of_walking_every_instance_tick_by_tick() {
             let of_band: Vec<&Row> = rows.iter().filter(|row| row.band == band).collect();
             let (all, parts): (Vec<&Row>, Vec<&Row>) =
                 of_band.iter().partition(|row| row.category == "duration");
-            let mut found: BTreeMap<(String, String), i64> = BTreeMap::new();
+            let mut found: BTreeMap<(String, String, String), i64> = BTreeMap::new();
             for row in &parts {
-                *found.entry((row.category.clone(), row.who.clone())).or_default() += row.total;
+                let waits_for = row.waits_for.split(" held by ").next().unwrap().to_string();
+                *found.entry((row.category.clone(), row.who.clone(), waits_for)).or_default() += row.total;
                 assert!((row.mean * instances - row.total).abs() < instances, "{row:?}");
             }
             assert_eq!(found, expected, "seed {seed}, {band}");

@@ -67,6 +67,41 @@ fn a_column_shows_the_state_with_the_largest_share() {
 }
 
 #[test]
+fn what_a_filter_hides_is_not_what_is_not_alive() {
+    let history = drawn().build(50);
+    let ask = |request: &Request| gantt(&history, request, 25, &label).unwrap();
+    // Thread 2 is never on LWP 101: no line. Shares are of the time on it.
+    let on_101 = Request { threads: Some([1, 2].into()), lwps: Some([101].into()), ..Request::default() };
+    assert_eq!(
+        ask(&on_101),
+        "        0         20        40   50\n\
+         1(one) |AAAAAsssssAAAAk----------| A 60%, s 33%, k 6%\n\
+         A active, s stalled, k in kernel, - not in the filter\n"
+    );
+    // It lives from 5 to 47, is mounted from 10 to 30, and is blocked or ready on no LWP.
+    let on_103 = Request { threads: Some([2].into()), lwps: Some([103].into()), ..Request::default() };
+    assert_eq!(
+        ask(&on_103),
+        "        0         20        40   50\n\
+         2(two<) |..---AAAAAAAAAA---------.| A 100%\n\
+         A active, - not in the filter, . not alive\n"
+            .replacen("        0", "         0", 1)
+    );
+    let cut = Request { window: Interval::new(25, 35), ..on_103.clone() };
+    assert_eq!(
+        ask(&cut),
+        "         25        35\n2(two<) |AAAAA-----| A 100%\nA active, - not in the filter\n"
+    );
+    // The LWP is on CPU 0; of what it does on CPU 1 there is nothing to draw.
+    let of_lwp = Request { by: Some(By::Lwp), cpus: Some([1].into()), ..Request::default() };
+    assert_eq!(ask(&of_lwp), "  0         20        40   50\n");
+    let svg = gantt_svg(&history, &on_103, 500, &label).unwrap();
+    assert!(svg.contains("<title>2(two&lt;): not in the filter, 5 to 10</title>"), "{svg}");
+    assert!(svg.contains(">- not in the filter<"), "{svg}");
+    assert!(!gantt_svg(&history, &Request::default(), 500, &label).unwrap().contains("not in the filter"));
+}
+
+#[test]
 fn a_timeline_of_nothing_is_an_error_that_says_so() {
     let history = drawn().build(50);
     assert!(gantt(&history, &Request::default(), 0, &label).unwrap_err().contains("at least 1"));

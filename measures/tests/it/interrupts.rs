@@ -7,7 +7,7 @@ use crate::support::{
     drawn::{ask, cells, number_in, text_in},
     tid,
 };
-use sigmund_measures::{By, HistoryBuilder, Interrupt, Interval, Life, Request};
+use sigmund_measures::{By, HistoryBuilder, Interrupt, Interval, Level, Life, Request};
 use sigmund_model::EndReason;
 
 // CPU 0   ...|disk          |net  |disk  |...  |net
@@ -65,9 +65,42 @@ fn own_time_is_without_the_interrupts_inside() {
     let one = Request { threads: Some([1].into()), ..Request::default() };
     let one = cells(&ask("interrupts", &history, &one), &["name", "count", "total_tick"]);
     assert_eq!(one, ["disk 1 7", "net 1 3"]);
-    let lwps = Request { by: Some(By::Lwp), cpus: Some([0].into()), ..Request::default() };
+    let lwps = Request { level: Some(Level::Lwps), cpus: Some([0].into()), ..Request::default() };
     let lwps = cells(&ask("interrupts", &history, &lwps), &["name", "total_tick", "hit", "hit_tick"]);
     assert_eq!(lwps, ["disk 7 LWP 70(work) 7", "net 7 idle 4"]);
+    // With a grouping, a row for each that was hit.
+    let grouped = |by, group: &str| {
+        let request = Request { by: Some(by), ..Request::default() };
+        cells(
+            &ask("interrupts", &history, &request),
+            &[group, "hit_name", "name", "count", "total_tick", "hit"],
+        )
+    };
+    assert_eq!(
+        grouped(By::Lwp, "lwp"),
+        ["70 work disk 2 8 LWP 70(work)", "0 idle net 1 4 idle", "70 work net 1 3 LWP 70(work)",]
+    );
+    assert_eq!(
+        grouped(By::Thread, "thread"),
+        [
+            "1 work disk 1 7 1(work)",
+            "- - net 1 4 idle",
+            "1 work net 1 3 1(work)",
+            "- - disk 1 1 LWP 70(work)"
+        ]
+    );
+    assert_eq!(
+        grouped(By::Name, "hit_name"),
+        ["work work disk 2 8 1(work)", "- - net 1 4 idle", "work work net 1 3 1(work)"]
+    );
+}
+
+#[test]
+fn that_no_interrupts_are_recorded_is_said() {
+    let mut history = HistoryBuilder::default().build();
+    assert!(ask("interrupts", &history, &Request::default()).notes.is_empty());
+    history.has_no_interrupts = true;
+    assert_eq!(ask("interrupts", &history, &Request::default()).notes, ["No interrupts are recorded."]);
 }
 
 #[test]
@@ -97,7 +130,7 @@ fn interrupts_are_those_of_counting_every_tick() {
             }
         }
         let cpus = only.map(|only| [only as u32].into());
-        let request = Request { window, cpus, by: Some(By::Lwp), ..Request::default() };
+        let request = Request { window, cpus, level: Some(Level::Lwps), ..Request::default() };
         let answer = ask("interrupts", &history, &request);
         let mut names = Vec::new();
         for row in &answer.rows.to_vec() {

@@ -252,7 +252,12 @@ fn a_wakeup_to_user_latency_is_that_of_the_lwp_that_of_the_thread_or_both_in_tur
 type Figures = BTreeMap<(i64, String), Vec<i64>>;
 
 /// Of each LWP the waits that ended in the window: from each tick at which it began to run back to the first tick of waiting.
-fn lwps(ticks: &[Now], wakeups: &[Wakeup], window: Interval) -> Figures {
+fn lwps(
+    ticks: &[Now],
+    wakeups: &[Wakeup],
+    window: Interval,
+    carries: impl Fn(Option<usize>) -> bool,
+) -> Figures {
     let mut figures = Figures::new();
     for lwp in 0..LWPS {
         let state = |tick: i64| ticks[tick as usize].lwps[lwp].state;
@@ -267,7 +272,7 @@ fn lwps(ticks: &[Now], wakeups: &[Wakeup], window: Interval) -> Figures {
                 Preempted => "involuntary",
                 _ => "unknown",
             };
-            if window.contains(to) {
+            if window.contains(to) && carries(ticks[to as usize - 1].lwps[lwp].carries) {
                 figures.entry((tid(lwp).into(), kind.into())).or_default().push(to - from);
             }
         }
@@ -352,11 +357,14 @@ fn latencies_are_those_of_walking_back_from_each_dispatch() {
     for seed in 0..300 {
         let (ticks, history) = Machine::new(seed).history();
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
-        for (by, column, expected) in [
-            (By::Lwp, "lwp", lwps(&ticks, &history.wakeups, window)),
-            (By::Thread, "thread", threads(&ticks, &history.wakeups, window)),
+        let some = |thread: Option<usize>| matches!(thread, Some(0 | 3));
+        let selected = || Some([number(0), number(3)].into());
+        for (by, column, threads, expected) in [
+            (By::Lwp, "lwp", None, lwps(&ticks, &history.wakeups, window, |_| true)),
+            (By::Lwp, "lwp", selected(), lwps(&ticks, &history.wakeups, window, some)),
+            (By::Thread, "thread", None, threads(&ticks, &history.wakeups, window)),
         ] {
-            let request = Request { window, by: Some(by), ..Request::default() };
+            let request = Request { window, by: Some(by), threads, ..Request::default() };
             let answer = ask("latency", &history, &request);
             let mut seen = BTreeMap::new();
             for row in &answer.rows.to_vec() {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::drawing::{Drawing, listing};
-use crate::support::{Machine, Now, TICKS, number, tid};
-use sigmund_measures::{By, History, Interval, Request, named};
-use sigmund_model::{LwpState, ThreadState};
+use crate::support::{LWPS, Machine, Now, TICKS, number, tid};
+use sigmund_measures::{By, Context, History, Interval, Request, Wakeup, named};
+use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 const SUMS: &str =
     "kind call_site requests contended wait_tick longest_wait_tick holds hold_tick longest_hold_tick holders";
@@ -80,6 +80,31 @@ fn a_convoy_is_when_the_holder_does_not_run_while_others_wait() {
     assert_eq!(listing(&cut, CONVOY)[0], "work at w.c:2 30 10 20 0 0 20 in-kernel 10 read 10");
 }
 
+// thread 1 |active|waits for 0x6000|active|sleeps|active|sleeps|active|
+// holds    |====================================================|
+// thread 2   |blocked, waits                                    |active|
+//          0 5    20               30     35     42     44     51     60
+#[test]
+fn a_holder_that_sleeps_until_different_instants_sleeps_all_the_same() {
+    use ThreadState::{Active, Blocked};
+    let mut drawing = Drawing::default();
+    drawing.thread(1, "one", &[(0, Active, Some(101))], 20);
+    drawing.waits(1, (20, 30), WaitKind::Mutex, 0x6000);
+    drawing.thread(1, "one", &[(30, Active, Some(101))], 35);
+    drawing.waits(1, (35, 42), WaitKind::Sleep, 123_456_742);
+    drawing.thread(1, "one", &[(42, Active, Some(101))], 44);
+    drawing.waits(1, (44, 51), WaitKind::Sleep, 123_456_751);
+    drawing.thread(1, "one", &[(51, Active, Some(101))], 60);
+    drawing.thread(2, "two", &[(5, Blocked, None), (60, Active, Some(102))], 70);
+    drawing.mutex(1, 0x5000, (0, 0, 60), "main at m.c:1");
+    drawing.mutex(2, 0x5000, (5, 55, 7), "work at w.c:2");
+    let answer = ask(&drawing.build(70), &Request::default());
+    assert_eq!(
+        listing(&answer, "convoy_tick holder_state holder_state_tick culprit culprit_tick")[0],
+        "24 blocked 24 sleep 14"
+    );
+}
+
 #[test]
 fn holders_that_are_not_known_make_no_convoy() {
     let mut drawing = drawn();
@@ -88,6 +113,64 @@ fn holders_that_are_not_known_make_no_convoy() {
     let answer = ask(&drawing.build(100), &Request::default());
     assert_eq!(listing(&answer, SUMS), ["futex - 1 1 30 30 0 - - -"]);
     assert_eq!(listing(&answer, CONVOY), ["- 30 - - - - - - - - -"]);
+}
+
+// Thread 1 holds the lock from 10 to 70, and is ready in 30..60; thread 2 waits for it in 20..70.
+// LWP 101  |thread 1     |thread 9    |asleep   |thread 1
+//          0             30           50        60       100
+// LWP 102  |thread 8 ...                                 |       LWP 103 never carries a thread
+#[test]
+fn the_culprit_of_a_ready_holder_is_what_the_lwps_carried() {
+    use ThreadState::{Active, Blocked, Ready};
+    let mut drawing = Drawing::default();
+    drawing.thread(1, "one", &[(0, Active, Some(101)), (30, Ready, None), (60, Active, Some(101))], 100);
+    drawing.thread(2, "two", &[(0, Ready, None), (20, Blocked, None)], 100);
+    drawing.thread(8, "eight", &[(0, Active, Some(102))], 100);
+    drawing.thread(9, "nine", &[(0, Ready, None), (30, Active, Some(101)), (50, Ready, None)], 100);
+    use LwpState::{Running, Sleeping};
+    drawing.lwp(101, "pool/1", &[(0, Running, 0), (50, Sleeping, 0), (60, Running, 0)], 100);
+    drawing.lwp(102, "pool/2", &[(0, Running, 1)], 100);
+    drawing.lwp(103, "pool/3", &[(0, Sleeping, 1)], 100);
+    drawing.mutex(1, 0x5000, (10, 0, 60), "main at m.c:1");
+    drawing.mutex(2, 0x5000, (20, 50, 10), "work at w.c:2");
+    let history = drawing.build(100);
+    // Of 30 ticks on two LWPs, thread 8 had half.
+    let columns = "lock_convoy_tick holder_state holder_state_tick culprit culprit_tick";
+    assert_eq!(listing(&ask(&history, &Request::default()), columns)[0], "30 ready 30 8(eight) 15");
+}
+
+// LWP 120  |running|futex: asleep        |runnable|running|   exit at 40; woken at 28 by thread 1 on LWP 101
+// LWP 121  |running|futex: asleep                     |running|   exit at 60; woken at 50 by a timer
+//          0       20                    28       35  50
+#[test]
+fn a_futex_has_a_waker() {
+    let mut drawing = drawn();
+    drawing.edit().locks.clear();
+    for (lwp, wait) in [(120, 20), (121, 40), (122, 30)] {
+        drawing.lock("futex", (None, Some(lwp)), i64::from(lwp), (20, wait, None), None);
+    }
+    let wakeup = |tick, lwp, context, latency| Wakeup {
+        tick,
+        is_unpark: false,
+        context,
+        waker_lwp: Some(101),
+        waker_thread: (context == Context::Task).then_some(1),
+        lwp: Some(lwp),
+        thread: None,
+        cpu: Some(0),
+        target_cpu: None,
+        latency,
+    };
+    drawing.edit().wakeups = vec![
+        wakeup(28, 120, Context::Task, Some(7)),
+        wakeup(50, 121, Context::Irq, Some(2)),
+        // Before the wait, after it, and of no effect.
+        wakeup(15, 122, Context::Task, Some(2)),
+        wakeup(49, 122, Context::Task, Some(2)),
+        wakeup(30, 122, Context::Task, None),
+    ];
+    let answer = ask(&drawing.build(100), &Request::default());
+    assert_eq!(listing(&answer, "object waker waker_tick"), ["121 irq 40", "122 - -", "120 1(one) 20"]);
 }
 
 // A writer waits in 16..30; reader 1 is active until 20, then stalled; reader 2 is blocked.
@@ -198,6 +281,13 @@ fn convoys_are_those_of_counting_every_tick() {
         let mut convoys: BTreeMap<i64, i64> = BTreeMap::new();
         let mut states: BTreeMap<(i64, String), i64> = BTreeMap::new();
         let mut culprits: BTreeMap<(i64, String, Option<String>), i64> = BTreeMap::new();
+        // What LWPs carried while the holder was ready.
+        let mut had_lwps: BTreeMap<(i64, String), i64> = BTreeMap::new();
+        let inside = |tick: &i64| window.contains(*tick);
+        let carries = |lwp: &usize| {
+            (0..TICKS).filter(inside).any(|tick| ticks[tick as usize].lwps[*lwp].carries.is_some())
+        };
+        let carriers: Vec<usize> = (0..LWPS).filter(carries).collect();
         for tick in (0..TICKS).filter(|tick| window.contains(*tick)) {
             for object in [0x10, 0x11, 0x20] {
                 let now = &ticks[tick as usize];
@@ -221,6 +311,15 @@ fn convoys_are_those_of_counting_every_tick() {
                 if let (false, Holder::Off(state, culprit)) = (seen.is_empty(), does) {
                     *convoys.entry(object).or_default() += 1;
                     *states.entry((object, state.clone())).or_default() += 1;
+                    for lwp in carriers.iter().map(|lwp| now.lwps[*lwp]).filter(|_| state == "ready") {
+                        let label = match (lwp.carries, lwp.state) {
+                            (Some(thread), _) => format!("{}(work/{thread})", number(thread)),
+                            (None, LwpState::Running) => "LWP without a thread".into(),
+                            (None, LwpState::Runnable) => "LWP stalled".into(),
+                            (None, _) => "LWP asleep".into(),
+                        };
+                        *had_lwps.entry((object, label)).or_default() += 1;
+                    }
                     *culprits.entry((object, state, culprit)).or_default() += 1;
                 }
                 for lock in asked.iter().filter(|lock| lock.object == object) {
@@ -257,6 +356,15 @@ fn convoys_are_those_of_counting_every_tick() {
             let most = states.iter().filter(|((of, _), _)| *of == object).map(|(_, ticks)| *ticks).max();
             assert_eq!(states.get(&(object, state.clone())).copied(), most, "seed {seed}: {row}");
             assert_eq!(most.unwrap().to_string(), cells[2], "seed {seed}: {row}");
+            if state == "ready" {
+                let of_lock =
+                    || had_lwps.iter().filter(|((of, _), _)| *of == object).map(|(_, ticks)| *ticks);
+                let (sum, largest) = (of_lock().sum::<i64>(), of_lock().max().unwrap());
+                assert_eq!(had_lwps[&(object, cells[5].to_string())], largest, "seed {seed}: {row}");
+                let share = largest * most.unwrap() / sum;
+                assert!((share..=share + 1).contains(&cells[3].parse().unwrap()), "seed {seed}: {row}");
+                continue;
+            }
             let of_state = culprits.iter().filter(|((of, is, _), _)| *of == object && *is == state);
             let (culprit, most) = (cells[5], of_state.map(|(_, ticks)| *ticks).max());
             let culprit = (culprit != "-").then(|| culprit.to_string());

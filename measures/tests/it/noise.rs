@@ -109,6 +109,49 @@ fn what_interrupts_preemptions_and_waits_took_is_taken_away() {
     assert_eq!(cells(&ask("noise", &history, &window), &columns)[0], "1 wall 1 7 7 7");
 }
 
+// LWP 70    |running|sleeping|running|           CPU 0, without interrupts in the trace
+//           0       30       50      100
+// thread 1  |mounted on LWP 80 (no kernel events)|
+#[test]
+fn what_nobody_recorded_is_null_and_a_note() {
+    let of_70 = [
+        (0, LwpState::Running, 0, EndReason::Slept),
+        (30, LwpState::Sleeping, 0, EndReason::Dispatched),
+        (50, LwpState::Running, 0, EndReason::TraceEnd),
+    ];
+    let one =
+        [(0, ThreadState::Mounted, 80, EndReason::Yield), (60, ThreadState::Ready, 0, EndReason::TraceEnd)];
+    let mut history = Drawn::default().lwp(70, 7, &of_70, 100).thread(1, 7, &one, 100).build();
+    history.has_no_interrupts = true;
+    let lwps = ask("noise", &history, &Request { by: Some(By::Lwp), ..Request::default() });
+    let columns = ["curve", "count", "total_tick"];
+    assert_eq!(
+        cells(&lwps, &columns),
+        ["wall 1 100", "without-timer - -", "without-interrupts - -", "pure 1 80", "waits 1 20"]
+    );
+    assert_eq!(lwps.notes.len(), 1);
+    assert!(lwps.notes[0].starts_with("No interrupts are recorded: "), "{:?}", lwps.notes);
+    history.has_no_interrupts = false;
+    let threads = ask("noise", &history, &Request::default());
+    assert_eq!(
+        cells(&threads, &columns),
+        [
+            "wall 1 100",
+            "without-timer - -",
+            "without-interrupts - -",
+            "pure - -",
+            "off-cpu 1 40",
+            "unknown 1 60"
+        ]
+    );
+    assert!(threads.notes[0].starts_with("1 were never seen on a CPU"), "{:?}", threads.notes);
+    let active = ask("active-time", &history, &Request::default());
+    assert_eq!(cells(&active, &["thread", "active_tick", "life_tick", "percent"]), ["1 - 100 -"]);
+    let summary = ask("summary", &history, &Request::default());
+    let columns = ["what", "number", "total_tick", "percent", "switches", "preemptions"];
+    assert_eq!(cells(&summary, &columns), ["thread 1 - - 1 -", "lwp 70 80 80.00 2 0", "cpu 0 80 80.00 2 0"]);
+}
+
 type Figures = BTreeMap<(i64, String), Vec<i64>>;
 
 fn figures(answer: &Answer, column: &str) -> BTreeMap<(i64, String), [i64; 4]> {
@@ -190,17 +233,29 @@ fn noise_is_that_of_looking_at_every_tick() {
             let life: Vec<_> = (window.from..window.to).map(|tick| of_lwp(tick, lwp)).collect();
             add(&mut lwps, tid(lwp).into(), &life);
         }
+        // LWPs while they carry one of these.
+        let mut carriers = Figures::new();
+        for lwp in 0..LWPS {
+            let carries = |tick: &i64| matches!(ticks[*tick as usize].lwps[lwp].carries, Some(0 | 3));
+            let life: Vec<_> =
+                (window.from..window.to).filter(carries).map(|tick| of_lwp(tick, lwp)).collect();
+            if !life.is_empty() {
+                add(&mut carriers, tid(lwp).into(), &life);
+            }
+        }
         let subject = Some("request".to_string());
-        for (by, column, subject, expected) in [
-            (By::Thread, "thread", subject, in_spans),
-            (By::Thread, "thread", None, threads),
-            (By::Lwp, "lwp", None, lwps),
+        let selected = Some([number(0), number(3)].into());
+        for (by, column, subject, threads, expected) in [
+            (By::Thread, "thread", subject, None, in_spans),
+            (By::Thread, "thread", None, None, threads),
+            (By::Lwp, "lwp", None, None, lwps),
+            (By::Lwp, "lwp", None, selected, carriers),
         ] {
             let occurs = spans.iter().any(|span| history.words.text(span.name.unwrap()) == "request");
             if subject.is_some() && !occurs {
                 continue;
             }
-            let request = Request { window, by: Some(by), subject, ..Request::default() };
+            let request = Request { window, by: Some(by), subject, threads, ..Request::default() };
             let answer = ask("noise", &history, &request);
             let of_lengths = |lengths: &Vec<i64>| {
                 let (min, max) = (*lengths.iter().min().unwrap(), *lengths.iter().max().unwrap());

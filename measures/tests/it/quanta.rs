@@ -93,6 +93,64 @@ fn a_quantum_of_an_lwp_is_from_switch_in_to_switch_out() {
     );
 }
 
+// LWP 70  |sleep|running|sleep|running|sleeping|running, no time|sleeping|
+// CPU            0             1                0
+//         0     2       5     8       12       14               14       20
+#[test]
+fn a_quantum_of_no_length_is_on_its_cpu() {
+    use LwpState::{Running, Sleeping};
+    let states = [
+        (0, Sleeping, 0, Dispatched),
+        (2, Running, 0, Slept),
+        (5, Sleeping, 0, Dispatched),
+        (8, Running, 1, Slept),
+        (12, Sleeping, 1, Dispatched),
+        (14, Running, 0, Slept),
+        (14, Sleeping, 0, Dispatched),
+    ];
+    let history = Drawn::default().lwp(70, 7, &states, 20).build();
+    let count = |cpus: Option<u32>| {
+        let request = Request { cpus: cpus.map(|cpu| [cpu].into()), ..Request::default() };
+        cells(&ask("quanta", &history, &request), &["ended_by", "count", "total_tick"])[0].clone()
+    };
+    assert_eq!([None, Some(0), Some(1)].map(count), ["all 3 7", "all 2 3", "all 1 4"]);
+}
+
+// LWP 70    |running                        |sleeping|running |
+// thread 1      |active     |                          |active|
+// thread 2                  |active |                              (not selected)
+//           0   4           10      15      20       25 26    30
+// LWP 71    |running of nobody                                |
+#[test]
+fn a_quantum_of_an_lwp_counts_while_it_carries_a_selected_thread() {
+    use LwpState::{Running, Sleeping};
+    let of_70 = [
+        (0, Sleeping, 0, Dispatched),
+        (2, Running, 0, Slept),
+        (20, Sleeping, 0, Dispatched),
+        (25, Running, 0, Slept),
+        (30, Sleeping, 0, TraceEnd),
+    ];
+    let of_71 = [(0, Sleeping, 1, Dispatched), (1, Running, 1, Slept), (30, Sleeping, 1, TraceEnd)];
+    let one = [
+        (0, ThreadState::Ready, 0, Dispatched),
+        (4, ThreadState::Active, 70, Yield),
+        (10, ThreadState::Ready, 0, Dispatched),
+        (26, ThreadState::Active, 70, Block),
+        (30, ThreadState::Blocked, 0, TraceEnd),
+    ];
+    let two = [
+        (0, ThreadState::Ready, 0, Dispatched),
+        (10, ThreadState::Active, 70, Yield),
+        (15, ThreadState::Ready, 0, TraceEnd),
+    ];
+    let drawn = Drawn::default().lwp(70, 7, &of_70, 40).lwp(71, 7, &of_71, 40);
+    let history = drawn.thread(1, 7, &one, 40).thread(2, 7, &two, 40).build();
+    let request = Request { threads: Some([1].into()), by: Some(By::Lwp), ..Request::default() };
+    let columns = ["lwp", "ended_by", "count", "total_tick", "wall_tick"];
+    assert_eq!(cells(&ask("quanta", &history, &request), &columns), ["70 all 2 10 10", "70 slept 2 10 10"]);
+}
+
 type Figures = BTreeMap<(i64, String), Vec<(i64, i64)>>;
 
 /// Active and wall ticks of each stay on an LWP.
@@ -119,7 +177,8 @@ fn threads(ticks: &[Now], window: Interval) -> Figures {
     figures
 }
 
-fn lwps(ticks: &[Now], window: Interval) -> Figures {
+/// Of those LWPs that carry one of some threads, the ticks in which they do.
+fn lwps(ticks: &[Now], window: Interval, carries: impl Fn(Option<usize>) -> bool) -> Figures {
     let mut figures = Figures::new();
     for lwp in 0..LWPS {
         let cpu = |tick: i64| {
@@ -132,9 +191,11 @@ fn lwps(ticks: &[Now], window: Interval) -> Figures {
                 Dispatched => "lost",
                 end => end.name(),
             };
-            if window.contains(to) {
+            let carried = (from..to).filter(|tick| carries(ticks[*tick as usize].lwps[lwp].carries));
+            let carried = carried.count() as i64;
+            if window.contains(to) && carried > 0 {
                 for end in [end, "all"] {
-                    figures.entry((tid(lwp).into(), end.into())).or_default().push((to - from, to - from));
+                    figures.entry((tid(lwp).into(), end.into())).or_default().push((carried, carried));
                 }
             }
         }
@@ -147,10 +208,14 @@ fn quanta_are_those_of_walking_every_tick() {
     for seed in 0..300 {
         let (ticks, history) = Machine::new(seed).history();
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
-        for (by, column, expected) in
-            [(By::Lwp, "lwp", lwps(&ticks, window)), (By::Thread, "thread", threads(&ticks, window))]
-        {
-            let request = Request { window, by: Some(by), ..Request::default() };
+        let some = |thread: Option<usize>| matches!(thread, Some(0 | 3));
+        let selected = || Some([number(0), number(3)].into());
+        for (by, column, threads, expected) in [
+            (By::Lwp, "lwp", None, lwps(&ticks, window, |_| true)),
+            (By::Lwp, "lwp", selected(), lwps(&ticks, window, some)),
+            (By::Thread, "thread", None, threads(&ticks, window)),
+        ] {
+            let request = Request { window, by: Some(by), threads, ..Request::default() };
             let answer = ask("quanta", &history, &request);
             let mut seen = BTreeMap::new();
             for row in &answer.rows.to_vec() {

@@ -21,6 +21,36 @@ fn int(value: &Value) -> i64 {
     if let Value::Number(number) = value { *number } else { -1 }
 }
 
+/// An event of FROM or TO, on CPU 0 and of nobody.
+fn event(tick: i64, is_from: bool) -> Mark {
+    Mark {
+        tick,
+        cpu: Some(0),
+        context: Context::Task,
+        lwp: None,
+        thread: None,
+        target_lwp: None,
+        target_thread: None,
+        key: 0,
+        is_from,
+        is_to: !is_from,
+    }
+}
+
+/// Begin, end and pairing of each pair, in the order of the answer.
+fn found(history: &History, request: &Request) -> Vec<(i64, i64, String)> {
+    let pairs = reactivity_pairs(history, request).unwrap();
+    pairs.rows.to_vec().iter().map(|row| (int(&row[0]), int(&row[1]), text(&row[3]))).collect()
+}
+
+/// The causes of all pairs, with their ticks.
+fn causes(history: &History, request: &Request) -> Vec<String> {
+    let answer = named("reactivity").unwrap().answer(history, request).unwrap();
+    let rows = answer.rows.to_vec();
+    let causes = rows.iter().filter(|row| text(&row[0]) == "cause");
+    causes.map(|row| format!("{} {} {}", text(&row[1]), text(&row[2]), int(&row[4]))).collect()
+}
+
 // CPU 0     LWP 900, irq 10-12, softirq 12-16 wakes LWP 100 at 14
 // LWP 100   |-- asleep, thread 1 in-kernel --|in queue of CPU 1|---- running, CPU 1, thread 1 ----|
 //           0                                14                20                                 60
@@ -47,8 +77,7 @@ fn drawn() -> History {
         .wakeup(14, 6, Context::Softirq, Actor::Lwp(900), Actor::Lwp(100))
         .wakeup(30, 6, Context::Task, Actor::Thread(1), Actor::Thread(2));
     let mut mark = |tick, cpu, context, lwp, thread, key, is_from| {
-        let mark =
-            Mark { tick, cpu: Some(cpu), context, lwp: Some(lwp), thread, key, is_from, is_to: !is_from };
+        let mark = Mark { cpu: Some(cpu), context, lwp: Some(lwp), thread, key, ..event(tick, is_from) };
         drawing.0.history().marks.push(mark);
     };
     mark(44, 2, Context::Task, 101, Some(2), 0, false);
@@ -146,20 +175,138 @@ fn the_event_by_which_a_member_blocks_is_its_own() {
         .lwp(100, &[(0, 60, LwpState::Running, 0)]);
     for (tick, is_from) in [(10, true), (30, false), (30, true), (30, false)] {
         drawing.0.history().marks.push(Mark {
-            tick,
-            cpu: Some(0),
-            context: Context::Task,
             lwp: Some(100),
             thread: Some(1),
             key: u64::from(tick == 10),
-            is_from,
-            is_to: !is_from,
+            ..event(tick, is_from)
         });
     }
-    let pairs = reactivity_pairs(&drawing.build(), &Request::default()).unwrap();
-    let found: Vec<_> =
-        pairs.rows.to_vec().iter().map(|row| (int(&row[0]), int(&row[1]), text(&row[3]))).collect();
+    let found = found(&drawing.build(), &Request::default());
     assert_eq!(found, [(10, 30, "caused".into()), (30, 30, "caused".into())]);
+}
+
+// thread 1 on LWP 100  |--active-----------------------|    FROM 10, FROM 30
+// thread 2 on LWP 101  |--active-----------------------|    TO 12, TO 36
+// thread 3 on LWP 102  |--active-----------------------|    TO 50
+#[test]
+fn filters_choose_among_all_pairs() {
+    let mut drawing = Drawing::default();
+    for (thread, lwp) in [(1, 100), (2, 101), (3, 102)] {
+        drawing.thread(thread, &[(0, 60, ThreadState::Active, lwp)]);
+        drawing.lwp(lwp, &[(0, 60, LwpState::Running, lwp - 100)]);
+    }
+    let marks = [(10, 1, true), (12, 2, false), (30, 1, true), (36, 2, false), (50, 3, false), (55, 1, true)];
+    for (tick, thread, is_from) in marks {
+        let (lwp, cpu) = (Some(99 + thread), Some(thread - 1));
+        let mark = Mark { lwp, cpu, thread: Some(u64::from(thread)), ..event(tick, is_from) };
+        drawing.0.history().marks.push(mark);
+    }
+    let history = drawing.build();
+    let next = |from, to| (from, to, "next".to_string());
+    assert_eq!(found(&history, &Request::default()), [next(30, 36), next(10, 12)]);
+    // TO 50 is of no pair, and is none if it alone is selected.
+    for request in [
+        Request { threads: Some([3].into()), ..Request::default() },
+        Request { lwps: Some([102].into()), ..Request::default() },
+        Request { cpus: Some([2].into()), ..Request::default() },
+    ] {
+        assert_eq!(found(&history, &request), []);
+        let answer = named("reactivity").unwrap().answer(&history, &request).unwrap();
+        let counts: Vec<_> = answer.rows.to_vec().iter().map(|row| (text(&row[1]), int(&row[3]))).collect();
+        let row = |name: &str, count| (name.to_string(), count);
+        assert_eq!(counts, [row("all", 0), row("caused", 0), row("next", 0), row("from", 1)]);
+    }
+    let second = Request { threads: Some([2].into()), ..Request::default() };
+    assert_eq!(found(&history, &second).len(), 2);
+}
+
+// CPU 0    idle |timer irq 10-12|softirq 12-16|  |disk irq 20-22|softirq 23-25| LWP 100 from 30 |disk irq 40-44|
+//                                                                                     timer irq, nested: 41-43
+#[test]
+fn an_interrupt_reaches_the_events_in_its_handler_and_softirqs() {
+    let mut drawing = Drawing::default();
+    drawing.lwp(
+        100,
+        &[(0, 5, LwpState::Running, 0), (5, 30, LwpState::Sleeping, 0), (30, 60, LwpState::Running, 0)],
+    );
+    for (from, to, kind) in [(10, 12, "irq"), (12, 16, "softirq"), (20, 22, "irq"), (23, 25, "softirq")] {
+        drawing.interrupt(from, to, 0, kind);
+    }
+    drawing.interrupt(40, 44, 0, "irq").interrupt(41, 43, 0, "irq");
+    drawing.0.history().interrupts.last_mut().unwrap().depth = 1;
+    let history = |marks: &[(i64, u32, bool)]| {
+        let mut drawing = drawing.0.clone();
+        let mark = |(tick, lwp, is_from): &(i64, u32, bool)| Mark {
+            context: Context::Irq,
+            lwp: Some(*lwp),
+            ..event(*tick, *is_from)
+        };
+        drawing.history().marks = marks.iter().map(mark).collect();
+        drawing.history().extent = Some(at(0, 100));
+        drawing.build()
+    };
+    let pairs = |marks: &[(i64, u32, bool)]| found(&history(marks), &Request::default());
+    let pair = |from, to, pairing: &str| (from, to, pairing.to_string());
+    // Entry to exit.
+    assert_eq!(pairs(&[(10, 0, true), (12, 0, false)]), [pair(10, 12, "caused")]);
+    // Entry to the entry, an event and the exit of its softirq; on an idle CPU the time is the interrupts'.
+    for to in [12, 14, 16] {
+        assert_eq!(pairs(&[(10, 0, true), (to, 0, false)]), [pair(10, to, "caused")]);
+    }
+    let marks = [(20, 0, true), (25, 0, false)];
+    assert_eq!(pairs(&marks), [pair(20, 25, "caused")]);
+    assert_eq!(
+        causes(&history(&marks), &Request::default()),
+        ["interrupt irq 1 2", "softirq softirq 1 2", "unknown unknown 1"]
+    );
+    // From the exit to the softirq.
+    assert_eq!(pairs(&[(22, 0, true), (24, 0, false)]), [pair(22, 24, "caused")]);
+    // Another interrupt, and one that is inside of it, are not because of it.
+    assert_eq!(pairs(&[(10, 0, true), (22, 0, false)]), [pair(10, 22, "next")]);
+    assert_eq!(pairs(&[(40, 100, true), (42, 100, false)]), [pair(40, 42, "next")]);
+    // The exit of one that is inside of another is its own, and one of that.
+    assert_eq!(pairs(&[(41, 100, true), (43, 100, false)]), [pair(41, 43, "caused")]);
+    assert_eq!(pairs(&[(40, 100, true), (44, 100, false)]), [pair(40, 44, "caused")]);
+    assert_eq!(
+        causes(&history(&[(40, 100, true), (44, 100, false)]), &Request::default()),
+        ["interrupt irq 1 4"]
+    );
+}
+
+// CPU 0    idle                |wakes LWP 100 at 20
+// LWP 100  |-- asleep ---------|runnable|-- running, CPU 1 --|
+//          0                   20       28                   60
+// LWP 901  |-- running, CPU 1 ----------|
+// FROM: LWP 100 is woken (by the idle task); TO: LWP 901 leaves CPU 1 for LWP 100
+#[test]
+fn a_wakeup_reaches_the_switch_to_the_one_that_it_wakes() {
+    let mut drawing = Drawing::default();
+    drawing
+        .lwp(
+            100,
+            &[
+                (0, 20, LwpState::Sleeping, 1),
+                (20, 28, LwpState::Runnable, 1),
+                (28, 60, LwpState::Running, 1),
+            ],
+        )
+        .lwp(901, &[(0, 28, LwpState::Running, 1), (28, 60, LwpState::Sleeping, 1)])
+        .wakeup(20, 8, Context::Idle, Actor::Lwp(0), Actor::Lwp(100));
+    let target_lwp = Some(100);
+    let woken = Mark { context: Context::Idle, lwp: Some(0), target_lwp, ..event(20, true) };
+    let switch = Mark { cpu: Some(1), lwp: Some(901), target_lwp, ..event(28, false) };
+    drawing.0.history().marks = vec![woken, switch];
+    let history = drawing.build();
+    let answer = reactivity_pairs(&history, &Request::default()).unwrap();
+    assert_eq!(found(&history, &Request::default()), [(20, 28, "caused".into())]);
+    assert_eq!(answer.rows.to_vec()[0][6], Value::from(100_u32));
+    // What it waited for, and not what the other one did.
+    assert_eq!(causes(&history, &Request::default()), ["waiting for a CPU LWP 901 8"]);
+    // It is an event of the one that arrives, so it is selected by that.
+    for (lwp, count) in [(100, 1), (901, 0)] {
+        let request = Request { lwps: Some([lwp].into()), ..Request::default() };
+        assert_eq!(found(&history, &request).len(), count);
+    }
 }
 
 fn actor(thread: Option<u64>, lwp: Option<u32>) -> Option<Actor> {
@@ -182,16 +329,32 @@ fn begins_to_wait(ticks: &[Now], actor: Actor, tick: i64) -> bool {
     waits && (tick == 0 || state(tick) != state(tick - 1))
 }
 
-/// The interrupts that are because of the one that is innermost on a CPU at a tick: it, and softirqs after it.
-fn because_of(ticks: &[Now], history: &History, cpu: u32, tick: i64, limit: i64) -> Vec<(u32, Interval)> {
-    let innermost = |tick: i64| {
-        let open = |place: &usize| {
-            let interrupt = &history.interrupts[*place];
-            interrupt.cpu == cpu && interrupt.interval.contains(tick)
-        };
-        (0..history.interrupts.len()).filter(open).max_by_key(|place| history.interrupts[*place].depth)
+/// The place of the innermost interrupt on a CPU at a tick.
+fn innermost_at(history: &History, cpu: u32, tick: i64) -> Option<usize> {
+    let open = |place: &usize| {
+        let interrupt = &history.interrupts[*place];
+        interrupt.cpu == cpu && interrupt.interval.contains(tick)
     };
-    let Some(handler) = innermost(tick) else { return Vec::new() };
+    (0..history.interrupts.len()).filter(open).max_by_key(|place| history.interrupts[*place].depth)
+}
+
+/// The interrupts that an event is in, or ends.
+fn around(history: &History, mark: &Mark) -> Vec<usize> {
+    let cpu = mark.cpu.unwrap();
+    let ended = innermost_at(history, cpu, mark.tick - 1);
+    let ended = ended.filter(|place| {
+        mark.context != Context::Task
+            && mark.context != Context::Idle
+            && history.interrupts[*place].interval.to == mark.tick
+    });
+    innermost_at(history, cpu, mark.tick).into_iter().chain(ended).collect()
+}
+
+/// The interrupts that are because of the one that an event is in: it, and softirqs after it.
+fn because_of(ticks: &[Now], history: &History, mark: &Mark, limit: i64) -> Vec<(u32, Interval)> {
+    let (cpu, tick) = (mark.cpu.unwrap(), mark.tick);
+    let innermost = |tick: i64| innermost_at(history, cpu, tick);
+    let Some(handler) = around(history, mark).first().copied() else { return Vec::new() };
     let mut set = vec![handler];
     let mut until = history.interrupts[handler].interval.to;
     for later in tick..limit.min(TICKS) {
@@ -212,14 +375,25 @@ fn because_of(ticks: &[Now], history: &History, cpu: u32, tick: i64, limit: i64)
     set.into_iter().map(|place| (place as u32, history.interrupts[place].interval)).collect()
 }
 
-/// The first TO event that a FROM event caused.
-fn caused(ticks: &[Now], history: &History, from: usize, limit: i64, is_used: &[bool]) -> Option<usize> {
+/// The LWPs and threads that an event switches in, wakes or creates.
+fn targets(mark: &Mark) -> Vec<Actor> {
+    mark.target_lwp.map(Actor::Lwp).into_iter().chain(mark.target_thread.map(Actor::Thread)).collect()
+}
+
+/// The first TO event that a FROM event caused, and whether it is one of a member by its target.
+fn caused(
+    ticks: &[Now],
+    history: &History,
+    from: usize,
+    limit: i64,
+    is_used: &[bool],
+) -> Option<(usize, bool)> {
     let mark = &history.marks[from];
     let is_interrupt = |context| matches!(context, Context::Irq | Context::Softirq);
-    let mut members: BTreeSet<Actor> = BTreeSet::new();
+    let mut members: BTreeSet<Actor> = targets(mark).into_iter().collect();
     let mut interrupts = Vec::new();
     if is_interrupt(mark.context) {
-        interrupts = because_of(ticks, history, mark.cpu.unwrap(), mark.tick, limit);
+        interrupts = because_of(ticks, history, mark, limit);
     } else {
         members.extend(actor(mark.thread, mark.lwp));
     }
@@ -254,14 +428,21 @@ fn caused(ticks: &[Now], history: &History, from: usize, limit: i64, is_used: &[
                 break;
             }
         }
-        let answers = |place: &usize| {
-            let mark = &history.marks[*place];
-            let is_member = actor(mark.thread, mark.lwp)
-                .is_some_and(|actor| members.contains(&actor) || leaving.contains(&actor));
-            mark.is_to && mark.tick == tick && !is_used[*place] && is_member
+        let is_member = |actor: &Actor| members.contains(actor) || leaving.contains(actor);
+        let answers = |place: usize| {
+            let mark = &history.marks[place];
+            let in_handler = around(history, mark)
+                .into_iter()
+                .any(|around| interrupts.iter().any(|(place, _)| *place as usize == around));
+            let is_same_cpu = mark.cpu == history.marks[from].cpu;
+            let by_target = targets(mark).iter().any(is_member);
+            let by_recorder = actor(mark.thread, mark.lwp).as_ref().is_some_and(is_member);
+            let is_of_member = by_target || by_recorder || (in_handler && is_same_cpu);
+            let is_free = mark.is_to && mark.tick == tick && !is_used[place];
+            (is_free && is_of_member).then_some((place, by_target))
         };
-        if let Some(place) = (from + 1..history.marks.len()).find(answers) {
-            return Some(place);
+        if let Some(found) = (from + 1..history.marks.len()).find_map(answers) {
+            return Some(found);
         }
     }
     None
@@ -307,9 +488,9 @@ fn pairs_are_those_of_growing_the_set_tick_by_tick() {
             let same = |next: &&usize| history.marks[**next].key == history.marks[*place].key;
             let limit =
                 from[order + 1..].iter().find(same).map_or(window.to + 1, |next| history.marks[*next].tick);
-            if let Some(to) = caused(&ticks, &history, *place, limit, &is_used) {
+            if let Some((to, by_target)) = caused(&ticks, &history, *place, limit, &is_used) {
                 is_used[to] = true;
-                expected.insert(*place, (to, true));
+                expected.insert(*place, (to, Some(by_target)));
             }
         }
         for place in &from {
@@ -318,16 +499,28 @@ fn pairs_are_those_of_growing_the_set_tick_by_tick() {
                     (place + 1..history.marks.len()).find(|to| history.marks[*to].is_to && !is_used[*to])
             {
                 is_used[to] = true;
-                expected.insert(*place, (to, false));
+                expected.insert(*place, (to, None));
             }
         }
-        let request = Request { window, ..Request::default() };
+        let unmatched = from.len() - expected.len();
+        // Filters choose among these.
+        let lwps = (seed % 5 == 1).then(|| [100, 102].into());
+        let threads = (seed % 5 == 2).then(|| [1, 2, 5].into());
+        let cpus = (seed % 7 == 1).then(|| [0].into());
+        let request = Request { window, lwps, threads, cpus, ..Request::default() };
+        expected.retain(|_, (to, by_target)| {
+            let Mark { cpu, lwp, thread, target_lwp, target_thread, .. } = history.marks[*to];
+            let (lwp, thread) =
+                if *by_target == Some(true) { (target_lwp, target_thread) } else { (lwp, thread) };
+            request.has_place(lwp, cpu)
+                && request.threads.as_ref().is_none_or(|threads| thread.is_some_and(|t| threads.contains(&t)))
+        });
         let pairs = reactivity_pairs(&history, &request).unwrap();
         let tick = |place: usize| history.marks[place].tick;
         let mut expected: Vec<(i64, i64, String)> = expected
             .iter()
             .map(|(from, (to, is_caused))| {
-                (tick(*from), tick(*to), if *is_caused { "caused" } else { "next" }.to_string())
+                (tick(*from), tick(*to), if is_caused.is_some() { "caused" } else { "next" }.to_string())
             })
             .collect();
         expected.sort();
@@ -341,7 +534,7 @@ fn pairs_are_those_of_growing_the_set_tick_by_tick() {
         for row in &pairs.rows.to_vec() {
             *counts.entry(text(&row[3])).or_insert(0) += 1;
             assert_eq!(
-                row[7..row.len() - 1].iter().map(int).sum::<i64>(),
+                row[8..row.len() - 1].iter().map(int).sum::<i64>(),
                 int(&row[2]),
                 "causes sum to the length"
             );
@@ -352,11 +545,14 @@ fn pairs_are_those_of_growing_the_set_tick_by_tick() {
         let rows = |kind: &str| {
             answer.rows.to_vec().iter().filter(|row| text(&row[0]) == kind).cloned().collect::<Vec<_>>()
         };
-        if from.is_empty() {
+        if pairs.rows.is_empty() && unmatched == 0 {
             continue;
         }
         assert_eq!(rows("cause").iter().map(|row| int(&row[4])).sum::<i64>(), total);
-        assert_eq!(int(&rows("pairs")[0][3]) + int(&rows("unmatched")[0][3]), from.len() as i64);
+        assert_eq!(int(&rows("pairs")[0][3]), pairs.rows.len() as i64);
+        if !is_damaged {
+            assert_eq!(int(&rows("unmatched")[0][3]), unmatched as i64, "seed {seed}");
+        }
         for row in rows("cause") {
             *causes.entry(text(&row[1])).or_insert(0) += int(&row[4]);
         }
@@ -366,5 +562,5 @@ fn pairs_are_those_of_growing_the_set_tick_by_tick() {
         assert!(pairs.rows.to_vec().is_sorted_by_key(|row| -int(&row[2])));
     }
     assert!(counts["caused"] > 300 && counts["next"] > 300, "{counts:?}");
-    assert!(causes.len() >= 9 && causes.values().filter(|ticks| **ticks > 500).count() >= 9, "{causes:?}");
+    assert!(causes.len() >= 9 && causes.values().filter(|ticks| **ticks > 300).count() >= 9, "{causes:?}");
 }

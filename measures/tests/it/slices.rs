@@ -5,7 +5,7 @@ use crate::support::{
 };
 use rayon::prelude::*;
 use sigmund_measures::{
-    ALL, Answer, BRAIDS, By, FOLDED, History, Interval, Measure, Request, Subject, Value,
+    ALL, Answer, BRAIDS, By, FOLDED, History, Interval, Level, Measure, Request, Subject, Value,
 };
 
 /// Requests of every form.
@@ -29,6 +29,7 @@ fn request(random: &mut Random) -> Request {
         lwps: lwps.map(|places| places.into_iter().map(tid).collect()),
         cpus: cpus.map(|places| places.into_iter().map(|place| place as u32).collect()),
         by,
+        level: random.one_in(4).then_some(if by == Some(By::Thread) { Level::Threads } else { Level::Lwps }),
         worst: if random.one_in(4) { 1 + random.below(9) } else { 0 },
         subject: None,
         is_of_pairs: false,

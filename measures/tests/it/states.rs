@@ -1,6 +1,6 @@
 //! `states` on random machines, against counting tick by tick.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{LWPS, Machine, Now, THREADS, number, tid};
 use sigmund_measures::{Answer, By, Interval, Request, Value, named};
@@ -62,6 +62,9 @@ fn the_time_in_each_state_is_that_of_counting_every_tick() {
 
         let mut threads: BTreeMap<Key, i64> = BTreeMap::new();
         let mut lwps: BTreeMap<Key, i64> = BTreeMap::new();
+        // LWPs while they carry one of these.
+        let selected: BTreeSet<u64> = [number(0), number(3)].into();
+        let mut carriers: BTreeMap<Key, i64> = BTreeMap::new();
         for now in seen {
             for thread in 0..THREADS {
                 let stay = now.threads[thread];
@@ -97,14 +100,43 @@ fn the_time_in_each_state_is_that_of_counting_every_tick() {
                     LwpState::Runnable => culprit = Some(had_cpu(now, lwp.cpu, true)),
                     _ => reason = lwp.call.map(|call| calls[call].clone()),
                 }
-                *lwps.entry((i64::from(tid(place)), state.into(), reason, None, culprit)).or_default() += 1;
+                let key = (i64::from(tid(place)), state.into(), reason, None, culprit);
+                *lwps.entry(key.clone()).or_default() += 1;
+                if lwp.carries.is_some_and(|thread| selected.contains(&number(thread))) {
+                    *carriers.entry(key).or_default() += 1;
+                }
             }
         }
-        let ask = |by| {
-            let request = Request { window, by: Some(by), ..Request::default() };
+        let ask = |by, threads: Option<&BTreeSet<u64>>| {
+            let request = Request { window, by: Some(by), threads: threads.cloned(), ..Request::default() };
             sums(&named("states").unwrap().answer(&history, &request).unwrap())
         };
-        assert_eq!(ask(By::Thread), threads, "seed {seed}");
-        assert_eq!(ask(By::Lwp), lwps, "seed {seed}");
+        assert_eq!(ask(By::Thread, None), threads, "seed {seed}");
+        assert_eq!(ask(By::Lwp, None), lwps, "seed {seed}");
+        assert_eq!(ask(By::Lwp, Some(&selected)), carriers, "seed {seed}");
+
+        // `active-time` is the time of being active or running, with what interrupts took of it.
+        let active = |by, threads: Option<&BTreeSet<u64>>| {
+            let request = Request { window, by: Some(by), threads: threads.cloned(), ..Request::default() };
+            let answer = named("active-time").unwrap().answer(&history, &request).unwrap();
+            let row = |row: &Vec<Value>| [0, 2, 3].map(|column| number_of(&row[column]).unwrap());
+            answer.rows.to_vec().iter().map(row).filter(|row| row[2] > 0).collect::<BTreeSet<_>>()
+        };
+        let counted = |rows: &BTreeMap<Key, i64>| {
+            let mut sums: BTreeMap<i64, [i64; 2]> = BTreeMap::new();
+            for ((owner, state, ..), ticks) in rows {
+                let [active, life] = sums.entry(*owner).or_default();
+                *active +=
+                    if ["active", "running", "interrupted"].contains(&state.as_str()) { *ticks } else { 0 };
+                *life += if state == "exited" { 0 } else { *ticks };
+            }
+            sums.into_iter()
+                .filter(|(_, [_, life])| *life > 0)
+                .map(|(owner, [a, l])| [owner, a, l])
+                .collect::<BTreeSet<_>>()
+        };
+        assert_eq!(active(By::Thread, None), counted(&threads), "seed {seed}");
+        assert_eq!(active(By::Lwp, None), counted(&lwps), "seed {seed}");
+        assert_eq!(active(By::Lwp, Some(&selected)), counted(&carriers), "seed {seed}");
     }
 }

@@ -105,7 +105,12 @@ fn events(seed: u64, ticks: &[Now]) -> Vec<EventAt> {
 type Figures = BTreeMap<(i64, String), Vec<i64>>;
 
 /// For each switch of a CPU the first event of the LWP that came, up to its leaving.
-fn lwps(ticks: &[Now], events: &[EventAt], window: Interval) -> Figures {
+fn lwps(
+    ticks: &[Now],
+    events: &[EventAt],
+    window: Interval,
+    carries: impl Fn(Option<usize>) -> bool,
+) -> Figures {
     let mut figures = Figures::new();
     for cpu in 0..CPUS {
         let on = |tick: i64| ticks[tick as usize].cpus[cpu];
@@ -117,7 +122,8 @@ fn lwps(ticks: &[Now], events: &[EventAt], window: Interval) -> Figures {
                     && (switch..=left).contains(&event.tick())
             };
             let Some(first) = events.iter().find(is_first) else { continue };
-            if window.contains(first.tick()) {
+            let carried = ticks[first.tick() as usize].lwps[lwp].carries;
+            if window.contains(first.tick()) && carries(carried) {
                 let from = if on(switch - 1).is_none() { "idle" } else { "other" };
                 let key = (tid(lwp).into(), from.to_string());
                 figures.entry(key).or_default().push(first.tick() - switch);
@@ -152,11 +158,14 @@ fn switch_costs_are_those_of_searching_around_each_switch() {
         let (ticks, mut history) = Machine::new(seed).history();
         history.events = events(seed, &ticks);
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
-        for (by, column, expected) in [
-            (By::Lwp, "lwp", lwps(&ticks, &history.events, window)),
-            (By::Thread, "thread", threads(&ticks, &history.events, window)),
+        let some = |thread: Option<usize>| matches!(thread, Some(0 | 3));
+        let selected = || Some([number(0), number(3)].into());
+        for (by, column, threads, expected) in [
+            (By::Lwp, "lwp", None, lwps(&ticks, &history.events, window, |_| true)),
+            (By::Lwp, "lwp", selected(), lwps(&ticks, &history.events, window, some)),
+            (By::Thread, "thread", None, threads(&ticks, &history.events, window)),
         ] {
-            let request = Request { window, by: Some(by), ..Request::default() };
+            let request = Request { window, by: Some(by), threads, ..Request::default() };
             let answer = ask("switch-cost", &history, &request);
             let mut seen = BTreeMap::new();
             for row in &answer.rows.to_vec() {

@@ -64,8 +64,27 @@ impl fmt::Display for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Instant::Tick(tick) => tick.0.fmt(f),
-            Instant::Since(nanos) => write!(f, "{}ns", nanos.0),
+            Instant::Since(Nanos(nanos)) => f.write_str(&with_unit(*nanos)),
         }
+    }
+}
+
+/// In the largest unit in which it is not below one, and exact; zero and what a fraction cannot hold are nanoseconds.
+fn with_unit(nanos: u64) -> String {
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)];
+    let unit = units.into_iter().find(|(_, unit)| nanos >= *unit);
+    let Some((name, unit)) = unit.filter(|_| nanos < 1 << 53) else { return format!("{nanos}ns") };
+    let text = match nanos % unit {
+        0 => format!("{}{name}", nanos / unit),
+        rest => {
+            let places = unit.ilog10() as usize;
+            let text = format!("{}.{rest:0places$}", nanos / unit);
+            format!("{}{name}", text.trim_end_matches('0'))
+        }
+    };
+    match text.parse::<Instant>() {
+        Ok(Instant::Since(Nanos(again))) if again == nanos => text,
+        _ => format!("{nanos}ns"),
     }
 }
 
@@ -81,6 +100,9 @@ mod tests {
         assert_eq!(instant("+3s"), Some(Instant::Since(Nanos(3_000_000_000))));
         assert_eq!(instant("20us"), Some(Instant::Since(Nanos(20_000))));
         assert_eq!(instant("7 ns"), Some(Instant::Since(Nanos(7))));
+        for same in ["5s", "1.5ms", "20us", "7ns", "0ns", "1.000000001s", "97615576"] {
+            assert_eq!(instant(same).unwrap().to_string(), same);
+        }
         for wrong in ["", "s", "-3s", "+5", "1.5", "3min", "infs", "1e"] {
             assert_eq!(instant(wrong), None, "{wrong}");
         }

@@ -18,7 +18,7 @@ impl Filter {
     pub async fn check_known(&self, trace: &SuperTrace) -> Result<(), Error> {
         self.check_window(trace)?;
         for thread in &self.threads {
-            check_thread(trace, thread).await?;
+            check_thread(trace, "--thread", thread).await?;
         }
         for pattern in &self.events {
             let mut names = trace.event_types().iter().map(|event| event.ty.name.as_str());
@@ -60,7 +60,7 @@ impl Filter {
     }
 }
 
-async fn check_thread(trace: &SuperTrace, thread: &ThreadRef) -> Result<(), Error> {
+pub(crate) async fn check_thread(trace: &SuperTrace, flag: &str, thread: &ThreadRef) -> Result<(), Error> {
     let is_known = match thread {
         ThreadRef::Number(number) => trace.threads_among(&[*number]).await?.contains(*number),
         ThreadRef::Name(_) => !thread.resolve(trace)?.is_empty(),
@@ -71,16 +71,16 @@ async fn check_thread(trace: &SuperTrace, thread: &ThreadRef) -> Result<(), Erro
     let expected = "a user thread of this trace";
     if !trace.has_threads() {
         let message = format!(
-            "--thread: expected {expected}, found {thread}: it has no user threads; --lwp selects LWPs"
+            "{flag}: expected {expected}, found {thread}: it has no user threads; --lwp selects LWPs"
         );
         return Err(Error::argument(message));
     }
     let (threads, found) = (trace.threads()?, thread.to_string());
     if let ThreadRef::Number(_) = thread {
         let numbers: Vec<String> = threads.iter().map(|(thread, _)| thread.to_string()).collect();
-        return Err(unknown("--thread", expected, &found, numbers.iter().map(String::as_str)));
+        return Err(unknown(flag, expected, &found, numbers.iter().map(String::as_str)));
     }
-    Err(unknown("--thread", expected, &found, threads.iter().filter_map(|(_, name)| name)))
+    Err(unknown(flag, expected, &found, threads.iter().filter_map(|(_, name)| name)))
 }
 
 async fn check_numbers(

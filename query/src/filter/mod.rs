@@ -9,6 +9,7 @@ mod thread;
 use sigmund_model::{Cpu, Level, Lwp};
 
 pub use instant::Instant;
+pub(crate) use known::check_thread;
 pub use pattern::EventPattern;
 pub use thread::{ThreadList, ThreadRef};
 

@@ -2,6 +2,7 @@
 
 mod batch;
 mod compared;
+mod described;
 mod elsewhere;
 mod hosts;
 mod load;
@@ -10,15 +11,16 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use sigmund_measures::{Answer, By, History, Interval, Measure, Needs, Request, Sliced, Subject};
+use sigmund_measures::{Answer, By, History, Interval, Level, Measure, Needs, Request, Sliced, Subject};
 use sigmund_sql::SuperTrace;
 
-use crate::{Error, Filter, Selector, reactivity::known};
+use crate::{Error, Filter, Selector, nearest_values, reactivity::known};
 
 use load::{About, Known, Order, Slices, Stopped};
 
 pub use batch::to_batch;
 pub use compared::compare_traces;
+pub use described::{measure_columns, measure_functions};
 pub use elsewhere::{Elsewhere, measure_elsewhere};
 pub use hosts::{OfHost, measure_hosts};
 pub use load::SliceSize;
@@ -59,7 +61,7 @@ pub struct Measured {
 /// Computes a measure.
 ///
 /// # Errors
-/// When the filter selects events or a level, which measures do not support; when it names a thread, LWP or CPU that
+/// When the filter selects events, which measures do not support, or a level that has no such rows; when it names a thread, LWP or CPU that
 /// the trace does not have; when the measure refuses the request; when the trace cannot be read.
 pub async fn measure(
     trace: &SuperTrace,
@@ -83,7 +85,12 @@ pub async fn measure_in_slices(
     size: SliceSize,
 ) -> Result<Measured, Error> {
     let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
-    Ok(computed(trace, measure, (&request, window), options, (size, None)).await?.0)
+    let mut measured = computed(trace, measure, (&request, window), options, (size, None)).await?.0;
+    if let Some((from, to)) = options.pair.as_ref().filter(|_| measured.answer.rows.is_empty()) {
+        measured.answer.notes.extend(nearest_values(trace, from).await?);
+        measured.answer.notes.extend(nearest_values(trace, to).await?);
+    }
+    Ok(measured)
 }
 
 /// Computes a measure. What was read of the trace's threads and gaps is of use for the next one.
@@ -215,7 +222,9 @@ async fn asked(
 async fn loaded_window(trace: &SuperTrace, needs: Needs, request: &Request) -> Result<load::Window, Error> {
     match &request.threads {
         // LWPs lived before the threads that they carried, and after them.
-        Some(threads) if needs.only_lives && request.by != Some(By::Lwp) => {
+        Some(threads)
+            if needs.only_lives && request.by != Some(By::Lwp) && request.level != Some(Level::Lwps) =>
+        {
             load::within_lives(trace, threads, request.window).await
         }
         _ => Ok(load::Window { of_rows: request.window, of_names: Interval::ALL, around: Interval::ALL }),
@@ -233,11 +242,28 @@ fn left_out_note(table: &str) -> String {
 }
 
 fn refuse_events(name: &str, filter: &Filter) -> Result<(), Error> {
-    if filter.events.is_empty() && filter.level.is_none() {
+    if filter.events.is_empty() {
         return Ok(());
     }
-    let message = format!("{name}: it is of threads, not of events: expected no event and no level filter");
+    let message = format!("{name}: it is of threads, not of events: expected no event filter");
     Err(Error::argument(message))
+}
+
+/// The level that a filter asks for, at which there have to be such rows.
+fn level(name: &str, filter: &Filter, by: Option<By>) -> Result<Option<Level>, Error> {
+    let level = filter.level.map(|level| match level {
+        sigmund_model::Level::User => Level::Threads,
+        sigmund_model::Level::Kern => Level::Lwps,
+    });
+    match (level, by) {
+        (Some(Level::Lwps), Some(By::Thread)) | (Some(Level::Threads), Some(By::Lwp)) => {
+            let (found, level) =
+                (by.map_or("", By::name), filter.level.map_or("", sigmund_model::Level::name));
+            let message = format!("{name}: expected rows of the level {level}, found --by {found}");
+            Err(Error::argument(message))
+        }
+        _ => Ok(level),
+    }
 }
 
 fn request(
@@ -248,6 +274,7 @@ fn request(
     options: &MeasureOptions,
 ) -> Result<Request, Error> {
     refuse_events(name, filter)?;
+    words::refuse_unused_options(name, options)?;
     let window = filter.window(trace)?;
     let set = |numbers: Vec<u32>| (!numbers.is_empty()).then(|| BTreeSet::from_iter(numbers));
     Ok(Request {
@@ -260,6 +287,7 @@ fn request(
         lwps: set(filter.lwps.iter().map(|lwp| lwp.0).collect()),
         cpus: set(filter.cpus.iter().map(|cpu| cpu.0).collect()),
         by: options.by,
+        level: level(name, filter, options.by)?,
         worst: options.worst,
         subject: options.subject.clone(),
         is_of_pairs: options.pair.is_some(),

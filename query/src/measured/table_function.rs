@@ -11,18 +11,22 @@ use arrow::{
     datatypes::{DataType, Field, Schema, SchemaRef},
 };
 use datafusion::{
-    catalog::{MemTable, Session, TableFunctionArgs, TableFunctionImpl, TableProvider},
+    catalog::{
+        MemTable, Session, TableFunctionArgs, TableFunctionImpl, TableProvider, streaming::StreamingTable,
+    },
     common::{Result, ScalarValue, plan_err},
     error::DataFusionError,
+    execution::{SendableRecordBatchStream, TaskContext},
     logical_expr::{Expr, TableType},
-    physical_plan::ExecutionPlan,
+    physical_plan::{ExecutionPlan, stream::RecordBatchStreamAdapter, streaming::PartitionStream},
 };
+use futures::{TryStreamExt, stream};
 use sigmund_measures::{ALL, Answer, History, Interval, Life, Measure, Rows, Span, Subject};
 use sigmund_model::EndReason;
 use sigmund_sql::SuperTrace;
 
-use super::{Asked, MeasureOptions, OfHost, batch::to_batch, measure_hosts, request};
-use crate::Filter;
+use super::{Asked, MeasureOptions, OfHost, batch::to_batch, elsewhere, measure_hosts, request};
+use crate::{Error, ErrorKind, Filter};
 
 /// Makes every measure a table function of the trace's session; `-` in its name is `_`.
 ///
@@ -54,7 +58,8 @@ impl TableFunctionImpl for MeasureFunction {
         let trace = open(&self.trace)?;
         // Which threads are selected does not matter for the columns, but whether any are.
         let threads = (!filter.threads.is_empty()).then(BTreeSet::new);
-        let request = request(&trace, self.measure.name, &filter, threads, &options).map_err(external)?;
+        let request = request(&trace, self.measure.name, &filter, threads, &options);
+        let request = request.map_err(|error| in_sql(self.measure, error))?;
         let nothing = nothing(trace.has_threads(), request.subject.as_deref());
         if self.measure.subject == Subject::Pair && options.pair.is_none() {
             return plan_err!("{}: expected from_event and to_event, found neither", self.measure.name);
@@ -63,19 +68,14 @@ impl TableFunctionImpl for MeasureFunction {
         let empty = Answer { rows: Rows::default(), ..empty };
         let empty = to_batch(&empty, trace.tick_hz(), trace.first_tick())?;
         let schema = of_host(trace.hosts().first().map(|(name, _)| *name), empty)?.schema();
-        Ok(Arc::new(MeasureTable {
-            trace: self.trace.clone(),
-            measure: self.measure,
-            filter,
-            options,
-            schema,
-        }))
+        let question = Question { trace: self.trace.clone(), measure: self.measure, filter, options };
+        Ok(Arc::new(MeasureTable { question, schema }))
     }
 }
 
 /// A trace in which nothing happened: the columns of an answer about it are those of any. It has a user thread if the trace
 /// has any, and a span of the name that is asked about.
-fn nothing(has_threads: bool, subject: Option<&str>) -> History {
+pub(super) fn nothing(has_threads: bool, subject: Option<&str>) -> History {
     let mut history = History::default();
     let interval = Interval::new(0, 0);
     if has_threads {
@@ -92,7 +92,7 @@ fn nothing(has_threads: bool, subject: Option<&str>) -> History {
 }
 
 /// The rows, with the name of their host.
-fn of_host(host: Option<&str>, rows: RecordBatch) -> Result<RecordBatch> {
+pub(super) fn of_host(host: Option<&str>, rows: RecordBatch) -> Result<RecordBatch> {
     let Some(host) = host else { return Ok(rows) };
     let mut fields = vec![Arc::new(Field::new("host", DataType::Utf8, false))];
     fields.extend(rows.schema().fields().iter().cloned());
@@ -105,8 +105,16 @@ fn open(trace: &Weak<SuperTrace>) -> Result<Arc<SuperTrace>> {
     trace.upgrade().ok_or_else(|| DataFusionError::Execution("the super-trace has been closed".into()))
 }
 
-fn external(error: crate::Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
+/// An error as one of the query. Of an option of the command, SQL has an argument.
+pub(super) fn in_sql(measure: &Measure, error: Error) -> DataFusionError {
+    if error.kind() != ErrorKind::Argument {
+        return DataFusionError::External(Box::new(error));
+    }
+    let (name, text) = (measure.name, error.to_string());
+    let text = text.strip_prefix("--").unwrap_or(&text);
+    let text =
+        if text.starts_with(&format!("{name}: ")) { text.to_string() } else { format!("{name}: {text}") };
+    DataFusionError::External(Box::new(sigmund_sql::Error::wrong_query(text)))
 }
 
 /// Names and values in turns, as the session passes named arguments on.
@@ -124,16 +132,13 @@ fn words(measure: &'static Measure, exprs: &[Expr]) -> Result<Asked> {
 
 /// The answer of a measure, computed when the table is read.
 struct MeasureTable {
-    trace: Weak<SuperTrace>,
-    measure: &'static Measure,
-    filter: Filter,
-    options: MeasureOptions,
+    question: Question,
     schema: SchemaRef,
 }
 
 impl fmt::Debug for MeasureTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MeasureTable").field("measure", &self.measure.name).finish_non_exhaustive()
+        f.debug_struct("MeasureTable").field("measure", &self.question.measure.name).finish_non_exhaustive()
     }
 }
 
@@ -154,13 +159,66 @@ impl TableProvider for MeasureTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let trace = open(&self.trace)?;
-        let answers = measure_hosts(&trace, self.measure, &self.filter, &self.options).await;
-        let mut batches = Vec::new();
-        for OfHost { host, trace, measured } in answers.map_err(external)? {
-            batches.push(of_host(host, to_batch(&measured.answer, trace.tick_hz(), trace.first_tick())?)?);
+        let schema = Arc::clone(&self.schema);
+        if elsewhere::of(&*open(&self.question.trace)?).is_some() {
+            // A plan that goes to other processes has the rows.
+            let rows = MemTable::try_new(schema, vec![self.question.clone().answer().await?])?;
+            return rows.scan(state, projection, filters, limit).await;
         }
-        let rows = MemTable::try_new(Arc::clone(&self.schema), vec![batches])?;
-        rows.scan(state, projection, filters, limit).await
+        let rows = MeasureRows { question: self.question.clone(), schema: Arc::clone(&schema) };
+        StreamingTable::try_new(schema, vec![Arc::new(rows)])?.scan(state, projection, filters, limit).await
+    }
+}
+
+/// What is asked of which trace.
+#[derive(Clone)]
+struct Question {
+    trace: Weak<SuperTrace>,
+    measure: &'static Measure,
+    filter: Filter,
+    options: MeasureOptions,
+}
+
+impl Question {
+    /// The rows of all hosts, in small batches.
+    async fn answer(self) -> Result<Vec<RecordBatch>> {
+        let Question { trace, measure, filter, options } = self;
+        let trace = open(&trace)?;
+        let answers = measure_hosts(&trace, measure, &filter, &options).await;
+        let mut batches = Vec::new();
+        for OfHost { host, trace, measured } in answers.map_err(|error| in_sql(measure, error))? {
+            let rows = to_batch(&measured.answer, trace.tick_hz(), trace.first_tick())?;
+            let rows = of_host(host, rows)?;
+            let parts = (0..rows.num_rows()).step_by(BATCH);
+            batches.extend(parts.map(|from| rows.slice(from, BATCH.min(rows.num_rows() - from))));
+        }
+        Ok(batches)
+    }
+}
+
+/// Rows of a batch, as DataFusion's sources have them.
+const BATCH: usize = 8192;
+
+/// The rows of an answer, which is computed when the first is asked for: not by EXPLAIN.
+struct MeasureRows {
+    question: Question,
+    schema: SchemaRef,
+}
+
+impl fmt::Debug for MeasureRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MeasureRows").field("measure", &self.question.measure.name).finish_non_exhaustive()
+    }
+}
+
+impl PartitionStream for MeasureRows {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let answer = self.question.clone().answer();
+        let rows = stream::once(answer).map_ok(|batches| stream::iter(batches.into_iter().map(Ok)));
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), rows.try_flatten()))
     }
 }

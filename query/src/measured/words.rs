@@ -6,10 +6,11 @@ use datafusion::{
     common::{Result, plan_err},
     error::DataFusionError,
 };
-use sigmund_measures::{By, Measure};
-use sigmund_model::{Cpu, Lwp};
+use sigmund_measures::{By, Measure, named};
+use sigmund_model::{Cpu, Level, Lwp};
+use sigmund_sql::nearest;
 
-use super::MeasureOptions;
+use super::{MeasureOptions, described, table_function::in_sql};
 use crate::{Error, Filter, Selector, ThreadList};
 
 /// A question for a measure.
@@ -31,7 +32,7 @@ impl Asked {
     /// The words of a filter and options.
     ///
     /// # Errors
-    /// When the filter selects events or a level, which measures do not support.
+    /// When the filter selects events, which measures do not support.
     pub fn new(
         measure: &'static Measure,
         filter: &Filter,
@@ -49,6 +50,7 @@ impl Asked {
             ("thread", (!threads.is_empty()).then(|| threads.join(","))),
             ("lwp", list(filter.lwps.iter().map(|lwp| lwp.0).collect())),
             ("cpu", list(filter.cpus.iter().map(|cpu| cpu.0).collect())),
+            ("level", filter.level.map(|level| level.name().to_string())),
             ("from", filter.from.map(|from| from.to_string())),
             ("to", filter.to.map(|to| to.to_string())),
             ("by", options.by.map(|by| by.name().to_string())),
@@ -67,9 +69,14 @@ impl Asked {
     /// What is expected, if it is something else.
     pub fn parse(&self) -> Result<(Filter, MeasureOptions)> {
         let measure = self.measure.name;
+        let external = |error| in_sql(self.measure, error);
         let (mut filter, mut options) = (Filter::default(), MeasureOptions::default());
         let (mut from_event, mut to_event) = (None, None);
-        for (name, text) in &self.arguments {
+        for (place, (name, text)) in self.arguments.iter().enumerate() {
+            if self.arguments[..place].iter().any(|(other, _)| other == name) {
+                return plan_err!("{measure}: expected {name} once, found it twice");
+            }
+            refuse_unused(self.measure, name).map_err(external)?;
             let wrong = |expected: &str| {
                 DataFusionError::Plan(format!("{measure}: {name}: expected {expected}, found {text}"))
             };
@@ -80,6 +87,12 @@ impl Asked {
                 "thread" => filter.threads = text.parse::<ThreadList>().map_err(external)?.0,
                 "lwp" => filter.lwps = numbers()?.into_iter().map(Lwp).collect(),
                 "cpu" => filter.cpus = numbers()?.into_iter().map(Cpu).collect(),
+                "level" => {
+                    let is_named = |level: &Level| level.name().eq_ignore_ascii_case(text);
+                    let level =
+                        Level::ALL.iter().copied().find(is_named).ok_or_else(|| wrong("USER or KERN"))?;
+                    filter.level = Some(level);
+                }
                 "from" => filter.from = Some(text.parse().map_err(external)?),
                 "to" => filter.to = Some(text.parse().map_err(external)?),
                 "by" => {
@@ -91,12 +104,7 @@ impl Asked {
                 "of" => options.subject = Some(text.clone()),
                 "from_event" => from_event = Some(text.parse::<Selector>().map_err(external)?),
                 "to_event" => to_event = Some(text.parse::<Selector>().map_err(external)?),
-                _ => {
-                    return plan_err!(
-                        "{measure}: expected thread, lwp, cpu, from, to, by, worst, of, from_event or to_event, \
-                         found {name}"
-                    );
-                }
+                _ => return plan_err!("{measure}: {name} is not known here"),
             }
         }
         options.pair = match (from_event, to_event) {
@@ -112,20 +120,71 @@ impl Asked {
     }
 }
 
+/// Refuses options that the measure would ignore. `name` may be another question than a measure, as a drawing.
+pub(super) fn refuse_unused_options(name: &str, options: &MeasureOptions) -> std::result::Result<(), Error> {
+    let Some(measure) = named(name) else { return Ok(()) };
+    let given = [
+        ("worst", options.worst > 0),
+        ("of", options.subject.is_some()),
+        ("from_event", options.pair.is_some()),
+    ];
+    given.into_iter().filter(|(_, is_given)| *is_given).try_for_each(|(name, _)| refuse_unused(measure, name))
+}
+
+fn refuse_unused(measure: &Measure, name: &str) -> std::result::Result<(), Error> {
+    let arguments = described::arguments(measure);
+    let names: Vec<&str> = arguments.iter().map(|argument| argument.name.trim_matches('"')).collect();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let near = nearest(name, names.iter().copied());
+    let near = near.first().filter(|near| near.len().abs_diff(name.len()) < 3).copied().unwrap_or_default();
+    let hint = if near.is_empty() { String::new() } else { format!("; nearest: {near}") };
+    let names = names.join(", ");
+    Err(Error::argument(format!("{}: expected {names}, found {name}{hint}", measure.name)))
+}
+
 /// A thread as one of a list.
 fn escaped(thread: &str) -> String {
     thread.replace('\\', "\\\\").replace(',', "\\,")
 }
 
-fn external(error: Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
-}
-
 #[cfg(test)]
 mod tests {
-    use sigmund_measures::named;
-
     use super::*;
+
+    fn parsed(measure: &str, arguments: &[(&str, &str)]) -> std::result::Result<(), String> {
+        let arguments = arguments.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let asked = Asked { measure: named(measure).unwrap(), arguments: arguments.collect() };
+        asked.parse().map(drop).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_argument_that_a_measure_does_not_use_or_that_is_given_twice_is_refused() {
+        for (measure, argument) in
+            [("summary", "of"), ("states", "of"), ("states", "worst"), ("noise", "to_event")]
+        {
+            let error = parsed(measure, &[(argument, "1")]).unwrap_err();
+            assert!(error.contains(&format!("{measure}: expected thread, ")), "{error}");
+            assert!(error.contains(&format!("found {argument}")), "{error}");
+        }
+        let error = parsed("states", &[("thred", "1")]).unwrap_err();
+        assert!(error.contains("found thred; nearest: thread"), "{error}");
+        let error = parsed("states", &[("thread", "1"), ("thread", "2")]).unwrap_err();
+        assert!(error.contains("states: expected thread once, found it twice"), "{error}");
+        for (measure, argument) in
+            [("noise", "of"), ("functions", "of"), ("locks", "of"), ("latency", "worst")]
+        {
+            assert_eq!(parsed(measure, &[(argument, "1")]), Ok(()));
+        }
+        let options = MeasureOptions { worst: 3, ..MeasureOptions::default() };
+        let error = refuse_unused_options("states", &options).unwrap_err().to_string();
+        assert!(error.contains("states: expected thread, ") && error.contains("found worst"), "{error}");
+        assert!(
+            refuse_unused_options("latency", &options).is_ok()
+                && refuse_unused_options("gantt", &options).is_ok()
+        );
+    }
 
     #[test]
     fn words_mean_what_was_asked() {
@@ -133,6 +192,7 @@ mod tests {
             threads: r"15,a\,b\\,name:4".parse::<ThreadList>().unwrap().0,
             lwps: vec![Lwp(7), Lwp(8)],
             cpus: vec![Cpu(0)],
+            level: Some(Level::Kern),
             from: Some("1.5ms".parse().unwrap()),
             to: Some("97615576".parse().unwrap()),
             ..Filter::default()
@@ -145,7 +205,7 @@ mod tests {
             pair: Some((from, to)),
             ..MeasureOptions::default()
         };
-        let asked = Asked::new(named("states").unwrap(), &filter, &options).unwrap();
+        let asked = Asked::new(named("reactivity").unwrap(), &filter, &options).unwrap();
         let (filter_again, options_again) = asked.parse().unwrap();
         assert_eq!(filter_again.threads, filter.threads);
         assert_eq!((&filter_again.lwps, &filter_again.cpus), (&filter.lwps, &filter.cpus));

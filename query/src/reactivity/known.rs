@@ -1,23 +1,31 @@
-//! Rejects selectors of events that a trace does not have, and proposes similar names.
+//! Rejects selectors of events and threads that a trace does not have, and proposes similar names.
 
+use arrow::{array::AsArray, datatypes::DataType};
 use datafusion::{
     functions_nested::expr_fn::array_element,
-    logical_expr::{ident, lit},
+    logical_expr::{cast, ident, lit},
 };
-use sigmund_model::{names, tables::EVENTS};
+use sigmund_model::{
+    names,
+    tables::{EVENTS, SPANS},
+};
 use sigmund_sql::SuperTrace;
 
 use super::selector::Selector;
-use crate::Error;
+use crate::{Error, filter::check_thread};
 
 /// The maximum number of proposed names.
 const MOST_PROPOSED: usize = 3;
 
-/// Checks that the trace declares the event that the selector names, or has one that `USER_EVENT` names.
+/// Checks that the trace has the user thread of a selector, and declares the event that it names, or has one that `USER_EVENT`
+/// names.
 ///
 /// # Errors
 /// When it has none, with the nearest names; when the trace cannot be read.
 pub(crate) async fn check(trace: &SuperTrace, selector: &Selector) -> Result<(), Error> {
+    if let Some(thread) = &selector.thread {
+        check_thread(trace, &format!("selector `{selector}`"), thread).await?;
+    }
     let declares = |name: &str| {
         let names = names::synonyms(name);
         trace.event_types().iter().any(|event| names.contains(&event.ty.name.as_str()))
@@ -38,6 +46,13 @@ pub(crate) async fn check(trace: &SuperTrace, selector: &Selector) -> Result<(),
     if declares(names::USER_EVENT) && is_named_by_user_event(trace, name).await? {
         return Ok(());
     }
+    if selector.condition.is_none() && is_span(trace, name).await? {
+        let message = format!(
+            "selector `{selector}`: expected an event, found the name of a span or function, which begins at \
+             SPAN_BEGIN({name}) or FUNCTION_ENTRY({name}); --explain and --critical-path take that name alone, too"
+        );
+        return Err(Error::argument(message));
+    }
     let nearest = nearest(trace, name);
     let nearest = match nearest.as_slice() {
         [] => "`sigmund info` lists those it has".to_string(),
@@ -53,6 +68,48 @@ async fn is_named_by_user_event(trace: &SuperTrace, name: &str) -> Result<bool, 
     let one = trace.raw(&EVENTS).await?.filter(is_one).and_then(|rows| rows.limit(0, Some(1)));
     let rows = one.map_err(&on_table)?.count().await.map_err(&on_table)?;
     Ok(rows > 0)
+}
+
+/// Whether a span or function has this name.
+async fn is_span(trace: &SuperTrace, name: &str) -> Result<bool, Error> {
+    let on_table = Error::on(trace, SPANS.name);
+    let one = trace.raw(&SPANS).await?.filter(ident("name").eq(lit(name)));
+    let one = one.and_then(|rows| rows.limit(0, Some(1))).map_err(&on_table)?;
+    Ok(one.count().await.map_err(&on_table)? > 0)
+}
+
+/// The values nearest to that of a selector which no event has; `None` if an event has it, or the value is a number.
+///
+/// # Errors
+/// When the trace cannot be read.
+pub async fn nearest_values(trace: &SuperTrace, selector: &Selector) -> Result<Option<String>, Error> {
+    let Some(condition) = &selector.condition else { return Ok(None) };
+    if condition.value.parse::<i64>().is_ok() && !condition.quoted {
+        return Ok(None);
+    }
+    let synonyms = names::synonyms(&selector.name);
+    let mut declared = trace.event_types().iter().filter(|event| synonyms.contains(&event.ty.name.as_str()));
+    let place = declared.find_map(|event| match &condition.field {
+        Some(field) => event.ty.fields.iter().position(|other| other.name == *field),
+        None => Some(0),
+    });
+    let Some(place) = place else { return Ok(None) };
+    let on_table = Error::on(trace, EVENTS.name);
+    let text = cast(array_element(ident("texts"), lit(place as i64 + 1)), DataType::Utf8);
+    let is_event = synonyms.iter().map(|name| ident("name").eq(lit(*name))).reduce(|a, b| a.or(b));
+    let Some(is_event) = is_event else { return Ok(None) };
+    let events = trace.raw(&EVENTS).await?.filter(is_event);
+    let texts = events.and_then(|rows| rows.select([text.alias("value")])).and_then(|rows| rows.distinct());
+    let mut values = Vec::new();
+    for batch in texts.map_err(&on_table)?.collect().await.map_err(&on_table)? {
+        let texts = batch.column(0).as_string::<i32>();
+        values.extend(texts.iter().flatten().map(String::from));
+    }
+    if values.contains(&condition.value) || values.is_empty() {
+        return Ok(None);
+    }
+    let near = sigmund_sql::nearest(&condition.value, values.iter().map(String::as_str)).join(", ");
+    Ok(Some(format!("selector `{selector}`: no event has this value; nearest: {near}")))
 }
 
 /// Similar names of events, the nearest first.

@@ -16,6 +16,7 @@ use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter};
 
+pub use known::nearest_values;
 pub use pairing::{Moment, Pair, Reactivity};
 pub use selector::Selector;
 

@@ -90,7 +90,7 @@ async fn a_time_in_seconds_needs_the_rate_of_the_clock() {
     let filter = Filter { from: Some("1ms".parse().unwrap()), ..Filter::default() };
     let error = list(&trace, &filter, Format::Tsv, &mut Vec::new()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnknownClockRate);
-    assert!(error.to_string().contains("expected ticks, found `1000000ns`"), "{error}");
+    assert!(error.to_string().contains("expected ticks, found `1ms`"), "{error}");
 }
 
 #[tokio::test]

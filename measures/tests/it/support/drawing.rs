@@ -33,6 +33,13 @@ impl Drawing {
         self.builder.history().names.threads.insert(thread, life(name, Interval::new(from, to)));
     }
 
+    /// A user thread waits for something.
+    pub(crate) fn waits(&mut self, thread: u64, (from, to): (i64, i64), kind: WaitKind, object: i64) {
+        let (state, end) = (ThreadState::Blocked, Some(EndReason::Woken));
+        let stay = ThreadStay { state, lwp: None, waits_for: Some(kind), object, end };
+        self.builder.thread_state(thread, Interval::new(from, to), stay);
+    }
+
     /// An LWP of process 70, and its states: each from a tick on, on or of a CPU; the last one ends at `to`.
     pub(crate) fn lwp(&mut self, lwp: u32, name: &str, states: &[(i64, LwpState, u32)], to: i64) {
         let ends = states.iter().skip(1).map(|(from, ..)| *from).chain([to]);

@@ -1,6 +1,6 @@
 //! Random requests for locks, by the threads of a random machine.
 
-use sigmund_measures::{History, LockRequest};
+use sigmund_measures::{History, LockRequest, Wakeup};
 use sigmund_model::EndReason;
 
 use super::{LWPS, THREADS, TICKS, number, random::Random, tid};
@@ -46,4 +46,34 @@ pub(crate) fn add_locks(history: &mut History, seed: u64) {
     }
     rows.sort_by_key(|row| row.tick);
     history.locks = rows;
+}
+
+/// Adds waits of LWPs for futexes, which wakeups in the kernel ended.
+pub(crate) fn add_futexes(history: &mut History, seed: u64) {
+    let mut random = Random::new(seed ^ 0xf07e);
+    let kind = history.words.intern("futex");
+    let is_of_lwp = |wakeup: &&Wakeup| !wakeup.is_unpark && wakeup.lwp.is_some();
+    let wakeups: Vec<Wakeup> = history.wakeups.iter().filter(is_of_lwp).copied().collect();
+    for wakeup in wakeups {
+        if random.one_in(2) {
+            continue;
+        }
+        let tick = (wakeup.tick - random.below(30) as i64).max(0);
+        let end = (wakeup.tick + wakeup.latency.unwrap_or(0) + random.below(20) as i64).min(TICKS);
+        history.locks.push(LockRequest {
+            tick,
+            wait: Some(end - tick),
+            hold: None,
+            thread: None,
+            lwp: wakeup.lwp,
+            object: 0x30 + random.below(2) as i64,
+            kind,
+            holder: None,
+            holder_lwp: None,
+            is_contended: true,
+            call_site: None,
+            end: EndReason::Woken,
+        });
+    }
+    history.locks.sort_by_key(|row| row.tick);
 }

@@ -25,6 +25,9 @@ pub(crate) fn ask_in_slices(
     loop {
         let mut tables = Tables::new(history);
         let mut slicer = Slicer::new(history.extent, Arc::clone(&history.gaps), history.names.clone());
+        if history.has_no_interrupts {
+            slicer.without_interrupts();
+        }
         let mut add = |computed: &mut Box<dyn Sliced>, slicer: &mut Slicer, slice: Slice| {
             tables.feed(slicer, history, slice.interval.from);
             computed.add(&slicer.slice(slice), slice)

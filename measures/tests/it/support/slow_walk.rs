@@ -72,13 +72,24 @@ impl Slow<'_> {
     }
 
     /// Each tick from the last back to `from`.
-    pub(crate) fn walk(&self, mut actor: Actor, from: i64, mut tick: i64) -> Vec<Tick> {
+    pub(crate) fn walk(&self, actor: Actor, from: i64, tick: i64) -> Vec<Tick> {
+        self.walk_with_waits(actor, from, tick).into_iter().map(|(tick, _)| tick).collect()
+    }
+
+    /// The same, each with what the one waited for whose wakeup led to its actor.
+    pub(crate) fn walk_with_waits(
+        &self,
+        mut actor: Actor,
+        from: i64,
+        mut tick: i64,
+    ) -> Vec<(Tick, Option<What>)> {
         let mut seen = Vec::new();
+        let mut link = None;
         let mut jumps = 0;
         'walk: while tick > from {
             if jumps > 64 {
                 let lwp = if let Actor::Lwp(lwp) = actor { Some(lwp) } else { None };
-                seen.extend((from..tick).map(|_| (actor, lwp, None, What::Unknown)));
+                seen.extend((from..tick).map(|_| ((actor, lwp, None, What::Unknown), link)));
                 break 'walk;
             }
             let life = match actor {
@@ -87,7 +98,7 @@ impl Slow<'_> {
             };
             let life = life.expect("its life");
             if let Some(creator) = life.created_by.filter(|_| tick <= life.interval.from) {
-                actor = Actor::Thread(creator);
+                (actor, link) = (Actor::Thread(creator), None);
                 jumps += 1;
                 continue;
             }
@@ -139,7 +150,7 @@ impl Slow<'_> {
                     _ => what,
                 };
                 let cpu = cpu32.filter(|_| what != What::Unknown);
-                seen.push((actor, lwp, cpu, what));
+                seen.push(((actor, lwp, cpu, what), link));
                 (tick, jumps) = (tick - 1, 0);
                 continue;
             };
@@ -170,7 +181,7 @@ impl Slow<'_> {
             let wakeup = candidates.last().filter(|_| !goes_on && runs_next);
             let mut fill = |tick: &mut i64, until: i64, cpu, what| {
                 while *tick > until.max(from) {
-                    seen.push((actor, lwp, cpu, what));
+                    seen.push(((actor, lwp, cpu, what), link));
                     *tick -= 1;
                     jumps = 0;
                 }
@@ -203,7 +214,7 @@ impl Slow<'_> {
             };
             match waker.filter(|waker| *waker != actor && *waker != target) {
                 Some(waker) => {
-                    actor = waker;
+                    (actor, link) = (waker, Some(what));
                     jumps += 1;
                 }
                 None => fill(&mut tick, since, cpu32, what),

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use sigmund_measures::{EventAt, Fault, Gap, History, Interval, Span};
+use sigmund_measures::{EventAt, Fault, Gap, History, Interval, LockRequest, Span};
 
 use super::{
-    CPUS, LWPS, Machine, THREADS, TICKS, calls::add_calls, lives::change, locks::add_locks, marks::marks,
-    number, random::Random, slices::rebuilt, slow_walk::damage, tid,
+    CPUS, LWPS, Machine, THREADS, TICKS, calls::add_calls, lives::change, locks::add_futexes,
+    locks::add_locks, marks::marks, number, random::Random, slices::rebuilt, slow_walk::damage, tid,
 };
 
 /// What a merge would make of it.
@@ -18,6 +18,8 @@ pub(crate) fn world(seed: u64) -> History {
     let (ticks, mut history) = machine.history();
     history.marks = marks(&ticks, seed);
     add_locks(&mut history, seed);
+    keep_waits_apart(&mut history.locks);
+    add_futexes(&mut history, seed);
     if seed % 2 == 1 {
         add_calls(&mut history, seed);
     }
@@ -63,6 +65,10 @@ pub(crate) fn world(seed: u64) -> History {
             });
         }
     }
+    if seed % 13 == 5 {
+        history.interrupts.clear();
+        history.has_no_interrupts = true;
+    }
     if seed % 11 == 10 {
         // Of LWPs alone.
         history.names.threads = Default::default();
@@ -74,6 +80,19 @@ pub(crate) fn world(seed: u64) -> History {
         history.locks.iter_mut().for_each(|request| request.thread = None);
     }
     rebuilt(&history)
+}
+
+/// A thread waits for one lock at a time: leaves out what does not.
+fn keep_waits_apart(locks: &mut Vec<LockRequest>) {
+    let mut until: BTreeMap<Option<u64>, i64> = BTreeMap::new();
+    locks.retain(|request| {
+        let until = until.entry(request.thread).or_default();
+        let is_apart = request.thread.is_none() || !request.is_contended || request.tick >= *until;
+        if is_apart && request.is_contended {
+            *until = request.tick + request.wait.unwrap_or(0);
+        }
+        is_apart
+    });
 }
 
 /// What several threads did on one LWP need not nest: leaves out what does not.

@@ -87,12 +87,16 @@ pub(super) async fn marks(
     let on_table = Error::on(trace, EVENTS.name);
     let (from, to) = (plan::selects(trace, from)?, plan::selects(trace, to)?);
     let frame = in_window(trace.raw(&EVENTS).await?, window).map_err(&on_table)?;
-    let frame = plan::either(frame, from, to, Vec::new()).map_err(&on_table)?;
+    let mut columns = ["ts_tick", "cpu", "lwp", "thread"].map(ident).to_vec();
+    columns.extend([from.clone().is_true().alias("is_from"), to.clone().is_true().alias("is_to")]);
+    columns.extend(["context", "target_lwp", "target_thread"].map(ident));
+    let frame = frame.filter(from.or(to)).and_then(|frame| frame.select(columns)).map_err(&on_table)?;
     stream(trace, EVENTS.name, frame, |batch| {
         let (tick, cpu) = (Wide::of(batch, 0), Small::of(batch, 1));
         let (lwp, thread) = (Small::of(batch, 2), Wide::of(batch, 3));
         let (is_from, is_to) = (booleans(batch, 4), booleans(batch, 5));
         let context = Words::of(batch, 6, Context::from_name);
+        let (target_lwp, target_thread) = (Small::of(batch, 7), Wide::of(batch, 8));
         for row in 0..batch.num_rows() {
             marks.push(Mark {
                 tick: tick.or_zero(row),
@@ -100,6 +104,8 @@ pub(super) async fn marks(
                 context: context.get(row).unwrap_or(Context::Unknown),
                 lwp: lwp.get(row),
                 thread: thread.thread(row),
+                target_lwp: target_lwp.get(row),
+                target_thread: target_thread.thread(row),
                 // A selector has one name, and one value of one field.
                 key: 0,
                 is_from: is_from.value(row),

@@ -176,6 +176,12 @@ impl Slices {
         if !needs.culprits {
             slicer.without_culprits();
         }
+        let is_left_out = left_out.contains(&INTERRUPTS.name);
+        if needs.interrupts
+            && (is_left_out || trace.row_groups(&INTERRUPTS, intervals::OF_INTERRUPTS)?.is_empty())
+        {
+            slicer.without_interrupts();
+        }
         let on_cpu = if needs.culprits && needs.lwp_states {
             OnCpu::open(trace, last).await?
         } else {

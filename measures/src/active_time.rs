@@ -1,0 +1,129 @@
+//! `--active-time`: how long each thread really executed.
+
+use crate::{
+    Answer, Column, Group, History, Measure, Needs, Request, Searches, Value,
+    collect::collect,
+    groups::{Groups, Owner},
+    growing::{Growing, Run},
+    measure::{Subject, headings},
+    percent,
+    sliced::{Computed, Slice, Sliced},
+    stays::{asked_owners, each_stay},
+};
+
+/// How long each thread really executed.
+pub(crate) const ACTIVE_TIME: Measure = Measure {
+    name: "active-time",
+    question: "How long did my thread really execute?",
+    heading: headings::TIME,
+    subject: Subject::None,
+    definition: "Of each user thread (or LWP) that lived in the window, active_tick: how long it was active (an LWP: running), so \
+        mounted on an LWP that was on a CPU. What interrupts took of that is in it; --noise and --states tell it apart. \
+        life_tick is its life in the window, as far as it was at the places that the filter selects. Both are cut to the \
+        window; of LWPs and selected user threads, to when the LWP carried one of these. Where events are missing its state is unknown, and counts as life alone. Of a thread that was never seen on a CPU and \
+        may have been there, since its state is unknown or there are no kernel events, active_tick is NULL.",
+    needs: Needs { only_lives: true, ..Needs::STATES },
+    computed: Computed::Sliced(start),
+};
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    active: i64,
+    life: i64,
+    /// The part of the life in which it is not known whether it executed.
+    unknown: i64,
+}
+
+impl Sum {
+    fn add(&mut self, other: Sum) {
+        self.active += other.active;
+        self.life += other.life;
+        self.unknown += other.unknown;
+    }
+}
+
+/// The sums so far.
+struct ActiveTime {
+    request: Request,
+    sums: Growing<Sum>,
+}
+
+fn start(request: &Request) -> Box<dyn Sliced> {
+    Box::new(ActiveTime { request: request.clone(), sums: Growing::new(request) })
+}
+
+impl Sliced for ActiveTime {
+    fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        let request = &self.request;
+        let owners = asked_owners(history, request);
+        let new = || Part {
+            searches: Searches::new(history),
+            groups: Groups::new(history, request),
+            sums: Vec::new(),
+        };
+        let parts = collect(&owners, new, |part, owner| part.add(*owner, request, slice));
+        for Part { groups, sums, .. } in parts {
+            for (number, sum) in sums.into_iter().enumerate() {
+                self.sums.add(groups.group(number as u32).clone(), sum, Sum::add);
+            }
+        }
+        // Ticks alone are added: nothing is open between slices.
+        self.sums.settle(history, slice, |_| false, |group, sum| runs(history, group, sum));
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+        let mut columns = Group::columns(self.request.by(history), self.request.level(history));
+        columns.extend([
+            Column::length(
+                "active_tick",
+                "How long it executed on a CPU; NULL if it was never seen on one, and may have been.",
+            ),
+            Column::length("life_tick", "Its life, in the window."),
+            Column::percent("percent", "active_tick, of the life."),
+        ]);
+        Ok(self.sums.finish(columns, |group, sum| runs(history, group, sum)))
+    }
+}
+
+/// Sums of some user threads or LWPs in a slice.
+struct Part<'h> {
+    searches: Searches<'h>,
+    groups: Groups<'h>,
+    /// By the number of the group.
+    sums: Vec<Sum>,
+}
+
+impl Part<'_> {
+    fn add(&mut self, owner: Owner, request: &Request, slice: Slice) {
+        let number = match owner {
+            Owner::Thread(thread) => self.groups.number(Some(thread), None),
+            Owner::Lwp(lwp) => self.groups.number(None, Some(lwp)),
+        };
+        let Some(number) = number.map(|number| number as usize) else { return };
+        if self.sums.len() <= number {
+            self.sums.resize_with(number + 1, Sum::default);
+        }
+        let sum = &mut self.sums[number];
+        let window = slice.extent(self.searches.history);
+        each_stay(&mut self.searches, owner, request, window, |_, interval, stay| {
+            let ticks = interval.ticks();
+            sum.life += ticks;
+            sum.active += if stay.state.is_on_cpu() { ticks } else { 0 };
+            sum.unknown += if stay.state.may_be_on_cpu() { ticks } else { 0 };
+        });
+    }
+}
+
+/// The row of a group. Those that executed longest come first.
+fn runs(history: &History, group: &Group, sum: Sum) -> Vec<Run> {
+    if sum.life == 0 {
+        // It did not live in the window.
+        return Vec::new();
+    }
+    let mut cells = group.cells(history);
+    let active = Some(sum.active).filter(|active| *active > 0 || sum.unknown == 0);
+    let share = active.map(|active| Value::Fraction(percent(active, sum.life)));
+    cells.extend([active.into(), sum.life.into(), share.unwrap_or(Value::Null)]);
+    vec![Run { order: sum.active, rows: vec![(cells, None)] }]
+}

@@ -1,0 +1,148 @@
+//! What the catalog shows about the measures: arguments, definitions and columns of their table functions.
+
+use sigmund_measures::{ALL, Answer, Column, Measure, Request, Subject};
+use sigmund_sql::{Described, DescribedArgument, DescribedFunction, SuperTrace, describe_columns};
+
+use super::{
+    MeasureOptions,
+    batch::to_batch,
+    table_function::{nothing, of_host},
+};
+
+/// Descriptions of the table functions that [`register_measures`](super::register_measures) adds to this session.
+pub fn measure_functions(trace: &SuperTrace) -> Vec<DescribedFunction> {
+    ALL.iter().map(|measure| described(measure, trace)).collect()
+}
+
+/// The columns of a measure's answer, about a trace with user threads or without. They depend on `by` and `worst`.
+pub fn measure_columns(measure: &Measure, has_threads: bool, options: &MeasureOptions) -> Vec<Column> {
+    let is_of_span = matches!(
+        measure.subject,
+        Subject::Required(_) | Subject::RequiredOrPair(_) | Subject::OptionalOrPair(_)
+    );
+    let request = Request {
+        by: options.by,
+        worst: options.worst,
+        subject: is_of_span.then(|| "span".to_string()),
+        is_of_pairs: measure.subject == Subject::Pair,
+        ..Request::default()
+    };
+    let nothing = nothing(has_threads, request.subject.as_deref());
+    measure.answer(&nothing, &request).map(|answer| answer.columns).unwrap_or_default()
+}
+
+fn described(measure: &Measure, trace: &SuperTrace) -> DescribedFunction {
+    let columns = |worst| {
+        let options = MeasureOptions { worst, ..MeasureOptions::default() };
+        measure_columns(measure, trace.has_threads(), &options)
+    };
+    let (columns, of_cases) = (columns(0), columns(1));
+    let of_cases = if of_cases == columns { Vec::new() } else { of_cases };
+    DescribedFunction {
+        name: measure.name.replace('-', "_"),
+        sentence: measure.question.to_string(),
+        definition: measure.definition.to_string(),
+        arguments: arguments(measure),
+        columns: in_sql(columns, trace),
+        columns_of_cases: in_sql(of_cases, trace),
+    }
+}
+
+/// With nanoseconds beside ticks, and with the host of a fleet.
+fn in_sql(columns: Vec<Column>, trace: &SuperTrace) -> Vec<Described> {
+    if columns.is_empty() {
+        return Vec::new();
+    }
+    let host = trace.hosts().first().map(|(name, _)| *name);
+    let rows = to_batch(&Answer::new(columns), trace.tick_hz(), trace.first_tick());
+    let rows = rows.map_err(Into::into).and_then(|rows| of_host(host, rows));
+    rows.map(|rows| describe_columns(&rows.schema())).unwrap_or_default()
+}
+
+const FILTERS_AND_OPTIONS: [(&str, &str); 8] = [
+    ("thread", "User threads by number, name or pattern (client/*), separated by commas."),
+    ("lwp", "LWPs by tid, separated by commas."),
+    ("cpu", "CPUs by number, separated by commas."),
+    ("level", "'user': rows are of user threads; 'kern': of LWPs."),
+    ("from", "Start of the window: a tick, or a length after the first event ('1.5ms')."),
+    ("to", "End of the window, likewise."),
+    ("\"by\"", "What a row is of: 'thread', 'lwp', 'process', 'name' or 'pattern'."),
+    ("worst", "A number: list so many of the worst cases."),
+];
+
+/// Measures that list cases one by one, or so many of their parts.
+const LISTS_CASES: [&str; 5] = ["summary", "latency", "reactivity", "explain", "critical-path"];
+
+/// The arguments that a measure uses. [`Asked::parse`](super::Asked::parse) refuses others.
+pub(super) fn arguments(measure: &Measure) -> Vec<DescribedArgument> {
+    let subject = match (measure.subject, measure.name) {
+        (Subject::None, "functions") => Some("Only the span or function of this name."),
+        (Subject::None, "locks") => Some("Only the lock at this address."),
+        (Subject::None | Subject::Pair, _) => None,
+        (Subject::Optional(_), _) => Some("The span or function that the question is about, by name."),
+        (Subject::Required(_), _) => {
+            Some("Required: the span or function that the question is about, by name.")
+        }
+        (Subject::RequiredOrPair(_), _) => Some(
+            "The span or function that the question is about, by name. Required, unless from_event and to_event are given.",
+        ),
+        (Subject::OptionalOrPair(_), _) => Some(
+            "The span or function that the question is about, by name. Without it, and without from_event and to_event, \
+             one user thread or LWP has to be selected.",
+        ),
+    };
+    let is_of_pairs =
+        matches!(measure.subject, Subject::Pair | Subject::RequiredOrPair(_) | Subject::OptionalOrPair(_));
+    let pair = [
+        (
+            "from_event",
+            "The event from which on: 'NAME', 'NAME(VALUE)' or 'NAME(field=VALUE)', optionally followed by @THREAD.",
+        ),
+        ("to_event", "The event up to which, likewise."),
+    ];
+    let lists_cases = LISTS_CASES.contains(&measure.name);
+    let all = FILTERS_AND_OPTIONS.into_iter().filter(|(name, _)| *name != "worst" || lists_cases);
+    let all =
+        all.chain(subject.map(|sentence| ("of", sentence))).chain(pair.into_iter().filter(|_| is_of_pairs));
+    all.map(|(name, sentence)| DescribedArgument::new(name, sentence)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use sigmund_measures::By;
+
+    use super::*;
+
+    #[test]
+    fn every_measure_has_a_definition_and_columns_with_a_meaning() {
+        for measure in ALL {
+            assert!(measure.definition.ends_with('.'), "{}", measure.name);
+            for (by, worst, has_threads) in
+                [(None, 0, true), (Some(By::Name), 0, true), (None, 1, true), (None, 0, false)]
+            {
+                let options = MeasureOptions { by, worst, ..MeasureOptions::default() };
+                let columns = measure_columns(measure, has_threads, &options);
+                assert!(!columns.is_empty(), "{}: {by:?}, {worst}, {has_threads}", measure.name);
+                assert!(columns.iter().all(|column| !column.doc.is_empty()), "{}: {columns:?}", measure.name);
+            }
+        }
+    }
+
+    /// What [`Asked::parse`](super::super::Asked::parse) takes, and only that.
+    #[test]
+    fn arguments_that_are_described_are_those_that_are_taken() {
+        for measure in ALL {
+            for argument in arguments(measure) {
+                let name = argument.name.trim_matches('"').to_string();
+                let value = match name.as_str() {
+                    "by" => "name",
+                    "level" => "user",
+                    "from_event" | "to_event" => continue,
+                    _ => "1",
+                };
+                let asked = super::super::Asked { measure, arguments: vec![(name, value.to_string())] };
+                assert!(asked.parse().is_ok(), "{asked:?}");
+            }
+        }
+    }
+}
