@@ -1,6 +1,6 @@
 //! The catalog of a session: its tables and views, each with a description, and their columns with units.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use arrow::{
     array::{ArrayRef, RecordBatch, StringArray},
@@ -113,12 +113,17 @@ impl SuperTrace {
         Ok(Arc::clone(table.schema().inner()))
     }
 
-    /// The error for a name that no table or view has, with the nearest names.
+    /// The error for a name that no table or view has, with the nearest names; those of table functions have parentheses.
     pub(crate) fn unknown_table(&self, name: &str) -> Error {
-        let names = self.event_views().names();
-        let near = nearest(name, names.iter().map(String::as_str));
+        let tables = self.event_views().names();
+        let functions: BTreeSet<String> = self.session().state().table_functions().keys().cloned().collect();
+        let near = nearest(name, tables.iter().chain(&functions).map(String::as_str));
+        let is_function = |near: &str| functions.contains(near) && !tables.iter().any(|table| table == near);
+        let near =
+            near.iter().map(|near| if is_function(near) { format!("{near}()") } else { near.to_string() });
+        let near: Vec<String> = near.collect();
         let hint = if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) };
-        Error::unknown(format!("expected a table or view, found `{name}`{hint}"))
+        Error::unknown(format!("expected a table, view or table function, found `{name}`{hint}"))
     }
 
     /// The answer to `DESCRIBE name`.
@@ -141,7 +146,7 @@ impl SuperTrace {
 /// Description of the computed column of `syscalls`.
 const ON_CPU: &str = "The part of its length in which the LWP was on a CPU; NULL if that is not known.";
 
-fn described(relation: &str, field: &Field) -> Described {
+pub(crate) fn described(relation: &str, field: &Field) -> Described {
     let name = field.name();
     let known = || field.metadata().get("doc").cloned();
     let of_view = || match (relation, name.as_str()) {
@@ -154,7 +159,7 @@ fn described(relation: &str, field: &Field) -> Described {
 }
 
 /// The description of a column in nanoseconds that is computed from one in ticks.
-fn in_nanos(name: &str) -> Option<String> {
+pub(crate) fn in_nanos(name: &str) -> Option<String> {
     let stem = name.strip_suffix("_ns")?;
     let from = if matches!(stem, "ts" | "from" | "to" | "before" | "after") {
         ", since the first event"

@@ -1,23 +1,33 @@
 //! Draws rows as a table for people. Control characters in cells are escaped, and long cells are cut, so that one of them
 //! does not widen the whole table.
+//!
+//! ```text
+//! +--------+------+
+//! | thread | name |    the columns are as wide as the header and the first PART rows need
+//! +--------+------+
+//! | 1      | main |
+//! ```
+//!
+//! Rows are drawn part by part, so a table of any length needs the memory of one part. A later cell that is wider than its column
+//! makes its own line longer, and no other.
 
 use arrow::{
-    array::{ArrayRef, RecordBatch, StringArray},
-    datatypes::{DataType, Field, Schema, SchemaRef},
+    array::RecordBatch,
+    datatypes::Schema,
     error::ArrowError,
-    util::{
-        display::{ArrayFormatter, FormatOptions},
-        pretty::pretty_format_batches,
-    },
+    util::display::{ArrayFormatter, FormatOptions},
 };
 use sigmund_model::Printable;
+use unicode_width::UnicodeWidthStr;
 
-/// Maximum number of characters of a table. Every cell is padded to the longest of its column, so one long cell widens all
+/// Rows that are drawn at a time.
+pub(crate) const PART: usize = 4096;
+/// Maximum number of characters of a part. Every cell is padded to the longest of its column, so one long cell widens all
 /// rows: beyond this number, cells are cut.
-const MOST_CHARACTERS: usize = 1 << 27;
+const MOST_CHARACTERS: usize = 1 << 24;
 /// Cells up to this length are never cut.
 const SHORT: usize = 100;
-/// Longer cells are always cut: a character may take two columns, and a line has at most 65 535.
+/// Longer cells are always cut.
 const LONG: usize = 32_000;
 
 /// A table that has been drawn.
@@ -29,35 +39,121 @@ pub struct Drawn {
     pub rows: usize,
 }
 
-/// Draws all rows. Line breaks in cells are shown as `\n`, unless the table is a plan: that has one step a line.
-pub(crate) fn draw(schema: &Schema, batches: &[RecordBatch], is_plan: bool) -> Result<Drawn, ArrowError> {
-    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-    let cells = rows.saturating_mul(schema.fields().len()).max(1);
-    let longest = (MOST_CHARACTERS / cells).clamp(SHORT, LONG);
-    let texts = SchemaRef::new(Schema::new(
-        schema
-            .fields()
-            .iter()
-            .map(|field| Field::new(shown(field.name(), longest, false), DataType::Utf8, true))
-            .collect::<Vec<_>>(),
-    ));
-    let mut drawn = Vec::with_capacity(batches.len() + 1);
-    // Without rows, the names of the columns are drawn nevertheless.
-    drawn.push(RecordBatch::new_empty(texts.clone()));
-    for batch in batches {
-        let columns = batch.columns().iter().map(|column| column_of_texts(column, longest, is_plan));
-        drawn.push(RecordBatch::try_new(texts.clone(), columns.collect::<Result<_, _>>()?)?);
-    }
-    Ok(Drawn { text: pretty_format_batches(&drawn)?.to_string(), rows })
+/// A table that is being drawn.
+#[derive(Debug)]
+pub(crate) struct Drawing {
+    names: Vec<String>,
+    /// Plans have one step a line; elsewhere line breaks in cells are shown as `\n`.
+    keeps_lines: bool,
+    columns: Option<Columns>,
+    rows: usize,
 }
 
-fn column_of_texts(column: &ArrayRef, longest: usize, is_plan: bool) -> Result<ArrayRef, ArrowError> {
+/// What the first part decides.
+#[derive(Debug)]
+struct Columns {
+    widths: Vec<usize>,
+    /// Characters of a cell.
+    longest: usize,
+}
+
+impl Drawing {
+    /// A table with these columns, and no rows yet.
+    pub(crate) fn new(schema: &Schema, is_plan: bool) -> Drawing {
+        let names = schema.fields().iter().map(|field| field.name().clone()).collect();
+        Drawing { names, keeps_lines: is_plan, columns: None, rows: 0 }
+    }
+
+    /// How many rows have been drawn.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The lines of the next rows, of which there should be [`PART`] unless they are the last; the first time, and the header
+    /// before them.
+    pub(crate) fn next(&mut self, batches: &[RecordBatch]) -> Result<String, ArrowError> {
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        let cells = rows.saturating_mul(self.names.len()).max(1);
+        let longest = (MOST_CHARACTERS / cells).clamp(SHORT, LONG);
+        let longest = self.columns.as_ref().map_or(longest, |columns| columns.longest);
+        let mut texts = Vec::with_capacity(cells);
+        for batch in batches {
+            add_cells(batch, (longest, self.keeps_lines), &mut texts)?;
+        }
+        self.rows += rows;
+        let mut text = String::new();
+        let names: Vec<String> = self.names.iter().map(|name| shown(name, longest, false)).collect();
+        let is_first = self.columns.is_none();
+        let columns = self.columns.get_or_insert_with(|| Columns { widths: widths(&names, &texts), longest });
+        if is_first {
+            columns.add_rule(&mut text);
+            columns.add_row(&names, &mut text);
+            columns.add_rule(&mut text);
+        }
+        for row in texts.chunks(self.names.len().max(1)) {
+            columns.add_row(row, &mut text);
+        }
+        Ok(text)
+    }
+
+    /// The last line; without rows, the header before it.
+    pub(crate) fn end(mut self) -> Result<String, ArrowError> {
+        let mut text = if self.columns.is_none() { self.next(&[])? } else { String::new() };
+        self.columns.iter().for_each(|columns| columns.add_rule(&mut text));
+        Ok(text)
+    }
+}
+
+impl Columns {
+    fn add_rule(&self, text: &mut String) {
+        for width in &self.widths {
+            text.push('+');
+            text.extend(std::iter::repeat_n('-', width + 2));
+        }
+        text.push_str("+\n");
+    }
+
+    fn add_row(&self, cells: &[String], text: &mut String) {
+        let lines = |cell: &String| if self.widths.is_empty() { 0 } else { cell.lines().count() };
+        let height = cells.iter().map(lines).max().unwrap_or(0).max(1);
+        for line in 0..height {
+            for (cell, width) in cells.iter().zip(&self.widths) {
+                let cell = if height == 1 { cell } else { cell.lines().nth(line).unwrap_or_default() };
+                text.push_str("| ");
+                text.push_str(cell);
+                text.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.width()) + 1));
+            }
+            text.push_str("|\n");
+        }
+    }
+}
+
+/// The widths of columns that hold these texts, row by row.
+fn widths(names: &[String], texts: &[String]) -> Vec<usize> {
+    let mut widths: Vec<usize> = names.iter().map(|name| name.width()).collect();
+    for row in texts.chunks(names.len().max(1)) {
+        for (cell, width) in row.iter().zip(&mut widths) {
+            *width = cell.lines().map(UnicodeWidthStr::width).fold(*width, usize::max);
+        }
+    }
+    widths
+}
+
+/// Adds the cells of all rows, row by row.
+fn add_cells(
+    batch: &RecordBatch,
+    (longest, keeps_lines): (usize, bool),
+    texts: &mut Vec<String>,
+) -> Result<(), ArrowError> {
     let options = FormatOptions::default();
-    let formatter = ArrayFormatter::try_new(column, &options)?;
-    let text = |row| Ok(shown(&formatter.value(row).try_to_string()?, longest, is_plan));
-    let texts: StringArray =
-        (0..column.len()).map(|row| text(row).map(Some)).collect::<Result<_, ArrowError>>()?;
-    Ok(std::sync::Arc::new(texts))
+    let columns = batch.columns().iter().map(|column| ArrayFormatter::try_new(column, &options));
+    let columns: Vec<ArrayFormatter<'_>> = columns.collect::<Result<_, _>>()?;
+    for row in 0..batch.num_rows() {
+        for column in &columns {
+            texts.push(shown(&column.value(row).try_to_string()?, longest, keeps_lines));
+        }
+    }
+    Ok(())
 }
 
 fn shown(text: &str, longest: usize, keeps_lines: bool) -> String {
@@ -74,4 +170,58 @@ fn shown(text: &str, longest: usize, keeps_lines: bool) -> String {
         printable.push('…');
     }
     printable
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::{
+        array::{ArrayRef, Int64Array, StringArray},
+        util::pretty::pretty_format_batches,
+    };
+
+    use super::*;
+
+    fn rows(names: &[&str]) -> RecordBatch {
+        let numbers = Int64Array::from_iter((0..names.len() as i64).map(|n| (n % 2 == 0).then_some(n)));
+        let names = StringArray::from_iter_values(names);
+        RecordBatch::try_from_iter([
+            ("number", Arc::new(numbers) as ArrayRef),
+            ("name", Arc::new(names) as ArrayRef),
+        ])
+        .unwrap()
+    }
+
+    fn drawn(parts: &[RecordBatch]) -> String {
+        let mut drawing = Drawing::new(&parts[0].schema(), false);
+        let text = parts.iter().map(|part| drawing.next(std::slice::from_ref(part)).unwrap());
+        let text: String = text.collect();
+        text + &drawing.end().unwrap()
+    }
+
+    #[test]
+    fn a_table_of_one_part_is_that_of_arrow() {
+        for names in [&["a", "bcdefghi", "", "日本", "é"][..], &[]] {
+            let expected = pretty_format_batches(&[rows(names)]).unwrap().to_string();
+            assert_eq!(drawn(&[rows(names)]).trim_end(), expected);
+        }
+    }
+
+    #[test]
+    fn a_later_part_has_the_widths_of_the_first_and_a_wide_cell_only_its_own_line() {
+        let text = drawn(&[rows(&["ab", "abcde"]), rows(&["x", "longer than that", "y"])]);
+        let expected = "\
++--------+-------+
+| number | name  |
++--------+-------+
+| 0      | ab    |
+|        | abcde |
+| 0      | x     |
+|        | longer than that |
+| 2      | y     |
++--------+-------+
+";
+        assert_eq!(text, expected);
+    }
 }

@@ -34,7 +34,6 @@ pub struct Error {
     kind: ErrorKind,
     input: String,
     message: String,
-    source: Option<Box<DataFusionError>>,
 }
 
 impl Error {
@@ -49,21 +48,33 @@ impl Error {
     }
 
     pub(crate) fn at(kind: ErrorKind, path: &Path, message: impl Into<String>) -> Error {
-        Error { kind, input: path.display().to_string(), message: message.into(), source: None }
+        Error { kind, input: path.display().to_string(), message: message.into() }
+    }
+
+    /// A query that asks for what there is not, or not as it has to be asked for.
+    pub fn wrong_query(message: impl Into<String>) -> Error {
+        Error { kind: ErrorKind::Query, input: "query".into(), message: message.into() }
     }
 
     pub(crate) fn unknown(message: String) -> Error {
-        Error { kind: ErrorKind::Query, input: "query".into(), message, source: None }
+        Error { kind: ErrorKind::Query, input: "query".into(), message }
     }
 
     pub(crate) fn refused(what: &str) -> Error {
         let message = format!("a super-trace is only read: expected a SELECT, found {what}");
-        Error { kind: ErrorKind::Refused, input: "query".into(), message, source: None }
+        Error { kind: ErrorKind::Refused, input: "query".into(), message }
     }
 
-    /// An error of DataFusion about a table or a query, as [`Query`](ErrorKind::Query) or [`Execution`](ErrorKind::Execution).
+    /// An error of DataFusion about a table or a query, as [`Query`](ErrorKind::Query) or [`Execution`](ErrorKind::Execution). One
+    /// of this crate in it is that one.
     pub fn from_datafusion(input: impl Into<String>, source: DataFusionError) -> Error {
-        let kind = match source.find_root() {
+        let root = source.find_root();
+        if let DataFusionError::External(inner) = root
+            && let Some(Error { kind, input, message }) = inner.downcast_ref()
+        {
+            return Error { kind: *kind, input: input.clone(), message: message.clone() };
+        }
+        let kind = match root {
             DataFusionError::SQL(..) | DataFusionError::Plan(_) | DataFusionError::SchemaError(..) => {
                 ErrorKind::Query
             }
@@ -71,21 +82,65 @@ impl Error {
             DataFusionError::ResourcesExhausted(_) => ErrorKind::BeyondMemory,
             _ => ErrorKind::Execution,
         };
-        let message = match source.find_root() {
+        let message = match root {
             DataFusionError::ResourcesExhausted(what) => beyond_memory(what),
-            _ => source.strip_backtrace(),
+            DataFusionError::External(inner) => inner.to_string(),
+            _ => in_own_words(&source.strip_backtrace()),
         };
-        Error { kind, input: input.into(), message, source: Some(Box::new(source)) }
+        Error { kind, input: input.into(), message: on_one_line(&message) }
     }
 }
 
-/// Shortens `Failed to allocate … - 5.5 MB remain available for the total memory pool: fair(pool_size: 16.0 MB)…`, which
-/// goes on about settings that users do not have.
+/// DataFusion's text, without advice that users of this session cannot follow, and of a failed cast without all that it happened
+/// in.
+fn in_own_words(text: &str) -> String {
+    let of_cast = ["CastError(\"", "Cast error: "].iter().find_map(|begin| text.split_once(begin));
+    if let Some((_, cast)) = of_cast {
+        let cast = cast.split("\")").next().unwrap_or(cast);
+        return format!("{cast}; to compare a text with a number's digits, write them in quotes, as '5'");
+    }
+    let advice = (" You can use double quotes to refer to ", "enable_ident_normalization configuration.");
+    match text.split_once(advice.0) {
+        Some((before, rest)) => {
+            let (_, after) = rest.split_once(advice.1).unwrap_or(("", rest));
+            format!("{before}{after}")
+        }
+        None => text.to_string(),
+    }
+}
+
+/// Line breaks and tabs, of a query that is quoted or of DataFusion, as spaces.
+fn on_one_line(text: &str) -> String {
+    let lines = text.split(['\n', '\t', '\r']).map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// Of `Failed to allocate additional 5.5 MB for GroupedHashAggregateStream[0] with … for the total memory pool:
+/// fair(pool_size: 16.0 MB)…`, which goes on about settings that users do not have.
 fn beyond_memory(what: &str) -> String {
-    let limit = what.split_once("pool_size: ").and_then(|(_, rest)| Some(rest.split_once(')')?.0));
-    let limit = limit.map_or(String::new(), |limit| format!(" of {limit}"));
-    let what = what.split(" for the total memory pool").next().unwrap_or(what);
-    format!("expected a query that keeps within the memory limit{limit} (--memory); {what}")
+    let between = |begin: &str, end: &str| Some(what.split_once(begin)?.1.split_once(end)?.0);
+    let limit = between("pool_size: ", ")").map_or(String::new(), |limit| format!(" of {}", size(limit)));
+    let expected = format!("expected a query that keeps within the memory limit{limit} (--memory)");
+    let asked = between("additional ", " for ").zip(between(" for ", " with "));
+    match asked {
+        Some((more, part)) => format!("{expected}; {} needs {} more", part.trim_end(), size(more)),
+        None => format!("{expected}; {what}"),
+    }
+}
+
+/// `16.0 MB`, by which DataFusion means 2²⁴ bytes, as `--memory` takes it: `16MiB`.
+fn size(text: &str) -> String {
+    const UNITS: [(&str, &str); 5] = [("TB", "TiB"), ("GB", "GiB"), ("MB", "MiB"), ("KB", "KiB"), ("B", "B")];
+    let found = text.split_once(' ').and_then(|(number, unit)| {
+        let place = UNITS.iter().position(|(name, _)| *name == unit)?;
+        Some((number.parse::<f64>().ok()?, place))
+    });
+    let Some((mut number, mut place)) = found else { return text.to_string() };
+    while number >= 1024.0 && place > 0 {
+        number /= 1024.0;
+        place -= 1;
+    }
+    format!("{}{}", (number * 10.0).round() / 10.0, UNITS[place].1)
 }
 
 impl fmt::Display for Error {
@@ -94,8 +149,62 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|e| e as _)
+/// Its text has all of its cause's that is of use.
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_memory_has_the_limit_once_and_as_it_was_given() {
+        let of = |limit: &str| {
+            let what = format!(
+                "Failed to allocate additional 170.2 MB for GroupedHashAggregateStream[0] (count(1)) with 0.0 B already \
+                 allocated for this reservation - 1024.0 KB remain available for the total memory pool: \
+                 fair(pool_size: {limit})"
+            );
+            let error = DataFusionError::ResourcesExhausted(what);
+            let advice = "Consider increasing the memory limit config: 'datafusion.runtime.memory_limit'";
+            Error::from_datafusion("query", error.context(advice)).to_string()
+        };
+        assert_eq!(
+            of("1024.0 KB"),
+            "query: expected a query that keeps within the memory limit of 1MiB (--memory); \
+             GroupedHashAggregateStream[0] (count(1)) needs 170.2MiB more"
+        );
+        assert!(
+            of("100.0 MB").contains("limit of 100MiB (") && of("1536.0 MB").contains("limit of 1.5GiB (")
+        );
+    }
+
+    #[test]
+    fn an_error_is_one_line_without_advice_that_cannot_be_followed() {
+        let of = |text: &str| Error::from_datafusion("query", DataFusionError::Plan(text.into())).to_string();
+        let text = of(
+            "No field named NAME. Did you mean 'spans.name'?\nColumn names are case sensitive. You can use double \
+             quotes to refer to the spans.name column or disable the datafusion.sql_parser.enable_ident_normalization \
+             configuration.\nValid fields are spans.name.",
+        );
+        assert!(
+            text.ends_with(
+                "Did you mean 'spans.name'? Column names are case sensitive. Valid fields are spans.name."
+            ),
+            "{text}"
+        );
+        let text = of(
+            "External: Compute error: ArrowError(CastError(\"Cannot cast string 'a' to value of Int64 type\"), Some(\"\"))",
+        );
+        assert!(
+            text.starts_with("query: Cannot cast string 'a' to value of Int64 type; to compare"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_error_in_an_error_is_that_one() {
+        let inner = Error::at(ErrorKind::Unreadable, Path::new("t/spans"), "damaged");
+        let error = Error::from_datafusion("query", DataFusionError::External(Box::new(inner)));
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Unreadable, "t/spans: damaged"));
     }
 }

@@ -105,7 +105,7 @@ impl EventViews {
     fn view(&self, name: &str, places: &[usize]) -> Result<ViewTable> {
         let types: Vec<&EventType> = places.iter().map(|place| &self.declared[*place].ty).collect();
         let event = types[0].name.as_str();
-        let mut columns = vec![ident("ts_tick"), nanos::instant("ts_tick", &self.info).alias("ts_ns")];
+        let mut columns = vec![ident("ts_tick"), nanos::instant(ident("ts_tick"), &self.info).alias("ts_ns")];
         columns.extend(["level", "cpu", "lwp", "thread"].map(ident));
         let fields = field_columns::of(&types);
         if fields.left_out > 0 {
@@ -182,7 +182,7 @@ impl SchemaProvider for EventViews {
 /// The names of the views. Events whose name is free keep it; the others are prefixed until theirs is free.
 fn view_names<'a>(events: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
     let mut taken: BTreeSet<String> = ALL.iter().flat_map(|t| [t.name.to_string(), raw_name(t)]).collect();
-    taken.extend([perfetto::SCHED_SLICE, perfetto::THREAD_STATE].map(String::from));
+    taken.extend([perfetto::SCHED_SLICE, perfetto::SCHED, perfetto::THREAD_STATE].map(String::from));
     taken.extend(views::names().map(String::from));
     let (displaced, free): (Vec<&str>, Vec<&str>) =
         events.partition(|name| name.is_empty() || taken.contains(*name));

@@ -1,7 +1,8 @@
 //! A fleet: super-traces of several hosts as one. Each table and view has the rows of all, and a column `host`.
 //!
 //! Names without a schema then mean the fleet; the tables of one host are `HOST.events`. Ticks are those of each host's own
-//! clock, and so are nanoseconds since the first event: only the time of day is common to hosts.
+//! clock, and so are nanoseconds since the first event: only the time of day is common to hosts. So functions of times want to know
+//! the host (`clocks.rs`), and functions over intervals let only rows of the same host meet (`intervals/times.rs`).
 
 use std::{collections::HashSet, path::Path, sync::Arc};
 
@@ -13,7 +14,10 @@ use datafusion::{
     logical_expr::{LogicalPlanBuilder, ident, lit},
 };
 
-use crate::{Error, ErrorKind, OpenOptions, SuperTrace, supertrace::OWN_SCHEMA};
+use crate::{
+    Error, ErrorKind, OpenOptions, SuperTrace, perfetto,
+    supertrace::{INFORMATION_SCHEMA, OWN_SCHEMA},
+};
 
 /// The column with the name of the host.
 pub(crate) const HOST: &str = "host";
@@ -81,13 +85,20 @@ impl Fleet {
             let message = "expected a folder of super-traces, HOST.supertrace, found none in it";
             return Err(Error::at(ErrorKind::NotASuperTrace, folder, message));
         };
+        let name = free_name(name);
         trace.name(&name)?;
         for (name, other) in hosts {
-            trace.attach(&name, other)?;
+            trace.attach(&free_name(name), other)?;
         }
         trace.join(name)?;
         Ok(Fleet { trace, left_out: Vec::new() })
     }
+}
+
+/// The name of a host; `host_NAME` if the session has a schema of that name.
+fn free_name(name: String) -> String {
+    let is_taken = [OWN_SCHEMA, INFORMATION_SCHEMA, FLEET].contains(&name.as_str());
+    if is_taken { format!("host_{name}") } else { name }
 }
 
 impl SuperTrace {
@@ -136,12 +147,13 @@ impl SchemaProvider for FleetSchema {
     /// error, as it is by itself: an answer without its rows would look complete.
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let mut of_all: Option<LogicalPlanBuilder> = None;
-        for (host, tables) in &self.hosts {
+        for (number, (host, tables)) in self.hosts.iter().enumerate() {
             let table = tables.table(name).await.map_err(|error| error.context(format!("host {host}")))?;
             let Some(table) = table else { continue };
             let schema = table.schema();
             let columns = schema.fields().iter().map(|field| match field.name().as_str() {
                 HOST => ident(HOST).alias(FIELD_HOST),
+                column if perfetto::is_of_perfetto(name) => perfetto::of_host(name, column, number),
                 other => ident(other),
             });
             let columns = std::iter::once(lit(host.as_str()).alias(HOST)).chain(columns);

@@ -25,15 +25,18 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod clocks;
 mod column_names;
 pub mod columns;
 mod declared;
+mod described_function;
 mod drawing;
 mod error;
 mod event_views;
 mod field_columns;
 mod files;
 mod fleet;
+mod foreign;
 pub mod functions;
 mod info;
 pub mod intervals;
@@ -46,6 +49,7 @@ mod parameters;
 mod perfetto;
 mod result;
 mod supertrace;
+mod syntax;
 mod tables;
 mod threads;
 mod views;
@@ -53,6 +57,7 @@ mod yielding;
 
 pub use catalog::{Described, Relation, RelationKind};
 pub use declared::DeclaredEvent;
+pub use described_function::{DescribedArgument, DescribedFunction, describe_columns};
 pub use drawing::Drawn;
 pub use error::{Error, ErrorKind};
 pub use files::{RowGroups, Store, StoredFile};
@@ -64,4 +69,5 @@ pub use opened::Opened;
 pub use parameters::Parameters;
 pub use result::QueryResult;
 pub use supertrace::SuperTrace;
+pub use syntax::check_syntax;
 pub use threads::ThreadNames;

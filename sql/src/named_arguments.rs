@@ -2,15 +2,15 @@
 //!
 //! DataFusion passes arguments of table functions by place only. Each `name => value` becomes two of them, the name as a text
 //! and the value; the functions of this project take such pairs. Names of tables among the arguments of functions over
-//! intervals become texts; `iif` becomes CASE.
+//! intervals become queries. `iif` becomes CASE, and INT in a cast BIGINT, as Perfetto's SQL has them.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::{
     parser::Statement,
     sqlparser::ast::{
-        CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, TableFactor, Value, VisitMut,
-        VisitorMut, helpers::attached_token::AttachedToken,
+        CaseWhen, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, TableFactor, Value,
+        VisitMut, VisitorMut, helpers::attached_token::AttachedToken,
     },
 };
 
@@ -34,12 +34,17 @@ impl VisitorMut for Arguments {
         if let Some(case) = conditional(expr) {
             *expr = case;
         }
+        if let Expr::Cast { data_type: ty @ (DataType::Int(None) | DataType::Integer(None)), .. } = expr {
+            *ty = DataType::BigInt(None);
+        }
         ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
-        intervals::quote_names(factor);
-        if let TableFactor::Table { args: Some(arguments), .. } = factor {
+        // What these become is visited after this.
+        if !intervals::tables_as_queries(factor)
+            && let TableFactor::Table { args: Some(arguments), .. } = factor
+        {
             let pairs = std::mem::take(&mut arguments.args).into_iter().flat_map(pair);
             arguments.args = pairs.collect();
         }

@@ -1,8 +1,13 @@
 //! Expressions of views that convert ticks to nanoseconds. They are computed only if a query selects them.
+//!
+//! An interval has its end, in nanoseconds, where the next one begins: the length of what begins at an instant of its row is the
+//! end converted, minus the begin converted. Lengths that are sums of others (`active_tick`) have no begin, and are converted by
+//! themselves.
 
 use arrow::datatypes::DataType;
 use datafusion::{
     common::ScalarValue,
+    functions::core::expr_fn::coalesce,
     logical_expr::{Expr, cast, ident, lit},
 };
 
@@ -14,32 +19,48 @@ const INSTANTS: &[&str] = &["ts_tick", "from_tick", "to_tick", "before_tick", "a
 /// `X_ns` for the column `X_tick`; `None` for a column that holds no ticks.
 pub(crate) fn beside(column: &str, info: &Info) -> Option<Expr> {
     let stem = column.strip_suffix("_tick")?;
-    let nanos = if INSTANTS.contains(&column) { instant(column, info) } else { length(column, info) };
+    let nanos = match begin(column) {
+        Some(begin) => length_from(begin, ident(column), info),
+        None if INSTANTS.contains(&column) => instant(ident(column), info),
+        None => length(ident(column), info),
+    };
     Some(nanos.alias(format!("{stem}_ns")))
 }
 
+/// The instant at which a length of a table begins.
+fn begin(column: &str) -> Option<Expr> {
+    match column {
+        "dur_tick" | "latency_tick" | "wait_tick" => Some(ident("ts_tick")),
+        "hold_tick" => Some(ident("ts_tick") + coalesce(vec![ident("wait_tick"), lit(0_i64)])),
+        _ => None,
+    }
+}
+
 /// Nanoseconds since the first event.
-pub(crate) fn instant(column: &str, info: &Info) -> Expr {
+pub(crate) fn instant(ticks: Expr, info: &Info) -> Expr {
     let first = info.first_tick().map_or(0, |t| t.0 as i64);
-    to_nanos(ident(column) - lit(first), info)
+    length(ticks - lit(first), info)
 }
 
-/// A length in nanoseconds, rounded towards zero as `Hertz::to_nanos` rounds.
-pub(crate) fn length(column: &str, info: &Info) -> Expr {
-    to_nanos(ident(column), info)
-}
-
-/// [`length`] of an expression.
-pub(crate) fn of_length(ticks: Expr, info: &Info) -> Expr {
-    to_nanos(ticks, info)
-}
-
-fn to_nanos(ticks: Expr, info: &Info) -> Expr {
+/// A length that begins at an instant: both in ticks.
+pub(crate) fn length_from(begin: Expr, ticks: Expr, info: &Info) -> Expr {
     match info.tick_hz() {
-        None => lit(ScalarValue::Int64(None)),
+        None => unknown(),
+        Some(_) => instant(begin.clone() + ticks, info) - instant(begin, info),
+    }
+}
+
+/// A length by itself, rounded towards zero as `Hertz::to_nanos` rounds.
+pub(crate) fn length(ticks: Expr, info: &Info) -> Expr {
+    match info.tick_hz() {
+        None => unknown(),
         Some(hz) => {
             let nanos = cast(ticks, DataType::Float64) * lit(1e9) / lit(hz.per_second());
             cast(nanos, DataType::Int64)
         }
     }
+}
+
+fn unknown() -> Expr {
+    lit(ScalarValue::Int64(None))
 }

@@ -3,11 +3,14 @@
 /// Maximum number of proposed names.
 const PROPOSED: usize = 3;
 
-/// The names most similar to `found` (optimal string alignment distance), the most similar first, without duplicates.
+/// The names most similar to `found` (optimal string alignment distance), the most similar first, without duplicates. Upper and
+/// lower case differ less than any two letters.
 pub fn nearest<'n>(found: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
-    let mut near: Vec<(usize, &str)> = Vec::new();
+    let folded = found.to_lowercase();
+    let mut near: Vec<((usize, usize), &str)> = Vec::new();
     for name in names {
-        let distance = strsim::osa_distance(found, name);
+        let distance =
+            (strsim::osa_distance(&folded, &name.to_lowercase()), strsim::osa_distance(found, name));
         let is_far = near.len() == PROPOSED && near.last().is_some_and(|(last, _)| distance >= *last);
         if is_far || near.iter().any(|(_, other)| *other == name) {
             continue;
@@ -28,5 +31,7 @@ mod tests {
         let names = ["work/1", "daemon", "word", "work/1", "work", "main"];
         assert_eq!(nearest("wrok", names.into_iter()), ["work", "word", "work/1"]);
         assert_eq!(nearest("x", [].into_iter()), [""; 0]);
+        assert_eq!(nearest("EVENTS", ["active", "EVENT_x", "clocks", "events"].into_iter())[0], "events");
+        assert_eq!(nearest("event", ["EVENT", "event"].into_iter()), ["event", "EVENT"]);
     }
 }

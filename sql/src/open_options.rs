@@ -18,7 +18,8 @@ pub struct OpenOptions {
     /// fail if they cannot. Batches that are passed on are not counted.
     pub memory: Option<usize>,
     /// Files and tables that cannot be read are left out, all but the table `info`; [`SuperTrace::left_out`] has the
-    /// reasons. Answers lack their rows.
+    /// reasons. Answers lack their rows. All files are read once when they are opened, which takes as long as a query on all of
+    /// them.
     pub keep_going: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Parameters of a query: `$thread`.
+//! Parameters of a query: `$thread`; and `?`, of which the first is `$1`, as drivers of databases write them.
 
-use std::{collections::BTreeMap, ops::ControlFlow};
+use std::{borrow::Cow, collections::BTreeMap, ops::ControlFlow};
 
 use datafusion::sql::{
     parser::Statement,
@@ -9,7 +9,8 @@ use datafusion::sql::{
 
 use crate::{Error, nearest};
 
-/// Names (without `$`) and values. A value that can be parsed as a number is a number; any other is a text.
+/// Names (without `$`) and values. A value that can be parsed as a number is a number; any other is a text, and so is one in
+/// quotes: `'5'`.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters(pub BTreeMap<String, String>);
 
@@ -56,7 +57,47 @@ impl VisitorMut for Places<'_> {
     }
 }
 
+/// The query with `$1`, `$2` and so on for each `?` that is not in quotes or comments.
+pub(crate) fn numbered(query: &str) -> Cow<'_, str> {
+    if !query.contains('?') {
+        return query.into();
+    }
+    let (mut text, mut count) = (String::with_capacity(query.len() + 8), 0);
+    let mut rest = query;
+    while let Some(at) = rest.find(['?', '\'', '"', '-', '/']) {
+        let (before, from) = rest.split_at(at);
+        text.push_str(before);
+        let first = &from[..1];
+        let end = match first {
+            "'" | "\"" => Some(first),
+            "-" if from.starts_with("--") => Some("\n"),
+            "/" if from.starts_with("/*") => Some("*/"),
+            _ => None,
+        };
+        let length = match end {
+            // Of a quote that is doubled, the second begins another text.
+            Some(end) => {
+                let begin = if end.len() == 1 && end != "\n" { 1 } else { 2 };
+                from[begin..].find(end).map_or(from.len(), |at| begin + at + end.len())
+            }
+            None => 1,
+        };
+        if first == "?" {
+            count += 1;
+            text.push_str(&format!("${count}"));
+        } else {
+            text.push_str(&from[..length]);
+        }
+        rest = &from[length..];
+    }
+    text.push_str(rest);
+    text.into()
+}
+
 fn literal(text: &str) -> Expr {
+    if let Some(quoted) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
+        return Expr::Value(Value::SingleQuotedString(quoted.replace("''", "'")).into());
+    }
     let number = |text: &str| Expr::Value(Value::Number(text.to_string(), false).into());
     let is_number =
         |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok();
@@ -66,5 +107,18 @@ fn literal(text: &str) -> Expr {
         }
         None if is_number(text) => number(text),
         _ => Expr::Value(Value::SingleQuotedString(text.to_string()).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn question_marks_are_numbered_but_not_those_in_texts_and_comments() {
+        let query = "SELECT ?, '?''?', \"?\", 1 - ?/2 /* ? */ -- ?\n FROM t WHERE a = ?-1 AND b = '?";
+        let expected = "SELECT $1, '?''?', \"?\", 1 - $2/2 /* ? */ -- ?\n FROM t WHERE a = $3-1 AND b = '?";
+        assert_eq!(numbered(query), expected);
+        assert_eq!(numbered("SELECT 1"), "SELECT 1");
     }
 }

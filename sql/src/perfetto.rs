@@ -1,18 +1,19 @@
 //! Views with Perfetto's names: `sched` (or `sched_slice`) is when LWPs were on CPUs, `thread_state` their states.
 //!
 //! As in Perfetto, `ts` and `dur` are nanoseconds, and `utid` is the kernel thread: here the LWP's tid, so it
-//! joins with `lwps.lwp`. Differences: `ts` counts from the first event, the idle task has no slices, and a state
+//! joins with `lwps.lwp`; in a fleet the `utid`, `upid` and tracks of each host are numbers of their own. Differences: `ts` counts from the first event, the idle task has no slices, and a state
 //! that never ends (`exited`) has a NULL `dur`, not -1. See <https://perfetto.dev/docs/analysis/sql-tables>.
 
+use arrow::datatypes::DataType;
 use datafusion::{
     common::{ScalarValue, TableReference},
     error::Result,
-    logical_expr::{Expr, ident, lit, when},
+    logical_expr::{Expr, cast, ident, lit, when},
     prelude::SessionContext,
 };
 use sigmund_model::{LwpState, tables::LWP_STATES};
 
-use crate::{Info, nanos, tables::raw_name};
+use crate::{Info, functions::row_id, nanos, tables::raw_name};
 
 /// One row: an LWP (not the idle task) on a CPU.
 pub(crate) const SCHED_SLICE: &str = "sched_slice";
@@ -37,6 +38,9 @@ pub(crate) fn sentence(view: &str) -> Option<&'static str> {
 /// The description of a computed column of one of these views.
 pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
     match (view, column) {
+        (SCHED_SLICE | SCHED | THREAD_STATE, "id") => {
+            Some("A number of its own, which says nothing about the order.")
+        }
         (SCHED_SLICE | SCHED | THREAD_STATE, "ts") => Some("Its begin in nanoseconds since the first event."),
         (SCHED_SLICE | SCHED | THREAD_STATE, "dur") => {
             Some("Its length in nanoseconds; NULL if it never ends.")
@@ -55,18 +59,55 @@ pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
 pub(crate) fn is_of_perfetto(view: &str) -> bool {
     matches!(
         view,
-        SCHED_SLICE | SCHED | THREAD_STATE | "thread" | "process" | "thread_track" | "slice" | "counter"
+        SCHED_SLICE
+            | SCHED
+            | THREAD_STATE
+            | "thread"
+            | "process"
+            | "thread_track"
+            | "slice"
+            | "slices"
+            | "thread_slice"
+            | "counter"
+            | "counter_track"
+            | "cpu_counter_track"
+            | "process_counter_track"
     )
+}
+
+/// So far apart are the numbers of two hosts: more than there are threads, and few enough for 2000 hosts.
+const PER_HOST: i64 = 1 << 52;
+
+/// A column of one of these views, of a host of a fleet: what names a row or track has a number of its own for each host, so that
+/// Perfetto's queries, which know no hosts, join only rows of the same one.
+pub(crate) fn of_host(view: &str, column: &str, host: usize) -> Expr {
+    let is_row =
+        matches!(view, SCHED_SLICE | SCHED | THREAD_STATE | "slice" | "slices" | "thread_slice" | "counter");
+    let number = || cast(ident(column), DataType::Int64);
+    match column {
+        "id" if is_row && host > 0 => {
+            row_id().call(vec![number(), lit(host as i64), lit(0_i64)]).alias(column)
+        }
+        "id" if is_row => ident(column),
+        "id" | "utid" | "upid" | "parent_upid" | "track_id" => {
+            (number() + lit(host as i64 * PER_HOST)).alias(column)
+        }
+        _ => ident(column),
+    }
 }
 
 /// Registers these views.
 pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Result<()> {
     let states = context.table(TableReference::bare(raw_name(&LWP_STATES))).await?;
     let states = states.filter(ident("lwp").not_eq(lit(0)))?;
+    let number = |column: &str| cast(ident(column), DataType::Int64);
+    // An LWP may leave a state at the instant at which it got into it.
+    let id = || row_id().call(vec![number("lwp"), ident("ts_tick"), ident("dur_tick")]);
     let place = || {
         vec![
-            nanos::instant("ts_tick", info).alias("ts"),
-            nanos::length("dur_tick", info).alias("dur"),
+            id().alias("id"),
+            nanos::instant(ident("ts_tick"), info).alias("ts"),
+            nanos::length_from(ident("ts_tick"), ident("dur_tick"), info).alias("dur"),
             ident("cpu"),
             ident("lwp").alias("utid"),
         ]
@@ -74,7 +115,7 @@ pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Res
     let tail = || vec![ident("ts_tick"), ident("dur_tick"), ident("lwp")];
 
     let running = states.clone().filter(ident("state").eq(lit(LwpState::Running.name())))?;
-    let ts_end = nanos::instant("ts_tick", info) + nanos::length("dur_tick", info);
+    let ts_end = nanos::instant(ident("ts_tick") + ident("dur_tick"), info);
     let priority = lit(ScalarValue::Int32(None)).alias("priority");
     let ends = vec![ident("end_state"), ident("end_reason"), ts_end.alias("ts_end"), priority];
     let slices = running.select([place(), ends, tail()].concat())?;

@@ -1,13 +1,21 @@
 //! The result of a query. Rows are computed on demand.
 
+use std::sync::Arc;
+
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
 use datafusion::{
-    error::DataFusionError, execution::SendableRecordBatchStream, logical_expr::LogicalPlan,
-    physical_plan::stream::RecordBatchReceiverStreamBuilder, prelude::DataFrame,
+    execution::SendableRecordBatchStream,
+    logical_expr::LogicalPlan,
+    physical_plan::{collect, execute_stream, stream::RecordBatchReceiverStreamBuilder},
+    prelude::DataFrame,
 };
 use futures::StreamExt;
 
-use crate::{Drawn, Error, drawing};
+use crate::{
+    Drawn, Error,
+    drawing::{Drawing, PART},
+    files::Sources,
+};
 
 /// Number of batches that are computed ahead.
 const AHEAD: usize = 2;
@@ -17,11 +25,13 @@ const AHEAD: usize = 2;
 pub struct QueryResult {
     frame: DataFrame,
     query: String,
+    /// What it may read.
+    sources: Sources,
 }
 
 impl QueryResult {
-    pub(crate) fn new(frame: DataFrame, query: &str) -> QueryResult {
-        QueryResult { frame, query: query.to_string() }
+    pub(crate) fn new(frame: DataFrame, query: &str, sources: Sources) -> QueryResult {
+        QueryResult { frame, query: query.to_string(), sources }
     }
 
     /// Its columns.
@@ -32,14 +42,22 @@ impl QueryResult {
     /// Runs the query in a task of its own, which ends when the stream is dropped; batches come as they are computed.
     ///
     /// # Errors
-    /// When it cannot be planned. Errors of the running query are items of the stream.
+    /// When it cannot be planned. Errors of the running query are items of the stream; [`Error::from_datafusion`] has what they
+    /// say. Of a damaged file it is the file's name.
     pub async fn stream(self) -> Result<SendableRecordBatchStream, Error> {
-        let query = self.query;
-        let mut batches = self.frame.execute_stream().await.map_err(|e| Error::from_datafusion(query, e))?;
+        let QueryResult { frame, query, sources } = self;
+        let in_query = |error| Error::from_datafusion(query, error);
+        let context = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await.map_err(in_query.clone())?;
+        let mut batches = execute_stream(Arc::clone(&plan), context).map_err(in_query)?;
         let mut stream = RecordBatchReceiverStreamBuilder::new(batches.schema(), AHEAD);
         let sender = stream.tx();
         stream.spawn(async move {
             while let Some(batch) = batches.next().await {
+                let batch = match batch {
+                    Err(error) => Err(sources.named(&plan, error).await),
+                    batch => batch,
+                };
                 if sender.send(batch).await.is_err() {
                     break;
                 }
@@ -54,45 +72,91 @@ impl QueryResult {
     /// # Errors
     /// When it fails, for instance on a damaged file.
     pub async fn collect(self) -> Result<Vec<RecordBatch>, Error> {
-        let query = self.query;
-        self.frame.collect().await.map_err(|e| Error::from_datafusion(query, e))
+        let QueryResult { frame, query, sources } = self;
+        let context = Arc::new(frame.task_ctx());
+        let plan = match frame.create_physical_plan().await {
+            Ok(plan) => plan,
+            Err(error) => return Err(Error::from_datafusion(query, error)),
+        };
+        match collect(Arc::clone(&plan), context).await {
+            Ok(batches) => Ok(batches),
+            Err(error) => Err(Error::from_datafusion(query, sources.named(&plan, error).await)),
+        }
     }
 
-    /// Runs the query and draws all rows as a table for people, with control characters escaped.
+    /// Runs the query and draws its rows as a table for people, with control characters escaped. `each` gets the lines, some
+    /// thousand at a time, as rows are computed: a table of any length needs little memory. The answer is the number of rows.
     ///
     /// # Errors
-    /// When it fails, for instance on a damaged file.
-    pub async fn draw(self) -> Result<Drawn, Error> {
+    /// When it fails, for instance on a damaged file; those of `each`.
+    pub async fn draw_parts<E: From<Error>>(
+        self,
+        each: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        Ok(self.draw_at_most(usize::MAX, each).await?.0)
+    }
+
+    /// Draws so many rows; their number, and whether these are all.
+    async fn draw_at_most<E: From<Error>>(
+        self,
+        most: usize,
+        mut each: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(usize, bool), E> {
         let is_plan = matches!(self.frame.logical_plan(), LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
-        let (schema, query) = (self.schema(), self.query.clone());
-        let batches = self.collect().await?;
-        drawing::draw(&schema, &batches, is_plan)
-            .map_err(|e| Error::from_datafusion(query, DataFusionError::from(e)))
+        let query = self.query.clone();
+        let failed = |error| E::from(Error::from_datafusion(query.clone(), error));
+        let mut drawing = Drawing::new(&self.schema(), is_plan);
+        let mut stream = self.stream().await?;
+        let (mut part, mut rows, mut is_all) = (Vec::new(), 0, true);
+        while let Some(batch) = stream.next().await {
+            let mut batch = batch.map_err(failed)?;
+            let left = most - drawing.rows() - rows;
+            is_all = batch.num_rows() <= left;
+            batch = batch.slice(0, batch.num_rows().min(left));
+            while batch.num_rows() > 0 {
+                let taken = batch.num_rows().min(PART - rows);
+                part.push(batch.slice(0, taken));
+                batch = batch.slice(taken, batch.num_rows() - taken);
+                rows += taken;
+                if rows == PART {
+                    each(&drawing.next(&part).map_err(|error| failed(error.into()))?)?;
+                    part.clear();
+                    rows = 0;
+                }
+            }
+            if !is_all {
+                break;
+            }
+        }
+        if !part.is_empty() {
+            each(&drawing.next(&part).map_err(|error| failed(error.into()))?)?;
+        }
+        let rows = drawing.rows();
+        each(&drawing.end().map_err(|error| failed(error.into()))?)?;
+        Ok((rows, is_all))
+    }
+
+    /// Runs the query and draws all rows as one text.
+    ///
+    /// # Errors
+    /// As [`draw_parts`](Self::draw_parts).
+    pub async fn draw(self) -> Result<Drawn, Error> {
+        Ok(self.draw_first(usize::MAX).await?.0)
     }
 
     /// Draws the first rows; and whether these are all. The others are not computed, unless the query needs them.
     ///
     /// # Errors
-    /// When it fails, for instance on a damaged file.
+    /// As [`draw_parts`](Self::draw_parts).
     pub async fn draw_first(self, most: usize) -> Result<(Drawn, bool), Error> {
-        let is_plan = matches!(self.frame.logical_plan(), LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
-        let (schema, query) = (self.schema(), self.query.clone());
-        let mut stream = self.stream().await?;
-        let (mut batches, mut rows, mut is_all) = (Vec::new(), 0, true);
-        while let Some(batch) = stream.next().await {
-            let batch = batch.map_err(|error| Error::from_datafusion(query.clone(), error))?;
-            is_all = batch.num_rows() <= most - rows;
-            let batch = batch.slice(0, batch.num_rows().min(most - rows));
-            rows += batch.num_rows();
-            batches.push(batch);
-            if !is_all {
-                break;
-            }
-        }
-        let drawn = drawing::draw(&schema, &batches, is_plan);
-        drawn
-            .map(|drawn| (drawn, is_all))
-            .map_err(|e| Error::from_datafusion(query, DataFusionError::from(e)))
+        let mut text = String::new();
+        let each = |lines: &str| {
+            text.push_str(lines);
+            Ok::<_, Error>(())
+        };
+        let (rows, is_all) = self.draw_at_most(most, each).await?;
+        text.truncate(text.trim_end().len());
+        Ok((Drawn { text, rows }, is_all))
     }
 
     /// The lines of [`QueryResult::draw`].

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow::array::RecordBatch;
+use arrow::{array::RecordBatch, datatypes::SchemaRef};
 use datafusion::{
     common::TableReference,
     error::DataFusionError,
@@ -17,16 +17,18 @@ use datafusion::{
 use futures::StreamExt;
 use sigmund_model::{
     Hertz, Thread, Ticks,
-    tables::{EVENTS, THREADS, Table},
+    tables::{EVENT_TYPES, EVENTS, THREADS, Table},
 };
 use tokio::sync::mpsc;
 use url::Url;
 
 use crate::{
-    DeclaredEvent, Error, Info, OpenOptions, Parameters, QueryResult, RowGroups, ThreadNames, declared,
+    DeclaredEvent, Error, Info, OpenOptions, Parameters, QueryResult, RowGroups, ThreadNames,
+    clocks::{Clocks, TraceClock},
+    declared,
     event_views::EventViews,
-    files::Files,
-    functions, intervals, named_arguments, perfetto,
+    files::{Files, Sources, is_of_a_file},
+    foreign, functions, intervals, named_arguments, nearest, parameters, perfetto,
     tables::{self, Root},
     threads::AllThreads,
     views,
@@ -37,7 +39,7 @@ use crate::{
 const AHEAD: usize = 4;
 
 /// A schema that DataFusion has in each catalog.
-const INFORMATION_SCHEMA: &str = "information_schema";
+pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// The schema of a session that has the tables of its own super-trace.
 pub(crate) const OWN_SCHEMA: &str = "public";
@@ -53,6 +55,8 @@ pub struct SuperTrace {
     event_types: Arc<[DeclaredEvent]>,
     event_views: Arc<EventViews>,
     threads: AllThreads,
+    /// The clocks of this one and of others that its session can read.
+    clocks: Arc<Clocks>,
     /// Others that its session can read, by the names of their schemas.
     attached: BTreeMap<String, SuperTrace>,
     /// Its name in a fleet, whose session it has.
@@ -86,9 +90,14 @@ impl SuperTrace {
         }
         perfetto::register_views(&context, &info).await.map_err(in_path)?;
         views::register(&context, &info).await.map_err(in_path)?;
-        intervals::register(&context, &info);
-        functions::register(&context, &files, &info);
-        let event_types: Arc<[DeclaredEvent]> = declared::read(&context, path).await?.into();
+        let clock = functions::NamedClock::of_files(&files, &info);
+        let clocks = Arc::new(Clocks::of(TraceClock::new(root.url().as_str(), &info, clock)));
+        intervals::register(&context, &clocks).map_err(in_path)?;
+        functions::register(&context, &clocks);
+        let event_types = match declared::read(&context, path).await {
+            Ok(event_types) => Arc::<[DeclaredEvent]>::from(event_types),
+            Err(error) => return Err(files.damage(Some(&EVENT_TYPES)).unwrap_or(error)),
+        };
         let event_views = event_views(&context, &event_types, &info).await.map_err(in_path)?;
         Ok(SuperTrace {
             path: path.to_path_buf(),
@@ -99,6 +108,7 @@ impl SuperTrace {
             event_types,
             event_views,
             threads: AllThreads::default(),
+            clocks,
             attached: BTreeMap::new(),
             host: None,
         })
@@ -114,7 +124,9 @@ impl SuperTrace {
     /// # Errors
     /// When the session has a schema of this name.
     pub fn name(&self, name: &str) -> Result<(), Error> {
-        self.add_schema(name, &self.context)
+        self.add_schema(name, &self.context)?;
+        self.clocks.name(name);
+        Ok(())
     }
 
     /// From here on queries can read another super-trace, too: its table `events` is `name.events`. Names without a schema,
@@ -125,6 +137,7 @@ impl SuperTrace {
     pub fn attach(&mut self, name: &str, other: SuperTrace) -> Result<(), Error> {
         self.add_schema(name, &other.context)?;
         other.root.register(&self.context);
+        self.clocks.attach(name, &other.clocks);
         // The session keeps footers by the path behind the root, which is the same in both.
         self.context.runtime_env().cache_manager.get_file_metadata_cache().update_cache_limit(0);
         self.attached.insert(name.to_string(), other);
@@ -166,6 +179,7 @@ impl SuperTrace {
 
     pub(crate) fn set_host(&mut self, name: String) {
         self.host = Some(name);
+        self.clocks.join();
     }
 
     /// What is known about the recording.
@@ -239,14 +253,6 @@ impl SuperTrace {
     /// What another super-trace at this path does not have: [`Opened::identity`](crate::Opened::identity).
     pub fn identity(&self) -> u64 {
         self.files.identity()
-    }
-
-    /// Its clock, as the functions of SQL use it.
-    ///
-    /// # Errors
-    /// When the table `clocks` cannot be read.
-    pub fn clock(&self) -> Result<functions::Clock, Error> {
-        functions::Clock::of(&self.files, &self.info)
     }
 
     /// The DataFusion session, to build plans on.
@@ -348,44 +354,111 @@ impl SuperTrace {
         let state = self.context.state();
         let dialect = state.config().options().sql_parser.dialect;
         let in_query = |error| self.in_query(error);
-        let mut statement = state.sql_to_statement(query, &dialect).map_err(in_query)?;
+        if let Some(error) = foreign::refused(query) {
+            return Err(error);
+        }
+        let query = parameters::numbered(query);
+        let mut statement = state.sql_to_statement(&query, &dialect).map_err(in_query)?;
         if let Some(parameters) = parameters {
             parameters.apply(&mut statement)?;
         }
         if let Some((schema, table)) = described_table(&statement) {
             let of = schema.and_then(|schema| self.attached.get(&schema)).unwrap_or(self);
-            return Ok(QueryResult::new(of.description(&table).await?, "query"));
+            return Ok(QueryResult::new(of.description(&table).await?, "query", self.sources()));
         }
         named_arguments::by_place(&mut statement);
         let plan = state.statement_to_plan(statement).await.map_err(in_query)?;
+        let plan = self.clocks.bind(plan).map_err(in_query)?;
         let read_only =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         if read_only.verify_plan(&plan).is_err() {
             let what = plan.display().to_string();
             return Err(Error::refused(what.split([':', ' ']).next().unwrap_or("a statement")));
         }
-        Ok(QueryResult::new(DataFrame::new(state, plan), "query"))
+        Ok(QueryResult::new(DataFrame::new(state, plan), "query", self.sources()))
     }
 
     /// An error in a query; of a table that does not exist, with the nearest names.
     fn in_query(&self, error: DataFusionError) -> Error {
-        if let DataFusionError::Plan(message) = error.find_root()
-            && let Some(name) =
-                message.strip_prefix("table '").and_then(|rest| rest.split_once("' not found"))
-        {
-            let parts: Vec<&str> = name.0.rsplit('.').collect();
-            let of = parts.get(1).and_then(|schema| self.attached.get(*schema)).unwrap_or(self);
-            return of.unknown_table(parts[0]);
+        if let DataFusionError::Plan(message) = error.find_root() {
+            let missing = |what| Some(message.strip_prefix(what)?.split_once("' not found")?.0);
+            if let Some(name) = missing("table '") {
+                return self.unknown_name(name);
+            }
+            if let Some(name) = missing("table function '") {
+                return self.unknown_function(name);
+            }
         }
         Error::from_datafusion("query", error)
+    }
+
+    /// The error for `catalog.schema.table`, with the nearest names. Each part may have dots.
+    fn unknown_name(&self, name: &str) -> Error {
+        let names = self.context.state().config_options().catalog.clone();
+        let name = name.strip_prefix(&format!("{}.", names.default_catalog)).unwrap_or(name);
+        let schemas = self.schema_names();
+        let of_schema = |schema: &String| name.strip_prefix(schema.as_str())?.strip_prefix('.');
+        let known = schemas.iter().filter_map(|schema| Some((schema, of_schema(schema)?)));
+        if let Some((schema, table)) = known.max_by_key(|(schema, _)| schema.len()) {
+            return self.attached.get(schema).unwrap_or(self).unknown_table(table);
+        }
+        let Some((schema, _)) = name.split_once('.') else { return self.unknown_table(name) };
+        let near = nearest(schema, schemas.iter().map(String::as_str)).join(", ");
+        Error::unknown(format!(
+            "expected the name of a super-trace before the dot, found `{schema}`; nearest: {near}"
+        ))
+    }
+
+    /// The names that tables can have before a dot.
+    pub fn schema_names(&self) -> Vec<String> {
+        let names = self.context.state().config_options().catalog.clone();
+        let catalog = self.context.catalog(&names.default_catalog);
+        let mut schemas = catalog.map_or(Vec::new(), |catalog| catalog.schema_names());
+        schemas.retain(|schema| schema != INFORMATION_SCHEMA);
+        schemas.sort();
+        schemas
+    }
+
+    /// The columns of a table or view in one of these schemas.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn columns_in(&self, schema: &str, table: &str) -> Result<SchemaRef, Error> {
+        let found = self.context.table(TableReference::partial(schema, table)).await;
+        let found = found.map_err(|error| Error::from_datafusion(format!("{schema}.{table}"), error))?;
+        Ok(Arc::clone(found.schema().inner()))
+    }
+
+    fn unknown_function(&self, name: &str) -> Error {
+        if self.schema_names().iter().any(|schema| schema == name) {
+            return Error::unknown(format!(
+                "expected a table function without the name of a super-trace, found one after `{name}.`: table functions are \
+                 about the first super-trace"
+            ));
+        }
+        let state = self.context.state();
+        let near = nearest(name, state.table_functions().keys().map(String::as_str)).join(", ");
+        Error::unknown(format!("expected a table function, found `{name}`; nearest: {near}"))
+    }
+
+    /// The files that its session can read.
+    fn sources(&self) -> Sources {
+        let all = std::iter::once(self).chain(self.attached.values());
+        Sources(all.map(|trace| (trace.root.url().clone(), Arc::clone(&trace.files))).collect())
     }
 
     pub(crate) fn event_views(&self) -> &EventViews {
         &self.event_views
     }
 
-    /// A DataFusion error, with this super-trace and a part of it as its place.
+    /// A DataFusion error, with this super-trace and a part of it as its place: a table, or another word. An error of a file
+    /// has the file's name; to find it, the table (or all) is read again, and blocks.
     pub fn error(&self, part: &str, source: DataFusionError) -> Error {
+        if is_of_a_file(&source)
+            && let Some(damage) = self.files.damage(Table::named(part))
+        {
+            return damage;
+        }
         Error::from_datafusion(self.path.join(part).display().to_string(), source)
     }
 }

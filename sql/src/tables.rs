@@ -96,7 +96,7 @@ pub(crate) async fn register_view(context: &SessionContext, table: &Table, info:
     columns.extend(ticks.filter_map(|column| nanos::beside(column.name, info)));
     if table.name == SYSCALLS.name {
         let on_cpu = ident("dur_tick") - ident("off_cpu_tick");
-        columns.push(nanos::of_length(on_cpu.clone(), info).alias("on_cpu_ns"));
+        columns.push(nanos::length(on_cpu.clone(), info).alias("on_cpu_ns"));
         columns.push(on_cpu.alias("on_cpu_tick"));
     }
     let view = context.table(TableReference::bare(raw_name(table))).await?.select(columns)?.into_view();

@@ -17,6 +17,14 @@ from sigmund.errors import SigmundError, UnknownNameError
 # Columns that hold instants, which count from the first event; all other ticks are lengths.
 INSTANTS = frozenset({"ts_tick", "from_tick", "to_tick", "before_tick", "after_tick"})
 
+# The columns whose sum is the instant at which a length of a table begins.
+BEGINS = {
+    "dur_tick": ("ts_tick",),
+    "latency_tick": ("ts_tick",),
+    "wait_tick": ("ts_tick",),
+    "hold_tick": ("ts_tick", "wait_tick"),
+}
+
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 Ticks = npt.NDArray[np.int64]
@@ -48,6 +56,14 @@ class Clock:
     def since_start_ns(self, ticks: Any) -> pd.Series:
         """Instants in ticks, as nanoseconds since the first event (Int64)."""
         return self.length_ns(pd.Series(ticks, dtype="Int64") - (self.first_tick or 0))
+
+    def length_from_ns(self, begins: Any, ticks: Any) -> pd.Series:
+        """Lengths of what begins at these instants, in nanoseconds (Int64): the end converted, less the begin converted.
+
+        So intervals that meet in ticks meet in nanoseconds, too.
+        """
+        begins = pd.Series(begins, dtype="Int64")
+        return self.since_start_ns(begins + pd.Series(ticks, dtype="Int64")) - self.since_start_ns(begins)
 
     def wall_time(self, ticks: Any) -> pd.Series:
         """Instants in ticks, as times of day in UTC, to the nanosecond.

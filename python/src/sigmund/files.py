@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sigmund import model
+from sigmund.clock import BEGINS
 from sigmund.errors import MissingTableError, NotASuperTraceError, SchemaError, UnreadableError
 
 Result = TypeVar("Result")
@@ -66,12 +67,17 @@ def _check_columns(path: Path, table: str, found: pa.Schema) -> None:
 
 
 def computed_columns(stored: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The columns that are computed, and the stored ones that each is computed from: the first, less the others."""
+    """The columns that are computed, and the stored ones that each is computed from.
+
+    Of nanoseconds these are the ticks, and of a length the columns whose sum is its begin; of the others the first, less
+    the others.
+    """
     computed: dict[str, tuple[str, ...]] = {}
     for column in stored:
         nanos = column.removesuffix("_tick") + "_ns"
         if column.endswith("_tick") and nanos not in stored:
-            computed[nanos] = (column,)
+            begin = BEGINS.get(column, ())
+            computed[nanos] = (column, *begin) if all(part in stored for part in begin) else (column,)
     if "off_cpu_tick" in stored:
         computed["on_cpu_ns"] = computed["on_cpu_tick"] = ("dur_tick", "off_cpu_tick")
     return computed

@@ -25,7 +25,7 @@ def latencies(trace: SuperTrace, which: str) -> pd.DataFrame:
         raise unknown("latency", which, LATENCIES)
     owner = "lwp" if which == "run_queue" else "thread"
     waits = pd.concat([_wakeups(trace, owner), _switches(trace, owner)], ignore_index=True)
-    waits["latency_ns"] = trace.clock.length_ns(waits["latency_tick"])
+    waits["latency_ns"] = trace.clock.length_from_ns(waits["ts_tick"], waits["latency_tick"])
     return waits[["ts_tick", "kind", "latency_tick", "latency_ns", owner]]
 
 

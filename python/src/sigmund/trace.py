@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sigmund import files, names
-from sigmund.clock import INSTANTS, Clock
+from sigmund.clock import BEGINS, INSTANTS, Clock
 from sigmund.errors import MissingTableError, SchemaError, unknown
 from sigmund.info import Info
 from sigmund.model import SENTENCES
@@ -166,6 +166,8 @@ class SuperTrace:
 
     def _compute(self, frame: pd.DataFrame, sources: tuple[str, ...], column: str) -> pd.Series:
         ticks = frame[sources[0]]
+        if sources[1:] and sources[1:] == BEGINS.get(sources[0]) and column.endswith("_ns"):
+            return self.clock.length_from_ns(sum(frame[part].fillna(0) for part in sources[1:]), ticks)
         for taken in sources[1:]:
             ticks = ticks - frame[taken]
         if column.endswith("_tick"):

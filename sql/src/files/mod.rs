@@ -5,8 +5,10 @@
 //!    removed, answers stay those of the one that was opened.
 //! 2. A file that is no Parquet file, or lacks a column of the model, is an error that names it. With
 //!    [`OpenOptions::keep_going`](crate::OpenOptions::keep_going) it is left out, and the error is kept.
-//! 3. Only footers are read: a damaged page is found when a query reads it.
+//! 3. Only footers are read: a damaged page is found when a query reads it. With `keep_going` all files are read to their end, so
+//!    that one with a damaged page is left out of all answers.
 
+mod damage;
 mod part;
 mod row_groups;
 mod store;
@@ -22,7 +24,11 @@ use std::{
 use arrow::array::{AsArray, RecordBatch};
 use sigmund_model::tables::{ALL, INFO, OPTIONAL, Table};
 
-pub(crate) use self::{part::Part, store::OpenFiles};
+pub(crate) use self::{
+    damage::{Sources, is_of_a_file},
+    part::Part,
+    store::OpenFiles,
+};
 pub use self::{
     row_groups::RowGroups,
     stored::{Store, StoredFile},
@@ -93,6 +99,9 @@ impl Files {
         };
         for table in ALL.iter().filter(|t| t.name != INFO.name && !is_left_out(t)) {
             self.open_table(table)?;
+        }
+        if self.keep_going {
+            self.leave_out_damaged();
         }
         Ok(info)
     }

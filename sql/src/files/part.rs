@@ -135,6 +135,30 @@ impl Part {
         Ok(())
     }
 
+    /// Whether both are the same open file.
+    pub(super) fn is(&self, other: &Part) -> bool {
+        self.path == other.path
+    }
+
+    /// Reads all of it.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let footer = self.footer()?;
+        self.check_groups(&footer, (0..footer.metadata().num_row_groups()).collect())
+    }
+
+    /// Reads these row groups.
+    ///
+    /// # Errors
+    /// When they are damaged.
+    pub(super) fn check_groups(&self, footer: &ArrowReaderMetadata, groups: Vec<usize>) -> Result<(), Error> {
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), footer.clone());
+        let mut reader = reader.with_row_groups(groups).build().map_err(|error| self.unreadable(&error))?;
+        reader.try_for_each(|batch| batch.map(drop).map_err(|error| self.unreadable(&error)))
+    }
+
     /// Its bytes, for a reader.
     pub(super) fn reader(&self) -> impl ChunkReader + Clone + 'static {
         self.bytes.clone()

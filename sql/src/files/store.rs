@@ -62,7 +62,10 @@ fn generic(source: impl std::error::Error + Send + Sync + 'static) -> Error {
 
 /// Reads on a thread that may block: the file may not be in memory.
 async fn read(part: Part, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
-    let read = move || ranges.into_iter().map(|range| part.bytes(range)).collect::<std::io::Result<_>>();
+    let read = move || {
+        let bytes = ranges.into_iter().map(|range| part.bytes(range));
+        bytes.collect::<std::io::Result<_>>().map_err(|error| part.unreadable(&error))
+    };
     SpawnedTask::spawn_blocking(read).await.map_err(generic)?.map_err(generic)
 }
 

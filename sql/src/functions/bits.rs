@@ -25,7 +25,7 @@ pub fn f64_bits() -> ScalarUDF {
 }
 
 fn reinterpret(name: &'static str, to: DataType, bits: fn(&Int64Array) -> ArrayRef) -> ScalarUDF {
-    super::scalar::of_number(name, to, move |numbers| Ok(bits(numbers)))
+    super::scalar::of_integer(name, to, bits)
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
-//! Functions of SQL: bits, times, percentiles.
+//! Functions of SQL: bits, times, percentiles, histograms.
 //!
-//! An executor of a cluster must know them too: those that need no super-trace are in [`all`].
+//! An executor of a cluster must know them too: those that need no super-trace are in [`all`]; those that convert times go there
+//! with the clocks that they use, [`clocks_of`] and [`with_clocks`].
 
 mod bits;
 mod clock;
+mod conversions;
 mod percentile;
+mod row_id;
 mod scalar;
 mod times;
 mod wall_time;
@@ -16,15 +19,19 @@ use datafusion::{
     prelude::SessionContext,
 };
 
-use crate::{Info, files::Files};
+use crate::{Error, clocks::Clocks};
+use conversions::CONVERSIONS;
 
 pub use bits::{f64_bits, u64_bits};
 pub use clock::Clock;
+pub(crate) use clock::NamedClock;
+pub(crate) use conversions::{ByClock, only_clock};
+pub(crate) use row_id::row_id;
 pub use wall_time::Snapshot;
 
 /// The functions of one row that need no super-trace.
 pub fn all() -> Vec<ScalarUDF> {
-    vec![u64_bits(), f64_bits(), times::duration(), times::log2_bucket()]
+    vec![u64_bits(), f64_bits(), times::duration(), times::log2_bucket(), times::time_bucket(), row_id()]
 }
 
 /// The functions of many rows.
@@ -32,10 +39,28 @@ pub fn aggregates() -> Vec<AggregateUDF> {
     vec![percentile::percentile()]
 }
 
-/// The session has the functions that convert times of this super-trace, from here on.
-pub(crate) fn register(context: &SessionContext, files: &Arc<Files>, info: &Info) {
-    let hz = info.tick_hz();
-    for function in [times::to_ns(hz), times::to_ticks(hz), wall_time::wall_time(files, info)] {
-        context.register_udf(function);
+/// Clocks, each with the names of its super-trace.
+pub type ClocksByName = Vec<(Vec<String>, Clock)>;
+
+/// The clocks that a function may use; `None` if it is none that converts times.
+///
+/// # Errors
+/// When a table `clocks` cannot be read.
+pub fn clocks_of(function: &ScalarUDF) -> Option<Result<ClocksByName, Error>> {
+    let clocks = function.inner().downcast_ref::<ByClock>()?.clocks();
+    Some(clocks.into_iter().map(|clock| Ok((clock.names.clone(), clock.clock()?))).collect())
+}
+
+/// The function of this name that converts times, with these clocks; `None` if there is none.
+pub fn with_clocks(name: &str, clocks: ClocksByName) -> Option<ScalarUDF> {
+    let conversion = CONVERSIONS.into_iter().find(|conversion| conversion.name() == name)?;
+    let clocks = clocks.into_iter().map(|(names, clock)| NamedClock::known(names, clock));
+    Some(ByClock::bound(conversion, clocks.collect()))
+}
+
+/// The session has the functions that convert times, from here on.
+pub(crate) fn register(context: &SessionContext, clocks: &Arc<Clocks>) {
+    for conversion in CONVERSIONS {
+        context.register_udf(ByClock::of_session(conversion, clocks));
     }
 }

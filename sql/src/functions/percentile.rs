@@ -1,37 +1,83 @@
-//! `percentile(x, percent)`: exact, by nearest rank: the smallest number such that at least `percent` of all are no larger.
+//! `percentile(x, percent)`: exact, by nearest rank: the smallest number such that at least `percent` of all are no larger; of
+//! `percentile(DISTINCT x, percent)`, of all different ones.
 
 use std::{mem, sync::Arc};
 
 use arrow::{
     array::{Array, ArrayRef, AsArray, Int64Array, ListArray},
     buffer::{OffsetBuffer, ScalarBuffer},
-    datatypes::{DataType, Field, Float64Type, Int64Type},
+    datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type},
 };
 use datafusion::{
-    common::{Result, ScalarValue, exec_err},
-    logical_expr::{Accumulator, AggregateUDF, Volatility, create_udaf},
+    common::{Result, ScalarValue, exec_err, plan_err},
+    logical_expr::{
+        Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility,
+        function::{AccumulatorArgs, StateFieldsArgs},
+        utils::format_state_name,
+    },
 };
+
+use super::scalar::number_type;
 
 /// The function. It keeps all numbers of a group: 8 bytes each.
 pub(super) fn percentile() -> AggregateUDF {
-    let numbers = DataType::List(Arc::new(Field::new_list_field(DataType::Int64, true)));
-    create_udaf(
-        "percentile",
-        vec![DataType::Int64, DataType::Float64],
-        Arc::new(DataType::Int64),
-        Volatility::Immutable,
-        Arc::new(|_| Ok(Box::new(Percentile::default()))),
-        Arc::new(vec![numbers, DataType::Float64]),
-    )
+    AggregateUDF::new_from_impl(Percentile { signature: Signature::user_defined(Volatility::Immutable) })
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 struct Percentile {
+    signature: Signature,
+}
+
+impl AggregateUDFImpl for Percentile {
+    fn name(&self) -> &str {
+        "percentile"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let [numbers, percent] = types else {
+            return plan_err!(
+                "percentile: expected a number and a percentage, found {} arguments",
+                types.len()
+            );
+        };
+        match (number_type(numbers), number_type(percent)) {
+            (Some(numbers), Some(_)) => Ok(vec![numbers, DataType::Float64]),
+            _ => plan_err!("percentile: expected a number and a percentage, found {numbers} and {percent}"),
+        }
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types.first().and_then(number_type).unwrap_or(DataType::Int64))
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let is_fraction = *args.return_field.data_type() == DataType::Float64;
+        Ok(Box::new(Numbers { is_fraction, is_distinct: args.is_distinct, ..Numbers::default() }))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        let numbers = DataType::List(Arc::new(Field::new_list_field(DataType::Int64, true)));
+        let field = |name: &str, ty| Arc::new(Field::new(format_state_name(args.name, name), ty, true));
+        Ok(vec![field("numbers", numbers), field("percent", DataType::Float64)])
+    }
+}
+
+/// The numbers of a group.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// Fractions in the order of IEEE 754's totalOrder: [`ordered`].
     numbers: Vec<i64>,
     percent: Option<f64>,
+    is_fraction: bool,
+    is_distinct: bool,
 }
 
-impl Percentile {
+impl Numbers {
     fn extend(&mut self, numbers: &Int64Array) {
         match numbers.null_count() {
             0 => self.numbers.extend_from_slice(numbers.values()),
@@ -40,34 +86,61 @@ impl Percentile {
     }
 
     /// It is the same in all rows.
-    fn set_percent(&mut self, percents: &ArrayRef) -> Result<()> {
-        for percent in percents.as_primitive::<Float64Type>().iter().flatten() {
-            if !(0.0..=100.0).contains(&percent) || self.percent.is_some_and(|known| known != percent) {
-                return exec_err!(
-                    "percentile: expected one number from 0 to 100 for all rows, found {percent}"
-                );
-            }
-            self.percent = Some(percent);
+    fn set_percent(&mut self, percent: f64) -> Result<()> {
+        if !(0.0..=100.0).contains(&percent) || self.percent.is_some_and(|known| known != percent) {
+            return exec_err!("percentile: expected one number from 0 to 100 for all rows, found {percent}");
         }
+        self.percent = Some(percent);
         Ok(())
+    }
+
+    fn remove_repeated(&mut self) {
+        if self.is_distinct {
+            self.numbers.sort_unstable();
+            self.numbers.dedup();
+        }
+    }
+
+    fn value(&self, number: Option<i64>) -> ScalarValue {
+        match self.is_fraction {
+            true => ScalarValue::Float64(number.map(|number| f64::from_bits(ordered(number) as u64))),
+            false => ScalarValue::Int64(number),
+        }
     }
 }
 
-impl Accumulator for Percentile {
+/// The bits of a fraction as a number that has its place among all, as `f64::total_cmp` has it; and back.
+fn ordered(bits: i64) -> i64 {
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+impl Accumulator for Numbers {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.extend(values[0].as_primitive::<Int64Type>());
-        self.set_percent(&values[1])
+        match values[0].as_primitive_opt::<Float64Type>() {
+            Some(fractions) => {
+                self.extend(&fractions.unary(|number: f64| ordered(number.to_bits() as i64)));
+            }
+            None => self.extend(values[0].as_primitive::<Int64Type>()),
+        }
+        for percent in values[1].as_primitive::<Float64Type>() {
+            match percent {
+                Some(percent) => self.set_percent(percent)?,
+                None => {
+                    return exec_err!(
+                        "percentile: expected one number from 0 to 100 for all rows, found NULL"
+                    );
+                }
+            }
+        }
+        Ok(())
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let percent = self.percent.unwrap_or(50.0);
-        let rank = (self.numbers.len() as f64 * percent / 100.0).ceil() as usize;
-        let place = rank.saturating_sub(1);
-        if place >= self.numbers.len() {
-            return Ok(ScalarValue::Int64(None));
-        }
-        let (_, number, _) = self.numbers.select_nth_unstable(place);
-        Ok(ScalarValue::Int64(Some(*number)))
+        self.remove_repeated();
+        let rank = self.percent.map(|percent| (self.numbers.len() as f64 * percent / 100.0).ceil() as usize);
+        let place = rank.map(|rank| rank.saturating_sub(1)).filter(|place| *place < self.numbers.len());
+        let number = place.map(|place| *self.numbers.select_nth_unstable(place).1);
+        Ok(self.value(number))
     }
 
     fn size(&self) -> usize {
@@ -75,6 +148,7 @@ impl Accumulator for Percentile {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.remove_repeated();
         let numbers = Int64Array::from(mem::take(&mut self.numbers));
         let offsets = OffsetBuffer::new(ScalarBuffer::from(vec![0, numbers.len() as i32]));
         let field = Arc::new(Field::new_list_field(DataType::Int64, true));
@@ -86,6 +160,21 @@ impl Accumulator for Percentile {
         for numbers in states[0].as_list::<i32>().iter().flatten() {
             self.extend(numbers.as_primitive::<Int64Type>());
         }
-        self.set_percent(&states[1])
+        // One that had no rows knows none.
+        let percents = states[1].as_primitive::<Float64Type>();
+        percents.iter().flatten().try_for_each(|percent| self.set_percent(percent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_keep_their_order_as_whole_numbers_and_come_back() {
+        let fractions = [f64::NEG_INFINITY, -1.5, -0.25, 0.0, 1e-300, 2.5, f64::INFINITY];
+        let numbers = fractions.map(|fraction: f64| ordered(fraction.to_bits() as i64));
+        assert!(numbers.is_sorted(), "{numbers:?}");
+        assert_eq!(numbers.map(|number| f64::from_bits(ordered(number) as u64)), fractions);
     }
 }

@@ -1,63 +1,62 @@
-//! Lengths of time: ticks and nanoseconds, text for people, classes of lengths.
+//! Lengths of time as text for people, and classes of lengths and instants.
 
 use std::sync::Arc;
 
 use arrow::{
-    array::{ArrayRef, Int64Array, StringArray},
+    array::{ArrayRef, AsArray, Int64Array, StringArray},
+    compute::binary,
     datatypes::{DataType, Int64Type},
 };
-use datafusion::logical_expr::ScalarUDF;
-use sigmund_model::Hertz;
+use datafusion::{
+    common::{Result, exec_err},
+    logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf},
+};
 
-use super::scalar::of_number;
+use super::scalar::{as_column, of_number};
 
-/// `to_ns(ticks)`: a length in nanoseconds, rounded towards zero; NULL if the rate of the clock is not known.
-pub(super) fn to_ns(tick_hz: Option<Hertz>) -> ScalarUDF {
-    converted("to_ns", tick_hz, |ticks, hz| ticks * 1e9 / hz)
-}
-
-/// `to_ticks(ns)`: a length in ticks of the clock of the recording, as `to_ns`.
-pub(super) fn to_ticks(tick_hz: Option<Hertz>) -> ScalarUDF {
-    converted("to_ticks", tick_hz, |nanos, hz| nanos * hz / 1e9)
-}
-
-fn converted(name: &'static str, hz: Option<Hertz>, convert: fn(f64, f64) -> f64) -> ScalarUDF {
-    of_number(name, DataType::Int64, move |lengths| {
-        let converted: Int64Array = match hz {
-            None => Int64Array::new_null(arrow::array::Array::len(lengths)),
-            Some(hz) => {
-                lengths.unary::<_, Int64Type>(|length| convert(length as f64, hz.per_second()) as i64)
-            }
-        };
-        Ok(Arc::new(converted) as ArrayRef)
-    })
-}
-
-/// `duration(ns)`: a length for people, with four digits: `12.34 µs`.
+/// `duration(ns)`: a length for people, with four digits: `12.34 µs`; from a minute on in two units: `1 d 6 h`.
 pub(super) fn duration() -> ScalarUDF {
-    of_number("duration", DataType::Utf8, |nanos| {
+    of_number("duration", DataType::Utf8, f64::round, |nanos| {
         let texts: StringArray = nanos.iter().map(|nanos| nanos.map(text)).collect();
-        Ok(Arc::new(texts) as ArrayRef)
+        Arc::new(texts)
     })
 }
 
 fn text(nanos: i64) -> String {
-    let units = [(1_000, "ns"), (1_000_000, "µs"), (1_000_000_000, "ms")];
     let length = nanos.unsigned_abs();
     let sign = if nanos < 0 { "-" } else { "" };
-    match units.into_iter().find(|(limit, _)| length < *limit) {
-        Some((_, "ns")) => format!("{sign}{length} ns"),
-        Some((limit, unit)) => format!("{sign}{} {unit}", four_digits(length as f64 * 1e3 / limit as f64)),
-        None => format!("{sign}{} s", four_digits(length as f64 / 1e9)),
+    if length < 1_000 {
+        return format!("{sign}{length} ns");
+    }
+    // Each unit up to what is the next when it is rounded.
+    for (unit, nanos, limit) in [("µs", 1e3, 999.95), ("ms", 1e6, 999.95), ("s", 1e9, 59.995)] {
+        let number = length as f64 / nanos;
+        if number < limit {
+            return format!("{sign}{} {unit}", four_digits(number));
+        }
+    }
+    let seconds = length / 1_000_000_000 + u64::from(length % 1_000_000_000 >= 500_000_000);
+    let (minutes, hours) = ((seconds + 30) / 60, (seconds + 1800) / 3600);
+    match (seconds, minutes) {
+        (..3_600, _) => in_two(sign, seconds, 60, ["min", "s"]),
+        (_, ..1_440) => in_two(sign, minutes, 60, ["h", "min"]),
+        _ => in_two(sign, hours, 24, ["d", "h"]),
+    }
+}
+
+/// So many of a small unit, as a large one and the rest.
+fn in_two(sign: &str, count: u64, per_large: u64, [large, small]: [&str; 2]) -> String {
+    match count % per_large {
+        0 => format!("{sign}{} {large}", count / per_large),
+        rest => format!("{sign}{} {large} {rest} {small}", count / per_large),
     }
 }
 
 fn four_digits(number: f64) -> String {
     let decimals = match number {
-        ..10.0 => 3,
-        ..100.0 => 2,
-        ..1000.0 => 1,
-        _ => 0,
+        ..9.9995 => 3,
+        ..99.995 => 2,
+        _ => 1,
     };
     format!("{number:.decimals$}")
 }
@@ -65,30 +64,100 @@ fn four_digits(number: f64) -> String {
 /// `log2_bucket(x)`: the power of two that begins the class of a length in a histogram: the largest that is not greater; 0 of
 /// numbers below 1.
 pub(super) fn log2_bucket() -> ScalarUDF {
-    of_number("log2_bucket", DataType::Int64, |numbers| {
+    of_number("log2_bucket", DataType::Int64, f64::floor, |numbers| {
         let bucket = |number: i64| if number < 1 { 0 } else { 1 << number.ilog2() };
-        Ok(Arc::new(numbers.unary::<_, Int64Type>(bucket)) as ArrayRef)
+        Arc::new(numbers.unary::<_, Int64Type>(bucket))
     })
+}
+
+/// `time_bucket(width, instant)`: the multiple of the width that begins the class of an instant in a histogram over time: the
+/// largest that is not later.
+pub(super) fn time_bucket() -> ScalarUDF {
+    let arguments = vec![DataType::Int64, DataType::Int64];
+    create_udf("time_bucket", arguments, DataType::Int64, Volatility::Immutable, Arc::new(bucketed))
+}
+
+fn bucketed(args: &[ColumnarValue]) -> Result<ColumnarValue> {
+    let arrays = ColumnarValue::values_to_arrays(args)?;
+    let [widths, instants] = arrays.as_slice() else {
+        return exec_err!("time_bucket: expected a width and an instant, found {} arguments", args.len());
+    };
+    let (widths, instants) = (widths.as_primitive::<Int64Type>(), instants.as_primitive::<Int64Type>());
+    if let Some(width) = widths.iter().flatten().find(|width| *width < 1) {
+        return exec_err!("time_bucket: expected a width of 1 or more, found {width}");
+    }
+    let bucket = |width: i64, instant: i64| match width {
+        1.. => instant.saturating_sub(instant.rem_euclid(width)),
+        // The value below a NULL.
+        _ => 0,
+    };
+    let buckets: Int64Array = binary(widths, instants, bucket)?;
+    as_column(args, Arc::new(buckets) as ArrayRef)
 }
 
 #[cfg(test)]
 mod tests {
+    use datafusion::error::DataFusionError;
+
     use super::*;
 
     #[test]
     fn people_read_four_digits_and_a_unit() {
-        let texts = [0, 999, 1_000, 12_345, 999_950, 1_000_000, 1_234_567_890, -5_000, i64::MIN].map(text);
+        let texts =
+            [0, 999, 1_000, 12_345, 999_940, 999_999, 1_000_000, 1_234_567_890, -5_000, 9_999_600].map(text);
         let expected = [
             "0 ns",
             "999 ns",
             "1.000 µs",
             "12.35 µs",
-            "1000.0 µs",
+            "999.9 µs",
+            "1.000 ms",
             "1.000 ms",
             "1.235 s",
             "-5.000 µs",
-            "-9223372037 s",
+            "10.00 ms",
         ];
         assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn people_read_minutes_hours_and_days_as_two_numbers() {
+        let second = 1_000_000_000;
+        let texts = [
+            59_994_000_000,
+            59_996_000_000,
+            90 * second,
+            3599 * second + second / 2,
+            3600 * second,
+            5400 * second,
+            86_400 * second - 1,
+            30 * 3600 * second,
+            -30 * 3600 * second,
+            i64::MIN,
+        ];
+        let expected = [
+            "59.99 s",
+            "1 min",
+            "1 min 30 s",
+            "1 h",
+            "1 h",
+            "1 h 30 min",
+            "1 d",
+            "1 d 6 h",
+            "-1 d 6 h",
+            "-106752 d",
+        ];
+        assert_eq!(texts.map(text), expected);
+    }
+
+    #[test]
+    fn an_instant_is_in_the_bucket_that_begins_last() {
+        let of = |width: i64, instant: i64| {
+            let args = [width, instant].map(|number| ColumnarValue::Scalar(Some(number).into()));
+            let buckets = bucketed(&args)?.to_array(1)?;
+            Ok::<i64, DataFusionError>(buckets.as_primitive::<Int64Type>().value(0))
+        };
+        assert_eq!([(10, 25), (10, 30), (10, -1)].map(|(width, at)| of(width, at).unwrap()), [20, 30, -10]);
+        assert!(of(0, 5).unwrap_err().to_string().contains("expected a width of 1 or more, found 0"));
     }
 }

@@ -1,47 +1,12 @@
-//! `wall_time(tick)`: when that was by the machine's clock, UTC.
-
-use std::sync::{Arc, OnceLock};
+//! When an instant was by the machine's clock: snapshots, and the lines through them.
 
 use arrow::{
-    array::{Array, ArrayRef, AsArray, TimestampNanosecondArray},
-    datatypes::{DataType, Int64Type, TimeUnit},
+    array::{Array, AsArray},
+    datatypes::{DataType, Int64Type},
 };
-use datafusion::{error::DataFusionError, logical_expr::ScalarUDF};
-use sigmund_model::{Hertz, tables::CLOCKS};
+use sigmund_model::tables::CLOCKS;
 
-use super::scalar::of_number;
-use crate::{Error, Info, files::Files};
-
-/// The function. Between two snapshots of the clock it is on the line through them, and before the first and after the last
-/// at the rate of the main clock. NULL if the recording has no snapshot of it. Snapshots are read when they are first needed.
-pub(super) fn wall_time(files: &Arc<Files>, info: &Info) -> ScalarUDF {
-    let (files, known) = (Arc::clone(files), OnceLock::new());
-    of_snapshots(info.tick_hz(), move || {
-        if let Some(snapshots) = known.get() {
-            return Ok(Arc::clone(snapshots));
-        }
-        let read: Arc<[Snapshot]> = read(&files)?.into();
-        Ok(Arc::clone(known.get_or_init(|| read)))
-    })
-}
-
-/// The function, with snapshots that are known.
-pub(super) fn with_snapshots(tick_hz: Option<Hertz>, snapshots: &[Snapshot]) -> ScalarUDF {
-    let snapshots: Arc<[Snapshot]> = snapshots.into();
-    of_snapshots(tick_hz, move || Ok(Arc::clone(&snapshots)))
-}
-
-fn of_snapshots(
-    tick_hz: Option<Hertz>,
-    snapshots: impl Fn() -> Result<Arc<[Snapshot]>, Error> + Send + Sync + 'static,
-) -> ScalarUDF {
-    let nanos_per_tick = tick_hz.map(|hz| 1e9 / hz.per_second());
-    of_number("wall_time", DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())), move |ticks| {
-        let snapshots = snapshots().map_err(|error| DataFusionError::External(Box::new(error)))?;
-        let times = ticks.iter().map(|tick| at(&snapshots, nanos_per_tick, tick?));
-        Ok(Arc::new(times.collect::<TimestampNanosecondArray>().with_timezone("UTC")) as ArrayRef)
-    })
-}
+use crate::{Error, files::Files};
 
 /// An instant on both clocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,7 +39,8 @@ pub(super) fn read(files: &Files) -> Result<Vec<Snapshot>, Error> {
     Ok(snapshots)
 }
 
-fn at(snapshots: &[Snapshot], nanos_per_tick: Option<f64>, tick: i64) -> Option<i64> {
+/// The time of the machine's clock at a tick; `None` if there is no snapshot, or no rate outside of them.
+pub(super) fn at(snapshots: &[Snapshot], nanos_per_tick: Option<f64>, tick: i64) -> Option<i64> {
     let after = snapshots.partition_point(|snapshot| snapshot.tick <= tick);
     let (from, rate) =
         match (after.checked_sub(1).and_then(|before| snapshots.get(before)), snapshots.get(after)) {

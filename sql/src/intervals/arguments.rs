@@ -1,60 +1,133 @@
-//! Arguments: tables, then the columns of the key.
+//! Arguments of a call: tables, then the columns of the key.
 
 use datafusion::{
-    common::{Result, ScalarValue, plan_err},
-    logical_expr::Expr,
-    sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableFactor, Value},
+    common::{Result, plan_err},
+    sql::{
+        parser::DFParser,
+        sqlparser::ast::{
+            Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName,
+            Query, SetExpr, Statement, TableFactor, TableFunctionArgs, Value,
+        },
+    },
 };
 
 use super::operation::Operation;
 
-/// The arguments of a function.
+/// A call of a function over intervals.
 #[derive(Debug)]
-pub(super) struct Arguments {
-    /// Names of tables, or queries.
-    pub(super) tables: Vec<String>,
+pub(super) struct Call {
+    pub(super) operation: Operation,
+    /// Queries, and the names of those that are tables.
+    pub(super) inputs: Vec<(Option<String>, Box<Query>)>,
     /// Columns that all of them have.
     pub(super) keys: Vec<String>,
 }
 
-impl Arguments {
-    pub(super) fn new(operation: Operation, exprs: &[Expr]) -> Result<Arguments> {
-        let text = |expr: &Expr| match expr {
-            Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Ok(text.clone()),
-            other => plan_err!(
-                "{}: expected names of tables and columns, or queries in parentheses, found {other}",
-                operation.name()
-            ),
-        };
-        let mut tables: Vec<String> = exprs.iter().map(text).collect::<Result<_>>()?;
-        let count = operation.tables();
-        if tables.len() < count {
+/// The function that a call in FROM is of.
+pub(super) fn operation(factor: &TableFactor) -> Option<Operation> {
+    let TableFactor::Table { name, args: Some(_), .. } = factor else { return None };
+    let [name] = name.0.as_slice() else { return None };
+    name.as_ident().and_then(|name| Operation::by_name(&name.value))
+}
+
+/// Tables among the arguments of a call become queries with the names of the tables: DataFusion would look for columns of these
+/// names, and tables that only functions name would not be looked up. False if it is a call of no function over intervals.
+pub(crate) fn tables_as_queries(factor: &mut TableFactor) -> bool {
+    let Some(operation) = operation(factor) else { return false };
+    let TableFactor::Table { args: Some(arguments), .. } = factor else { return false };
+    for argument in arguments.args.iter_mut().take(operation.tables()) {
+        if let Some(query) = as_query(argument) {
+            *argument = query;
+        }
+    }
+    true
+}
+
+/// `spans` as `spans => (SELECT * FROM spans)`; a call of a function likewise. `None` for a query without a name.
+fn as_query(argument: &FunctionArg) -> Option<FunctionArg> {
+    let (given, expr) = match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (None, expr),
+        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => (Some(name.clone()), expr),
+        _ => return None,
+    };
+    let (name, query) = match expr {
+        Expr::Identifier(name) => (name.clone(), all_of(ObjectName::from(vec![name.clone()]), None)?),
+        Expr::CompoundIdentifier(parts) => {
+            (parts.last()?.clone(), all_of(ObjectName::from(parts.clone()), None)?)
+        }
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(name) => {
+                let name = Ident::with_quote('"', name);
+                (name.clone(), all_of(ObjectName::from(vec![name]), None)?)
+            }
+            _ => return None,
+        },
+        Expr::Function(call) => {
+            let FunctionArguments::List(list) = &call.args else { return None };
+            let args = TableFunctionArgs { args: list.args.clone(), settings: None };
+            (call.name.0.last()?.as_ident()?.clone(), all_of(call.name.clone(), Some(args))?)
+        }
+        Expr::Subquery(query) => (given.clone()?, query.clone()),
+        _ => return None,
+    };
+    Some(FunctionArg::Named {
+        name: given.unwrap_or(name),
+        arg: FunctionArgExpr::Expr(Expr::Subquery(query)),
+        operator: FunctionArgOperator::RightArrow,
+    })
+}
+
+/// `SELECT * FROM name`, or of the result of a function.
+fn all_of(of: ObjectName, arguments: Option<TableFunctionArgs>) -> Option<Box<Query>> {
+    let statement = DFParser::parse_sql("SELECT * FROM t").ok()?.pop_front()?;
+    let datafusion::sql::parser::Statement::Statement(statement) = statement else { return None };
+    let Statement::Query(mut query) = *statement else { return None };
+    let SetExpr::Select(select) = query.body.as_mut() else { return None };
+    let TableFactor::Table { name, args, .. } = &mut select.from.first_mut()?.relation else { return None };
+    (*name, *args) = (of, arguments);
+    Some(query)
+}
+
+impl Call {
+    /// Of arguments among which [`tables_as_queries`] has been.
+    pub(super) fn new(operation: Operation, arguments: Vec<FunctionArg>) -> Result<Call> {
+        let function = operation.name();
+        let (count, found) = (operation.tables(), arguments.len());
+        if found < count {
             let expected = if count == 2 { "two tables" } else { "a table" };
-            let found = tables.len();
             return plan_err!(
-                "{}: expected {expected}, and the columns of the key, found {found} arguments",
-                operation.name()
+                "{function}: expected {expected}, and the columns of the key, found {found} arguments"
             );
         }
-        let keys = tables.split_off(count);
-        Ok(Arguments { tables, keys })
+        let (mut inputs, mut keys) = (Vec::new(), Vec::new());
+        for argument in arguments {
+            let is_table = inputs.len() < count;
+            match argument {
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(Expr::Subquery(query)), .. }
+                    if is_table =>
+                {
+                    inputs.push((Some(name.value), query));
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Subquery(query))) if is_table => {
+                    inputs.push((None, query));
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(key))) if !is_table => {
+                    keys.push(key.value);
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(key))) if !is_table => match key.value
+                {
+                    Value::SingleQuotedString(key) => keys.push(key),
+                    other => return unexpected(function, other),
+                },
+                other => return unexpected(function, other),
+            }
+        }
+        Ok(Call { operation, inputs, keys })
     }
 }
 
-/// Names and queries among the arguments of a call become texts: DataFusion would look for columns of these names.
-pub(crate) fn quote_names(factor: &mut TableFactor) {
-    let TableFactor::Table { name, args: Some(arguments), .. } = factor else { return };
-    let function = name.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.as_str());
-    if function.and_then(Operation::by_name).is_none() {
-        return;
-    }
-    for argument in &mut arguments.args {
-        let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else { continue };
-        let text = match expr {
-            ast::Expr::Identifier(name) => name.value.clone(),
-            ast::Expr::CompoundIdentifier(_) | ast::Expr::Subquery(_) => expr.to_string(),
-            _ => continue,
-        };
-        *expr = ast::Expr::Value(Value::SingleQuotedString(text).into());
-    }
+fn unexpected<T>(function: &str, found: impl std::fmt::Display) -> Result<T> {
+    plan_err!(
+        "{function}: expected names of tables, or queries in parentheses, and then names of columns of the key, found {found}"
+    )
 }

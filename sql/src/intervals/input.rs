@@ -2,14 +2,12 @@
 
 use arrow::datatypes::DataType;
 use datafusion::{
-    catalog::Session,
-    common::{DataFusionError, Result, plan_err},
-    execution::SessionState,
+    common::{Result, plan_err},
     logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, ident, lit, when},
 };
-use futures::FutureExt;
 
 use super::operation::Operation;
+use crate::clocks::{Clocks, TraceClock};
 
 /// Where an interval begins, in the input of the operator; where it ends.
 const FROM: &str = "interval_from";
@@ -20,6 +18,8 @@ const TO: &str = "interval_to";
 pub(super) struct Input {
     /// What columns that two inputs have are named after.
     pub(super) name: String,
+    /// The super-traces that it is read from; none if it reads no table.
+    pub(super) traces: Vec<TraceClock>,
     plan: LogicalPlan,
 }
 
@@ -42,26 +42,13 @@ impl Unit {
 }
 
 impl Input {
-    /// Plans a table, by its name, or a query.
-    pub(super) fn new(operation: Operation, text: &str, side: &str, session: &dyn Session) -> Result<Input> {
-        let Some(state) = session.as_any().downcast_ref::<SessionState>() else {
-            return plan_err!("{}: the session cannot plan queries", operation.name());
-        };
-        let is_name = text.chars().all(|c| c.is_alphanumeric() || "_.\"".contains(c));
-        let query = if is_name { format!("SELECT * FROM {}", quoted(text)) } else { text.to_string() };
-        // Nothing in it waits: tables and views are in memory.
-        let plan = state.create_logical_plan(&query).now_or_never();
-        let plan =
-            plan.ok_or_else(|| DataFusionError::Plan(format!("{}: the query waits", operation.name())))??;
-        let name = match text.rsplit('.').next() {
-            Some(name) if is_name => name.trim_matches('"').to_string(),
-            _ => side.to_string(),
-        };
-        let input = Input { name, plan };
+    /// A planned table or query.
+    pub(super) fn new(operation: Operation, name: &str, plan: LogicalPlan, clocks: &Clocks) -> Result<Input> {
+        let input = Input { name: name.to_string(), traces: clocks.read_by(&plan)?, plan };
         match [Unit::Ticks, Unit::Nanos].into_iter().any(|unit| input.has_time_in(unit)) {
             true => Ok(input),
             false => {
-                plan_err!("{}: {text}: expected a column ts_tick, or ts, found neither", operation.name())
+                plan_err!("{}: {name}: expected a column ts_tick, or ts, found neither", operation.name())
             }
         }
     }
@@ -71,7 +58,8 @@ impl Input {
         self.has(unit.columns()[0])
     }
 
-    fn has(&self, column: &str) -> bool {
+    /// Whether it has a column of this name.
+    pub(super) fn has(&self, column: &str) -> bool {
         self.plan.schema().has_column_with_unqualified_name(column)
     }
 
@@ -86,26 +74,29 @@ impl Input {
     }
 
     /// What the operator reads: keys of these types, from, to, and some columns; of rows that these filters may leave. A row
-    /// without a length lasts until `end`, and one without a key or a start is left out.
+    /// without a length lasts until `end`, and one without a start is left out; so is one without a key, if `needs_key`.
     pub(super) fn read(
         &self,
-        keys: &[(String, DataType)],
+        (keys, needs_key): (&[(String, DataType)], bool),
         columns: &[String],
         filters: &[Expr],
-        (unit, end): (Unit, i64),
+        (unit, end): (Unit, Option<Expr>),
     ) -> Result<LogicalPlan> {
         let [start, length] = unit.columns();
         let from = || cast(ident(start), DataType::Int64);
         let to = match self.has(length) {
             true => {
-                let until = when(from().lt(lit(end)), lit(end)).otherwise(from())?;
+                let until = match end {
+                    Some(end) => when(from().lt(end.clone()), end).otherwise(from())?,
+                    None => from(),
+                };
                 let known = from() + cast(ident(length), DataType::Int64);
                 when(ident(length).is_not_null(), known).otherwise(until)?
             }
             false => from(),
         };
         let mut plan = LogicalPlanBuilder::from(self.plan.clone()).filter(ident(start).is_not_null())?;
-        for (key, _) in keys {
+        for (key, _) in keys.iter().filter(|_| needs_key) {
             plan = plan.filter(ident(key).is_not_null())?;
         }
         for filter in filters {
@@ -127,13 +118,4 @@ impl Input {
 /// The name of a column of the key in the input of the operator.
 fn key_name(place: usize) -> String {
     format!("key_{place}")
-}
-
-/// A name as SQL reads it: names of event views have capitals and other signs.
-fn quoted(name: &str) -> String {
-    let part = |part: &str| match part.starts_with('"') {
-        true => part.to_string(),
-        false => format!("\"{part}\""),
-    };
-    name.split('.').map(part).collect::<Vec<_>>().join(".")
 }

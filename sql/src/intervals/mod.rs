@@ -7,63 +7,54 @@
 //! ```
 //!
 //! `overlap`, `overlap_left`, `merged`, `gaps` and `self_time` take the names of tables or views, or queries, and after them
-//! the columns of a key: only rows of the same key meet. Each is linear but for sorting its inputs by key and start, which
+//! the columns of a key: only rows of the same key meet; rows of different hosts never do. A key with NULL is equal to none
+//! where rows of two tables meet, and a key of its own where those of one do, as in joins and GROUP BY. Each is linear but for sorting its inputs by key and start, which
 //! spills to disk beyond the memory limit; keys are spread over all CPUs.
 
 mod arguments;
+mod described;
 mod input;
 mod operation;
 mod operator;
 mod output;
 mod parts;
+mod planner;
 mod stream;
 mod sweeps;
 mod table;
+mod times;
 
 use std::sync::Arc;
 
 use datafusion::{
     catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider},
-    common::Result,
-    datasource::{ViewTable, provider_as_source},
-    logical_expr::{Expr, LogicalPlanBuilder, ident},
+    common::{Result, plan_err},
     prelude::SessionContext,
 };
 
-use crate::{Info, nanos};
-use arguments::Arguments;
+use crate::clocks::Clocks;
 use operation::{OPERATIONS, Operation};
-use output::TICKS;
-use table::IntervalTable;
+use planner::IntervalPlanner;
 
-pub(crate) use arguments::quote_names;
+pub(crate) use arguments::tables_as_queries;
+pub use described::interval_functions;
 pub use parts::OperatorParts;
+pub(crate) use table::IntervalTable;
 
 /// The session has the functions from here on.
-pub(crate) fn register(context: &SessionContext, info: &Info) {
+pub(crate) fn register(context: &SessionContext, clocks: &Arc<Clocks>) -> Result<()> {
     for operation in OPERATIONS {
-        let function = IntervalFunction { operation, info: info.clone() };
-        context.register_udtf(operation.name(), Arc::new(function));
+        context.register_udtf(operation.name(), Arc::new(Listed(operation)));
     }
+    context.register_relation_planner(Arc::new(IntervalPlanner { clocks: Arc::clone(clocks) }))
 }
 
+/// A function in the session's list of functions. Its calls are planned by [`IntervalPlanner`].
 #[derive(Debug)]
-struct IntervalFunction {
-    operation: Operation,
-    info: Info,
-}
+struct Listed(Operation);
 
-impl TableFunctionImpl for IntervalFunction {
-    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
-        let IntervalFunction { operation, info } = self;
-        let arguments = Arguments::new(*operation, args.exprs())?;
-        let table = IntervalTable::new(*operation, &arguments, args.session(), info)?;
-        let names = table.columns();
-        // Those of the inputs have theirs already.
-        let ticks = names.iter().filter(|name| TICKS.contains(&name.as_str()));
-        let nanos = ticks.filter_map(|name| nanos::beside(name, info));
-        let columns: Vec<Expr> = names.iter().map(ident).chain(nanos).collect();
-        let plan = LogicalPlanBuilder::scan(operation.name(), provider_as_source(Arc::new(table)), None)?;
-        Ok(Arc::new(ViewTable::new(plan.project(columns)?.build()?, None)))
+impl TableFunctionImpl for Listed {
+    fn call_with_args(&self, _: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        plan_err!("{0}: expected a call by its name alone, as in FROM {0}(…)", self.0.name())
     }
 }

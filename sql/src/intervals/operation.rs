@@ -30,6 +30,23 @@ impl Operation {
         }
     }
 
+    /// What a row of the result is.
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            Operation::Overlap => {
+                "The common part of a row of a and one of b that overlap (Perfetto's SPAN_JOIN)."
+            }
+            Operation::OverlapLeft => {
+                "As overlap; and each part of a row of a that nothing in b overlaps, with NULL for b (SPAN_LEFT_JOIN)."
+            }
+            Operation::Merged => "Intervals that overlap or touch, as one.",
+            Operation::Gaps => "The time between the rows of one key that no other row covers.",
+            Operation::SelfTime => {
+                "A row of a, and the part of its length that is in none of the rows inside of it."
+            }
+        }
+    }
+
     pub(super) fn by_name(name: &str) -> Option<Operation> {
         OPERATIONS.into_iter().find(|operation| operation.name() == name)
     }

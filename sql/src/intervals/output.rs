@@ -8,10 +8,13 @@ use datafusion::common::{Result, plan_err};
 use super::{
     input::{Input, Unit},
     operation::Operation,
+    times::Times,
 };
+use crate::fleet::HOST;
 
-/// Columns of a result that are in ticks, beside those of its inputs.
-pub(super) const TICKS: [&str; 3] = ["ts_tick", "dur_tick", "self_tick"];
+/// The times of a result in ticks, and in nanoseconds: by our names, and by Perfetto's.
+const TIMES: [[&str; 3]; 3] =
+    [["ts_tick", "ts_ns", "ts"], ["dur_tick", "dur_ns", "dur"], ["self_tick", "self_ns", "self_dur"]];
 
 /// Where a column of the result comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,23 +34,34 @@ pub(super) struct Output {
     pub(super) origins: Vec<Origin>,
     pub(super) schema: SchemaRef,
     pub(super) unit: Unit,
+    /// Whether an input has Perfetto's columns of time: then the result has them, too.
+    has_perfettos: bool,
 }
 
 impl Output {
-    pub(super) fn new(operation: Operation, inputs: &[Input], keys: &[String]) -> Result<Output> {
+    pub(super) fn new(
+        operation: Operation,
+        inputs: &[Input],
+        keys: &[String],
+        times: &Times,
+    ) -> Result<Output> {
         let name = operation.name();
         let of_all = |unit: &Unit| inputs.iter().all(|input| input.has_time_in(*unit));
         let Some(unit) = [Unit::Ticks, Unit::Nanos].into_iter().find(of_all) else {
             return plan_err!("{name}: expected times in the same unit, found ts_tick and ts");
         };
-        let keys = keys.iter().map(|key| Ok((key.clone(), key_type(name, inputs, key)?)));
+        // Rows of different hosts have nothing in common.
+        let host = HOST.to_string();
+        let is_of_key = times.are_by_host() && inputs.iter().all(|input| input.has(HOST));
+        let host = (is_of_key && !keys.contains(&host)).then_some(&host);
+        let keys = host.into_iter().chain(keys).map(|key| Ok((key.clone(), key_type(name, inputs, key)?)));
         let keys: Vec<(String, DataType)> = keys.collect::<Result<_>>()?;
         let [start, length] = unit.columns();
         let mut columns: Vec<(Origin, Field)> = Vec::new();
         columns.push((Origin::From, Field::new(start, DataType::Int64, false)));
         columns.push((Origin::Length, Field::new(length, DataType::Int64, false)));
         for (place, (key, ty)) in keys.iter().enumerate() {
-            columns.push((Origin::Key(place), Field::new(key, ty.clone(), false)));
+            columns.push((Origin::Key(place), Field::new(key, ty.clone(), true)));
         }
         if let Some(added) = operation.added() {
             let added = match (added, unit) {
@@ -58,10 +72,22 @@ impl Output {
             columns.push((Origin::Added, Field::new(added, DataType::Int64, false)));
         }
         if operation.keeps_columns() {
-            columns.extend(kept(inputs, unit, &columns));
+            columns.extend(kept(inputs, &columns));
         }
         let (origins, fields): (Vec<Origin>, Vec<Field>) = columns.into_iter().unzip();
-        Ok(Output { keys, origins, schema: Arc::new(Schema::new(fields)), unit })
+        let has_perfettos = inputs.iter().any(|input| input.has_time_in(Unit::Nanos));
+        Ok(Output { keys, origins, schema: Arc::new(Schema::new(fields)), unit, has_perfettos })
+    }
+
+    /// The columns in nanoseconds beside those in ticks: which, and their names.
+    pub(super) fn in_nanos(&self) -> Vec<(&'static str, &'static str)> {
+        if self.unit == Unit::Nanos {
+            return Vec::new();
+        }
+        let is_there = |column: &str| self.schema.column_with_name(column).is_some();
+        let times = || TIMES.into_iter().filter(|[tick, ..]| is_there(tick));
+        let perfettos = times().filter(|_| self.has_perfettos);
+        times().map(|[tick, ns, _]| (tick, ns)).chain(perfettos.map(|[tick, _, ns]| (tick, ns))).collect()
     }
 
     /// The columns of one input that are among these columns of the result, and their places.
@@ -75,7 +101,7 @@ impl Output {
 }
 
 /// The columns of the inputs. One whose name is taken, or that two inputs have, is named after its table.
-fn kept(inputs: &[Input], unit: Unit, taken: &[(Origin, Field)]) -> Vec<(Origin, Field)> {
+fn kept(inputs: &[Input], taken: &[(Origin, Field)]) -> Vec<(Origin, Field)> {
     let is_taken = |name: &str| taken.iter().any(|(_, field)| field.name() == name);
     let is_key = |name: &str| {
         taken.iter().any(|(origin, field)| matches!(origin, Origin::Key(_)) && field.name() == name)
@@ -93,10 +119,15 @@ fn kept(inputs: &[Input], unit: Unit, taken: &[(Origin, Field)]) -> Vec<(Origin,
         };
         for (column, ty) in input.columns().filter(|(column, _)| !is_key(column)) {
             // Of one input alone, the times of the result are its own.
-            let is_time = unit.columns().contains(&column) || matches!(column, "ts_ns" | "dur_ns");
+            let is_time = TIMES[..2].iter().flatten().any(|time| *time == column);
             if inputs.len() == 1 && is_time {
                 continue;
             }
+            let is_time = is_time
+                || match inputs.len() {
+                    1 => TIMES[2].contains(&column),
+                    _ => column == "ts_end",
+                };
             let of_several = count.get(column).is_some_and(|count| *count > 1);
             let mut name = match of_several || is_time || is_taken(column) {
                 true => format!("{table}_{column}"),

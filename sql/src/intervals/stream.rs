@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::{
     array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions, new_null_array},
-    compute::interleave,
+    compute::{SortOptions, interleave},
     datatypes::{Int64Type, SchemaRef},
     row::{OwnedRow, Row, RowConverter, Rows, SortField},
 };
@@ -42,8 +42,11 @@ pub(super) fn made(
     schema: SchemaRef,
     batch_size: usize,
 ) -> Result<SendableRecordBatchStream> {
+    // In the order in which the operator wants its inputs.
+    let order = SortOptions { descending: false, nulls_first: false };
     let types = (0..keys).map(|place| inputs[0].schema().field(place).data_type().clone());
-    let converter = RowConverter::new(types.map(SortField::new).collect())?;
+    let fields = types.map(|ty| SortField::new_with_options(ty, order));
+    let converter = RowConverter::new(fields.collect())?;
     let work = Work {
         inputs: inputs.into_iter().map(Reader::new).collect(),
         converter,

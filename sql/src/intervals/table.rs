@@ -7,64 +7,72 @@ use datafusion::{
     catalog::{Session, TableProvider},
     common::{Result, plan_err},
     execution::SessionState,
-    logical_expr::{Expr, TableProviderFilterPushDown, TableType},
+    logical_expr::{Expr, TableProviderFilterPushDown, TableType, ident},
     physical_plan::ExecutionPlan,
     physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner},
 };
 
-use sigmund_model::Ticks;
-
 use super::{
-    arguments::Arguments,
-    input::{Input, Unit},
+    input::Input,
     operation::Operation,
     operator::IntervalExec,
     output::{Origin, Output},
+    times::Times,
 };
-use crate::Info;
+use crate::clocks::{Clocks, TraceClock};
 
 /// What a function makes of its inputs, when it is read.
-pub(super) struct IntervalTable {
+pub(crate) struct IntervalTable {
     operation: Operation,
     inputs: Vec<Input>,
     output: Output,
-    /// Until when rows without a length last.
-    end: i64,
+    times: Times,
 }
 
 impl IntervalTable {
     pub(super) fn new(
         operation: Operation,
-        arguments: &Arguments,
-        session: &dyn Session,
-        info: &Info,
+        inputs: Vec<Input>,
+        keys: &[String],
+        clocks: &Clocks,
     ) -> Result<IntervalTable> {
-        let sides = ["left", "right"].into_iter();
-        let inputs =
-            arguments.tables.iter().zip(sides).map(|(text, side)| Input::new(operation, text, side, session));
-        let inputs: Vec<Input> = inputs.collect::<Result<_>>()?;
-        let output = Output::new(operation, &inputs, &arguments.keys)?;
-        let last = info.last_tick().map_or(0, |tick| tick.0 as i64);
-        let end = match (output.unit, info.tick_hz(), info.first_tick()) {
-            (Unit::Ticks, ..) => last,
-            (Unit::Nanos, Some(hz), Some(first)) => {
-                let length = Ticks((last as u64).saturating_sub(first.0));
-                i64::try_from(hz.to_nanos(length).0).unwrap_or(i64::MAX)
-            }
-            (Unit::Nanos, ..) => i64::MAX,
-        };
-        Ok(IntervalTable { operation, inputs, output, end })
+        let times = Times::of(operation.name(), &inputs, clocks)?;
+        let output = Output::new(operation, &inputs, keys, &times)?;
+        Ok(IntervalTable { operation, inputs, output, times })
     }
 
-    /// The names of its columns.
-    pub(super) fn columns(&self) -> Vec<String> {
-        self.output.schema.fields().iter().map(|field| field.name().clone()).collect()
+    /// Its columns, and those in nanoseconds.
+    pub(super) fn expressions(&self) -> Result<Vec<Expr>> {
+        let mut columns: Vec<Expr> =
+            self.output.schema.fields().iter().map(|field| ident(field.name())).collect();
+        for (tick, name) in self.output.in_nanos() {
+            columns.push(self.times.in_nanos(tick)?.alias(name));
+        }
+        Ok(columns)
+    }
+
+    /// The super-traces that its tables are of.
+    pub(crate) fn traces(&self) -> &[TraceClock] {
+        self.times.traces()
+    }
+
+    /// Whether rows of an input without a key are left out: they are equal to none.
+    fn needs_key(&self, input: usize) -> bool {
+        match self.operation {
+            Operation::Overlap => true,
+            Operation::OverlapLeft => input == 1,
+            Operation::Merged | Operation::Gaps | Operation::SelfTime => false,
+        }
     }
 
     /// Whether a filter is of the key alone: then it can be asked of the inputs.
     fn is_of_key(&self, filter: &Expr) -> bool {
-        let is_text = |ty: &DataType| ty.is_string();
-        let is_key = |name: &str| self.output.keys.iter().any(|(key, ty)| key == name && !is_text(ty));
+        // Words are dictionaries in tables, and plain texts in the result.
+        let is_of_inputs = |key: &str, ty: &DataType| {
+            !ty.is_string() || self.inputs.iter().all(|input| input.column_type(key) == Some(ty))
+        };
+        let is_key =
+            |name: &str| self.output.keys.iter().any(|(key, ty)| key == name && is_of_inputs(key, ty));
         let columns = filter.column_refs();
         !columns.is_empty() && columns.iter().all(|column| is_key(&column.name)) && !filter.is_volatile()
     }
@@ -109,7 +117,9 @@ impl TableProvider for IntervalTable {
         let mut plans = Vec::new();
         for (number, input) in self.inputs.iter().enumerate() {
             let columns = self.output.of_input(places, number);
-            let plan = input.read(&self.output.keys, &columns, filters, (self.output.unit, self.end))?;
+            let keys = (self.output.keys.as_slice(), self.needs_key(number));
+            let unit = self.output.unit;
+            let plan = input.read(keys, &columns, filters, (unit, self.times.end(unit, input)?))?;
             // By DataFusion's planner: that of a client of a cluster would send each input as a query of its own.
             let plan = session.optimize(&plan)?;
             plans.push(DefaultPhysicalPlanner::default().create_physical_plan(&plan, session).await?);

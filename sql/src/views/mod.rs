@@ -4,25 +4,34 @@ use datafusion::{common::TableReference, error::Result, prelude::SessionContext}
 
 use crate::Info;
 
-macro_rules! views {
-    ($($name:literal,)*) => { &[$(($name, include_str!(concat!($name, ".sql"))),)*] };
+macro_rules! view {
+    ($name:literal) => {
+        view!($name of $name)
+    };
+    ($name:literal of $file:literal) => {
+        ($name, include_str!(concat!($file, ".sql")))
+    };
 }
 
-/// Name and query of each view; latencies and locks by the names that the field has for them, then Perfetto's tables.
-const VIEWS: &[(&str, &str)] = views![
-    "wakeup_latency",
-    "run_queue_latency",
-    "ready_latency",
-    "off_cpu",
-    "lock_wait",
-    "lock_hold",
-    "thread",
-    "process",
-    "thread_track",
-    "slice",
-    "counter",
-    "cpu_counter_track",
-    "process_counter_track",
+/// Name and query of each view; latencies and locks by the names that the field has for them, then Perfetto's tables. Each comes
+/// after those that it names.
+const VIEWS: &[(&str, &str)] = &[
+    view!("wakeup_latency"),
+    view!("run_queue_latency"),
+    view!("ready_latency"),
+    view!("off_cpu"),
+    view!("lock_wait"),
+    view!("lock_hold"),
+    view!("thread"),
+    view!("process"),
+    view!("thread_track"),
+    view!("slice"),
+    view!("slices" of "slice"),
+    view!("thread_slice"),
+    view!("counter"),
+    view!("cpu_counter_track"),
+    view!("process_counter_track"),
+    view!("counter_track"),
 ];
 
 /// The names of the views.
@@ -45,11 +54,14 @@ fn comments(view: &str) -> impl Iterator<Item = &'static str> {
     query.lines().map_while(|line| line.strip_prefix("-- "))
 }
 
-/// Registers the views. One that needs a table that the merge left out is not there.
+/// Registers the views. One that needs a table that the merge left out, or such a view, is not there.
 pub(crate) async fn register(context: &SessionContext, info: &Info) -> Result<()> {
+    let mut absent: Vec<&str> = info.left_out_tables().collect();
     for (name, query) in VIEWS {
-        let needs = |table: &str| query.split_whitespace().any(|word| word == table);
-        if info.left_out_tables().any(needs) {
+        let lines = || query.lines().filter(|line| !line.starts_with("--"));
+        let needs = |table: &&str| lines().any(|line| line.split_whitespace().any(|word| word == *table));
+        if absent.iter().any(needs) {
+            absent.push(name);
             continue;
         }
         let view = context.sql(query).await?.into_view();

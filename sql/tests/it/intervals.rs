@@ -133,13 +133,121 @@ async fn a_wrong_call_says_what_it_expected() {
         ),
         (
             "overlap(spans, cpus, 5)",
-            "overlap: expected names of tables and columns, or queries in parentheses, found Int64(5)",
+            "overlap: expected names of tables, or queries in parentheses, and then names of columns of the key, found 5",
         ),
         ("merged(spams)", "nearest: spans"),
     ] {
         let message = error(&trace, &format!("SELECT * FROM {query}")).await;
         assert!(message.contains(expected), "{query}: {message}");
     }
+}
+
+#[tokio::test]
+async fn calls_nest_and_take_what_a_query_names() {
+    let (_little, trace) = drawn().await;
+    let gap = ["1050 10 1"];
+    for query in [
+        "SELECT ts_tick, dur_tick, thread FROM gaps((SELECT * FROM merged(spans, thread)), thread)",
+        "SELECT ts_tick, dur_tick, thread FROM gaps(merged(spans, thread), thread)",
+        "SELECT ts_tick, dur_tick, thread FROM gaps(merged('spans', 'thread'), 'thread')",
+        "WITH s AS (SELECT * FROM spans) SELECT ts_tick, dur_tick, thread FROM gaps(s, thread)",
+        "WITH s AS (SELECT * FROM spans), m AS (SELECT * FROM merged(s, thread)) SELECT ts_tick, dur_tick, thread FROM gaps(m, thread)",
+    ] {
+        assert_eq!(answer(&trace, query).await, gap, "{query}");
+    }
+    let query = "SELECT ts_tick, what FROM overlap((SELECT *, iif(name = 'last', 'l', 'r') AS what FROM spans), thread_states, thread) \
+                 WHERE state = 'stalled'";
+    assert_eq!(answer(&trace, query).await, ["1020 r"]);
+    // A query may have a name, after which its columns are named.
+    let query = "SELECT ts_tick, calls_lwp FROM overlap(calls => (SELECT * FROM spans), thread_states, thread) WHERE state = 'stalled'";
+    assert_eq!(answer(&trace, query).await, ["1020 71"]);
+    let query = "SELECT o.ts_tick, s.name FROM merged(spans, thread) AS o JOIN spans s ON o.ts_tick = s.ts_tick ORDER BY 1";
+    assert_eq!(answer(&trace, query).await, ["1005 request", "1060 last"]);
+}
+
+#[tokio::test]
+async fn a_key_that_is_null_is_equal_to_none_and_kept_where_all_rows_of_a_table_are() {
+    // lwp 5, thread NULL  |--a--|  |--b--|
+    // lwp 5, thread 1           |c|
+    // thread NULL         |-----d-----|       of the second table
+    let mut little = Little::new();
+    little.info("tick_hz", 1e9).info("first_tick", 0).info("last_tick", 100);
+    for (name, from, length, thread) in [("a", 10, 10, None), ("b", 30, 10, None), ("c", 20, 5, Some(1))] {
+        let row = json!({"ts_tick": from, "dur_tick": length, "thread": thread, "lwp": 5, "name": name, "kind": "span"});
+        little.row("spans", row);
+        little.row(
+            "syscalls",
+            json!({"ts_tick": from, "dur_tick": length, "thread": thread, "lwp": 5, "name": name}),
+        );
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let both = "SELECT ts_tick, spans_name FROM overlap(spans, syscalls, thread)";
+    assert_eq!(answer(&trace, both).await, ["20 c"]);
+    let left = "SELECT ts_tick, dur_tick, thread, spans_name, syscalls_name FROM overlap_left(spans, syscalls, thread) ORDER BY ts_tick";
+    assert_eq!(answer(&trace, left).await, ["10 10  a ", "20 5 1 c c", "30 10  b "]);
+    let merged = "SELECT ts_tick, dur_tick, thread FROM merged(spans, thread) ORDER BY ts_tick";
+    assert_eq!(answer(&trace, merged).await, ["10 10 ", "20 5 1", "30 10 "]);
+    let gaps = "SELECT ts_tick, dur_tick, thread FROM gaps(spans, thread)";
+    assert_eq!(answer(&trace, gaps).await, ["20 10 "]);
+    let own = "SELECT ts_tick, self_tick FROM self_time(spans, thread, lwp) ORDER BY ts_tick";
+    assert_eq!(answer(&trace, own).await, ["10 10", "20 5", "30 10"]);
+    let none = "SELECT count(*) FROM overlap_left(spans, syscalls, thread) WHERE thread IS NULL";
+    assert_eq!(answer(&trace, none).await, ["2"]);
+}
+
+#[tokio::test]
+async fn perfettos_times_of_a_result_are_its_own() {
+    let mut little = Little::new();
+    little.info("tick_hz", 5e8).info("first_tick", 1000).info("last_tick", 1100);
+    little
+        .row("lwp_states", json!({"ts_tick": 1010, "dur_tick": 30, "lwp": 7, "state": "running", "cpu": 1}));
+    little.row("syscalls", json!({"ts_tick": 1020, "dur_tick": 5, "lwp": 7, "name": "read"}));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let query = "SELECT ts, dur, ts_tick, dur_tick, ts_ns, dur_ns, sched_ts, sched_dur, sched_ts_end FROM overlap(sched, syscalls, lwp)";
+    assert_eq!(answer(&trace, query).await, ["40 10 1020 5 40 10 20 60 80"]);
+    let query = "SELECT ts, dur, state FROM overlap(sched, thread_state, utid)";
+    assert_eq!(answer(&trace, query).await, ["20 60 Running"]);
+    let query = "SELECT ts, dur FROM merged(sched, utid)";
+    assert_eq!(answer(&trace, query).await, ["20 60"]);
+    let query = "SELECT ts, dur, self_dur, ts_end FROM self_time(sched, utid)";
+    assert_eq!(answer(&trace, query).await, ["20 60 60 80"]);
+}
+
+#[tokio::test]
+async fn adjacent_intervals_meet_in_nanoseconds() {
+    // 3 ticks are 10 ns.
+    let mut little = Little::new();
+    little.info("tick_hz", 3e8).info("first_tick", 1000).info("last_tick", 1200);
+    let mut from = 1000;
+    for length in [1, 2, 4, 5, 7, 8, 10, 11, 13, 1, 1, 1] {
+        little.row("lwp_states", json!({"ts_tick": from, "dur_tick": length, "lwp": 7, "state": "running"}));
+        little.row(
+            "thread_states",
+            json!({"ts_tick": from, "dur_tick": length, "thread": 1, "state": "active"}),
+        );
+        little.row("locks", json!({"ts_tick": from, "wait_tick": length, "hold_tick": 1, "thread": 1, "contended": true, "kind": "mutex"}));
+        from += length;
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    assert_eq!(
+        answer(&trace, "SELECT count(*) FROM gaps((SELECT ts, dur, utid FROM thread_state), utid)").await,
+        ["0"]
+    );
+    for table in ["lwp_states", "thread_states"] {
+        let gaps = format!(
+            "SELECT count(*) FROM (SELECT ts_ns + dur_ns AS to_ns, lead(ts_ns) OVER (ORDER BY ts_ns) AS next FROM {table}) \
+                            AS t WHERE to_ns <> next"
+        );
+        assert_eq!(answer(&trace, &gaps).await, ["0"], "{table}");
+    }
+    let sched = "SELECT sum(dur), max(ts_end), max(ts + dur) FROM sched";
+    assert_eq!(answer(&trace, sched).await, ["213 213 213"]);
+    // Parts of a row sum to it.
+    let parts = "SELECT sum(dur_ns) FROM overlap(lwp_states, (SELECT * FROM thread_states))";
+    assert_eq!(answer(&trace, parts).await, ["213"]);
+    // A wait ends where the next state begins.
+    let holds = "SELECT count(*), sum(h.ts_ns - s.ts_ns) FROM lock_hold h JOIN thread_states s ON h.ts_tick = s.ts_tick";
+    assert_eq!(answer(&trace, holds).await, ["11 0"]);
 }
 
 // The same rows in many batches, on all CPUs, as in one query of joins.
@@ -199,6 +307,28 @@ async fn times_are_converted_and_percentiles_are_exact() {
     assert_eq!(answer(&trace, query).await, ["20 30 20 "]);
     let query = "SELECT thread, percentile(dur_tick, 100) AS longest FROM thread_states GROUP BY thread ORDER BY thread";
     assert_eq!(answer(&trace, query).await, ["1 30", "2 30"]);
-    let message = error(&trace, "SELECT percentile(dur_tick, 101) FROM thread_states").await;
-    assert!(message.contains("expected one number from 0 to 100"), "{message}");
+    for percent in ["101", "NULL", "dur_tick"] {
+        let message =
+            error(&trace, &format!("SELECT percentile(dur_tick, {percent}) FROM thread_states")).await;
+        assert!(message.contains("expected one number from 0 to 100"), "{message}");
+    }
+    // 20, 20, 30, 30, and the same once.
+    let query = "SELECT percentile(dur_tick, 50), percentile(DISTINCT dur_tick, 51), percentile(dur_tick / 8.0, 50), percentile(ts_tick, 50) \
+                 FROM thread_states WHERE dur_tick > 0";
+    assert_eq!(answer(&trace, query).await, ["20 30 2.5 1010"]);
+    let query = "SELECT percentile(dur_tick, NULL) FROM thread_states WHERE false";
+    assert_eq!(answer(&trace, query).await, [""]);
+    let query = "SELECT duration(avg(dur_ns)), log2_bucket(5.5), log2_bucket(0.5), to_ns(avg(dur_tick)), CAST(3000000000 AS INT) FROM thread_states";
+    assert_eq!(answer(&trace, query).await, ["50 ns 4 0 50 3000000000"]);
+    let message = error(&trace, "SELECT duration('long')").await;
+    assert!(message.contains("duration: expected a number"), "{message}");
+}
+
+#[tokio::test]
+async fn instants_have_a_bucket_of_time() {
+    let (_little, trace) = drawn().await;
+    let query = "SELECT time_bucket(40, ts_ns) AS from_ns, count(*) FROM thread_states GROUP BY 1 ORDER BY 1";
+    assert_eq!(answer(&trace, query).await, ["0 2", "40 1", "80 1", "120 1"]);
+    let message = error(&trace, "SELECT time_bucket(0, ts_ns) FROM thread_states").await;
+    assert!(message.contains("time_bucket: expected a width of 1 or more, found 0"), "{message}");
 }

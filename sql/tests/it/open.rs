@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::support::Little;
 use serde_json::json;
+use sigmund_model::tables::EVENTS;
 use sigmund_sql::{ErrorKind, OpenOptions, SuperTrace};
 
 async fn refused(path: impl AsRef<std::path::Path>) -> (ErrorKind, String) {
@@ -227,7 +228,26 @@ async fn a_damaged_page_behind_a_good_footer_is_an_error_of_the_query() {
     fs::write(&file, bytes).unwrap();
     let trace = SuperTrace::open(&path).await.unwrap();
     let error = trace.sql("SELECT * FROM events").await.unwrap().collect().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Execution);
+    assert_eq!(error.kind(), ErrorKind::Unreadable);
+    assert!(
+        error.to_string().contains("events/part-00000.parquet: expected a whole Parquet file"),
+        "{error}"
+    );
+    let error = trace.sql("SELECT name FROM events").await.unwrap().to_text().await.unwrap_err();
+    assert!(error.to_string().contains("events/part-00000.parquet: "), "{error}");
+    let error = trace.each_batch_of(&EVENTS, &["name", "ts_tick"], |_| ()).await.unwrap_err();
+    assert!(error.to_string().contains("events/part-00000.parquet: "), "{error}");
+
+    let options = OpenOptions { keep_going: true, ..OpenOptions::default() };
+    let trace = options.open(&path).await.unwrap();
+    assert!(
+        trace.left_out()[0].to_string().contains("events/part-00000.parquet: "),
+        "{:?}",
+        trace.left_out()
+    );
+    assert_eq!(trace.left_out().len(), 1);
+    let rows = trace.sql("SELECT * FROM events").await.unwrap().collect().await.unwrap();
+    assert_eq!(rows.iter().map(|batch| batch.num_rows()).sum::<usize>(), 0);
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ async fn tables_have_nanoseconds_beside_ticks() {
         .row("active", json!({"ts_tick": 3001, "dur_tick": 5, "thread": 1, "lwp": 2, "end_reason": "yield"}));
     little.row("lwps", json!({"lwp": 2, "ts_tick": 1000, "on_cpu_tick": 8, "unmounted_tick": 4}));
     let trace = SuperTrace::open(little.write()).await.unwrap();
-    assert_eq!(answer(&trace, "SELECT ts_tick, ts_ns, dur_ns FROM active").await, ["3001 1000 2"]);
+    assert_eq!(answer(&trace, "SELECT ts_tick, ts_ns, dur_ns FROM active").await, ["3001 1000 3"]);
     assert_eq!(answer(&trace, "SELECT on_cpu_ns, unmounted_ns, dur_ns FROM lwps").await, ["4 2 "]);
     assert_eq!(answer(&trace, "SELECT COUNT(*) FROM raw_active").await, ["1"]);
 }
@@ -129,6 +129,53 @@ async fn perfetto_finds_its_own_names() {
     assert_eq!(answer(&trace, "SELECT ts, dur, cpu, utid, end_state FROM sched_slice").await, ["0 10 1 7 R"]);
     let states = answer(&trace, "SELECT ts, utid, state FROM thread_state ORDER BY ts").await;
     assert_eq!(states, ["0 7 Running", "10 7 R"]);
+    assert_eq!(answer(&trace, "SELECT count(DISTINCT id), min(id) >= 0 FROM thread_state").await, ["2 true"]);
+}
+
+#[tokio::test]
+async fn perfettos_slices_have_ids_and_threads() {
+    let mut little = Little::new();
+    little.info("tick_hz", 1e9).info("first_tick", 100);
+    little.row("lwps", json!({"lwp": 70, "pid": 70, "name": "main", "ts_tick": 100}));
+    little.row("processes", json!({"pid": 70, "name": "server", "ts_tick": 100}));
+    little.row("threads", json!({"thread": 5, "pid": 70, "name": "worker", "ts_tick": 100}));
+    for (tick, thread, depth, name) in
+        [(110, Some(5), 0, "request"), (110, Some(5), 1, "parse"), (110, None, 0, "poll")]
+    {
+        let row = json!({"ts_tick": tick, "dur_tick": 5, "thread": thread, "lwp": 70, "kind": "span", "name": name, "depth": depth});
+        little.row("spans", row);
+    }
+    little.row("syscalls", json!({"ts_tick": 110, "dur_tick": 2, "lwp": 70, "name": "read"}));
+    little.row("interrupts", json!({"ts_tick": 110, "dur_tick": 1, "cpu": 0, "kind": "irq", "name": "eth0"}));
+    little.row("cpus", json!({"cpu": 0}));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    assert_eq!(answer(&trace, "SELECT count(DISTINCT id), count(*) FROM slices").await, ["5 5"]);
+    let same =
+        "SELECT count(*) FROM slice a JOIN slices b ON a.id = b.id AND a.name = b.name AND a.depth = b.depth";
+    assert_eq!(answer(&trace, same).await, ["5"]);
+    let of_threads = "SELECT name, utid, thread, thread_name, is_main_thread, pid, process_name FROM thread_slice ORDER BY name";
+    let expected = [
+        "parse  5 worker  70 server",
+        "poll 70  main true 70 server",
+        "read 70  main true 70 server",
+        "request  5 worker  70 server",
+    ];
+    assert_eq!(answer(&trace, of_threads).await, expected);
+    let tracks = "SELECT id, name, cpu, upid FROM counter_track ORDER BY id";
+    assert_eq!(answer(&trace, tracks).await, ["-1 run-queue 0 ", "70 ready-queue  70"]);
+}
+
+#[tokio::test]
+async fn views_of_tables_that_were_left_out_are_left_out_and_others_stay() {
+    let mut little = Little::new();
+    little.info("left_out_tables", "processes,spans").left_out = vec!["processes", "spans"];
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    for view in ["counter", "thread", "thread_track", "cpu_counter_track", "sched"] {
+        assert!(trace.sql(&format!("SELECT * FROM {view}")).await.is_ok(), "{view}");
+    }
+    for view in ["process", "slice", "slices", "thread_slice", "counter_track"] {
+        assert!(trace.sql(&format!("SELECT * FROM {view}")).await.is_err(), "{view}");
+    }
 }
 
 #[tokio::test]
@@ -173,6 +220,18 @@ async fn a_session_only_reads() {
         let error = trace.sql(query).await.expect_err(query);
         assert!(error.to_string().contains("only read"), "{query}: {error}");
         assert_eq!(error.kind(), ErrorKind::Refused, "{query}");
+    }
+    let advice = [
+        ("CREATE VIEW v AS SELECT 1", "WITH name AS"),
+        ("INCLUDE PERFETTO MODULE slices.with_context", "leave it out"),
+        (
+            "CREATE VIRTUAL TABLE j USING SPAN_JOIN(a PARTITIONED utid, b PARTITIONED utid)",
+            "overlap(a, b, key)",
+        ),
+    ];
+    for (query, advice) in advice {
+        let error = trace.sql(query).await.expect_err(query);
+        assert!(error.kind() == ErrorKind::Refused && error.to_string().contains(advice), "{query}: {error}");
     }
     for query in ["SELEC 1", "SELECT nothing FROM events", "SELECT * FROM '/etc/passwd'"] {
         assert_eq!(trace.sql(query).await.expect_err(query).kind(), ErrorKind::Query, "{query}");

@@ -1,0 +1,134 @@
+//! Which file is damaged behind a good footer.
+//!
+//! An error of the Parquet reader does not name its file. After such an error the files that a query has read are read once more,
+//! until one fails: that takes as long as reading them, but only then. To [leave out](crate::OpenOptions::keep_going) what is
+//! damaged, all files are read when they are opened: later, rows of them may already have been given.
+
+use std::{
+    collections::BTreeSet,
+    num::NonZero,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use arrow::error::ArrowError;
+use datafusion::{
+    datasource::{physical_plan::FileScanConfig, source::DataSourceExec},
+    error::DataFusionError,
+    parquet::arrow::arrow_reader::ArrowReaderMetadata,
+    physical_plan::ExecutionPlan,
+};
+use sigmund_model::tables::{INFO, Table};
+use url::Url;
+
+use super::{Files, Part};
+use crate::Error;
+
+/// The open files that a session can read, by the URLs that plans have for them.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources(pub(crate) Vec<(Url, Arc<Files>)>);
+
+impl Sources {
+    /// The error of a plan; if it is of a file that the plan reads, with the file's name.
+    pub(crate) async fn named(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        error: DataFusionError,
+    ) -> DataFusionError {
+        if !is_of_a_file(&error) {
+            return error;
+        }
+        let mut read = BTreeSet::new();
+        add_files(plan, &mut read);
+        let mut parts = Vec::new();
+        for (url, files) in &self.0 {
+            let is_read = |table: &str, part: &Part| {
+                read.contains(&(url.to_string(), format!("{table}/{}", part.name())))
+            };
+            parts.extend(
+                files.parts().filter(|(table, part)| is_read(table, part)).map(|(_, part)| part.clone()),
+            );
+        }
+        let damage = move || parts.iter().find_map(|part| part.check().err());
+        match tokio::task::spawn_blocking(damage).await {
+            Ok(Some(damage)) => DataFusionError::External(Box::new(damage)),
+            _ => error,
+        }
+    }
+}
+
+/// The files that a plan reads: the URL of their root, and their path there.
+fn add_files(plan: &Arc<dyn ExecutionPlan>, read: &mut BTreeSet<(String, String)>) {
+    let scan = plan.downcast_ref::<DataSourceExec>().map(DataSourceExec::data_source);
+    if let Some(scan) = scan.and_then(|scan| scan.downcast_ref::<FileScanConfig>()) {
+        let files = scan.file_groups.iter().flat_map(|group| group.files());
+        let root = scan.object_store_url.as_str();
+        read.extend(files.map(|file| (root.to_string(), file.object_meta.location.to_string())));
+    }
+    plan.children().into_iter().for_each(|child| add_files(child, read));
+}
+
+/// Whether an error comes from reading a file. Filters are computed there, too: the file may be whole.
+pub(crate) fn is_of_a_file(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::ParquetError(_) | DataFusionError::ObjectStore(_) => true,
+        DataFusionError::ArrowError(error, _) => {
+            matches!(**error, ArrowError::ParquetError(_) | ArrowError::ExternalError(_))
+        }
+        _ => false,
+    }
+}
+
+impl Files {
+    /// All that are open, with their tables.
+    fn parts(&self) -> impl Iterator<Item = (&'static str, &Part)> {
+        self.tables.iter().flat_map(|(table, parts)| parts.iter().map(|part| (*table, part)))
+    }
+
+    /// The error of the first damaged file, of this table or of all; `None` if all can be read.
+    pub(crate) fn damage(&self, table: Option<&Table>) -> Option<Error> {
+        let is_asked = |name: &str| table.is_none_or(|table| table.name == name);
+        self.parts().filter(|(name, _)| is_asked(name)).find_map(|(_, part)| part.check().err())
+    }
+
+    /// Leaves out what cannot be read to its end, except for the table `info`. All CPUs read.
+    pub(super) fn leave_out_damaged(&mut self) {
+        let parts: Vec<Part> =
+            self.parts().filter(|(table, _)| *table != INFO.name).map(|(_, part)| part.clone()).collect();
+        let mut groups: Vec<(usize, ArrowReaderMetadata, usize)> = Vec::new();
+        let mut damaged: Vec<(usize, Error)> = Vec::new();
+        for (place, part) in parts.iter().enumerate() {
+            match part.footer() {
+                Ok(footer) => groups.extend(
+                    (0..footer.metadata().num_row_groups()).map(|group| (place, footer.clone(), group)),
+                ),
+                Err(error) => damaged.push((place, error)),
+            }
+        }
+        let (next, found) = (AtomicUsize::new(0), Mutex::new(damaged));
+        let read = || {
+            // Relaxed: only a number is handed out.
+            while let Some((place, footer, group)) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Err(error) = parts[*place].check_groups(footer, vec![*group]) {
+                    found.lock().unwrap_or_else(PoisonError::into_inner).push((*place, error));
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+                scope.spawn(read);
+            }
+        });
+        let mut damaged = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        damaged.sort_by_key(|(place, _)| *place);
+        damaged.dedup_by_key(|(place, _)| *place);
+        let is_damaged = |part: &Part| damaged.iter().any(|(place, _)| parts[*place].is(part));
+        for (table, of_table) in &mut self.tables {
+            of_table.retain(|part| *table == INFO.name || !is_damaged(part));
+        }
+        self.left_out.extend(damaged.into_iter().map(|(_, error)| error));
+    }
+}

@@ -1,0 +1,299 @@
+//! `to_ns(ticks)`, `to_ticks(ns)`, `wall_time(tick)`: by the clock of the super-trace that the rows are of.
+//!
+//! A session may read several super-traces, and each has a clock of its own. Which of them a call is about is known when a query
+//! is planned: [`Clocks::bind`](crate::clocks::Clocks::bind) gives the function the clocks of the tables that its rows are of.
+//! Where these are several that differ, a call has to name one, by a text or a column: `wall_time(host, ts_tick)`.
+
+use std::{collections::HashMap, sync::Arc};
+
+use arrow::{
+    array::{Array, ArrayRef, AsArray, Int64Array, TimestampNanosecondArray},
+    datatypes::{DataType, Float64Type, Int64Type, TimeUnit},
+};
+use datafusion::{
+    common::{DataFusionError, Result, exec_err, plan_err},
+    logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility},
+};
+
+use super::{
+    clock::NamedClock,
+    scalar::{as_column, number_type},
+    wall_time::{self, Snapshot},
+};
+use crate::{clocks::Clocks, nearest};
+
+/// What a function converts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Conversion {
+    /// A length in ticks to nanoseconds, rounded towards zero; NULL if the rate of the clock is not known.
+    ToNanos,
+    /// A length in nanoseconds to ticks, as the other.
+    ToTicks,
+    /// An instant to the time of the machine's clock, UTC. Between two snapshots of that clock it is on the line through them,
+    /// and before the first and after the last at the rate of the main clock. NULL if the recording has no snapshot of it.
+    WallTime,
+}
+
+/// All of them.
+pub(super) const CONVERSIONS: [Conversion; 3] =
+    [Conversion::ToNanos, Conversion::ToTicks, Conversion::WallTime];
+
+impl Conversion {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Conversion::ToNanos => "to_ns",
+            Conversion::ToTicks => "to_ticks",
+            Conversion::WallTime => "wall_time",
+        }
+    }
+}
+
+/// A conversion by one of these clocks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ByClock {
+    conversion: Conversion,
+    clocks: OfClocks,
+    signature: Signature,
+}
+
+/// The clocks of a function.
+#[derive(Clone, Debug)]
+enum OfClocks {
+    /// Those of the session, whatever they are when it is called.
+    Session(Arc<Clocks>),
+    /// These.
+    Bound(Vec<NamedClock>),
+}
+
+impl PartialEq for OfClocks {
+    fn eq(&self, other: &OfClocks) -> bool {
+        match (self, other) {
+            (OfClocks::Session(one), OfClocks::Session(other)) => Arc::ptr_eq(one, other),
+            (OfClocks::Bound(one), OfClocks::Bound(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for OfClocks {}
+
+impl std::hash::Hash for OfClocks {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        match self {
+            OfClocks::Session(clocks) => Arc::as_ptr(clocks).hash(state),
+            OfClocks::Bound(clocks) => clocks.hash(state),
+        }
+    }
+}
+
+impl ByClock {
+    fn function(conversion: Conversion, clocks: OfClocks) -> ScalarUDF {
+        let signature = Signature::user_defined(Volatility::Immutable);
+        ScalarUDF::new_from_impl(ByClock { conversion, clocks, signature })
+    }
+
+    /// By the clocks of a session.
+    pub(super) fn of_session(conversion: Conversion, clocks: &Arc<Clocks>) -> ScalarUDF {
+        ByClock::function(conversion, OfClocks::Session(Arc::clone(clocks)))
+    }
+
+    /// By one of these clocks.
+    pub(crate) fn bound(conversion: Conversion, clocks: Vec<NamedClock>) -> ScalarUDF {
+        ByClock::function(conversion, OfClocks::Bound(clocks))
+    }
+
+    pub(crate) fn conversion(&self) -> Conversion {
+        self.conversion
+    }
+
+    /// Whether it has the clocks of the session.
+    pub(crate) fn is_of_session(&self) -> bool {
+        matches!(self.clocks, OfClocks::Session(_))
+    }
+
+    /// The clocks that it may use.
+    pub(super) fn clocks(&self) -> Vec<NamedClock> {
+        match &self.clocks {
+            OfClocks::Session(clocks) => clocks.of_names_without_schema(),
+            OfClocks::Bound(clocks) => clocks.clone(),
+        }
+    }
+}
+
+/// The clock of a call that names none: the only one, or one of several that agree.
+///
+/// # Errors
+/// When there are several that do not agree; when snapshots cannot be read.
+pub(crate) fn only_clock(conversion: Conversion, clocks: &[NamedClock]) -> Result<Option<&NamedClock>> {
+    let Some((first, others)) = clocks.split_first() else { return Ok(None) };
+    let known = Converter::of(conversion, first)?;
+    for other in others {
+        if Converter::of(conversion, other)? != known {
+            let name = conversion.name();
+            let names = clocks.iter().filter_map(|clock| clock.names.first()).map(String::as_str);
+            return plan_err!(
+                "{name}: expected a host or the name of a super-trace as first argument, as in {name}(host, …), found none: \
+                 each of {} has a clock of its own",
+                names.collect::<Vec<_>>().join(", ")
+            );
+        }
+    }
+    Ok(Some(first))
+}
+
+/// What a conversion needs of a clock.
+#[derive(Clone, Debug, PartialEq)]
+struct Converter {
+    conversion: Conversion,
+    tick_hz: Option<f64>,
+    snapshots: Arc<[Snapshot]>,
+}
+
+impl Converter {
+    fn of(conversion: Conversion, clock: &NamedClock) -> Result<Converter> {
+        let snapshots = match conversion {
+            Conversion::WallTime => clock.snapshots(),
+            Conversion::ToNanos | Conversion::ToTicks => Ok(Arc::default()),
+        };
+        let snapshots = snapshots.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        Ok(Converter { conversion, tick_hz: clock.tick_hz.map(|hz| hz.per_second()), snapshots })
+    }
+
+    fn instant(&self, tick: i64) -> Option<i64> {
+        wall_time::at(&self.snapshots, self.tick_hz.map(|hz| 1e9 / hz), tick)
+    }
+
+    fn length(&self, length: f64) -> Option<i64> {
+        let hz = self.tick_hz?;
+        let converted = match self.conversion {
+            Conversion::ToTicks => length * hz / 1e9,
+            Conversion::ToNanos | Conversion::WallTime => length * 1e9 / hz,
+        };
+        Some(converted as i64)
+    }
+
+    /// The value in a row.
+    fn value(&self, times: &Times<'_>, row: usize) -> Option<i64> {
+        match times {
+            Times::Whole(numbers) => {
+                let number = numbers.is_valid(row).then(|| numbers.value(row))?;
+                match self.conversion {
+                    Conversion::WallTime => self.instant(number),
+                    Conversion::ToNanos | Conversion::ToTicks => self.length(number as f64),
+                }
+            }
+            Times::Fractions(numbers) => numbers.is_valid(row).then(|| self.length(numbers.value(row)))?,
+        }
+    }
+}
+
+enum Times<'a> {
+    Whole(&'a Int64Array),
+    Fractions(&'a arrow::array::Float64Array),
+}
+
+impl<'a> Times<'a> {
+    fn of(array: &'a ArrayRef) -> Result<Times<'a>> {
+        match (array.as_primitive_opt::<Int64Type>(), array.as_primitive_opt::<Float64Type>()) {
+            (Some(numbers), _) => Ok(Times::Whole(numbers)),
+            (_, Some(numbers)) => Ok(Times::Fractions(numbers)),
+            _ => exec_err!("expected a number, found {}", array.data_type()),
+        }
+    }
+}
+
+/// A converter for each clock, by its names.
+struct ByName<'c> {
+    conversion: Conversion,
+    clocks: &'c [NamedClock],
+    known: HashMap<&'c str, Converter>,
+}
+
+impl<'c> ByName<'c> {
+    fn of(&mut self, name: &str) -> Result<&Converter> {
+        if !self.known.contains_key(name) {
+            let has = |clock: &&NamedClock| clock.names.iter().any(|of_clock| of_clock == name);
+            let Some(clock) = self.clocks.iter().find(has) else { return self.unknown(name) };
+            let converter = Converter::of(self.conversion, clock)?;
+            self.known.extend(clock.names.iter().map(|name| (name.as_str(), converter.clone())));
+        }
+        match self.known.get(name) {
+            Some(converter) => Ok(converter),
+            None => self.unknown(name),
+        }
+    }
+
+    fn unknown<T>(&self, name: &str) -> Result<T> {
+        let names = self.clocks.iter().flat_map(|clock| clock.names.iter().map(String::as_str));
+        let near = nearest(name, names).join(", ");
+        let hint = if near.is_empty() { String::new() } else { format!("; nearest: {near}") };
+        let function = self.conversion.name();
+        exec_err!("{function}: expected a host or the name of a super-trace, found `{name}`{hint}")
+    }
+}
+
+impl ScalarUDFImpl for ByClock {
+    fn name(&self) -> &str {
+        self.conversion.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let name = self.name();
+        let number = |ty: &DataType| match (number_type(ty), self.conversion) {
+            (Some(_), Conversion::WallTime) => Ok(DataType::Int64),
+            (Some(number), Conversion::ToNanos | Conversion::ToTicks) => Ok(number),
+            (None, _) => plan_err!("{name}: expected a number, found {ty}"),
+        };
+        match types {
+            [time] => Ok(vec![number(time)?]),
+            [_, time] => Ok(vec![DataType::Utf8, number(time)?]),
+            _ => plan_err!(
+                "{name}: expected a number, or a host and a number, found {} arguments",
+                types.len()
+            ),
+        }
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(match self.conversion {
+            Conversion::WallTime => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+            Conversion::ToNanos | Conversion::ToTicks => DataType::Int64,
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let clocks = self.clocks();
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let values: Int64Array = match arrays.as_slice() {
+            [times] => {
+                let clock = only_clock(self.conversion, &clocks)?;
+                let converter = clock.map(|clock| Converter::of(self.conversion, clock)).transpose()?;
+                let of = Times::of(times)?;
+                (0..times.len()).map(|row| converter.as_ref()?.value(&of, row)).collect()
+            }
+            [names, times] => {
+                let (names, of) = (names.as_string::<i32>(), Times::of(times)?);
+                let mut by_name =
+                    ByName { conversion: self.conversion, clocks: &clocks, known: HashMap::new() };
+                let value = |row: usize| match names.is_valid(row) {
+                    true => Ok(by_name.of(names.value(row))?.value(&of, row)),
+                    false => Ok(None),
+                };
+                (0..times.len()).map(value).collect::<Result<_>>()?
+            }
+            _ => return exec_err!("{}: expected 1 or 2 arguments, found {}", self.name(), arrays.len()),
+        };
+        let values: ArrayRef = match self.conversion {
+            Conversion::WallTime => Arc::new(
+                TimestampNanosecondArray::new(values.values().clone(), values.nulls().cloned())
+                    .with_timezone("UTC"),
+            ),
+            Conversion::ToNanos | Conversion::ToTicks => Arc::new(values),
+        };
+        as_column(&args.args, values)
+    }
+}
