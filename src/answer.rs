@@ -5,12 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use sigmund_measures::named;
 use sigmund_model::{Cpu, Hertz, Level, Lwp, Thread, Ticks};
-use sigmund_query::{ActiveTime, Filter, Moment, Reactivity, active_time, list, reactivity};
+use sigmund_query::{ActiveTime, Filter, Moment, Reactivity, active_time, list, nearest_values, reactivity};
 use sigmund_sql::{Fleet, OpenOptions, SuperTrace};
 
+#[cfg(not(feature = "cluster"))]
+use crate::cli::WITHOUT_CLUSTERS;
 use crate::{
     Found,
     cli::{AnswerFormat, FilterArgs, FormatArg, LevelArg, Question, Unit},
@@ -28,6 +30,11 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
         bail!("--cluster: expected a question about one super-trace, found --compare: leave one of them out");
     }
     if let (Some((a, b)), Some(measure)) = (&question.measure.compare, compared) {
+        if question.format == AnswerFormat::Folded {
+            bail!(
+                "--compare: expected a table, found --format folded: ask each super-trace, with --trace-file"
+            );
+        }
         let how = question.damage.into();
         let (a, b) = (open(Some(a), how).await?, open(Some(b), how).await?);
         return measured::compare(&a, &b, measure, &filter, &question).await;
@@ -58,13 +65,15 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
     if question.drawing.is_asked() {
         return drawings::run(&trace, &filter, &question).await;
     }
+    let is_plain_active_time = question.measure.is_plain_active_time() && filter.level.is_none();
+    if is_plain_active_time && (!filter.threads.is_empty() || trace.has_threads()) {
+        filter.check_known(&trace).await?;
+        return print_active_time(&trace, &filter, &question).await;
+    }
     if let Some(measure) = question.measure.measure {
         return measured::run(&trace, measure, &filter, &question).await;
     }
     filter.check_known(&trace).await?;
-    if question.active_time {
-        return print_active_time(&trace, &filter, &question).await;
-    }
     if !question.reactivity.is_empty() {
         return print_reactivity(&trace, &filter, &question).await;
     }
@@ -80,12 +89,8 @@ pub(crate) async fn open(path: Option<&Path>, how: OpenOptions) -> Result<SuperT
         Some(path) => path.to_path_buf(),
         None => only_supertrace()?,
     };
-    let trace = open_at(&path, how).await?;
-    report_left_out(trace.left_out());
-    if !trace.left_out().is_empty() {
-        let files = counted(trace.left_out().len() as u64, "file");
-        terminal::notice(&format!("left out {files} of {}: answers lack their rows", path.display()));
-    }
+    let trace = open_at(&path, how).await.map_err(|error| with_nearest(error, &path))?;
+    report_left_out(&path, trace.left_out());
     Ok(trace)
 }
 
@@ -94,7 +99,24 @@ async fn open_at(path: &Path, how: OpenOptions) -> Result<SuperTrace> {
     #[cfg(feature = "cluster")]
     return Ok(sigmund_cluster::stores::open_files(path, how)?.super_trace().await?);
     #[cfg(not(feature = "cluster"))]
-    Ok(how.open(path).await?)
+    {
+        refuse_store(path)?;
+        Ok(how.open(path).await?)
+    }
+}
+
+/// The error of opening a path; if nothing is there, with the names of super-traces that are nearest to it.
+fn with_nearest(error: anyhow::Error, path: &Path) -> anyhow::Error {
+    if path.exists() {
+        return error;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let names: Vec<String> = names.filter(|name| name.ends_with(".supertrace")).collect();
+    let sought = path.file_name().unwrap_or_default().to_string_lossy();
+    let near = sigmund_sql::nearest(&sought, names.iter().map(String::as_str));
+    if near.is_empty() { error } else { anyhow!("{error}; nearest: {}", near.join(", ")) }
 }
 
 async fn fleet_at(folder: &Path, how: OpenOptions) -> Result<Fleet> {
@@ -102,20 +124,44 @@ async fn fleet_at(folder: &Path, how: OpenOptions) -> Result<Fleet> {
     if let Some(url) = folder.to_str().filter(|_| sigmund_cluster::stores::is_url(folder)) {
         return Ok(sigmund_cluster::stores::open_fleet(url, how).await?);
     }
+    #[cfg(not(feature = "cluster"))]
+    refuse_store(folder)?;
     Ok(how.open_fleet(folder).await?)
+}
+
+/// A URL of a store is no path.
+#[cfg(not(feature = "cluster"))]
+fn refuse_store(path: &Path) -> Result<()> {
+    match path.to_str().is_some_and(|path| path.starts_with("s3://")) {
+        true => bail!("{}: {WITHOUT_CLUSTERS}", path.display()),
+        false => Ok(()),
+    }
 }
 
 /// Opens the super-traces of a folder as one.
 pub(crate) async fn open_fleet(folder: &Path, how: OpenOptions) -> Result<SuperTrace> {
     descriptors::raise_limit();
     let Fleet { trace, left_out } = fleet_at(folder, how).await?;
-    report_left_out(&left_out);
-    trace.hosts().iter().for_each(|(_, host)| report_left_out(host.left_out()));
+    report_each(&left_out);
+    if !left_out.is_empty() {
+        let hosts = counted(left_out.len() as u64, "host");
+        terminal::notice(&format!("left out {hosts} of {}: answers lack their rows", folder.display()));
+    }
+    trace.hosts().iter().for_each(|(_, host)| report_left_out(host.path(), host.left_out()));
     Ok(trace)
 }
 
-/// Not all was read: each error makes the exit status 2.
-fn report_left_out(errors: &[sigmund_sql::Error]) {
+/// Not all of a super-trace was read.
+fn report_left_out(path: &Path, errors: &[sigmund_sql::Error]) {
+    report_each(errors);
+    if !errors.is_empty() {
+        let files = counted(errors.len() as u64, "file");
+        terminal::notice(&format!("left out {files} of {}: answers lack their rows", path.display()));
+    }
+}
+
+/// Each error makes the exit status 2.
+fn report_each(errors: &[sigmund_sql::Error]) {
     errors.iter().for_each(|error| terminal::report_error(&format!("left out: {error}")));
 }
 
@@ -191,7 +237,13 @@ async fn print_reactivity(trace: &SuperTrace, filter: &Filter, question: &Questi
     if !question.list_events || question.format.of_table()? == FormatArg::Human {
         print_summary(&found, question, trace.tick_hz())?;
     }
-    Ok(if found.count() > 0 { Found::Something } else { Found::Nothing })
+    if found.count() > 0 {
+        return Ok(Found::Something);
+    }
+    for selector in [from, to] {
+        nearest_values(trace, selector).await?.iter().for_each(|near| terminal::notice(near));
+    }
+    Ok(Found::Nothing)
 }
 
 fn print_summary(found: &Reactivity, question: &Question, tick_hz: Option<Hertz>) -> Result<()> {

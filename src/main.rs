@@ -20,6 +20,8 @@ mod descriptors;
 mod drawings;
 #[cfg(feature = "sql")]
 mod export;
+#[cfg(feature = "sql")]
+mod gaps;
 mod info;
 #[cfg(feature = "sql")]
 mod measured;
@@ -46,7 +48,7 @@ use std::{io::Write, process::ExitCode};
 #[cfg(not(feature = "sql"))]
 use anyhow::bail;
 use anyhow::{Context, Result};
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, Parser, error::ContextKind};
 
 use crate::cli::{Cli, Command};
 
@@ -70,7 +72,11 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         // Help and version go to stdout.
         Err(error) if !error.use_stderr() => error.exit(),
-        Err(error) => {
+        Err(mut error) => {
+            if cli::is_of_clusters(&error) {
+                // Those that it has are not similar.
+                error.remove(ContextKind::SuggestedSubcommand);
+            }
             terminal::usage(&error, cli::tip(&error).as_deref());
             return ExitCode::from(2);
         }

@@ -9,7 +9,8 @@ use sigmund_sql::SuperTrace;
 use crate::{
     Found,
     cli::{FormatArg, Question, Unit},
-    output::{Cell, counted, length, notice, print_rows},
+    gaps,
+    output::{Cell, length, notice, print_rows},
 };
 
 pub(crate) async fn run(
@@ -35,8 +36,40 @@ pub(crate) async fn compare(
     question: &Question,
 ) -> Result<Found> {
     let measured = compare_traces((a, b), measure, filter, &options(question)).await?;
-    print(&[(None, &measured.answer, None)], question)?;
+    let answer = &measured.answer;
+    if question.format.of_table()? == FormatArg::Human {
+        print_compared(answer)?;
+    } else {
+        print(&[(None, answer, None)], question)?;
+    }
     finish([&measured].into_iter(), question)
+}
+
+/// For people, each figure has its unit: `31.2 ms/s`, `450 ns`, `12.0 /s`.
+fn print_compared(answer: &Answer) -> Result<()> {
+    let unit = answer.column("unit");
+    let places: Vec<usize> = (0..answer.columns.len()).filter(|place| Some(*place) != unit).collect();
+    let columns: Vec<&str> = places.iter().map(|place| &*answer.columns[*place].name).collect();
+    let row = |row: usize| {
+        let unit = unit.map(|unit| answer.rows.cell(row, unit));
+        let cell = |place: &usize| match (answer.columns[*place].kind, answer.rows.cell(row, *place), &unit) {
+            (Kind::Fraction, Value::Fraction(figure), Some(Value::Text(unit))) => {
+                Cell::Length(with_unit(figure, unit))
+            }
+            (_, value, _) => cell(value),
+        };
+        places.iter().map(cell).collect::<Vec<Cell>>()
+    };
+    print_rows(&columns, answer.rows.len(), row, FormatArg::Human)
+}
+
+fn with_unit(figure: f64, unit: &str) -> String {
+    let ticks = |ns: f64| signed(ns.round() as i64, Hertz::new(1e9));
+    match unit {
+        "ns" => ticks(figure),
+        "ns/s" => format!("{}/s", ticks(figure)),
+        _ => format!("{figure:.1} {}", unit.strip_prefix('1').unwrap_or(unit)),
+    }
 }
 
 fn options(question: &Question) -> MeasureOptions {
@@ -57,22 +90,19 @@ fn finish<'m>(measured: impl Iterator<Item = &'m Measured>, question: &Question)
         rows += measured.answer.rows.len();
         gaps += measured.gaps;
     }
-    if gaps > 0 {
-        let gaps = counted(gaps as u64, "gap");
-        notice(&format!("events are missing in this time ({gaps}): `sigmund check --only gaps` lists them"));
+    if rows == 0 {
+        notice(
+            "nothing of the kind happened or was recorded in this time; `sigmund info` tells what was recorded",
+        );
     }
-    Ok(match (rows, gaps) {
-        (_, 1..) if question.measure.strict => Found::Gaps,
-        (0, _) => Found::Nothing,
-        _ => Found::Something,
-    })
+    Ok(gaps::finish(rows, gaps, question.measure.strict))
 }
 
 /// The answer of a host, if it is of a fleet, and the rate of its clock.
-type OfHost<'a> = (Option<&'a str>, &'a Answer, Option<Hertz>);
+pub(crate) type OfHost<'a> = (Option<&'a str>, &'a Answer, Option<Hertz>);
 
 /// For people, lengths have a unit of their own; for programs they are ticks, and in the unit that was asked for, too.
-fn print(answers: &[OfHost<'_>], question: &Question) -> Result<()> {
+pub(crate) fn print(answers: &[OfHost<'_>], question: &Question) -> Result<()> {
     let format = question.format.of_table()?;
     let Some((first_host, first, _)) = answers.first() else { return Ok(()) };
     let is_for_people = format == FormatArg::Human && question.unit.is_none();

@@ -35,7 +35,11 @@ pub(crate) fn is_broken_pipe(error: &Error) -> bool {
     if error.chain().any(is_broken_pipe_of_an_answer) {
         return true;
     }
-    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_one))
+    let of_json = |error: &serde_json::Error| error.io_error_kind() == Some(ErrorKind::BrokenPipe);
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(is_one)
+            || cause.downcast_ref::<serde_json::Error>().is_some_and(of_json)
+    })
 }
 
 #[cfg(feature = "sql")]
@@ -156,6 +160,12 @@ pub(crate) fn print_json(object: &Value) -> Result<()> {
     serde_json::to_writer_pretty(&mut *out, object)?;
     writeln!(out)?;
     Ok(out.flush()?)
+}
+
+/// Prints all rows for people, however many they are.
+#[cfg(feature = "sql")]
+pub(crate) fn print_all_rows(columns: &[&str], rows: &[Vec<Cell>]) -> Result<()> {
+    Ok(terminal::block(&human(columns, rows.iter()).to_string())?)
 }
 
 /// Prints a small table in any format.

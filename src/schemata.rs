@@ -3,6 +3,10 @@
 use std::{io::Write, path::Path};
 
 use anyhow::{Result, bail};
+#[cfg(feature = "sql")]
+use sigmund_query::Selector;
+#[cfg(feature = "sql")]
+use sigmund_schemata::{Asked, Error, Located};
 use sigmund_schemata::{OURS, Schema, names, nearest, our};
 
 use crate::{Found, cli::SchemaArgs, terminal};
@@ -10,9 +14,35 @@ use crate::{Found, cli::SchemaArgs, terminal};
 /// One of ours by its name, or a file: what has a `/` or ends in `.toml`.
 pub(crate) fn argument(text: &str) -> Result<Schema, String> {
     if text.contains('/') || text.ends_with(".toml") {
-        return Schema::read(Path::new(text)).map_err(|error| error.to_string());
+        let schema = Schema::read(Path::new(text)).map_err(|error| error.to_string())?;
+        #[cfg(feature = "sql")]
+        parse_questions(&schema).map_err(|error| error.to_string())?;
+        return Ok(schema);
     }
     our(text).ok_or_else(|| unknown(text))
+}
+
+/// Parses the queries and the selectors of events. Whether a table or an event exists is known of a super-trace only.
+#[cfg(feature = "sql")]
+fn parse_questions(schema: &Schema) -> Result<(), Error> {
+    let wrong = |at: &Located, message: String| Err(Error::in_line(&schema.place, at.line, message));
+    for question in &schema.questions {
+        match &question.asked {
+            Asked::Sql(query) => {
+                if let Err(error) = sigmund_sql::check_syntax(&query.text) {
+                    return wrong(query, error.to_string());
+                }
+            }
+            Asked::Measure { pair, .. } => {
+                for event in pair.iter().flat_map(|(from, to)| [from, to]) {
+                    if let Err(error) = event.text.parse::<Selector>() {
+                        return wrong(event, error.to_string());
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn unknown(text: &str) -> String {
@@ -57,5 +87,27 @@ mod tests {
         assert!(!argument("\x1b[31m").unwrap_err().contains('\x1b'));
         assert!(argument("no/such.toml").unwrap_err().starts_with("no/such.toml: "));
         assert_eq!(argument("locks").unwrap().name, "locks");
+    }
+
+    #[cfg(feature = "sql")]
+    #[test]
+    fn queries_and_selectors_of_ours_parse_and_others_are_refused_with_their_line() {
+        for schema in names().filter_map(our) {
+            assert_eq!(parse_questions(&schema), Ok(()), "{}", schema.name);
+        }
+        let head = "name = \"a\"\nabout = \"A.\"\n[[question]]\ntext = \"What?\"\n";
+        let refused = |question: &str| {
+            let schema = Schema::parse("my.toml", &format!("{head}{question}")).unwrap();
+            parse_questions(&schema).unwrap_err().to_string()
+        };
+        let message = refused("sql = \"SELEC 1\"");
+        assert!(message.starts_with("my.toml:5: ") && message.contains("SELEC"), "{message}");
+        let message = refused("sql = \"DROP TABLE events\"");
+        assert!(message.starts_with("my.toml:5: ") && message.contains("expected a SELECT"), "{message}");
+        let message = refused("measure = \"reactivity\"\nfrom = \"ok\"\nto = \"sched_waking(\"");
+        assert!(
+            message.starts_with("my.toml:7: ") && message.contains("no closing parenthesis"),
+            "{message}"
+        );
     }
 }

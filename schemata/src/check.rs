@@ -8,9 +8,11 @@ use sigmund_measures::{ALL, By, Measure, Subject};
 use toml::Spanned;
 
 use crate::{
-    Asked, Error, KEYS, MAX_LEN, Question, Schema, Tracepoint,
+    Asked, Error, KEYS, Located, MAX_LEN, Question, Schema, Tracepoint, columns,
+    error::line_at,
     ours::suggestion,
     toml_file::{File, FileQuestion},
+    union::ALWAYS,
 };
 
 /// Characters of a name, and of a sentence.
@@ -45,7 +47,20 @@ impl Schema {
     /// # Errors
     /// As those of [`read`](Self::read).
     pub fn parse(place: &str, text: &str) -> Result<Schema, Error> {
-        let checker = Checker { place, text };
+        Schema::checked(Checker { place, text, is_recorded: false })
+    }
+
+    /// As [`parse`](Self::parse), of a schema that a super-trace brings along. The version of Sigmund that recorded it may have had
+    /// other columns, so unknown ones are accepted, as are events that it needs and does not record.
+    ///
+    /// # Errors
+    /// As those of [`parse`](Self::parse), apart from these.
+    pub fn parse_recorded(place: &str, text: &str) -> Result<Schema, Error> {
+        Schema::checked(Checker { place, text, is_recorded: true })
+    }
+
+    fn checked(checker: Checker<'_>) -> Result<Schema, Error> {
+        let Checker { place, text, .. } = checker;
         if text.len() as u64 > MAX_LEN {
             let message = format!("expected at most {MAX_LEN} bytes, found more");
             return Err(Error::at(place, text, None, message));
@@ -62,11 +77,21 @@ impl Schema {
 struct Checker<'t> {
     place: &'t str,
     text: &'t str,
+    /// Whether a super-trace brings it along.
+    is_recorded: bool,
 }
 
 impl Checker<'_> {
     fn wrong<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> Error {
         Error::at(self.place, self.text, Some(at.span().start), message)
+    }
+
+    fn line_of<T>(&self, at: &Spanned<T>) -> usize {
+        line_at(self.text, at.span().start)
+    }
+
+    fn located(&self, text: &Spanned<String>) -> Located {
+        Located { text: text.get_ref().clone(), line: self.line_of(text) }
     }
 
     fn schema(&self, file: File) -> Result<Schema, Error> {
@@ -80,16 +105,37 @@ impl Checker<'_> {
             let message = "expected at least one [[question]], found none";
             return Err(Error::at(self.place, self.text, None, message));
         }
-        Ok(Schema {
+        let schema = Schema {
             about: self.sentence(&file.about)?,
             machine: self.list(&file.kernel.machine, |event| self.tracepoint(event))?,
             program: self.list(&file.kernel.program, |event| self.tracepoint(event))?,
             keys: self.list(&file.program.keys, |key| self.key(key))?,
             events: self.list(&file.program.events, |event| self.name(event))?,
             questions: self.list(&file.question, |question| self.question(question.get_ref(), question))?,
-            name: file.name.into_inner(),
+            name: name.clone(),
             text: self.text.into(),
-        })
+            place: self.place.into(),
+        };
+        if !self.is_recorded {
+            self.needs_are_recorded(&file, &schema)?;
+        }
+        Ok(schema)
+    }
+
+    /// What an answer needs of the kernel has to be among what the schema records.
+    fn needs_are_recorded(&self, file: &File, schema: &Schema) -> Result<(), Error> {
+        let own = schema.machine.iter().chain(&schema.program).map(|tracepoint| tracepoint.event.as_str());
+        let recorded: Vec<&str> = own.chain(ALWAYS).collect();
+        let needs = file.question.iter().flat_map(|question| &question.get_ref().needs);
+        let is_of_kernel = |need: &&Spanned<String>| need.get_ref().contains(':');
+        match needs.filter(is_of_kernel).find(|need| !recorded.contains(&need.get_ref().as_str())) {
+            None => Ok(()),
+            Some(need) => {
+                let near = suggestion(need.get_ref(), recorded.into_iter());
+                let expected = "expected a tracepoint of [kernel], or one of every recording";
+                Err(self.wrong(need, format!("{expected}, found {:?}{near}", need.get_ref())))
+            }
+        }
     }
 
     fn list<S, T>(
@@ -128,7 +174,8 @@ impl Checker<'_> {
         let found = text.get_ref();
         let event = found.strip_suffix('?').unwrap_or(found);
         if is_tracepoint(event) {
-            return Ok(Tracepoint { event: event.into(), optional: event != found });
+            let line = Some(self.line_of(text));
+            return Ok(Tracepoint { event: event.into(), optional: event != found, line });
         }
         let expected = "expected SYSTEM:EVENT, as sched:sched_switch, and ? after it if a kernel may lack it";
         Err(self.wrong(text, format!("{expected}; found {found:?}")))
@@ -168,6 +215,7 @@ impl Checker<'_> {
             text: self.sentence(&file.text)?,
             asked,
             columns: self.list(&file.columns, |column| self.name(column))?,
+            sort: file.sort.as_ref().map(|column| self.name(column)).transpose()?,
             top,
             needs: self.list(&file.needs, |event| self.name(event))?,
         })
@@ -181,10 +229,13 @@ impl Checker<'_> {
         if let Some(worst) = &file.worst {
             return Err(self.wrong(worst, "expected no argument of a measure beside sql"));
         }
+        if let Some(sort) = &file.sort {
+            return Err(self.wrong(sort, "expected no sort beside sql: ORDER BY sorts its rows"));
+        }
         if sql.get_ref().chars().count() > SQL_LEN {
             return Err(self.wrong(sql, format!("expected at most {SQL_LEN} characters, found more")));
         }
-        Ok(Asked::Sql(sql.get_ref().clone()))
+        Ok(Asked::Sql(self.located(sql)))
     }
 
     fn measure(&self, file: &FileQuestion, name: &Spanned<String>) -> Result<Asked, Error> {
@@ -197,18 +248,46 @@ impl Checker<'_> {
         let subject = file.subject.as_ref().map(|subject| self.sentence(subject)).transpose()?;
         let pair = self.pair(file, measure, name)?;
         match (measure.subject, &file.subject) {
-            (Subject::Required(what) | Subject::RequiredOrPair(what), None) if pair.is_none() => {
+            (Subject::Required(what), None) => {
                 let message = format!("{}: expected subject = {what:?}, found none", measure.name);
                 return Err(self.wrong(name, message));
+            }
+            // The command may be about one thread instead; a schema selects none.
+            (Subject::RequiredOrPair(what) | Subject::OptionalOrPair(what), None) if pair.is_none() => {
+                let expected = format!("expected subject = {what:?}, or from and to");
+                return Err(self.wrong(name, format!("{}: {expected}, found neither", measure.name)));
             }
             (Subject::None | Subject::Pair, Some(subject)) => {
                 let message = format!("{}: expected no subject", measure.name);
                 return Err(self.wrong(subject, message));
             }
+            (_, Some(subject)) if pair.is_some() => {
+                let message = format!("{}: expected subject, or from and to, found both", measure.name);
+                return Err(self.wrong(subject, message));
+            }
             _ => {}
         }
         let worst = file.worst.as_ref().map_or(0, |worst| *worst.get_ref() as usize);
+        if !self.is_recorded {
+            self.has_columns(file, (measure, by, worst))?;
+        }
         Ok(Asked::Measure { measure, by, worst, subject, pair })
+    }
+
+    /// Some answer of the measure has to have each column.
+    fn has_columns(
+        &self,
+        file: &FileQuestion,
+        (measure, by, worst): (&Measure, Option<By>, usize),
+    ) -> Result<(), Error> {
+        let known = columns::of_measure(measure, by, worst);
+        file.columns.iter().chain(&file.sort).try_for_each(|wanted| {
+            self.name(wanted)?;
+            match columns::unknown_column(wanted.get_ref(), &known) {
+                Some(message) => Err(self.wrong(wanted, format!("{}: {message}", measure.name))),
+                None => Ok(()),
+            }
+        })
     }
 
     fn by(&self, by: &Spanned<String>) -> Result<By, Error> {
@@ -223,19 +302,21 @@ impl Checker<'_> {
         file: &FileQuestion,
         measure: &Measure,
         name: &Spanned<String>,
-    ) -> Result<Option<(String, String)>, Error> {
-        match (measure.subject, &file.from, &file.to) {
-            (
-                Subject::Pair | Subject::RequiredOrPair(_) | Subject::OptionalOrPair(_),
-                Some(from),
-                Some(to),
-            ) => Ok(Some((self.sentence(from)?, self.sentence(to)?))),
-            (Subject::Pair, ..) => {
+    ) -> Result<Option<(Located, Located)>, Error> {
+        let takes_pairs = columns::takes_pairs(measure);
+        match (&file.from, &file.to) {
+            (Some(from), Some(to)) if takes_pairs => {
+                self.sentence(from)?;
+                self.sentence(to)?;
+                Ok(Some((self.located(from), self.located(to))))
+            }
+            (None, None) if measure.subject == Subject::Pair => {
                 Err(self.wrong(name, format!("{}: expected from and to, two events", measure.name)))
             }
-            (_, None, None) => Ok(None),
-            (_, Some(text), _) | (_, None, Some(text)) => {
-                Err(self.wrong(text, format!("{}: expected no from and to", measure.name)))
+            (None, None) => Ok(None),
+            (Some(text), _) | (None, Some(text)) => {
+                let expected = if takes_pairs { "both from and to" } else { "no from and to" };
+                Err(self.wrong(text, format!("{}: expected {expected}", measure.name)))
             }
         }
     }

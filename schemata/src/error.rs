@@ -13,14 +13,24 @@ pub struct Error {
 impl Error {
     /// About a byte of the text.
     pub(crate) fn at(place: &str, text: &str, byte: Option<usize>, message: impl Into<String>) -> Error {
-        let before = |byte: usize| text.bytes().take(byte).filter(|b| *b == b'\n').count();
-        Error { place: place.into(), line: byte.map(|byte| before(byte) + 1), message: message.into() }
+        let line = byte.map(|byte| line_at(text, byte));
+        Error { place: place.into(), line, message: message.into() }
+    }
+
+    /// About a line of a schema, from 1, that another crate has parsed.
+    pub fn in_line(place: &str, line: usize, message: impl Into<String>) -> Error {
+        Error { place: place.into(), line: Some(line), message: message.into() }
     }
 
     /// The line, from 1; `None` if it is about the whole file.
     pub fn line(&self) -> Option<usize> {
         self.line
     }
+}
+
+/// The line of a byte, from 1.
+pub(crate) fn line_at(text: &str, byte: usize) -> usize {
+    text.bytes().take(byte).filter(|b| *b == b'\n').count() + 1
 }
 
 impl fmt::Display for Error {

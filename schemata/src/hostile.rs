@@ -50,8 +50,64 @@ fn a_mistake_is_told_with_its_line_and_what_was_expected() {
     is_refused("", "[[question]]\ntext = \"What?\"", &["my.toml:4: ", "found neither"]);
     is_refused("", &QUESTION.replace("summary", "explain"), &["my.toml:6: ", "explain: expected subject = "]);
     is_refused("", &QUESTION.replace("summary", "reactivity"), &["my.toml:6: ", "expected from and to"]);
+    let pair = QUESTION.replace("summary", "explain");
+    is_refused("", &format!("{pair}from = \"x\""), &["my.toml:7: ", "explain: expected both from and to"]);
+    let both = format!("{pair}from = \"x\"\nto = \"y\"\nsubject = \"z\"");
+    is_refused("", &both, &["my.toml:9: ", "explain: expected subject, or from and to, found both"]);
     let sql = "[[question]]\ntext = \"What?\"\nsql = \"SELECT 1\"\nby = \"name\"";
     is_refused("", sql, &["my.toml:7: ", "beside sql"]);
+    is_refused("", &sql.replace("by", "sort"), &["my.toml:7: ", "ORDER BY"]);
+}
+
+#[test]
+fn what_no_answer_can_have_is_refused() {
+    // A schema selects no thread whose life could be the path.
+    let path = QUESTION.replace("summary", "critical-path");
+    is_refused("", &path, &["my.toml:6: critical-path: expected subject = \"SPAN\", or from and to"]);
+    assert!(parse("", &format!("{path}subject = \"x\"")).is_ok());
+    assert!(parse("", &format!("{path}from = \"x\"\nto = \"y\"")).is_ok());
+
+    let states = QUESTION.replace("summary", "states");
+    let columns = format!("{states}columns = [\"state\",\n\"totl\"]");
+    is_refused("", &columns, &["my.toml:8: states: expected a column", "found \"totl\"; nearest: total"]);
+    is_refused("", &format!("{states}sort = \"totl\""), &["my.toml:7: ", "nearest: total"]);
+    let sorted = parse("", &format!("{states}sort = \"total\"\ncolumns = [\"total_tick\", \"pattern\"]"));
+    assert_eq!(sorted.unwrap().questions[0].sort.as_deref(), Some("total"));
+    // Columns of the worst cases are others.
+    let latency = QUESTION.replace("summary", "latency") + "columns = [\"waker\"]";
+    is_refused("", &latency, &["found \"waker\""]);
+    assert!(parse("", &format!("{latency}\nworst = 3")).is_ok());
+}
+
+#[test]
+fn what_an_answer_needs_of_the_kernel_is_recorded() {
+    let needs = |event: &str| format!("{QUESTION}needs = [\"{event}\"]");
+    is_refused("", &needs("raw_syscalls:sys_enter"), &["my.toml:7: expected a tracepoint of [kernel]"]);
+    let kernel = "[kernel]\nmachine = [\"irq:irq_handler_entry\"]\nprogram = [\"a:b?\"]";
+    for event in ["irq:irq_handler_entry", "a:b", "sched:sched_switch", "an_event_of_the_program"] {
+        assert!(parse(kernel, &needs(event)).is_ok(), "{event}");
+    }
+    is_refused(kernel, &needs("irq:irq_handler_exit"), &["nearest: irq:irq_handler_entry"]);
+}
+
+#[test]
+fn a_recorded_schema_may_name_what_another_version_had() {
+    let text = |more: &str| format!("name = \"a\"\nabout = \"A.\"\n{QUESTION}{more}");
+    let old = text("columns = [\"totl\"]\nneeds = [\"a:b\"]");
+    assert!(Schema::parse_recorded("t.supertrace", &old).is_ok());
+    assert!(Schema::parse_recorded("t.supertrace", &text("top = 0")).is_err());
+}
+
+#[test]
+fn what_is_parsed_elsewhere_keeps_its_line() {
+    let kernel = "[kernel]\nmachine = [\n\"irq:irq_handler_entry\"]";
+    let pair = QUESTION.replace("summary", "reactivity") + "from = \"x\"\nto = \"y\"";
+    let schema = parse(kernel, &format!("{pair}\n[[question]]\ntext = \"b\"\nsql = \"SELECT 1\"")).unwrap();
+    assert_eq!((schema.place.as_str(), schema.machine[0].line), ("my.toml", Some(5)));
+    let crate::Asked::Measure { pair: Some((from, to)), .. } = &schema.questions[0].asked else { panic!() };
+    assert_eq!((from.line, to.line, to.text.as_str()), (9, 10, "y"));
+    let crate::Asked::Sql(query) = &schema.questions[1].asked else { panic!() };
+    assert_eq!(query.line, 13);
 }
 
 #[test]

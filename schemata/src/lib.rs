@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod columns;
 mod error;
 #[cfg(test)]
 mod hostile;
@@ -28,7 +29,8 @@ mod schema;
 mod toml_file;
 mod union;
 
+pub use columns::{means, short, unknown_column};
 pub use error::Error;
 pub use ours::{OURS, OVERVIEW, names, nearest, our};
-pub use schema::{Asked, KEYS, MAX_LEN, Question, Schema, Tracepoint};
+pub use schema::{Asked, KEYS, Located, MAX_LEN, Question, Schema, Tracepoint};
 pub use union::Union;

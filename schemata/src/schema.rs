@@ -29,6 +29,8 @@ pub struct Schema {
     pub questions: Vec<Question>,
     /// The text that it was read from.
     pub text: String,
+    /// Where that was, for messages: a file, or the name of one of ours.
+    pub place: String,
 }
 
 /// A tracepoint to record.
@@ -38,6 +40,8 @@ pub struct Tracepoint {
     pub event: String,
     /// Whether a kernel may lack it: then it is not recorded.
     pub optional: bool,
+    /// The line of the schema, from 1; `None` if every recording has it.
+    pub line: Option<usize>,
 }
 
 /// One question of a schema.
@@ -49,6 +53,8 @@ pub struct Question {
     pub asked: Asked,
     /// Columns of the answer that people are shown, with or without `_tick` or `_ns`; all if empty.
     pub columns: Vec<String>,
+    /// The column by which rows are sorted, the largest first, with or without its unit; `None` for the order of the answer.
+    pub sort: Option<String>,
     /// Rows that are shown.
     pub top: usize,
     /// Events that the answer rests on: `system:event` of the kernel, or a name of the program's.
@@ -69,8 +75,17 @@ pub enum Asked {
         /// The span, function or lock that it is about.
         subject: Option<String>,
         /// FROM and TO of a measure of pairs of events, as the command takes them.
-        pair: Option<(String, String)>,
+        pair: Option<(Located, Located)>,
     },
     /// A query on the super-trace.
-    Sql(String),
+    Sql(Located),
+}
+
+/// A text that this crate does not parse, and its line in the schema, from 1: what does parse it names the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// The text.
+    pub text: String,
+    /// The line where it begins.
+    pub line: usize,
 }

@@ -48,6 +48,7 @@ pub(crate) struct FileQuestion {
     pub(crate) sql: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) columns: Vec<Spanned<String>>,
+    pub(crate) sort: Option<Spanned<String>>,
     pub(crate) top: Option<Spanned<u32>>,
     #[serde(default)]
     pub(crate) needs: Vec<Spanned<String>>,

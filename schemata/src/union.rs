@@ -3,7 +3,7 @@
 use crate::{Schema, Tracepoint};
 
 /// Without these, events cannot be assigned: the LWP on each CPU, and the process of each LWP.
-const ALWAYS: [&str; 5] = [
+pub(crate) const ALWAYS: [&str; 5] = [
     "sched:sched_switch",
     "sched:sched_process_fork",
     "task:task_newtask",
@@ -28,7 +28,7 @@ impl Union {
     pub fn of(schemata: &[Schema]) -> Union {
         let mut union = Union::default();
         for event in ALWAYS {
-            add(&mut union.machine, &Tracepoint { event: event.into(), optional: false });
+            add(&mut union.machine, &Tracepoint { event: event.into(), optional: false, line: None });
         }
         schemata.iter().flat_map(|schema| &schema.machine).for_each(|event| add(&mut union.machine, event));
         for event in schemata.iter().flat_map(|schema| &schema.program) {

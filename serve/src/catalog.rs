@@ -30,12 +30,17 @@ pub(crate) static ABOUT: LazyLock<SqlInfoData> = LazyLock::new(|| {
     about.build().unwrap_or_else(|error| panic!("{error}"))
 });
 
-/// The catalog and the schemas, each with its super-trace: the first is that of names without a schema.
+/// The catalog and the schemas, each with its super-trace: the first is that of names without a schema. A super-trace that was
+/// given a name has a schema of that name, the first one, too.
 fn schemata(trace: &SuperTrace) -> (String, Vec<(String, &SuperTrace)>) {
     let names = trace.session().state().config_options().catalog.clone();
-    let attached = trace.attached().iter().map(|(name, other)| (name.clone(), other));
-    let schemata = std::iter::once((names.default_schema, trace)).chain(attached).collect();
-    (names.default_catalog, schemata)
+    let mut schemata = trace.schema_names();
+    schemata.sort_by_key(|schema| *schema != names.default_schema);
+    let of = |schema: String| {
+        let of = trace.attached().get(&schema).unwrap_or(trace);
+        (schema, of)
+    };
+    (names.default_catalog, schemata.into_iter().map(of).collect())
 }
 
 pub(crate) fn catalogs(trace: &SuperTrace, query: CommandGetCatalogs) -> Result<RecordBatch, Status> {
@@ -59,7 +64,7 @@ pub(crate) async fn tables(trace: &SuperTrace, query: CommandGetTables) -> Resul
         for relation in of.relations() {
             let columns = match builder.include_schema() {
                 true => {
-                    let columns = of.columns(&relation.name).await;
+                    let columns = trace.columns_in(&schema, &relation.name).await;
                     without_dictionaries(&*columns.map_err(|error| status(&error))?)
                 }
                 false => Schema::empty().into(),

@@ -131,7 +131,7 @@ impl FlightSqlService for Service {
         // Without the values of its parameters, the columns of some queries are not known yet.
         let columns = self.queries.columns(statement.clone(), Deadline::after(self.time)).await;
         let columns = match columns {
-            Err(_) if statement.query.contains('$') => Schema::empty().into(),
+            Err(_) if statement.query.contains(['$', '?']) => Schema::empty().into(),
             columns => columns?,
         };
         Ok(ActionCreatePreparedStatementResult {

@@ -1,7 +1,7 @@
 //! A query with the values of its parameters, as clients hold it between two calls.
 
 use arrow::{
-    array::RecordBatch,
+    array::{Array, RecordBatch},
     error::ArrowError,
     util::display::{ArrayFormatter, FormatOptions},
 };
@@ -11,7 +11,7 @@ use sigmund_sql::Parameters;
 use std::collections::BTreeMap;
 use tonic::Status;
 
-/// A query, and values for `$1` and `$name`.
+/// A query, and values for `$1`, `$name` and `?`, of which the first is `$1`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Statement {
     pub(crate) query: String,
@@ -42,7 +42,7 @@ impl Statement {
     /// Takes the values of one row: of the first column for `$1`, and for `$name` if the column has a name.
     ///
     /// # Errors
-    /// When there is more than one row.
+    /// When there is more than one row, or NULL in it.
     pub(crate) fn bind(&mut self, rows: &[RecordBatch]) -> Result<(), Status> {
         let count: usize = rows.iter().map(RecordBatch::num_rows).sum();
         if count > 1 {
@@ -66,9 +66,15 @@ impl Statement {
     }
 }
 
-fn text(column: &dyn arrow::array::Array) -> Result<String, ArrowError> {
+/// The value as [`Parameters`] take it: a text has quotes, so that one of digits is no number.
+fn text(column: &dyn Array) -> Result<String, ArrowError> {
+    if column.is_null(0) {
+        return Err(ArrowError::InvalidArgumentError("found NULL".into()));
+    }
     let options = FormatOptions::default();
-    ArrayFormatter::try_new(column, &options)?.value(0).try_to_string()
+    let text = ArrayFormatter::try_new(column, &options)?.value(0).try_to_string()?;
+    let is_number = column.data_type().is_numeric();
+    Ok(if is_number { text } else { format!("'{}'", text.replace('\'', "''")) })
 }
 
 #[cfg(test)]
@@ -93,8 +99,15 @@ mod tests {
         assert_eq!(again, statement);
         let values = again.parameters().0;
         let value = |name: &str| values.get(name).map(String::as_str);
-        assert_eq!((value("1"), value("2"), value("name")), (Some("15"), Some("work/6"), Some("main")));
+        assert_eq!((value("1"), value("2"), value("name")), (Some("15"), Some("'work/6'"), Some("'main'")));
         assert!(statement.bind(&[row.clone(), row]).is_err());
+        let texts = StringArray::from(vec![Some("5"), Some("it's"), None]);
+        let texts = RecordBatch::try_from_iter([("0", Arc::new(texts) as ArrayRef)]).unwrap();
+        for (row, value) in [(0, "'5'"), (1, "'it''s'")] {
+            statement.bind(&[texts.slice(row, 1)]).unwrap();
+            assert_eq!(statement.parameters().0["1"], value);
+        }
+        assert!(statement.bind(&[texts.slice(2, 1)]).unwrap_err().message().contains("found NULL"));
         assert!(Statement::of_handle(b"{").is_err() && Statement::of_handle(&[0xff]).is_err());
     }
 }

@@ -25,7 +25,21 @@ pub(crate) struct ClusterArgs {
     #[arg(long, value_name = "URL")]
     #[arg(conflicts_with = "keep_going")]
     cluster: Option<String>,
+    /// It would be taken for another option that is similar.
+    #[cfg(not(feature = "cluster"))]
+    #[arg(long, value_name = "URL", hide = true, value_parser = none)]
+    cluster: Option<String>,
 }
+
+#[cfg(not(feature = "cluster"))]
+fn none(_: &str) -> Result<String, String> {
+    Err(WITHOUT_CLUSTERS.into())
+}
+
+/// What a command that was built without clusters does not do.
+#[cfg(not(feature = "cluster"))]
+pub(crate) const WITHOUT_CLUSTERS: &str =
+    "this sigmund was built without clusters: cargo build --features cluster makes one that has them";
 
 #[cfg(feature = "cluster")]
 impl ClusterArgs {
@@ -48,9 +62,9 @@ impl ClusterArgs {
 
 #[cfg(not(feature = "cluster"))]
 impl ClusterArgs {
-    /// Never.
+    /// Never: it is refused.
     pub(crate) fn is_asked(&self) -> bool {
-        false
+        self.cluster.is_some()
     }
 
     /// Nothing to join.

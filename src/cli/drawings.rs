@@ -8,12 +8,12 @@ use clap::{Args, ValueHint};
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct DrawingArgs {
     /// A line for each thread (or LWP): what it did, from left to right; mostly for a short window.
-    #[arg(long, help_heading = "To look at", conflicts_with_all = ["measure", "list_events", "active_time", "reactivity"])]
+    #[arg(long, help_heading = "To look at", conflicts_with_all = ["measure", "list_events", "reactivity", "worst"])]
     pub(crate) gantt: bool,
     /// With --latency, --quanta, --functions, --reactivity ...: how many are how long, as bars.
     #[arg(long, help_heading = "To look at", conflicts_with_all = ["list_events", "why"])]
     pub(crate) histogram: bool,
-    /// With --gantt or --histogram: write a picture (of a histogram, the cumulative distribution) to this file instead.
+    /// With --gantt or --histogram: write a picture (of a histogram, the cumulative distribution) to this file instead; - is standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "To look at")]
     pub(crate) svg: Option<PathBuf>,
 }

@@ -26,8 +26,18 @@ pub(crate) struct MeasureArgs {
     pub(crate) compare: Option<(PathBuf, PathBuf)>,
 }
 
+impl MeasureArgs {
+    /// Whether the active time of each user thread is asked for, and no more: a table of its own has that.
+    pub(crate) fn is_plain_active_time(&self) -> bool {
+        let is_plain = self.by.is_none() && self.worst == 0 && !self.strict && self.compare.is_none();
+        is_plain && self.measure.is_some_and(|measure| measure.name == "active-time")
+    }
+}
+
 const LATE: &str = "Why it was late";
 const OPTIONS: &str = "How to answer";
+const WHY: &str =
+    "With --reactivity: match by cause, and tell what was in the way; with --worst, of each pair";
 
 impl Args for MeasureArgs {
     fn augment_args(command: Command) -> Command {
@@ -36,8 +46,9 @@ impl Args for MeasureArgs {
             let flag = Arg::new(measure.name)
                 .long(measure.name)
                 .help(measure.question)
+                .long_help(format!("{}\n\n{}", measure.question, measure.definition))
                 .help_heading(measure.heading);
-            let flag = flag.conflicts_with_all(["list_events", "active_time", "reactivity"]);
+            let flag = flag.conflicts_with_all(["list_events", "reactivity"]);
             let (least, most, name) = match measure.subject {
                 Subject::None | Subject::Pair => return command.arg(flag.action(ArgAction::SetTrue)),
                 Subject::Optional(name) => (0, 1, name),
@@ -60,9 +71,10 @@ impl Args for MeasureArgs {
                     .help_heading(LATE)
                     .requires("reactivity")
                     .conflicts_with("list_events")
-                    .help("With --reactivity: match by cause, and tell what was in the way; with --worst, of each pair"),
+                    .help(WHY)
+                    .long_help(format!("{WHY}\n\n{}", named("reactivity").map_or("", |measure| measure.definition))),
             )
-            .group(ArgGroup::new("how").args(flags().map(|measure| measure.name).chain(["why", "compare"])).multiple(true))
+            .group(ArgGroup::new("how").args(flags().map(|measure| measure.name).chain(["why", "compare", "gantt"])).multiple(true))
             .group(ArgGroup::new("measure").args(flags().map(|measure| measure.name)).multiple(false))
             .arg(
                 Arg::new("by")
@@ -93,7 +105,6 @@ impl Args for MeasureArgs {
                     .conflicts_with_all([
                         "trace_file",
                         "list_events",
-                        "active_time",
                         "gantt",
                         "histogram",
                         "svg",

@@ -38,6 +38,8 @@ use clap::{
 };
 use sigmund_user::Ids;
 
+#[cfg(all(feature = "sql", not(feature = "cluster")))]
+pub(crate) use cluster::WITHOUT_CLUSTERS;
 #[cfg(feature = "cluster")]
 pub(crate) use cluster::{ExecutorArgs, SchedulerArgs};
 pub(crate) use ctl::{CtlArgs, CtlVerb, KeyMask};
@@ -98,12 +100,22 @@ pub(crate) struct Cli {
 /// What else can be said of an error about the command line.
 pub(crate) fn tip(error: &clap::Error) -> Option<String> {
     let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else { return None };
+    #[cfg(all(feature = "sql", not(feature = "cluster")))]
+    if is_of_clusters(error) {
+        return Some(format!("  tip: {WITHOUT_CLUSTERS}"));
+    }
     let path = Path::new(word);
     if path.is_file() {
         return Some(format!("  tip: sigmund merge {word} makes a super-trace of a trace"));
     }
     let is_asked = cfg!(feature = "sql") && path.is_dir();
     is_asked.then(|| format!("  tip: a question has its super-trace after -f: sigmund -f {word} --summary"))
+}
+
+/// Whether a subcommand was asked for that only a command with clusters has.
+pub(crate) fn is_of_clusters(error: &clap::Error) -> bool {
+    let word = error.get(ContextKind::InvalidSubcommand);
+    matches!(word, Some(ContextValue::String(word)) if ["scheduler", "executor"].contains(&word.as_str()))
 }
 
 #[derive(Debug, Subcommand)]

@@ -18,7 +18,7 @@ pub(crate) struct Question {
     pub(crate) trace_file: Option<PathBuf>,
     /// A measure of all super-traces in this folder, HOST.supertrace, with a column host.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    #[arg(conflicts_with_all = ["trace_file", "list_events", "active_time", "compare", "gantt", "histogram", "svg"])]
+    #[arg(conflicts_with_all = ["trace_file", "list_events", "compare", "gantt", "histogram", "svg"])]
     pub(crate) fleet: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
@@ -27,11 +27,8 @@ pub(crate) struct Question {
     /// List the events; with --reactivity, each pair.
     #[arg(long, help_heading = "What happened")]
     pub(crate) list_events: bool,
-    /// Active time: how long the selected threads executed on a CPU.
-    #[arg(long, conflicts_with = "list_events", help_heading = "Where the time went")]
-    pub(crate) active_time: bool,
     /// Latency from FROM to TO: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD.
-    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "active_time", help_heading = "Why it was late")]
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], help_heading = "Why it was late")]
     pub(crate) reactivity: Vec<Selector>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
@@ -50,7 +47,8 @@ pub(crate) struct Question {
 /// Which events, and which time. Several values of one filter are alternatives; filters narrow each other.
 #[derive(Debug, Args)]
 pub(crate) struct FilterArgs {
-    /// User threads by number or name, separated by commas; name:4 is the thread named 4, a comma in a name is escaped: \,
+    /// User threads by number, name or pattern (client/*), separated by commas. name:4 is the thread named 4; a comma in a
+    /// name is escaped: \,
     #[arg(long, value_name = "THREAD", help_heading = "Filters")]
     pub(crate) thread: Vec<ThreadList>,
     /// An LWP, by its tid.
@@ -62,7 +60,7 @@ pub(crate) struct FilterArgs {
     /// Events whose name contains this text, or matches it as a regular expression.
     #[arg(long, value_name = "PATTERN", help_heading = "Filters")]
     pub(crate) event: Vec<EventPattern>,
-    /// Events of one side only.
+    /// Events of one side only; of a measure, user threads (user) or LWPs (kern).
     #[arg(long, value_enum, ignore_case = true, help_heading = "Filters")]
     pub(crate) level: Option<LevelArg>,
     /// From this tick, or this long after the first event (1.5ms, 20us, +3s).

@@ -21,16 +21,17 @@ pub(crate) struct SqlArgs {
     pub(crate) fleet: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// The query, as an option.
+    /// The query, as an option; or several, separated by semicolons.
     #[arg(short, long, value_name = "QUERY")]
     pub(crate) command: Option<String>,
-    /// Run the queries in this file, separated by semicolons.
+    /// Run the queries in this file, separated by semicolons; - is standard input.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "command")]
     pub(crate) file: Option<PathBuf>,
-    /// List tables and views; with TABLE, its columns with their units.
-    #[arg(long, value_name = "TABLE", num_args = 0..=1, conflicts_with_all = ["command", "file"])]
+    /// List tables, views and table functions; with NAME, the columns of one with their units, and the definition and
+    /// arguments of a function.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["command", "file"])]
     pub(crate) schema: Option<Option<String>>,
-    /// The value of $NAME in the query, a number or a text.
+    /// The value of $NAME in the query, a number or a text. One in quotes is a text: "'5'".
     #[arg(short, long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
     /// How much memory sorts, groups and joins of a query may use, as in 512MiB or 1GiB: what needs more goes to temporary

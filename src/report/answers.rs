@@ -9,10 +9,10 @@ use arrow::{
     datatypes::{DataType, Float64Type, Int64Type},
 };
 use futures::StreamExt;
-use sigmund_measures::{Kind, Measure};
-use sigmund_query::{Error, ErrorKind, Filter, MeasureOptions, Selector, measure};
-use sigmund_schemata::{Asked, Question};
-use sigmund_sql::{SuperTrace, nearest};
+use sigmund_measures::{Answer, Kind, Measure, Value};
+use sigmund_query::{Error, ErrorKind, Filter, MeasureOptions, Measured, Selector, measure};
+use sigmund_schemata::{Asked, Located, Question, means, unknown_column};
+use sigmund_sql::SuperTrace;
 use tokio::time::timeout_at;
 
 use super::Evidence;
@@ -49,32 +49,12 @@ impl Rows {
         self.columns.iter().any(|other| other.name == column)
     }
 
-    /// Whether a schema that wants the column `wanted` means this one: `_tick` and `_ns` may be left out.
-    pub(super) fn means(&self, wanted: &str, column: &str) -> bool {
-        wanted == column || (wanted == short(column) && !self.has(wanted))
-    }
-
     /// A note for each column that a schema wants and this answer does not have, unless it is one of those that depend on
     /// what makes a row.
-    fn unknown_columns(&self, wanted: &[String]) -> Vec<String> {
-        let is_known = |wanted: &&String| {
-            OF_GROUPS.contains(&wanted.as_str())
-                || self.columns.iter().any(|column| self.means(wanted, &column.name))
-        };
-        let note = |unknown: &String| {
-            let near = nearest(unknown, self.columns.iter().map(|column| column.name.as_str())).join(", ");
-            format!("expected a column of this answer, found {unknown:?}; nearest: {near}")
-        };
-        wanted.iter().filter(|wanted| !is_known(wanted)).map(note).collect()
+    fn unknown_columns<'q>(&self, wanted: impl Iterator<Item = &'q String>) -> Vec<String> {
+        let all: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+        wanted.filter_map(|wanted| unknown_column(wanted, &all)).collect()
     }
-}
-
-/// Columns that identify the subject of a row.
-const OF_GROUPS: [&str; 5] = ["thread", "lwp", "pid", "name", "pattern"];
-
-/// The name of a column without its unit.
-pub(super) fn short(column: &str) -> &str {
-    column.strip_suffix("_tick").or_else(|| column.strip_suffix("_ns")).unwrap_or(column)
 }
 
 pub(super) struct Column {
@@ -102,10 +82,10 @@ impl Answered {
     ) -> Result<Answered> {
         let mut notes = Vec::new();
         let (mut outcome, gaps) = match &question.asked {
-            Asked::Sql(query) => (by_query(trace, query, top).await?, evidence.gaps),
+            Asked::Sql(query) => (by_query(trace, &query.text, top).await?, evidence.gaps),
             Asked::Measure { measure, by, worst, subject, pair } => {
-                let parsed = |(from, to): &(String, String)| {
-                    Ok::<(Selector, Selector), Error>((from.parse()?, to.parse()?))
+                let parsed = |(from, to): &(Located, Located)| {
+                    Ok::<(Selector, Selector), Error>((from.text.parse()?, to.text.parse()?))
                 };
                 let options = pair.as_ref().map(parsed).transpose().map(|pair| MeasureOptions {
                     by: *by,
@@ -114,11 +94,11 @@ impl Answered {
                     pair,
                     with_lengths: false,
                 });
-                by_measure(trace, measure, options, top, &mut notes).await?
+                by_measure(trace, measure, options, (question.sort.as_deref(), top), &mut notes).await?
             }
         };
         if let Outcome::Rows(rows) = &outcome {
-            notes.extend(rows.unknown_columns(&question.columns));
+            notes.extend(rows.unknown_columns(question.columns.iter().chain(&question.sort)));
         }
         if matches!(&outcome, Outcome::Rows(rows) if rows.total == 0) {
             outcome = Outcome::Nothing(evidence.why_nothing(&question.needs));
@@ -138,7 +118,7 @@ async fn by_measure(
     trace: &SuperTrace,
     asked: &Measure,
     options: Result<MeasureOptions, Error>,
-    top: usize,
+    (sort, top): (Option<&str>, usize),
     notes: &mut Vec<String>,
 ) -> Result<(Outcome, usize)> {
     let measured = match options {
@@ -153,15 +133,39 @@ async fn by_measure(
         }
         Err(error) => return Err(error.into()),
     };
-    notes.extend(measured.answer.notes);
-    let columns = measured.answer.columns.iter().map(|column| Column {
+    let Measured { answer, gaps } = measured;
+    let columns = answer.columns.iter().map(|column| Column {
         name: column.name.to_string(),
         unit: if column.kind == Kind::Length { Unit::Ticks } else { Unit::Other },
     });
-    let (columns, total) = (columns.collect(), measured.answer.rows.len());
-    let rows = measured.answer.rows.iter().take(top);
-    let rows = rows.map(|row| row.into_iter().map(measured::cell).collect()).collect();
-    Ok((Outcome::Rows(Rows { columns, rows, total }), measured.gaps))
+    let (columns, total) = (columns.collect(), answer.rows.len());
+    let rows = first_rows(&answer, sort, top);
+    notes.extend(answer.notes);
+    Ok((Outcome::Rows(Rows { columns, rows, total }), gaps))
+}
+
+/// The first `top` rows, or those with the largest values in the column `sort`.
+fn first_rows(answer: &Answer, sort: Option<&str>, top: usize) -> Vec<Vec<Cell>> {
+    let Answer { columns, rows, .. } = answer;
+    let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
+    let place = sort.and_then(|sort| names.iter().position(|name| means(sort, name, &names)));
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    if let Some(place) = place {
+        let sizes: Vec<f64> = order.iter().map(|row| size(&rows.cell(*row, place))).collect();
+        // Equal ones stay in the order of the answer.
+        order.sort_by(|a, b| sizes[*b].total_cmp(&sizes[*a]));
+    }
+    let row = |row: usize| (0..columns.len()).map(|column| measured::cell(rows.cell(row, column))).collect();
+    order.into_iter().take(top).map(row).collect()
+}
+
+/// By which rows are sorted. What is no number is less than any.
+fn size(value: &Value) -> f64 {
+    match value {
+        Value::Number(number) => *number as f64,
+        Value::Fraction(number) => *number,
+        Value::Null | Value::Text(_) => f64::NEG_INFINITY,
+    }
 }
 
 /// The time limit of a query: it comes with the schema of a recording, which may be from an unknown source.

@@ -4,10 +4,16 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use arrow::{array::AsArray, datatypes::Int64Type};
-use sigmund_measures::Needs;
 use sigmund_model::tables::info_keys::MISSING_TRACEPOINTS;
-use sigmund_query::{Filter, MeasureOptions, with_history};
+use sigmund_query::Filter;
 use sigmund_sql::SuperTrace;
+
+use crate::gaps;
+
+/// Rows of other kinds count lines, processes, or instants at which two sources differ.
+const LOST: &str = "
+    SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM losses
+    WHERE kind = 'dropped' OR (kind = 'overwritten' AND severity <> 'note')";
 
 /// The reasons why answers may be incomplete.
 pub(super) struct Evidence {
@@ -19,7 +25,7 @@ pub(super) struct Evidence {
     pub(super) kernel_side: Option<String>,
     /// Gaps in events that analyses depend on.
     pub(super) gaps: usize,
-    /// The number of lost events, where they were counted.
+    /// The number of events that no buffer had room for, where they were counted.
     pub(super) lost: u64,
 }
 
@@ -29,22 +35,11 @@ impl Evidence {
         for event in trace.event_types() {
             *events.entry(event.ty.name.clone()).or_default() += event.events;
         }
-        let lost = "SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM losses WHERE severity <> 'note'";
-        let lost = trace.sql(lost).await?.collect().await?;
+        let lost = trace.sql(LOST).await?.collect().await?;
         let lost = lost.iter().filter(|batch| batch.num_rows() > 0);
         let lost =
             lost.map(|batch| batch.column(0).as_primitive::<Int64Type>().value(0).unsigned_abs()).sum();
-        let gaps = with_history(
-            trace,
-            ("report", Needs::NONE),
-            &Filter::default(),
-            &MeasureOptions::default(),
-            |history, request| {
-                let extent = request.extent(history);
-                Ok(history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count())
-            },
-        )
-        .await?;
+        let gaps = gaps::count(trace, &Filter::default()).await?;
         let missing = trace.info().get(MISSING_TRACEPOINTS).unwrap_or_default();
         let missing = missing.split(',').filter(|name| !name.is_empty()).map(String::from).collect();
         Ok(Evidence { events, missing, kernel_side: kernel_side(trace), gaps, lost })

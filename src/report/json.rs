@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Report, Section,
     answers::{Answered, Outcome, Rows},
-    page::command,
+    command::command,
 };
 use crate::output::print_json;
 
@@ -47,7 +47,7 @@ fn question(report: &Report, answered: &Answered) -> Value {
     };
     json!({
         "text": question.text,
-        "answered_by": command(report, question),
+        "answered_by": command(report.trace.path(), question),
         "rows": rows,
         "total_rows": total,
         "why_none": why,

@@ -3,12 +3,14 @@
 //! ```text
 //! evidence.rs   which events the trace has, and why it lacks others
 //! answers.rs    the answer to one question: rows, or why there are none
+//! command.rs    the command that prints a whole answer
 //! page.rs       the page for people, plain or in Markdown
 //! json.rs       the same for programs
 //! ```
 //! It computes nothing itself: a measure or an SQL query answers each question.
 
 mod answers;
+mod command;
 mod evidence;
 mod json;
 mod page;
@@ -89,7 +91,7 @@ fn recorded(trace: &SuperTrace) -> Vec<Schema> {
     let texts = trace.info().iter().filter(|(key, _)| key.starts_with(RECORDED_SCHEMA));
     let parsed = texts.filter_map(|(key, text)| {
         let place = format!("{}: {key}", trace.path().display());
-        Schema::parse(&place, text).inspect_err(|error| report_error(&error.to_string())).ok()
+        Schema::parse_recorded(&place, text).inspect_err(|error| report_error(&error.to_string())).ok()
     });
     parsed.collect()
 }

@@ -2,16 +2,16 @@
 
 use anyhow::Result;
 use sigmund_model::{Hertz, Printable, Ticks};
-use sigmund_schemata::{Asked, Question};
+use sigmund_schemata::{Asked, Question, means, short};
 
 use super::{
     Report, Section,
-    answers::{Answered, Outcome, Rows, Unit, short},
+    answers::{Answered, Outcome, Rows, Unit},
+    command::command,
 };
 use crate::{
-    cli::FormatArg,
     measured::signed,
-    output::{self, Cell, counted, print_table},
+    output::{self, Cell, counted, print_all_rows},
     terminal::line,
 };
 
@@ -111,14 +111,20 @@ fn print_answer(report: &Report, answered: &Answered, style: Style) -> Result<()
             match style {
                 Style::Plain => {
                     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-                    print_table(&columns, &cells, FormatArg::Human)?;
+                    print_all_rows(&columns, &cells)?;
                 }
                 Style::Markdown => markdown_table(&columns, &cells)?,
             }
             if rows.total > rows.rows.len() {
-                let all =
-                    command(report, question).map_or(String::new(), |all| format!("; all of them: {all}"));
-                text(&format!("  {} of {} rows{all}", rows.rows.len(), rows.total), style)?;
+                let (shown, total) = (rows.rows.len(), rows.total);
+                let all = match &question.asked {
+                    Asked::Measure { .. } => {
+                        format!("all of them: {}", command(report.trace.path(), question))
+                    }
+                    // A query is long.
+                    Asked::Sql(_) => format!("--top {total} shows all"),
+                };
+                text(&format!("  {shown} of {total} rows; {all}"), style)?;
             }
         }
     }
@@ -136,7 +142,8 @@ fn print_answer(report: &Report, answered: &Answered, style: Style) -> Result<()
 
 /// The columns that the schema wants, or all that have a value; lengths have units of their own.
 fn for_people(rows: &Rows, question: &Question, tick_hz: Option<Hertz>) -> (Vec<String>, Vec<Vec<Cell>>) {
-    let is_wanted = |name: &str| question.columns.iter().any(|wanted| rows.means(wanted, name));
+    let all: Vec<&str> = rows.columns.iter().map(|column| column.name.as_str()).collect();
+    let is_wanted = |name: &str| question.columns.iter().any(|wanted| means(wanted, name, &all));
     let wants_some = rows.columns.iter().any(|column| is_wanted(&column.name));
     let has_value = |place: usize| rows.rows.iter().any(|row| !matches!(row[place], Cell::Nothing));
     let is_kept = |place: &usize| has_value(*place) && (!wants_some || is_wanted(&rows.columns[*place].name));
@@ -162,22 +169,6 @@ fn for_people(rows: &Rows, question: &Question, tick_hz: Option<Hertz>) -> (Vec<
     };
     let cells = rows.rows.iter().map(|row| kept.iter().map(|place| cell(row, place)).collect());
     (kept.iter().map(name).collect(), cells.collect())
-}
-
-/// The command whose output is the whole answer; `None` for a query, which is in the schema.
-pub(super) fn command(report: &Report, question: &Question) -> Option<String> {
-    let Asked::Measure { measure, by, worst, subject, pair } = &question.asked else { return None };
-    let mut command = format!("sigmund -f {}", report.trace.path().display());
-    match pair {
-        Some((from, to)) => command += &format!(" --reactivity '{from}' '{to}' --why"),
-        None => command += &format!(" --{}", measure.name),
-    }
-    subject.iter().for_each(|subject| command += &format!(" '{subject}'"));
-    by.iter().for_each(|by| command += &format!(" --by {}", by.name()));
-    if *worst > 0 {
-        command += &format!(" --worst {worst}");
-    }
-    Some(command)
 }
 
 fn text(what: &str, style: Style) -> Result<()> {

@@ -7,8 +7,8 @@ use super::{format_name, session::Session};
 use crate::{cli::FormatArg, terminal};
 
 const HELP: &str = "\
-\\d            tables and views
-\\d NAME       columns of one, with units
+\\d            tables, views and table functions
+\\d NAME       columns of one, with units; of a function its definition and arguments, too
 \\timing       print how long each query takes, or no longer
 \\f FORMAT     human, tsv, csv, json or ndjson
 \\o [FILE]     write answers to a new file; without one, to the terminal again

@@ -15,7 +15,7 @@ use rustyline::{
     validate::{ValidationContext, ValidationResult, Validator},
 };
 use sigmund_model::tables::{ALL, ColumnType, Table};
-use sigmund_sql::{RelationKind, SuperTrace};
+use sigmund_sql::{Relation, RelationKind, SuperTrace};
 use tokio::runtime::Handle;
 
 use super::{commands::COMMANDS, statements};
@@ -62,24 +62,48 @@ const KEYWORDS: &[&str] = &[
 /// The values of a column with more distinct values than this are not proposed.
 const MOST_VALUES: usize = 40;
 
+/// The columns of this many views of events are proposed.
+const MOST_EVENTS: usize = 1000;
+
 /// The words that can be completed.
 pub(super) struct Words {
     trace: Arc<SuperTrace>,
-    /// Tables, views, columns, functions and keywords; sorted.
+    /// Tables, views, columns, functions, super-traces and keywords; sorted.
     names: Vec<String>,
+    /// Tables and views; sorted. Names have those of super-traces before a dot.
+    relations: Vec<String>,
+    /// The names of arguments of each measure.
+    arguments: BTreeMap<String, Vec<String>>,
     /// The values of a column of words, read when one is first completed.
     values: RefCell<BTreeMap<(&'static str, String), Vec<String>>>,
 }
 
 impl Words {
-    pub(super) fn of(trace: &Arc<SuperTrace>) -> Words {
+    pub(super) async fn of(trace: &Arc<SuperTrace>) -> Words {
         let mut names: Vec<String> = KEYWORDS.iter().map(ToString::to_string).collect();
-        let relations = trace.relations();
-        names.extend(relations.into_iter().filter(|r| r.kind != RelationKind::Stored).map(|r| r.name));
-        for column in ALL.iter().flat_map(|table| table.columns) {
-            names.push(column.name.to_string());
-            names.extend(column.name.strip_suffix("_tick").map(|stem| format!("{stem}_ns")));
+        let is_shown = |relation: &Relation| relation.kind != RelationKind::Stored;
+        let own: Vec<Relation> = trace.relations().into_iter().filter(is_shown).collect();
+        let (events, tables): (Vec<_>, Vec<_>) = own.iter().partition(|r| r.kind == RelationKind::Event);
+        for relation in tables.into_iter().chain(events.into_iter().take(MOST_EVENTS)) {
+            // What cannot be planned has no columns to propose.
+            let columns = trace.columns(&relation.name).await;
+            names.extend(
+                columns.iter().flat_map(|columns| columns.fields()).map(|field| field.name().clone()),
+            );
         }
+        let mut relations: Vec<String> = own.into_iter().map(|relation| relation.name).collect();
+        names.extend(relations.iter().cloned());
+        for schema in trace.schema_names() {
+            let of = trace.attached().get(&schema).unwrap_or(trace);
+            let tables = of.relations().into_iter().filter(is_shown);
+            relations.extend(tables.map(|relation| format!("{schema}.{}", relation.name)));
+            names.push(format!("{schema}."));
+        }
+        relations.sort();
+        let arguments = sigmund_query::measure_functions(trace).into_iter().map(|function| {
+            let names = function.arguments.into_iter().map(|argument| format!("{} => ", argument.name));
+            (function.name, names.collect())
+        });
         let state = trace.session().state();
         let functions = [
             state.scalar_functions().keys().cloned().collect::<Vec<_>>(),
@@ -90,14 +114,36 @@ impl Words {
         names.extend(functions.into_iter().flatten().map(|name| format!("{name}(")));
         names.sort();
         names.dedup();
-        Words { trace: Arc::clone(trace), names, values: RefCell::default() }
+        let (trace, arguments) = (Arc::clone(trace), arguments.collect());
+        Words { trace, names, relations, arguments, values: RefCell::default() }
     }
 
-    /// Names that start with `word`, ignoring case.
-    fn names(&self, word: &str) -> Vec<String> {
-        let begins =
-            |name: &&String| name.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
-        self.names.iter().filter(begins).cloned().collect()
+    /// What can come at the end of `typed`: where it begins, and the names.
+    fn names(&self, typed: &str) -> (usize, Vec<String>) {
+        let begin = begin_of_name(typed);
+        let word = &typed[begin..];
+        if let Some(name) = typed.strip_prefix("\\d ") {
+            let begin = typed.len() - name.trim_start().len();
+            return (begin, beginning(&self.relations, &typed[begin..]).collect());
+        }
+        // `b.sp`: a table of a super-trace, if b is one; otherwise a column.
+        if let Some(before) = typed[..begin].strip_suffix('.') {
+            let begin_of_schema = begin_of_name(before);
+            let with_schema = &typed[begin_of_schema..];
+            let tables: Vec<String> = beginning(&self.relations, with_schema).collect();
+            if !tables.is_empty() {
+                return (begin_of_schema, tables);
+            }
+        } else if let Some(arguments) = called(typed).and_then(|function| self.arguments.get(function)) {
+            // A name that is in quotes is completed without the first of them.
+            let bare =
+                |name: &String| name.trim_start_matches('"').to_lowercase().starts_with(&word.to_lowercase());
+            let arguments: Vec<String> = arguments.iter().filter(|name| bare(name)).cloned().collect();
+            if !arguments.is_empty() {
+                return (begin, arguments);
+            }
+        }
+        (begin, if word.is_empty() { Vec::new() } else { beginning(&self.names, word).collect() })
     }
 
     /// Values of a column of words that start with `begin`, in the tables that the statement names.
@@ -142,12 +188,41 @@ impl Completer for Words {
         if let Some((column, begin)) = compared(typed) {
             return Ok((position - begin.len(), self.values(line, column, begin)));
         }
-        let begin = typed
-            .rfind(|c: char| !is_of_name(c))
-            .map_or(0, |at| at + typed[at..].chars().next().map_or(1, char::len_utf8));
-        let word = &typed[begin..];
-        Ok((begin, if word.is_empty() { Vec::new() } else { self.names(word) }))
+        Ok(self.names(typed))
     }
+}
+
+/// Names that start with `word`, ignoring case.
+fn beginning<'a>(names: &'a [String], word: &'a str) -> impl Iterator<Item = String> + 'a {
+    let begins =
+        |name: &&String| name.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
+    names.iter().filter(begins).cloned()
+}
+
+/// Where the name begins that is at the end.
+fn begin_of_name(typed: &str) -> usize {
+    let before = typed.char_indices().rfind(|(_, character)| !is_of_name(*character));
+    before.map_or(0, |(at, character)| at + character.len_utf8())
+}
+
+/// The function whose arguments are being typed, if a name of one can come next: `states(thread => 15, `.
+fn called(typed: &str) -> Option<&str> {
+    let typed = &typed[..begin_of_name(typed)];
+    if !typed.trim_end().ends_with(['(', ',']) {
+        return None;
+    }
+    let mut closed = 0;
+    let open = typed.char_indices().rev().find(|(_, character)| {
+        match character {
+            ')' => closed += 1,
+            '(' if closed > 0 => closed -= 1,
+            '(' => return true,
+            _ => {}
+        }
+        false
+    });
+    let before = &typed[..open?.0];
+    Some(&before[begin_of_name(before)..]).filter(|function| !function.is_empty())
 }
 
 fn is_of_name(character: char) -> bool {
@@ -184,6 +259,15 @@ impl Helper for Words {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_are_proposed_where_the_name_of_one_can_come() {
+        assert_eq!(called("SELECT * FROM states("), Some("states"));
+        assert_eq!(called("FROM states(thread => (1 + 2), \"by\" => 'name', wo"), Some("states"));
+        assert_eq!(called("FROM states(thread => 1"), None);
+        assert_eq!(called("SELECT a, "), None);
+        assert_eq!(called("FROM states(thread => 15), "), None);
+    }
 
     #[test]
     fn a_text_that_is_compared_with_a_column_is_completed_by_its_values() {

@@ -2,6 +2,7 @@
 
 mod commands;
 mod completion;
+mod describe;
 mod prompt;
 mod session;
 mod statements;
@@ -36,24 +37,32 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
         return session.describe(name.as_deref()).await;
     }
     let queries = match (query.or(args.command), &args.file) {
-        (Some(query), _) => return session.run(&query).await,
+        (Some(queries), _) => queries,
+        (None, Some(path)) if path.as_os_str() == "-" => on_standard_input()?,
         (None, Some(path)) => {
             fs::read_to_string(path).with_context(|| format!("queries in {}", path.display()))?
         }
         (None, None) if io::stdin().is_terminal() => return prompt::run(session).await,
-        (None, None) => {
-            let mut queries = String::new();
-            io::stdin().read_to_string(&mut queries).context("queries on standard input")?;
-            queries
-        }
+        (None, None) => on_standard_input()?,
     };
+    let queries = statements::each(&queries);
+    if let [query] = queries.as_slice() {
+        return session.run(query).await;
+    }
     let mut found = Found::Nothing;
-    for query in statements::each(&queries) {
-        if let Found::Something = session.run(query).await.with_context(|| query.to_string())? {
+    for query in queries {
+        let on_one_line = || query.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Found::Something = session.run(query).await.with_context(on_one_line)? {
             found = Found::Something;
         }
     }
     Ok(found)
+}
+
+fn on_standard_input() -> Result<String> {
+    let mut queries = String::new();
+    io::stdin().read_to_string(&mut queries).context("queries on standard input")?;
+    Ok(queries)
 }
 
 /// Opens the first super-trace, and attaches the others.

@@ -24,7 +24,7 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
     let config = Config::builder().max_history_size(HISTORY)?.completion_type(CompletionType::List).build();
     let mut editor: Editor<Words, FileHistory> =
         Editor::with_config(config).context("preparing the terminal")?;
-    editor.set_helper(Some(Words::of(&session.trace)));
+    editor.set_helper(Some(Words::of(&session.trace).await));
     let history = history_file();
     if let Some(path) = &history {
         // The first time there is no history file yet.
@@ -45,8 +45,12 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
         if line.trim().is_empty() {
             continue;
         }
-        // A history that is full or cannot be written does not prevent queries.
+        // A history that is full or cannot be written does not prevent queries. It is written now: a terminal may close at any
+        // time.
         let _ = editor.add_history_entry(line.as_str());
+        if let Some(path) = &history {
+            let _ = editor.append_history(path);
+        }
         if line.trim_start().starts_with('\\') {
             match commands::run(&mut session, &line).await {
                 Ok(Next::End) => break,
@@ -70,9 +74,6 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
                 break;
             }
         }
-    }
-    if let Some(path) = history {
-        let _ = editor.save_history(&path);
     }
     Ok(Found::Something)
 }

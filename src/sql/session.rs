@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::Write,
+    io::{BufWriter, Write},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -11,16 +11,16 @@ use std::{
 use anyhow::{Context, Result};
 use futures::TryStreamExt;
 use sigmund_export::tables::{RowFormat, RowWriter};
-use sigmund_sql::{Parameters, QueryResult, RelationKind, SuperTrace};
+use sigmund_sql::{Parameters, QueryResult, SuperTrace};
 
+use super::describe;
 use crate::{
     Found,
     cli::FormatArg,
-    output::{Cell, print_table},
-    terminal,
+    terminal::{self, Pages},
 };
 
-/// Maximum rows printed at the prompt; a table of all rows would have to be kept in memory.
+/// Maximum rows printed at the prompt: a pager gets all of its text at once.
 const MOST_DRAWN: usize = 10_000;
 
 /// An open super-trace, and how results are printed.
@@ -84,14 +84,17 @@ impl Session {
 
     async fn draw(&self, result: QueryResult) -> Result<usize> {
         if let Some((path, file)) = &self.file {
-            let drawn = result.draw().await?;
-            writeln!(&*file, "{}", drawn.text).with_context(|| path.display().to_string())?;
-            return Ok(drawn.rows);
+            let out = &mut BufWriter::new(file);
+            let rows = result
+                .draw_parts::<anyhow::Error>(|lines| {
+                    out.write_all(lines.as_bytes()).with_context(|| path.display().to_string())
+                })
+                .await?;
+            out.flush().with_context(|| path.display().to_string())?;
+            return Ok(rows);
         }
         if !self.is_prompt {
-            let drawn = result.draw().await?;
-            terminal::block(&drawn.text)?;
-            return Ok(drawn.rows);
+            return result.draw_parts::<anyhow::Error>(|lines| Ok(terminal::block(lines)?)).await;
         }
         let (drawn, is_all) = result.draw_first(MOST_DRAWN).await?;
         terminal::paged(&drawn.text)?;
@@ -101,25 +104,14 @@ impl Session {
         Ok(drawn.rows)
     }
 
-    /// Prints the catalog, or the columns of one table or view.
+    /// Prints the catalog, or describes one table, view or table function.
     pub(super) async fn describe(&self, name: Option<&str>) -> Result<Found> {
-        let text = |text: &str| Cell::Text(text.to_string());
-        if let Some(name) = name {
-            let columns = self.trace.describe(name).await?;
-            let row = |column: &sigmund_sql::Described| {
-                vec![text(&column.column), text(&column.ty), text(column.unit), text(&column.sentence)]
-            };
-            let rows: Vec<_> = columns.iter().map(row).collect();
-            print_table(&["column", "type", "unit", "what"], &rows, self.format)?;
-            return Ok(Found::Something);
+        let pages = (self.is_prompt && self.format == FormatArg::Human).then(Pages::begin);
+        match name {
+            Some(name) => describe::one(&self.trace, name, self.format).await?,
+            None => describe::all(&self.trace, self.format)?,
         }
-        let relations = self.trace.relations();
-        let is_shown = |kind| kind != RelationKind::Stored || self.format != FormatArg::Human;
-        let row = |relation: &sigmund_sql::Relation| {
-            vec![text(&relation.name), text(relation.kind.name()), text(&relation.sentence)]
-        };
-        let rows: Vec<_> = relations.iter().filter(|relation| is_shown(relation.kind)).map(row).collect();
-        print_table(&["name", "kind", "what"], &rows, self.format)?;
+        pages.map_or(Ok(()), Pages::end)?;
         Ok(Found::Something)
     }
 

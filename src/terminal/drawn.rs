@@ -3,16 +3,52 @@
 use std::{
     io::{self, BufWriter, IsTerminal, Write},
     process::{Command, Stdio},
+    sync::PoisonError,
 };
 
 use sigmund_model::Printable;
 
-use super::{Stdout, block};
+use super::{KEPT, Stdout, block};
+
+/// Columns and lines of a terminal; `None` if it is none, or they are unknown.
+fn size(stdout: &io::Stdout) -> Option<rustix::termios::Winsize> {
+    let size = rustix::termios::tcgetwinsize(stdout).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then_some(size)
+}
+
+/// The columns of stdout, if it is a terminal.
+pub(crate) fn width() -> Option<usize> {
+    size(&io::stdout()).map(|size| size.ws_col.into())
+}
+
+/// Lines for people, of several calls, that go to a pager together.
+#[must_use]
+pub(crate) struct Pages(());
+
+impl Pages {
+    /// What is printed for people from here on is kept.
+    pub(crate) fn begin() -> Pages {
+        *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(String::new());
+        Pages(())
+    }
+
+    /// Shows it as [`paged`] does. Without this call, it is not shown.
+    pub(crate) fn end(self) -> io::Result<()> {
+        let text = KEPT.lock().unwrap_or_else(PoisonError::into_inner).take();
+        paged(&text.unwrap_or_default())
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
 
 /// As [`block`]; on a terminal that it does not fit, by `$PAGER`, or `less`.
 pub(crate) fn paged(text: &str) -> io::Result<()> {
     let stdout = io::stdout();
-    let size = rustix::termios::tcgetwinsize(&stdout).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    let size = size(&stdout);
     let fits = size.is_none_or(|size| {
         text.lines().count() < usize::from(size.ws_row)
             && text.lines().all(|line| line.chars().count() <= usize::from(size.ws_col))

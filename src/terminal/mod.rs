@@ -14,21 +14,36 @@ mod drawn;
 use std::{
     fmt::Display,
     io::{self, BufWriter, IsTerminal, Write},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use sigmund_model::Printable;
 
 #[cfg(feature = "sql")]
-pub(crate) use drawn::{Colour, coloured, paged};
+pub(crate) use drawn::{Colour, Pages, coloured, paged, width};
+
+/// Lines that are kept until all of them can go to a pager: `Pages`.
+static KEPT: Mutex<Option<String>> = Mutex::new(None);
 
 /// Prints one line on stdout, for people. A line break in `text` is shown as `\n`.
 pub(crate) fn line(text: impl Display) -> io::Result<()> {
-    writeln!(Stdout, "{}", Printable(text))
+    let text = format!("{}\n", Printable(text));
+    if let Some(kept) = KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        kept.push_str(&text);
+        return Ok(());
+    }
+    Stdout.write_all(text.as_bytes())
 }
 
 /// Prints several lines on stdout, for people: a table that has been drawn. Cells must not hold line breaks.
 pub(crate) fn block(text: &str) -> io::Result<()> {
+    if let Some(kept) = KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        text.lines().for_each(|line| kept.extend([Printable(line).to_string().as_str(), "\n"]));
+        return Ok(());
+    }
     let out = &mut BufWriter::new(Stdout);
     text.lines().try_for_each(|line| writeln!(out, "{}", Printable(line)))?;
     out.flush()

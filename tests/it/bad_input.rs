@@ -314,6 +314,40 @@ fn a_broken_file_is_named_and_left_out_if_that_is_asked_for() {
     assert_eq!(counted.stdout, format!("n\n{EVENTS_IN_FIXTURE}\n"));
 }
 
+/// A page behind a good footer.
+#[test]
+fn a_damaged_page_is_named_with_its_file_and_left_out_if_that_is_asked_for() {
+    let sigmund = Sigmund::new();
+    sigmund.write("whole.dat", &kernel_trace());
+    merge(&sigmund, "whole.dat").found();
+    let broken = sigmund.path("out.supertrace/lwp_states/part-00000.parquet");
+    let mut bytes = fs::read(&broken).unwrap();
+    let pages = 4..bytes.len() / 2;
+    bytes[pages].fill(0xff);
+    fs::write(&broken, bytes).unwrap();
+    let part = "out.supertrace/lwp_states/part-00000.parquet: expected a whole Parquet file";
+    let sum = "SELECT sum(dur_tick) AS n FROM lwp_states";
+    let questions: [&[&str]; 4] = [
+        &["sql", "out.supertrace", sum],
+        &["--summary"],
+        &["check", "out.supertrace"],
+        &["--states", "--by", "lwp"],
+    ];
+    for question in questions {
+        let said = sigmund.run(question);
+        assert!(said.stderr.contains(part) && said.status == 2, "{said:?}");
+        let said = sigmund.run(question.iter().chain(&["--keep-going"]));
+        assert_eq!(said.status, 2, "{said:?}");
+        let counted = "left out 1 file of out.supertrace: answers lack their rows";
+        assert!(
+            said.stderr.contains(&format!("error: left out: {part}")) && said.stderr.contains(counted),
+            "{said:?}"
+        );
+    }
+    // Others are whole.
+    assert_eq!(events(&sigmund), EVENTS_IN_FIXTURE);
+}
+
 #[test]
 fn a_query_that_fails_at_once_prints_no_header() {
     let sigmund = Sigmund::new();

@@ -3,12 +3,13 @@
 //!
 //! ```text
 //!   <!-- not run: WHY -->          it is not executed
-//!   <!-- output varies: WHY -->    commands may find nothing (status 1), and their output is not compared
+//!   <!-- output varies: WHY -->    commands may find nothing (status 1), and rows of their output are not compared
 //!   <!-- alternatives -->          each command in a folder of its own
 //! ```
 //! Otherwise each command of a `console` block (`$ …`) has to succeed, and to print the lines that are shown, in this order:
-//! numbers and white space do not count, `…` stands for anything. Commands run in one folder for each document, which has a
-//! program `myserver`. `sudo` only runs its command here, and `pidof` finds our `myserver`.
+//! numbers and white space do not count, `…` stands for anything. Where output varies, only the heading of a table for people is
+//! compared. Commands run in one folder for each document, which has a program `myserver`: examples/server for the documents
+//! about it, for others a program that has a daemon, too. `sudo` only runs its command here, and `pidof` finds our `myserver`.
 
 use std::{
     env,
@@ -36,6 +37,9 @@ const MY_SERVER: &str = "SIGMUND_TEST_MY_SERVER";
 
 /// The document with the program in Rust.
 const RUST_PROGRAM: &str = "docs/runtime.md";
+
+/// The documents whose `myserver` is examples/server, and nothing else.
+const OF_EXAMPLE_SERVER: [&str; 2] = ["docs/questions.md", "docs/sql.md"];
 
 /// Shorter than documented.
 const SHORTER: [(&str, &str); 1] = [("--for 10s", "--for 300ms")];
@@ -152,6 +156,27 @@ fn the_rust_program_of_the_docs_compiles_and_runs() {
     assert_eq!(blocks.len(), 1);
     assert_eq!(blocks[0].text, include_str!("shown_program.rs"), "shown_program.rs is {}", blocks[0].place);
     shown::run();
+}
+
+#[test]
+fn every_question_has_its_command_and_its_output_on_the_page_of_questions() {
+    let document = "docs/questions.md";
+    let text = fs::read_to_string(root().join(document)).unwrap();
+    let flags = sigmund_measures::ALL.iter().map(|measure| format!("--{}", measure.name));
+    let others =
+        ["--gantt", "--histogram", "--svg", "--format folded", "--why", "--compare"].map(String::from);
+    for flag in flags.chain(others) {
+        assert!(
+            text.lines().any(|line| line.starts_with("$ ") && line.contains(&flag)),
+            "{document}: {flag}"
+        );
+    }
+    for section in text.split("\n## ").skip(1) {
+        let (question, rest) = section.split_once('\n').unwrap();
+        let shown = rest.split("```").skip(1).step_by(2).flat_map(str::lines);
+        let has_output = shown.skip(1).any(|line| !line.is_empty() && !line.starts_with("$ "));
+        assert!(has_output, "{document}: {question}: expected output of a command, found none");
+    }
 }
 
 /// The first page is short: the rest is in `docs/`.
@@ -298,7 +323,10 @@ impl Reader {
 
     /// Runs all blocks that are to be run.
     fn follows(&self, document: &str) {
-        my_server_in(self.folder.path());
+        match OF_EXAMPLE_SERVER.contains(&document) {
+            true => example_server_in(self.folder.path()),
+            false => my_server_in(self.folder.path()),
+        }
         let is_run = |block: &&Block| block.language == "console" && block.marker != Marker::NotRun;
         for block in blocks(document).iter().filter(is_run) {
             let is_of_recorded =
@@ -341,11 +369,19 @@ impl Reader {
                 _ => self.folder.path(),
             };
             let printed = self.output(self.bash(command, folder), statuses, &block.place);
-            if block.marker != Marker::OutputVaries {
-                is_shown_by(shown, &printed, &format!("{}: {command}", block.place));
-            }
+            let shown = match block.marker {
+                Marker::OutputVaries => heading(shown),
+                _ => shown,
+            };
+            is_shown_by(shown, &printed, &format!("{}: {command}", block.place));
         }
     }
+}
+
+/// The heading of a table for people, in which every line begins with a space.
+fn heading<'s, 'l>(shown: &'s [&'l str]) -> &'s [&'l str] {
+    let is_table = shown.iter().all(|line| line.starts_with(' ') || line.starts_with('…'));
+    if is_table { &shown[..shown.len().min(1)] } else { &[] }
 }
 
 /// The lines that are shown are printed, in this order, perhaps with others between them.
@@ -381,6 +417,9 @@ fn the_shape_of_a_line_is_without_its_numbers() {
     assert_eq!(shape("  agree 1216,  percent 99.98; x"), "agree 0, percent 0; x");
     assert_eq!(shape("gaps        Events lie in order."), shape("ok    Events lie in order."));
     is_shown_by(&["a 1", "…", "c 3…"], "a 20\nb\nc 4 d\n", "here");
+    is_shown_by(&[" a  b  …", "…"], " a  b    c\n", "here");
+    assert_eq!(heading(&[" a  b", " 1  2", "…"]), [" a  b"]);
+    assert_eq!(heading(&["a;b 1", " 1"]), [""; 0]);
     assert!(std::panic::catch_unwind(|| is_shown_by(&["c", "a"], "a\nc\n", "here")).is_err());
 }
 
@@ -391,9 +430,18 @@ fn write_script(path: &Path, line: &str) {
 
 /// Puts the program that documents call `myserver` into a folder.
 pub(crate) fn my_server_in(folder: &Path) {
+    program_in(folder, "my_server");
+}
+
+/// Puts examples/server into a folder, as `myserver`.
+fn example_server_in(folder: &Path) {
+    program_in(folder, "example_server");
+}
+
+fn program_in(folder: &Path, test: &str) {
     let this = env::current_exe().unwrap();
     let line = format!(
-        "export {MY_SERVER}=\"${{{MY_SERVER}:-}}\"\nexec '{}' docs::my_server --exact --nocapture",
+        "export {MY_SERVER}=\"${{{MY_SERVER}:-}}\"\nexec '{}' docs::{test} --exact --nocapture",
         this.display()
     );
     write_script(&folder.join("myserver"), &line);
@@ -443,6 +491,16 @@ impl Drop for Server {
         let _ = fs::remove_file(&self.serving);
         let _ = self.child.wait();
     }
+}
+
+/// Not a test: what examples/server does.
+#[test]
+fn example_server() {
+    if env::var_os(MY_SERVER).is_none() {
+        return;
+    }
+    let runtime = fut::Runtime::builder().lwps(2).build().unwrap();
+    runtime.run(|| requests::serve(400));
 }
 
 /// Not a test: the program that documents call `myserver`.

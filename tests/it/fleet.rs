@@ -89,5 +89,15 @@ fn a_fleet_that_cannot_be_read_is_named() {
     sigmund.run(["--fleet", ".", "--states"]).complained(&["web-2.supertrace/info"]);
     let said = sigmund.run(["--fleet", ".", "--states", "--format", "csv", "--keep-going"]);
     assert_eq!(said.status, 2, "{said:?}");
-    assert!(said.stdout.contains("\nweb-1,") && said.stderr.contains("left out"), "{said:?}");
+    assert!(said.stdout.contains("\nweb-1,"), "{said:?}");
+    assert!(said.stderr.contains("left out 1 host of .: answers lack their rows"), "{said:?}");
+}
+
+#[test]
+fn a_host_may_have_a_name_that_a_schema_has() {
+    let sigmund = fleet();
+    fs::rename(sigmund.path("web-2.supertrace"), sigmund.path("public.supertrace")).unwrap();
+    let hosts = asked(&sigmund, "SELECT host, count(*) AS n FROM events GROUP BY host ORDER BY host");
+    assert_eq!(hosts, "host,n\nhost_public,17\nweb-1,17\n");
+    assert_eq!(asked(&sigmund, "SELECT count(*) AS n FROM host_public.events"), "n\n17\n");
 }

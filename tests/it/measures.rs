@@ -55,10 +55,50 @@ lwp,name,state,reason,object,culprit,count,total_tick,percent
     assert!(in_unit.contains("total_tick,total_us,percent\n5,,active,,,,3,50,0.05,40\n"), "{in_unit}");
 }
 
+// Of 125 ticks of thread 5, 50 are of its own and 5 of an interrupt.
+#[test]
+fn active_time_is_a_measure_as_the_others() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    assert_eq!(
+        asked(&sigmund, &["--active-time", "--thread", "5", "--by", "thread"]),
+        "thread,name,active_tick,life_tick,percent\n5,,55,125,44\n"
+    );
+    let query = "SELECT thread, active_tick FROM active_time(thread => 5)";
+    assert_eq!(asked(&sigmund, &["sql", "t.supertrace", query]), "thread,active_tick\n5,55\n");
+    let lwps = asked(&sigmund, &["--active-time", "--level", "kern", "--lwp", "70"]);
+    assert!(lwps.starts_with("lwp,name,active_tick,life_tick,percent\n70,,"), "{lwps}");
+    let compared = asked(&sigmund, &["--active-time", "--compare", "t.supertrace", "t.supertrace"]);
+    assert!(compared.contains(",active,ns/s,"), "{compared}");
+}
+
+// Of a trace with user threads, too.
+#[test]
+fn a_level_asks_about_lwps_or_user_threads() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    for measure in ["--states", "--latency", "--breakdown", "--quanta"] {
+        let lwps = asked(&sigmund, &[measure, "--by", "lwp"]);
+        assert_eq!(asked(&sigmund, &[measure, "--level", "kern"]), lwps);
+        let threads = asked(&sigmund, &[measure]);
+        assert_eq!(asked(&sigmund, &[measure, "--level", "user"]), threads);
+        assert_ne!(lwps, threads);
+    }
+    // Nobody knows the process of LWP 90, which no user thread was on.
+    let total = |by: &str| -> i64 {
+        let rows = asked(&sigmund, &["--states", "--level", "kern", "--by", by]);
+        let of = rows.lines().next().and_then(|head| head.split(',').position(|name| name == "total_tick"));
+        rows.lines().skip(1).map(|row| row.split(',').nth(of.unwrap()).unwrap().parse::<i64>().unwrap()).sum()
+    };
+    assert_eq!([total("process"), total("name"), total("pattern")], [total("lwp"); 3]);
+    sigmund.run(["--states", "--level", "kern", "--by", "thread"]).complained(&["--by thread", "level KERN"]);
+    sigmund.run(["--states", "--level", "user", "--by", "lwp"]).complained(&["--by lwp", "level USER"]);
+}
+
 #[test]
 fn what_cannot_be_asked_is_said() {
     let sigmund = Sigmund::with_listing("t", &listing());
     sigmund.run(["--states", "--event", "sched_switch"]).complained(&["states", "no event"]);
+    let nothing = sigmund.run(["--functions"]);
+    assert!(nothing.stderr.contains("was recorded"), "{nothing:?}");
     sigmund.run(["--states", "--active-time"]).complained(&["--active-time"]);
     sigmund.run(["--by", "name"]).complained(&["required"]);
     sigmund.run(["--states", "--by", "colour"]).complained(&["pattern"]);
@@ -186,8 +226,8 @@ fn why_is_told_of_pairs_matched_by_cause() {
     assert!(explained.contains("\n0-50,duration,,,1,20,20,100\n"), "{explained}");
     assert!(explained.contains("\n0-50,stalled,itself,idle,1,10,10,50\n"), "{explained}");
     let chain = asked(&sigmund, &["--critical-path", "sched_waking", "sys_exit", "--worst", "1"]);
-    assert!(chain.starts_with("instance,ts_tick,dur_tick,thread,lwp,cpu,what,"), "{chain}");
-    assert!(chain.lines().last().is_some_and(|line| line.starts_with("1,130,10,,70,0,running,")), "{chain}");
+    assert!(chain.starts_with("instance,ts_tick,dur_tick,thread,lwp,name,cpu,what,"), "{chain}");
+    assert!(chain.lines().last().is_some_and(|line| line.starts_with("1,130,10,,70,,0,running,")), "{chain}");
     let by_sql = |function: &str| {
         let pair = "from_event => 'sched_waking', to_event => 'sys_exit'";
         asked(&sigmund, &["sql", "t.supertrace", &format!("SELECT * FROM {function}({pair})")])
@@ -262,7 +302,12 @@ fn two_super_traces_are_compared_by_name() {
     let pairs = compare(&["--reactivity", "sched_waking", "sys_exit"], "a.supertrace", "b.supertrace");
     assert!(pairs.starts_with("row,what,culprit,figure,"), "{pairs}");
     let for_people = sigmund.run(["--states", "--compare", "a.supertrace", "b.supertrace"]).found();
-    assert!(for_people.contains("ns/s"), "{for_people}");
+    assert!(for_people.contains("38.462 ms/s") && !for_people.contains("ns/s"), "{for_people}");
+    // A figure that says no more than one before it is not a row of its own: the part, the total, and both on a CPU.
+    let breakdown = compare(&["--breakdown", "--thread", "5"], "a.supertrace", "b.supertrace");
+    let users: Vec<&str> = breakdown.lines().filter(|line| line.contains(",user,,")).collect();
+    assert!(users.iter().any(|line| line.contains(",part,")), "{breakdown}");
+    assert!(!users.iter().any(|line| line.contains(",total,") || line.contains(",on_cpu,")), "{breakdown}");
 
     let refused = |flags: &[&str], words: &[&str]| {
         sigmund.run(flags).complained(words);

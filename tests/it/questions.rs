@@ -195,6 +195,8 @@ fn a_question_that_cannot_be_meant_is_refused_in_words() {
         (&["--reactivity", "IRQ(nothing=1)", "received_msg"], &["IRQ(nothing=1)"]),
         (&["--active-time", "--list-events"], &["--active-time", "--list-events"]),
         (&["--active-time", "--event", "IRQ"], &["event"]),
+        (&["--reactivity", "IRQ@deamon", "received_msg"], &["selector `IRQ@deamon`", "nearest: daemon"]),
+        (&["-f", "figrue3.supertrace", "--summary"], &["not a super-trace", "nearest: figure3.supertrace"]),
         (&["--event", "("], &["("]),
         (&["--from", "soon"], &["soon"]),
         (&["--lwp", "me"], &["me"]),
@@ -203,6 +205,17 @@ fn a_question_that_cannot_be_meant_is_refused_in_words() {
         (&["no-such-command"], &["no-such-command"]),
     ] {
         assert_eq!(sigmund.run(args).complained(words), "", "{args:?}");
+    }
+}
+
+// No event has it, which only a look at all of them tells: so it is no error.
+#[test]
+fn a_value_that_no_event_has_gets_the_nearest_values() {
+    let sigmund = Sigmund::with_listing("odd", ODD);
+    for more in [&[][..], &["--why"]] {
+        let nothing = sigmund.run([&["--reactivity", "note(what=a)", "plain"], more].concat());
+        assert_eq!(nothing.status, 1, "{nothing:?}");
+        assert!(nothing.stderr.contains("no event has this value; nearest: a, \"b\""), "{nothing:?}");
     }
 }
 
@@ -364,6 +377,7 @@ fn a_reader_who_has_seen_enough_is_no_error() {
     for args in [
         &["--list-events"][..],
         &["--list-events", "--format", "json"],
+        &["--reactivity", "step", "step", "--list-events", "--format", "json"],
         &["sql", "long.supertrace", "SELECT * FROM events"],
         &["completions", "bash"],
     ] {

@@ -66,7 +66,7 @@ fn each_of_ours_answers_its_questions_about_a_recording() {
             let is_answered = question["total_rows"].as_u64().unwrap() > 0;
             assert!(is_answered || question["why_none"].is_string(), "{name}: {question}");
         }
-        is_true(name, &found);
+        is_true(&sigmund, name, &found);
         let page = sigmund.run(["report"]).found();
         assert!(page.contains(&format!("{name}: ")) && page.lines().count() < 90, "{page}");
         assert!(!page.contains("  error: ") && !page.contains("expected a column"), "{page}");
@@ -89,7 +89,7 @@ fn recorded(name: &str) -> (Sigmund, String, Value) {
 }
 
 /// What is known of the server: 200 requests with a span each, most of which wait for the lock of the cache.
-fn is_true(name: &str, found: &Value) {
+fn is_true(sigmund: &Sigmund, name: &str, found: &Value) {
     match name {
         "overview" => {
             has_text(rows(found, "ran most"), "what", "cpu");
@@ -102,6 +102,12 @@ fn is_true(name: &str, found: &Value) {
             assert_eq!(request["count"], 200);
             // Each sleeps for 100 us.
             assert!(request["min_ns"].as_i64().unwrap() >= 100_000, "{request}");
+            // By nearest rank: a length that occurred.
+            let has_median = format!(
+                "SELECT count(*) FROM spans WHERE name = 'request' AND dur_ns = {}",
+                request["median_ns"]
+            );
+            assert!(sigmund.number("RUN.supertrace", &has_median) > 0, "{request}");
             // Five of them fill the cache, in 2 ms.
             let fill = spans.iter().find(|row| row["kind"] == "function").unwrap();
             assert!(fill["count"] == 5 && fill["median_ns"].as_i64().unwrap() >= 1_900_000, "{fill}");
@@ -109,6 +115,9 @@ fn is_true(name: &str, found: &Value) {
         "scheduler" => {
             has_text(rows(found, "all the time"), "name", "request");
             has_text(rows(found, "quanta"), "ended_by", "block");
+            // Those of the runtime run, and are given the CPU.
+            has_text(rows(found, "LWPs that carry them do"), "state", "running");
+            has_text(rows(found, "the kernel gives to the LWPs"), "ended_by", "all");
             has_text(rows(found, "queues"), "kind", "ready-queue");
             has_text(rows(found, "queues"), "kind", "run-queue");
             // Where the kernel left out switches of the idle task, none may be counted.
@@ -126,6 +135,9 @@ fn is_true(name: &str, found: &Value) {
             let worst = rows(found, "longest");
             assert!(worst.len() == 5 && sum(worst, "latency_tick") > 0, "{worst:?}");
             rows(found, "LWPs wait");
+            let wakers = rows(found, "What woke whom");
+            has_text(wakers, "woken", "request");
+            assert!(sum(wakers, "times") > 200, "{wakers:?}");
         }
         "locks" => {
             let locks = rows(found, "Which locks");
@@ -165,14 +177,14 @@ fn what_a_schema_records_is_what_it_names_and_what_options_add() {
         return;
     }
     let sigmund = Sigmund::new();
-    let mine = "name = \"mine\"\nabout = \"Mine.\"\n[kernel]\nmachine = [\"sched:no_such_event?\", \"sched:sched_waking\"]\n\
+    let mine = "name = \"mine\"\nabout = \"Mine.\"\n[kernel]\nmachine = [\"sched:no_such_event?\", \"sched:sched_waking\", \"irq:no_such_event?\"]\n\
         [program]\nkeys = [\"scheduler\"]\nevents = [\"never_declared\"]\n\
-        [[question]]\ntext = \"Calls?\"\nsql = \"SELECT * FROM sys_enter\"\nneeds = [\"raw_syscalls:sys_enter\", \"sched:no_such_event\"]\n\
+        [[question]]\ntext = \"Calls?\"\nsql = \"SELECT * FROM sys_enter\"\nneeds = [\"irq:no_such_event\", \"sched:no_such_event\"]\n\
         [[question]]\ntext = \"Who?\"\nmeasure = \"summary\"\n";
     sigmund.write("mine.toml", mine.as_bytes());
     let options = ["--schema", "mine.toml", "--kernel-event", "irq:irq_handler_entry"];
     let told = record(&sigmund, &options);
-    assert!(told.contains("1 tracepoint: sched:no_such_event"), "{told}");
+    assert!(told.contains("2 tracepoints: sched:no_such_event, irq:no_such_event"), "{told}");
     let kernel = sigmund.sql(
         "RUN.supertrace",
         "SELECT DISTINCT name FROM event_types WHERE level = 'KERN' AND (events > 0 OR name LIKE 'irq%') AND name NOT LIKE 'sched_process%' ORDER BY name",
@@ -180,7 +192,8 @@ fn what_a_schema_records_is_what_it_names_and_what_options_add() {
     assert_eq!(kernel.concat(), ["irq_handler_entry", "sched_switch", "sched_waking", "task_newtask"]);
     assert_eq!(sigmund.number("RUN.supertrace", "SELECT count(*) FROM spans"), 0);
     let page = sigmund.run(["report"]).found();
-    let why = "not recorded: raw_syscalls:sys_enter, sched:no_such_event (this kernel does not have it)";
+    let unknown = "no_such_event (this kernel does not have it)";
+    let why = &format!("not recorded: irq:{unknown}, sched:{unknown}");
     assert!(page.contains(why), "{page}");
     assert!(page.contains("the program did not record: never_declared"), "{page}");
     // The text is kept as it was.
@@ -192,7 +205,14 @@ fn what_a_schema_records_is_what_it_names_and_what_options_add() {
     let two = ["record", "--schema", "mine.toml", "--schema", "needed.toml", "-o", "NEW", "--", "true"];
     sigmund.run(two).complained(&["--schema", "called mine, found two that differ"]);
     let refused = sigmund.run(["record", "--schema", "./needed.toml", "-o", "NEW", "--", "true"]);
-    refused.complained(&["sched:no_such_event", "this kernel has no such event"]);
+    refused.complained(&["needed.toml:4: sched:no_such_event", "this kernel has no such event"]);
+    sigmund.write("near.toml", mine.replace("sched:sched_waking", "sched:sched_wakin").as_bytes());
+    let refused = sigmund.run(["record", "--schema", "./near.toml", "-o", "NEW", "--", "true"]);
+    refused.complained(&[
+        "near.toml:4: sched:sched_wakin: this kernel has no such event; nearest: sched:sched_waking",
+    ]);
+    let refused = sigmund.run(["record", "--kernel-event", "sched:sched_wakin", "-o", "NEW", "--", "true"]);
+    refused.complained(&["--kernel-event sched:sched_wakin", "nearest: sched:sched_waking"]);
     assert!(!sigmund.path("NEW").exists());
 }
 
@@ -268,17 +288,113 @@ fn a_schema_that_is_none_is_refused_with_its_line() {
     assert!(!reported.stderr.contains('\x1b'), "{reported:?}");
     reported.complained(&["bad.toml:1: "]);
     let misspelt = "name = \"a\"\nabout = \"b\"\n[[question]]\ntext = \"c\"\nmeasure = \"summary\"\n\
-        columns = [\"nmae\", \"pattern\"]\n";
+        columns = [\"pattern\", \"totl\"]\n";
     sigmund.write("misspelt.toml", misspelt.as_bytes());
-    let page = sigmund.run(["report", "--schema", "misspelt.toml"]).found();
-    assert!(page.contains("found \"nmae\"; nearest: name") && !page.contains("\"pattern\""), "{page}");
+    let refused = sigmund.run(["report", "--schema", "misspelt.toml"]);
+    refused.complained(&["misspelt.toml:6: ", "found \"totl\"; nearest: total"]);
+    let of_sql = misspelt.replace("measure = \"summary\"", "sql = \"SELECT 1 AS total_ns, 'a' AS lwp\"");
+    sigmund.write("of_sql.toml", of_sql.as_bytes());
+    let page = sigmund.run(["report", "--schema", "of_sql.toml"]).found();
+    assert!(page.contains("found \"totl\"; nearest: total") && !page.contains("\"pattern\""), "{page}");
     // A mistake that only the trace shows is an error of that question; the others are answered.
     let wrong = "name = \"a\"\nabout = \"b\"\n[[question]]\ntext = \"c\"\nsql = \"SELECT nothing FROM nowhere\"\n\
-        [[question]]\ntext = \"d\"\nsql = \"DROP TABLE events\"\n[[question]]\ntext = \"e\"\nmeasure = \"summary\"\n";
+        [[question]]\ntext = \"d\"\nsql = \"SELECT nothing FROM events\"\n[[question]]\ntext = \"e\"\nmeasure = \"summary\"\n";
     sigmund.write("wrong.toml", wrong.as_bytes());
     let page =
         sigmund.run(["report", "--schema", "wrong.toml"]).complained(&["question 1 of", "question 2 of"]);
     assert!(page.contains("  error: ") && page.contains("lwp"), "{page}");
+}
+
+#[test]
+fn a_mistake_is_reported_before_anything_is_recorded() {
+    let sigmund = Sigmund::new();
+    let head = "name = \"a\"\nabout = \"b\"\n[[question]]\ntext = \"c\"\n";
+    for (question, words) in [
+        ("sql = \"SELEC 1\"", &["bad.toml:5: ", "SELEC"][..]),
+        ("sql = \"DROP TABLE events\"", &["bad.toml:5: ", "expected a SELECT"]),
+        (
+            "measure = \"reactivity\"\nfrom = \"sched_waking(\"\nto = \"x\"",
+            &["bad.toml:6: ", "sched_waking("],
+        ),
+        ("measure = \"critical-path\"", &["bad.toml:5: ", "expected subject"]),
+        ("measure = \"states\"\ncolumns = [\"totl\"]", &["bad.toml:6: ", "nearest: total"]),
+        ("measure = \"states\"\nneeds = [\"raw_syscalls:sys_enter\"]", &["bad.toml:6: ", "[kernel]"]),
+    ] {
+        sigmund.write("bad.toml", format!("{head}{question}\n").as_bytes());
+        sigmund.run(["record", "--schema", "bad.toml", "-o", "RUN", "--", "true"]).complained(words);
+        assert!(!sigmund.path("RUN").exists(), "{question}");
+    }
+}
+
+#[test]
+fn the_page_names_the_command_that_prints_all_and_that_does() {
+    let sigmund = Sigmund::with_listing("a b", &listing());
+    let mine = "name = \"a\"\nabout = \"b\"\n[[question]]\ntext = \"c\"\nmeasure = \"explain\"\nfrom = \"sched_waking\"\nto = \"sys_exit\"\ntop = 1\n\
+        [[question]]\ntext = \"d\"\nsql = \"SELECT lwp FROM lwps\"\ntop = 1\n";
+    sigmund.write("mine.toml", mine.as_bytes());
+    let page = sigmund.run(["report", "--schema", "mine.toml"]).found();
+    let whole = |page: &str| page.split_once("all of them: ").unwrap().1.lines().next().unwrap().to_string();
+    let command = whole(&page);
+    assert_eq!(command, "sigmund -f 'a b.supertrace' --explain sched_waking sys_exit");
+    let answered = |command: &str| {
+        let mut shell = Command::new("sh");
+        let line = command.replacen("sigmund", program(), 1);
+        shell.args(["-c", &line]).current_dir(sigmund.folder());
+        said(shell).found()
+    };
+    assert!(answered(&command).contains("stalled"), "{command}");
+    // A query is in the schema: the page shows more rows of it, and for programs it is whole.
+    let more = page.split_once(" rows; --top ").unwrap().1.split_whitespace().next().unwrap();
+    let page = sigmund.run(["report", "--schema", "mine.toml", "--top", more]).found();
+    assert!(!page.contains(" rows; --top "), "{page}");
+    let json = sigmund.run(["report", "--schema", "mine.toml", "--format", "json"]).found();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let query = json["schemata"][0]["questions"][1]["answered_by"].as_str().unwrap();
+    assert!(answered(query).contains("70"), "{query}");
+}
+
+#[test]
+fn a_page_of_many_rows_has_all_that_were_asked_for() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let mine = "name = \"a\"\nabout = \"b\"\n[[question]]\ntext = \"c\"\nsql = \"SELECT value FROM range(0, 1500)\"\n";
+    sigmund.write("mine.toml", mine.as_bytes());
+    let page = sigmund.run(["report", "--schema", "mine.toml", "--top", "99999"]);
+    assert!(!page.stderr.contains("--format"), "{page:?}");
+    assert!(page.found().contains("1499"));
+}
+
+#[test]
+fn events_that_contradict_the_switches_are_gaps_and_no_lost_events() {
+    // CPU 0 goes from 70 to 90 unseen: 90 is what leaves it at 170.
+    let unseen: String =
+        listing().lines().filter(|line| !line.contains("\t150\t")).map(|l| format!("{l}\n")).collect();
+    let sigmund = Sigmund::with_listing("t", &unseen);
+    let counted =
+        sigmund.number("t.supertrace", "SELECT sum(count) FROM losses WHERE kind = 'contradiction'");
+    assert!(counted > 0, "{counted}");
+    let json = sigmund.run(["report", "--format", "json"]).found();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["lost_events"], json["gaps"].as_u64() > Some(0)), (&0.into(), true), "{json}");
+    let page = sigmund.run(["report"]).found();
+    assert!(page.contains("\nevents are missing (1 gap): `sigmund check` lists them"), "{page}");
+}
+
+#[test]
+fn rows_can_be_sorted_by_a_column() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let totals = |sort: &str| {
+        let mine =
+            "name = \"a\"\nabout = \"b\"\n[[question]]\ntext = \"c\"\nmeasure = \"states\"\nby = \"lwp\"\n";
+        sigmund.write("mine.toml", format!("{mine}{sort}").as_bytes());
+        let json =
+            sigmund.run(["report", "--schema", "mine.toml", "--top", "50", "--format", "json"]).found();
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let rows = json["schemata"][0]["questions"][0]["rows"].as_array().unwrap().clone();
+        rows.iter().map(|row| row["total_tick"].as_i64().unwrap()).collect::<Vec<_>>()
+    };
+    let (usual, sorted) = (totals(""), totals("sort = \"total\"\n"));
+    assert!(!usual.is_sorted_by(|a, b| a >= b) && sorted.is_sorted_by(|a, b| a >= b), "{usual:?} {sorted:?}");
+    assert_eq!(usual.iter().sum::<i64>(), sorted.iter().sum::<i64>());
 }
 
 #[test]

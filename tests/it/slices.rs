@@ -81,6 +81,11 @@ fn compare_all(path: &Path, parts: i64) {
         for measure in ALL {
             for filter in filters(&trace) {
                 for worst in [0, 3] {
+                    let lists_cases = ["summary", "latency", "reactivity", "explain", "critical-path"]
+                        .contains(&measure.name);
+                    if worst > 0 && !lists_cases {
+                        continue;
+                    }
                     let (subject, pair) = match measure.subject {
                         Subject::None | Subject::Optional(_) => (None, None),
                         Subject::Required(_) | Subject::RequiredOrPair(_) => (span.clone(), None),

@@ -1,0 +1,41 @@
+//! Gaps in the time that a question is about: how many there are, what is printed about them, and the exit status.
+
+use sigmund_measures::{History, Needs, Request};
+use sigmund_query::{Error, Filter, MeasureOptions, with_history};
+use sigmund_sql::SuperTrace;
+
+use crate::{
+    Found,
+    output::{counted, notice},
+};
+
+/// The gaps of the window that a request is about.
+pub(crate) fn of(history: &History, request: &Request) -> usize {
+    let extent = request.extent(history);
+    history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count()
+}
+
+/// The gaps of the window that a filter selects.
+///
+/// # Errors
+/// When the filter names what the trace does not have; when the trace cannot be read.
+pub(crate) async fn count(trace: &SuperTrace, filter: &Filter) -> Result<usize, Error> {
+    // Only its time matters.
+    let filter = Filter { from: filter.from, to: filter.to, ..Filter::default() };
+    let options = MeasureOptions::default();
+    with_history(trace, ("gaps", Needs::NONE), &filter, &options, |history, request| Ok(of(history, request)))
+        .await
+}
+
+/// Prints the notice about gaps, if there are any, and returns how the command ends: an answer with so many rows was printed.
+pub(crate) fn finish(rows: usize, gaps: usize, is_strict: bool) -> Found {
+    if gaps > 0 {
+        let gaps = counted(gaps as u64, "gap");
+        notice(&format!("events are missing in this time ({gaps}): `sigmund check` tells where"));
+    }
+    match (rows, gaps) {
+        (_, 1..) if is_strict => Found::Gaps,
+        (0, _) => Found::Nothing,
+        _ => Found::Something,
+    }
+}

@@ -1,0 +1,134 @@
+//! The catalog of a session: tables, views and table functions, their columns and arguments.
+
+use anyhow::Result;
+use sigmund_sql::{Described, DescribedFunction, RelationKind, SuperTrace, intervals::interval_functions};
+
+use crate::{
+    cli::FormatArg,
+    output::{Cell, print_table},
+    terminal,
+};
+
+/// The word for table functions, beside those of [`RelationKind`].
+const FUNCTION: &str = "function";
+
+/// The columns of a line of text for people.
+const TEXT_WIDTH: usize = 100;
+
+/// Prints the names of all, with what a row of each is. People are not shown tables as they are stored.
+pub(super) fn all(trace: &SuperTrace, format: FormatArg) -> Result<()> {
+    let is_shown = |kind| kind != RelationKind::Stored || format != FormatArg::Human;
+    let relations = trace.relations();
+    let relations = relations.iter().filter(|relation| is_shown(relation.kind));
+    // A trace may have thousands of events: functions come before them.
+    let (events, tables): (Vec<_>, Vec<_>) =
+        relations.partition(|relation| relation.kind == RelationKind::Event);
+    let row =
+        |relation: &sigmund_sql::Relation| cells([&relation.name, relation.kind.name(), &relation.sentence]);
+    let function = |function: &DescribedFunction| cells([&function.name, FUNCTION, &function.sentence]);
+    let mut rows: Vec<_> = tables.into_iter().map(row).collect();
+    rows.extend(functions(trace).iter().map(function));
+    rows.extend(events.into_iter().map(row));
+    print_table(&["name", "kind", "what"], &rows, format)
+}
+
+/// Prints the columns of a table or view, or the definition, the arguments and the columns of a table function.
+///
+/// # Errors
+/// When there is none of this name, with the nearest names.
+pub(super) async fn one(trace: &SuperTrace, name: &str, format: FormatArg) -> Result<()> {
+    let error = match trace.describe(name).await {
+        Ok(columns) => return print_columns(&columns, format),
+        Err(error) => error,
+    };
+    // As in a query, or as the flag of a measure.
+    let name = name.trim_end_matches("()").replace('-', "_");
+    match functions(trace).iter().find(|function| function.name == name) {
+        Some(function) if format == FormatArg::Human => for_people(function),
+        Some(function) => in_parts(function, format),
+        None => Err(error.into()),
+    }
+}
+
+fn functions(trace: &SuperTrace) -> Vec<DescribedFunction> {
+    let mut functions = sigmund_query::measure_functions(trace);
+    functions.extend(interval_functions());
+    functions
+}
+
+fn print_columns(columns: &[Described], format: FormatArg) -> Result<()> {
+    let rows: Vec<_> = columns.iter().map(|column| column_cells(column).to_vec()).collect();
+    print_table(&["column", "type", "unit", "what"], &rows, format)
+}
+
+fn for_people(function: &DescribedFunction) -> Result<()> {
+    let arguments: Vec<&str> = function.arguments.iter().map(|argument| argument.name.as_str()).collect();
+    let head = format!("{}({})", function.name, arguments.join(", "));
+    terminal::block(
+        &[head, wrapped(&function.sentence), String::new(), wrapped(&function.definition)].join("\n"),
+    )?;
+    terminal::line("")?;
+    let rows: Vec<_> =
+        function.arguments.iter().map(|argument| cells([&argument.name, &argument.sentence])).collect();
+    print_table(&["argument", "what"], &rows, FormatArg::Human)?;
+    terminal::line("")?;
+    print_columns(&function.columns, FormatArg::Human)?;
+    if !function.columns_of_cases.is_empty() {
+        terminal::block("\nWith worst => N a row is one case:\n\n")?;
+        print_columns(&function.columns_of_cases, FormatArg::Human)?;
+    }
+    Ok(())
+}
+
+/// All of it as one table.
+fn in_parts(function: &DescribedFunction, format: FormatArg) -> Result<()> {
+    let mut rows = vec![
+        cells(["function", &function.name, "", "", &function.sentence]),
+        cells(["definition", "", "", "", &function.definition]),
+    ];
+    let arguments = function.arguments.iter();
+    rows.extend(arguments.map(|argument| cells(["argument", &argument.name, "", "", &argument.sentence])));
+    for (part, columns) in [("column", &function.columns), ("column of a case", &function.columns_of_cases)] {
+        let row = |column| [cells([part]), column_cells(column).to_vec()].concat();
+        rows.extend(columns.iter().map(row));
+    }
+    print_table(&["part", "name", "type", "unit", "what"], &rows, format)
+}
+
+fn column_cells(column: &Described) -> Vec<Cell> {
+    cells([&column.column, &column.ty, column.unit, &column.sentence])
+}
+
+fn cells<const N: usize>(texts: [&str; N]) -> Vec<Cell> {
+    texts.into_iter().map(Cell::from).collect()
+}
+
+/// A text in lines.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut width) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > TEXT_WIDTH {
+            lines.push('\n');
+            width = 0;
+        } else if width > 0 {
+            lines.push(' ');
+            width += 1;
+        }
+        lines.push_str(word);
+        width += length;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_fill_lines_and_none_is_cut() {
+        let text = format!("{} {} c", "a".repeat(98), "b".repeat(120));
+        assert_eq!(wrapped(&text), format!("{}\n{}\nc", "a".repeat(98), "b".repeat(120)));
+        assert_eq!(wrapped("a  b\n c"), "a b c");
+    }
+}
