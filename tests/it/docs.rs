@@ -387,7 +387,7 @@ fn heading<'s, 'l>(shown: &'s [&'l str]) -> &'s [&'l str] {
 /// The lines that are shown are printed, in this order, perhaps with others between them.
 fn is_shown_by(shown: &[&str], printed: &str, place: &str) {
     let mut lines = printed.lines();
-    for line in shown {
+    for line in shown.iter().filter(|line| **line != "…") {
         let expected = shape(line.split('…').next().unwrap());
         assert!(
             lines.any(|line| shape(line).starts_with(&expected)),

@@ -79,7 +79,7 @@ fn lives_long() {
             }
         });
         while Instant::now() < end {
-            let short = named("short").spawn(|| fut::yield_now());
+            let short = named("short").spawn(fut::yield_now);
             let _ = short.join();
             fut::sleep(Duration::from_millis(1));
         }

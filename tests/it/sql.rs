@@ -173,7 +173,7 @@ fn names_and_values_are_completed() {
     terminal.enter(&["\\f csv", "SELECT count(*) AS n FROM lwp_st\t WHERE state = 'sle\t;"]);
     // A column of a view, a field of an event, an argument of a measure; \d knows tables only.
     terminal.enter(&["SELECT count(on_cpu_n\t) AS m FROM syscalls WHERE false;"]);
-    terminal.enter(&["SELECT count(para\t2) AS k FROM sched_switch WHERE false;"]);
+    terminal.enter(&["SELECT count(prev_s\t) AS k FROM sched_switch WHERE false;"]);
     terminal.enter(&["SELECT count(*) AS j FROM states(thr\t5) WHERE false;", "\\d span\t"]);
     let shown = terminal.end();
     for answer in ["\nn\n2\n", "\nm\n0\n", "\nk\n0\n", "\nj\n0\n", "depth,"] {
@@ -210,7 +210,7 @@ fn what_does_not_fit_the_terminal_goes_to_the_pager() {
     let mut terminal = Terminal::open_with(&sigmund, "stty rows 5 cols 40; ", "sed s/^/paged:/");
     terminal.enter(&["\\d", "\\d spans"]);
     let shown = terminal.end();
-    assert!(shown.contains("paged:active ") && shown.contains("paged:depth "), "{shown}");
+    assert!(shown.contains("paged: active ") && shown.contains("paged: depth "), "{shown}");
 }
 
 #[test]

@@ -107,6 +107,11 @@ pub(super) fn arguments(measure: &Measure) -> Vec<DescribedArgument> {
     all.map(|(name, sentence)| DescribedArgument::new(name, sentence)).collect()
 }
 
+/// The names of the arguments that a measure uses: `worst` if it lists cases, `of` if something may be named, and so on.
+pub fn measure_arguments(measure: &Measure) -> Vec<String> {
+    arguments(measure).into_iter().map(|argument| argument.name.trim_matches('"').to_string()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use sigmund_measures::By;

@@ -20,7 +20,7 @@ use load::{About, Known, Order, Slices, Stopped};
 
 pub use batch::to_batch;
 pub use compared::compare_traces;
-pub use described::{measure_columns, measure_functions};
+pub use described::{measure_arguments, measure_columns, measure_functions};
 pub use elsewhere::{Elsewhere, measure_elsewhere};
 pub use hosts::{OfHost, measure_hosts};
 pub use load::SliceSize;

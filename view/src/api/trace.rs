@@ -6,6 +6,7 @@ use sigmund_model::{
     LwpState, ThreadState,
     tables::{self, CLOCKS, LOSSES},
 };
+use sigmund_query::measure_arguments;
 use sigmund_sql::{Error, SuperTrace};
 
 use super::cells::cell;
@@ -53,6 +54,7 @@ pub(crate) fn trace(view: &View, is_compared: bool) -> Value {
                 "about": measure.question,
                 "definition": measure.definition,
                 "required": required(measure.subject),
+                "arguments": measure_arguments(measure),
             })
         }).collect::<Vec<_>>(),
     })

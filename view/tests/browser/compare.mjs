@@ -79,7 +79,7 @@ await test.run(async () => {
     // In the window, from the begin of each.
     await page.press("w");
     await settled();
-    await page.until("/--from \\d+ns --to \\d+ns/.test(document.getElementById('panel').innerText)");
+    await page.until("/--from [\\d.]+\\w+ --to [\\d.]+\\w+/.test(document.getElementById('panel').innerText)");
     test.windowed = await text("#panel code");
     await page.press("0");
     await settled();

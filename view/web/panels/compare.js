@@ -3,7 +3,7 @@
 
 import { ask, isAbort } from "../api.js";
 import { answerTable } from "./answer.js";
-import { form, whatIsMissing } from "./measures.js";
+import { form, used, whatIsMissing } from "./measures.js";
 import { copyButton, element, note } from "./table.js";
 
 const asked = { name: "summary", by: "", subject: "", from: "", to: "", worst: "" };
@@ -21,9 +21,10 @@ export async function compare(panel, timeline, signal) {
   const window = a.focus.range ?? a.navigation.window;
   // The command has one window for both: a time since the begin of each.
   const isWhole = comparison.navigation.shift !== 0 || (window.from <= 0 && window.to >= a.trace.ticks);
+  const measure = a.trace.measures.find((/** @type {any} */ measure) => measure.name === asked.name);
   let answer;
   try {
-    answer = await ask("compare", { name: asked.name, by: asked.by, subject: asked.subject, pair_from: asked.from, pair_to: asked.to,
+    answer = await ask("compare", { name: asked.name, by: asked.by, ...used(measure, asked),
       from: isWhole ? undefined : window.from, to: isWhole ? undefined : window.to }, signal);
   } catch (error) {
     if (isAbort(error)) throw error;

@@ -20,8 +20,7 @@ export async function measures(panel, timeline, signal) {
     return;
   }
   const isWhole = window.from <= 0 && window.to >= timeline.trace.ticks;
-  const question = { name: asked.name, by: asked.by, subject: asked.subject, pair_from: asked.from, pair_to: asked.to,
-    worst: asked.worst, keys: timeline.focus.row?.key, from: isWhole ? undefined : window.from, to: isWhole ? undefined : window.to };
+  const question = { name: asked.name, by: asked.by, ...used(measure, asked), keys: timeline.focus.row?.key, from: isWhole ? undefined : window.from, to: isWhole ? undefined : window.to };
   let answer;
   try {
     answer = await timeline.source.ask("measure", question, signal);
@@ -42,6 +41,14 @@ export async function measures(panel, timeline, signal) {
     element("code", {}, answer.command),
   );
   if (asked.name === "explain") await braids(drawn, timeline, question, signal);
+}
+
+/** Of what was entered, the arguments that a measure uses: others are refused, and stay entered for the next one.
+ * @param {{ arguments: string[] } | undefined} measure @param {Record<"subject" | "from" | "to" | "worst", string>} asked */
+export function used(measure, asked) {
+  const uses = (/** @type {string} */ name) => measure?.arguments.includes(name) ?? false;
+  const [subject, pair] = [uses("of") ? asked.subject : "", uses("from_event")];
+  return { subject, pair_from: pair ? asked.from : "", pair_to: pair ? asked.to : "", worst: uses("worst") ? asked.worst : "" };
 }
 
 /** The links of the first chain that a critical path lists (worst N), with the rows that they are on. @param {any} answer */
