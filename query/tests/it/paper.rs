@@ -180,9 +180,13 @@ async fn figure_3_has_a_reactivity_of_152835624_cycles() {
     }
     let (from, to) = ("IRQ(25)".parse().unwrap(), "received_msg@daemon".parse().unwrap());
     assert_eq!(reactivity(&trace, &from, &to, &Filter::default()).await.unwrap().count(), 0);
-    let nobody =
-        reactivity(&trace, &to, &"received_msg@nobody".parse().unwrap(), &Filter::default()).await.unwrap();
-    assert_eq!((nobody.count(), nobody.unanswered), (0, 1));
+    let other =
+        reactivity(&trace, &to, &"received_msg@work/4".parse().unwrap(), &Filter::default()).await.unwrap();
+    assert_eq!((other.count(), other.unanswered), (0, 1));
+    let nobody = reactivity(&trace, &to, &"received_msg@nobody".parse().unwrap(), &Filter::default()).await;
+    assert!(
+        nobody.unwrap_err().to_string().contains("selector `received_msg@nobody`: expected a user thread")
+    );
 }
 
 #[tokio::test]

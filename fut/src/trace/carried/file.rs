@@ -428,12 +428,15 @@ mod tests {
         PacketHead { lwp: Lwp(lwp), ..PacketHead::about(kind, Pid(60), Ticks(0)) }
     }
 
+    /// Code, name and fields of an event.
+    type Declared = (u32, &'static str, &'static [(&'static str, FieldType)]);
+
     fn metadata() -> Vec<u8> {
-        let thread = ("thread", FieldType::Thread);
-        let declared: [(u32, &str, &[(&str, FieldType)]); 7] = [
+        const THREAD: (&str, FieldType) = ("thread", FieldType::Thread);
+        let declared: [Declared; 7] = [
             (SWITCH, "USER_CONTEXT_SWITCH", &[("next", FieldType::Thread), ("reason", FieldType::U8)]),
-            (NEW, "USER_THREAD_NEW", &[thread, ("name", FieldType::Text)]),
-            (READY, "USER_THREAD_READY", &[thread]),
+            (NEW, "USER_THREAD_NEW", &[THREAD, ("name", FieldType::Text)]),
+            (READY, "USER_THREAD_READY", &[THREAD]),
             (SPAN_BEGIN, "SPAN_BEGIN", &[("span", FieldType::Pointer)]),
             (SPAN_END, "SPAN_END", &[("span", FieldType::Pointer)]),
             (PROF_IN, "PROF_IN", &[("function", FieldType::Pointer)]),
