@@ -138,7 +138,7 @@ impl Command {
     /// set is not returned.
     ///
     /// If this command was made by the standard library, or was changed by way of [`as_std_mut`](Command::as_std_mut), that
-    /// runs it, since only it knows which streams were set: in [`blocking`](crate::blocking), with an LWP of its own.
+    /// runs it, since only it knows which streams were set: in [`blocking`], with an LWP of its own.
     ///
     /// # Errors
     /// As [`spawn`](Command::spawn); those of reading.
