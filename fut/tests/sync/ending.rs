@@ -293,6 +293,10 @@ fn a_set_outlives_the_runtime_of_its_threads() {
     }
     results.sort_by_key(|result| result.as_ref().ok().copied());
     assert_eq!(results.len(), 3);
-    assert!(results[0].as_ref().is_err_and(|error| error.is::<fut::RuntimeDropped>()));
-    assert!(results[2].is_ok());
+    let is_dropped = |result: &std::thread::Result<i32>| {
+        result.as_ref().is_err_and(|error| error.is::<fut::RuntimeDropped>())
+    };
+    assert!(is_dropped(&results[0]));
+    // The others may have run before that, or never have begun.
+    assert!(results.iter().all(|result| result.is_ok() || is_dropped(result)));
 }
