@@ -218,7 +218,7 @@ fn parked_threads_leave_their_queues_although_an_lwp_still_runs() {
     let begun = Instant::now();
     let error = runtime.shutdown(Duration::from_millis(50)).unwrap_err();
     assert_eq!(error.count, 2);
-    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
     drop(held);
     goes_on(&mutex);
     // The thread that keeps its LWP continues until it leaves it.
@@ -248,7 +248,7 @@ fn a_shutdown_keeps_its_limit() {
         thread::sleep(Duration::from_millis(20));
         let begun = Instant::now();
         let ended = runtime.shutdown(Duration::from_millis(100));
-        assert!(begun.elapsed() < Duration::from_millis(700), "{how}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_millis(1500), "{how}: {:?}", begun.elapsed());
         assert_eq!(ended.is_ok(), how == 2);
     }
     let runtime = Runtime::builder().lwps(1).build().unwrap();
@@ -256,7 +256,7 @@ fn a_shutdown_keeps_its_limit() {
     thread::sleep(Duration::from_millis(20));
     let begun = Instant::now();
     runtime.shutdown_background();
-    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
 }
 
 /// The threads of an LWP that was left still use its stack, the runtime's timers and descriptors: they find them, or errors.

@@ -225,14 +225,14 @@ fn cpu_time() -> Duration {
 fn no_send_to_a_long_unbounded_channel_takes_long() {
     let (sender, receiver) = channel::unbounded();
     let (mut worst, mut before) = (Duration::ZERO, cpu_time());
-    for n in 0..1_u64 << 22 {
+    for n in 0..1_u64 << 23 {
         sender.send(n).unwrap();
         let now = cpu_time();
         worst = worst.max(now - before);
         before = now;
     }
-    assert!(worst < Duration::from_millis(4), "{worst:?}");
-    assert!(receiver.try_iter().eq(0..1 << 22));
+    assert!(worst < Duration::from_millis(12), "{worst:?}");
+    assert!(receiver.try_iter().eq(0..1 << 23));
 }
 
 /// A full channel whose senders wait, with a capacity of several blocks.
