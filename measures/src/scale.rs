@@ -29,7 +29,7 @@ impl Unit {
         ticks as f64 / self.ticks_of_one()
     }
 
-    /// The first whole tick at which so many of it are over.
+    /// The first tick that is not before this length of nanoseconds.
     pub(crate) fn first_tick(self, count: i64) -> i64 {
         if self.rate.is_none() {
             return count;

@@ -314,7 +314,7 @@ fn a_broken_file_is_named_and_left_out_if_that_is_asked_for() {
     assert_eq!(counted.stdout, format!("n\n{EVENTS_IN_FIXTURE}\n"));
 }
 
-/// A page behind a good footer.
+/// A damaged page in a file whose footer is whole.
 #[test]
 fn a_damaged_page_is_named_with_its_file_and_left_out_if_that_is_asked_for() {
     let sigmund = Sigmund::new();

@@ -1,4 +1,4 @@
-//! Which file is damaged behind a good footer.
+//! Which file has a damaged page, if its footer is whole: opening reads the footer alone.
 //!
 //! An error of the Parquet reader does not name its file. After such an error the files that a query has read are read once more,
 //! until one fails: that takes as long as reading them, but only then. To [leave out](crate::OpenOptions::keep_going) what is

@@ -21,9 +21,6 @@
 //! | a waiter that times out keeps the permits that it got so far | `semaphore_that_times_out_…` |
 //! | a waiter of a selection enters although one of another selection waits | `select_meets_select` |
 //! | a waiter is claimed although its selection is not open | `select_neither_loses_…` |
-//! | a woken waiter of a mutex is left behind, and passes nothing on | `mutex_goes_on_to_the_next_…` |
-//! | a granted waiter of a read-write lock is left behind, and keeps it | `rwlock_goes_on_to_the_next_…` |
-//! | a notified waiter is left behind, and keeps the notification | `condvar_notifies_another_…` |
 //! | the flag of a future is set after the unpark | `block_on_loses_no_wake` |
 //! | permits are released with Relaxed | `semaphore_gives_each_permit_once` |
 
