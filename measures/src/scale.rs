@@ -29,7 +29,7 @@ impl Unit {
         ticks as f64 / self.ticks_of_one()
     }
 
-    /// The first tick that is not before this length of nanoseconds.
+    /// The least number of whole ticks that is as long as `count` units.
     pub(crate) fn first_tick(self, count: i64) -> i64 {
         if self.rate.is_none() {
             return count;
