@@ -1,10 +1,10 @@
 //! A set of user threads, joined in the order in which they end.
 
-use std::{collections::HashMap, fmt, panic::resume_unwind, thread, time::Duration};
+use std::{collections::HashMap, fmt, io, panic::resume_unwind, thread, time::Duration};
 
 use sigmund_model::Thread;
 
-use super::{Builder, JoinHandle, here};
+use super::{Builder, JoinHandle, here, thread::AtEnd};
 use crate::sync::channel::{self, Receiver, Sender};
 
 /// User threads that return a `T`, joined in the order in which they end, as tokio's `JoinSet`. Dropping the set detaches
@@ -58,13 +58,39 @@ impl<T: Send + 'static> JoinSet<T> {
     /// Outside a runtime.
     #[track_caller]
     pub fn spawn_with(&mut self, builder: Builder, body: impl FnOnce() -> T + Send + 'static) -> Thread {
+        let shared = here("fut::JoinSet::spawn").shared();
+        let handle = builder.spawn_reporting(shared, Some(self.report()), body);
+        self.add(handle)
+    }
+
+    /// As [`spawn_with`](JoinSet::spawn_with), as [`Builder::try_spawn`] does: takes the stack now, and fails if there is none.
+    ///
+    /// # Errors
+    /// When there is no memory, address space or guard page for its stack.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn try_spawn_with(
+        &mut self,
+        builder: Builder,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<Thread> {
+        let shared = here("fut::JoinSet::try_spawn_with").shared();
+        let handle = builder.try_spawn_reporting(shared, Some(self.report()), body)?;
+        Ok(self.add(handle))
+    }
+
+    /// Reports the end of a thread to this set.
+    fn report(&self) -> AtEnd {
         let to = self.ends.clone();
-        let report = move |thread| {
+        Box::new(move |thread| {
             // Without a safe point: it may be the last that the thread does. Without receiver, the set was dropped.
             let _ = to.try_send(thread);
-        };
-        let shared = here("fut::JoinSet::spawn").shared();
-        let handle = builder.spawn_reporting(shared, Some(Box::new(report)), body);
+        })
+    }
+
+    fn add(&mut self, handle: JoinHandle<T>) -> Thread {
         let thread = handle.id();
         self.handles.insert(thread, handle);
         thread

@@ -15,7 +15,7 @@
 
 use std::{
     cell::UnsafeCell,
-    fmt,
+    fmt, io,
     marker::PhantomData,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
@@ -32,6 +32,7 @@ use super::{
     discard::discard,
     lwp,
     park::{here, park},
+    stack::Stack,
     thread::ThreadRef,
     waits::{WaitKind, WaitsFor},
 };
@@ -159,9 +160,40 @@ impl Builder {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
+        let stack = self.reserve(scope.count.owner.shared());
+        self.begin_scoped(scope, stack, body)
+    }
+
+    /// As [`spawn_scoped`](Builder::spawn_scoped), as [`try_spawn`](Builder::try_spawn) does: takes the stack now, and fails if
+    /// there is none.
+    ///
+    /// # Errors
+    /// When there is no memory, address space or guard page for its stack.
+    pub fn try_spawn_scoped<'scope, 'env, F, T>(
+        self,
+        scope: &'scope Scope<'scope, 'env>,
+        body: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let stack = self.try_reserve(scope.count.owner.shared())?;
+        Ok(self.begin_scoped(scope, Some(stack), body))
+    }
+
+    /// Nothing before this has counted the thread.
+    fn begin_scoped<'scope, 'env, F, T>(
+        self,
+        scope: &'scope Scope<'scope, 'env>,
+        stack: Option<Stack>,
+        body: F,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
         let count = Arc::clone(&scope.count);
-        // Before the thread is counted: this may panic.
-        let stack = self.reserve(count.owner.shared());
         // Relaxed: the caller is the owner or a counted thread, so the count cannot reach 0 meanwhile.
         count.running.fetch_add(1, Ordering::Relaxed);
         let (shared, team) = (count.owner.shared(), count.team);

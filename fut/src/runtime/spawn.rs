@@ -6,7 +6,7 @@ use super::{
     join::JoinHandle,
     lwp,
     park::here,
-    pool::{Priority, Shared},
+    pool::{Priority, Runtime, Shared},
     stack::Stack,
     thread::{AtEnd, Birth, ThreadRef},
 };
@@ -108,12 +108,58 @@ impl Builder {
         self,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<JoinHandle<T>> {
-        let shared = here("fut::Builder::try_spawn").shared();
-        let stack = shared.stacks.reserve(self.stack_size)?;
-        let thread = self.begin(shared, Some(stack), None, body);
+        self.try_spawn_reporting(here("fut::Builder::try_spawn").shared(), None, body)
+    }
+
+    /// As [`spawn`](Builder::spawn), in this runtime; may be called from any thread.
+    ///
+    /// # Panics
+    /// If there is no memory for a stack of the size that was set.
+    #[track_caller]
+    pub fn spawn_in<T: Send + 'static>(
+        self,
+        runtime: &Runtime,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.spawn_on(runtime.shared(), body)
+    }
+
+    /// As [`try_spawn`](Builder::try_spawn), in this runtime; may be called from any thread.
+    ///
+    /// ```
+    /// let runtime = fut::Runtime::builder().lwps(1).build()?;
+    /// let thread = fut::Builder::new().name("worker").try_spawn_in(&runtime, || 40 + 2)?;
+    /// assert_eq!(thread.join().unwrap(), 42);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no memory, address space or guard page for its stack.
+    pub fn try_spawn_in<T: Send + 'static>(
+        self,
+        runtime: &Runtime,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<JoinHandle<T>> {
+        self.try_spawn_reporting(runtime.shared(), None, body)
+    }
+
+    /// As `spawn_reporting`, with a stack that is taken now.
+    pub(super) fn try_spawn_reporting<T: Send + 'static>(
+        self,
+        shared: &'static Shared,
+        at_end: Option<AtEnd>,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<JoinHandle<T>> {
+        let stack = self.try_reserve(shared)?;
+        let thread = self.begin(shared, Some(stack), at_end, body);
         let handle = JoinHandle::new(thread);
         lwp::queue_new(shared, thread);
         Ok(handle)
+    }
+
+    /// The stack of the thread, whatever its size: as `reserve`, but taken now.
+    pub(super) fn try_reserve(&self, shared: &'static Shared) -> io::Result<Stack> {
+        shared.stacks.reserve(self.stack_size)
     }
 
     #[inline]

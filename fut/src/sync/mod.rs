@@ -1,9 +1,9 @@
 //! Synchronisation of user threads: it blocks the user thread, and not the LWP.
 //!
 //! Names and semantics are those of std ([`Mutex`], [`RwLock`], [`Condvar`], [`Barrier`], [`LazyLock`], [`OnceCell`] as
-//! `OnceLock`),
-//! of tokio ([`Semaphore`], [`Notify`], [`oneshot`], [`watch`], [`broadcast`], [`CancellationToken`]) and of crossbeam ([`channel`]); where they have no form with a time limit, the name is
-//! parking_lot's (`try_lock_for`). Nothing is poisoned by a panic.
+//! `OnceLock`), of tokio ([`Semaphore`], [`Notify`], [`oneshot`], [`watch`], [`broadcast`], [`CancellationToken`]) and of
+//! crossbeam ([`channel`]); what they do not have, a time limit or a guard of a part, has parking_lot's name (`try_lock_for`,
+//! `MutexGuard::map`). Nothing is poisoned by a panic.
 //!
 //! Plain threads, outside a runtime, may use all of it, also together with user threads: a call that has to wait blocks
 //! the kernel thread there.
@@ -69,7 +69,10 @@ pub use lazy_lock::LazyLock;
 pub use mutex::{MappedMutexGuard, Mutex, MutexGuard, OwnedMutexGuard};
 pub use notify::Notify;
 pub use once_cell::OnceCell;
-pub use rwlock::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use rwlock::{
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock,
+    RwLockReadGuard, RwLockWriteGuard,
+};
 pub use semaphore::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
 
 /// `None` if it is beyond the range of the clock, which means no deadline.

@@ -6,7 +6,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use fut::{Builder, scope, spawn};
+use fut::{Builder, JoinSet, scope, spawn};
 
 use super::kind::builder;
 
@@ -49,9 +49,24 @@ fn a_stack_that_no_memory_can_hold_is_an_error_or_a_panic_and_nothing_waits_for_
             assert!(catch_unwind(|| large().spawn(|| ())).is_err());
             let joined = scope(|scope| {
                 let panics = catch_unwind(AssertUnwindSafe(|| large().spawn_scoped(scope, || ()))).is_err();
+                let error = large().try_spawn_scoped(scope, || ()).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+                assert_eq!(Builder::new().try_spawn_scoped(scope, || 4).unwrap().join().unwrap(), 4);
                 (panics, scope.spawn(|| 5).join().unwrap())
             });
             assert_eq!(joined, (true, 5));
+            let mut set = JoinSet::new();
+            assert_eq!(set.try_spawn_with(large(), || 6).unwrap_err().kind(), ErrorKind::OutOfMemory);
+            set.try_spawn_with(Builder::new(), || 7).unwrap();
+            assert_eq!(set.join_all(), [7]);
         }
     });
+    // From a plain thread.
+    let runtime = builder().lwps(1).build().unwrap();
+    let refused = Builder::new().stack_size(1 << 60).try_spawn_in(&runtime, || ()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::OutOfMemory);
+    let named = Builder::new().name("a").try_spawn_in(&runtime, || 9).unwrap();
+    assert_eq!(named.name(), Some("a"));
+    assert_eq!(named.join().unwrap(), 9);
+    assert_eq!(Builder::new().stack_size(1 << 20).spawn_in(&runtime, || 8).join().unwrap(), 8);
 }

@@ -7,7 +7,7 @@ use std::{
 
 use fut::{
     WaitKind, spawn,
-    sync::{Mutex, MutexGuard, RwLock},
+    sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use super::{blocked, on_one_and_four_lwps};
@@ -70,5 +70,40 @@ fn a_mapped_guard_unlocks_its_mutex() {
         }));
         assert!(panics.is_err());
         assert_eq!(*mutex.try_lock().unwrap(), (1, [5, 7]));
+    });
+}
+
+#[test]
+fn mapped_guards_of_a_read_write_lock_share_exclude_and_release() {
+    on_one_and_four_lwps(|| {
+        let lock = RwLock::new((1, [2, 3]));
+        let one = RwLockReadGuard::map(lock.read(), |value| &value.0);
+        let other = RwLockReadGuard::filter_map(lock.try_read().unwrap(), |value| value.1.last()).unwrap();
+        assert!(lock.try_write().is_none());
+        assert_eq!((*one, *other), (1, 3));
+        // Another user thread has it, and drops it.
+        fut::scope(|scope| scope.spawn(move || drop(one)).join().unwrap());
+        assert!(lock.try_write().is_none());
+        drop(other);
+        let mut slice = RwLockWriteGuard::map(lock.try_write().unwrap(), |value| &mut value.1[..]);
+        assert!(lock.try_read().is_none());
+        slice[0] = 5;
+        fut::scope(|scope| scope.spawn(move || slice[1] = 6).join().unwrap());
+        let none =
+            RwLockWriteGuard::filter_map(lock.write(), |_| None::<&mut u32>).expect_err("there is no part");
+        drop(none);
+        let none = RwLockReadGuard::filter_map(lock.read(), |_| None::<&u32>).expect_err("there is no part");
+        drop(none);
+        for panics in [
+            catch_unwind(AssertUnwindSafe(|| {
+                drop(RwLockWriteGuard::map(lock.write(), |_| -> &mut u32 { panic!("as it should") }));
+            })),
+            catch_unwind(AssertUnwindSafe(|| {
+                drop(RwLockReadGuard::map(lock.read(), |_| -> &u32 { panic!("as it should") }));
+            })),
+        ] {
+            assert!(panics.is_err());
+        }
+        assert_eq!(*lock.try_write().unwrap(), (1, [5, 6]));
     });
 }

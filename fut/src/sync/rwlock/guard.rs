@@ -10,13 +10,13 @@ use super::{RwLock, raw::Access};
 /// Read access; the lock is released when it is dropped.
 #[must_use = "without its guard, the lock is released at once"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
+    pub(super) lock: &'a RwLock<T>,
 }
 
 /// Write access; the lock is released when it is dropped.
 #[must_use = "without its guard, the lock is released at once"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
+    pub(super) lock: &'a RwLock<T>,
 }
 
 // SAFETY: a shared guard gives only `&T`. It may migrate with its user thread: nothing in it belongs to an LWP.

@@ -1,6 +1,7 @@
 //! A read-write lock for user threads.
 
 mod guard;
+mod mapped;
 mod owned;
 mod raw;
 
@@ -10,6 +11,7 @@ use std::{
 };
 
 pub use guard::{RwLockReadGuard, RwLockWriteGuard};
+pub use mapped::{MappedRwLockReadGuard, MappedRwLockWriteGuard};
 pub use owned::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 use raw::{Access, RawRwLock};
 
