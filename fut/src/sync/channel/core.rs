@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use super::super::{
     rt::{Parker, WaitKind, WaitsFor, checkpoint, try_here},
-    spin_lock::SpinLock,
+    spin_lock::{SpinGuard, SpinLock},
     wait_list::{Answer, WaitList, Waiter, Wakeups, wait_or_leave},
 };
 
@@ -143,9 +143,29 @@ impl<T> Core<T> {
     /// `Empty` means that the deadline passed.
     pub(super) fn recv(&self, deadline: Option<Instant>) -> Result<T, NotReceived> {
         checkpoint();
-        match self.try_recv() {
-            Err(NotReceived::Empty) => self.recv_later(deadline),
-            received => received,
+        // Before the lock is taken: a plain thread may allocate its token.
+        let here = Parker::here();
+        loop {
+            let mut state = self.state.lock();
+            match state.receive(self.capacity) {
+                Ok((Err(NotReceived::Empty), _)) => {
+                    if let Some(received) = self.recv_later(state, here, deadline) {
+                        return received;
+                    }
+                }
+                Ok(received) => {
+                    let has_emptied = state.buffer.has_emptied();
+                    drop(state);
+                    if has_emptied {
+                        self.free_emptied();
+                    }
+                    return finish(received);
+                }
+                Err(needs) => {
+                    drop(state);
+                    self.grow(needs);
+                }
+            }
         }
     }
 
@@ -250,34 +270,24 @@ impl<T> Core<T> {
         }
     }
 
-    #[cold]
-    fn recv_later(&self, deadline: Option<Instant>) -> Result<T, NotReceived> {
-        let mut waiter = Waiter::new(Parker::here(), Slot::new(None));
-        loop {
-            let mut state = self.state.lock();
-            match state.receive(self.capacity) {
-                Ok((Err(NotReceived::Empty), _)) => {}
-                Ok(received) => {
-                    drop(state);
-                    return finish(received);
-                }
-                Err(needs) => {
-                    drop(state);
-                    self.grow(needs);
-                    continue;
-                }
-            }
-            let due = state.timer.as_ref().map(|timer| timer.next);
-            // SAFETY: the waiter is not moved until it was answered or has left the list.
-            unsafe { state.receivers.push_back(&waiter) };
-            drop(state);
-            let until = [deadline, due].into_iter().flatten().min();
-            match self.wait(&waiter, WaitKind::Channel, until, |state| &mut state.receivers) {
-                Some(_) => return waiter.payload().value.take().ok_or(NotReceived::Disconnected),
-                None if due.is_none() || until == deadline => return Err(NotReceived::Empty),
-                // Rule 6.
-                None => {}
-            }
+    /// Waits in the list, under the lock under which there was no value: so none was missed. `None` if there may be one now (rule 6).
+    #[inline(never)]
+    fn recv_later(
+        &self,
+        mut state: SpinGuard<'_, State<T>>,
+        here: Parker,
+        deadline: Option<Instant>,
+    ) -> Option<Result<T, NotReceived>> {
+        let mut waiter = Waiter::new(here, Slot::new(None));
+        let due = state.timer.as_ref().map(|timer| timer.next);
+        // SAFETY: the waiter is not moved until it was answered or has left the list.
+        unsafe { state.receivers.push_back(&waiter) };
+        drop(state);
+        let until = [deadline, due].into_iter().flatten().min();
+        match self.wait(&waiter, WaitKind::Channel, until, |state| &mut state.receivers) {
+            Some(_) => Some(waiter.payload().value.take().ok_or(NotReceived::Disconnected)),
+            None if due.is_none() || until == deadline => Some(Err(NotReceived::Empty)),
+            None => None,
         }
     }
 
