@@ -17,8 +17,9 @@
 //!    and then rings the bell of its set. A ring persists until the next wait, so it is effective even if the reactor was
 //!    just about to sleep.
 //! 3. Whoever waits in the kernel for a set first becomes its poller, and then looks for the first timer; whoever adds
-//!    one that comes before all others looks for a poller afterwards, and rings. Both take the lock of the timers in
-//!    between, so a timer is seen or its poller is rung. A set without a poller needs no ring.
+//!    one that is due before the poller looks again looks for a poller afterwards, and rings. Both take the lock of the
+//!    timers in between, so a timer is seen or its poller is rung. A set without a poller needs no ring. The poller looks again
+//!    when the first timer that it saw is due, even if that one was removed, and when it is rung.
 //! 4. Two threads may poll one set at a time: the kernel gives each event to one of them, and each timer is taken under
 //!    the lock. Only one sleeps in it, its poller, and rings are for that one. A thread that polls without waiting may
 //!    fetch a ring; it rings again if there is a poller. Whoever rang has seen that poller, so the other sees it, too,

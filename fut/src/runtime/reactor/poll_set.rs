@@ -113,12 +113,15 @@ impl PollSet {
         mut ready: impl FnMut(Waiter),
     ) {
         self.polls.fetch_add(1, Ordering::Relaxed);
-        let timeout = match (limit, self.timers.next()) {
-            (limit, None) | (limit @ Some(Duration::ZERO), _) => limit,
-            (limit, Some(next)) => {
-                let until = next.saturating_duration_since(Instant::now());
-                Some(limit.map_or(until, |limit| limit.min(until)))
-            }
+        let timeout = match limit {
+            Some(Duration::ZERO) => limit,
+            limit => match self.timers.next() {
+                None => limit,
+                Some(next) => {
+                    let until = next.saturating_duration_since(Instant::now());
+                    Some(limit.map_or(until, |limit| limit.min(until)))
+                }
+            },
         };
         let mut is_first = true;
         let mut begin = || {
@@ -151,10 +154,10 @@ impl PollSet {
 
     /// Adds a timer; a thread that waits for a later one is rung.
     pub(super) fn add_timer(&self, deadline: Instant, waiter: Waiter) -> Timer {
-        let (timer, is_first) = self.timers.add(deadline, waiter);
+        let (timer, is_sooner) = self.timers.add(deadline, waiter);
         // The poller has become one before it took the lock of the timers to look for the next: either it has seen
         // this one, or it is seen here (rule 3).
-        if is_first && self.has_poller() {
+        if is_sooner && self.has_poller() {
             self.ring();
         }
         timer
