@@ -6,6 +6,7 @@ mod echo;
 mod fair;
 mod live;
 mod machine;
+mod messages;
 mod recorded;
 mod sample;
 mod scale;
@@ -26,7 +27,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
     contenders::Contender,
-    sections::{Plan, cost, memory, net, overhead, scale as scaling},
+    sections::{Plan, cost, memory, messages as talking, net, overhead, scale as scaling},
     work::Work,
 };
 
@@ -78,6 +79,8 @@ enum Section {
     Memory,
     /// An echo server, beside the peers.
     Net,
+    /// Channels, notifications, tokens and other things to wait for, beside tokio's.
+    Messages,
     /// From a hundred user threads to a million, many sockets, many LWPs, and fairness.
     Scale,
     /// Everything.
@@ -141,6 +144,9 @@ fn run(cli: &Cli) -> io::Result<()> {
     }
     if wanted(Section::Net) {
         net::run(plan);
+    }
+    if wanted(Section::Messages) {
+        talking::run(plan);
     }
     if wanted(Section::Scale) {
         scaling::run(plan);

@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
+use crate::messages::Means;
+
 /// A unit of work. The word contains its sizes, so that a contender in another language gets them as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
@@ -24,6 +26,8 @@ pub(crate) enum Work {
     Scale { threads: u64, lwps: usize, operations: u64 },
     /// `sockets` sockets in one process.
     Sockets { sockets: u64 },
+    /// Threads wait for each other by these means, so often.
+    Messages { means: Means, times: u64 },
     /// A thread computes for ever, with safe points or without; others yield. A quantum of 0 is none.
     Fair { quantum_us: u64, safe_points: bool },
 }
@@ -45,6 +49,7 @@ impl Work {
             Work::Factorise { .. } => 1,
             Work::Echo { requests, .. } => requests,
             Work::Live { threads } => threads,
+            Work::Messages { times, .. } => times,
             Work::Scale { .. } | Work::Sockets { .. } | Work::Fair { .. } => 1,
         }
     }
@@ -57,6 +62,7 @@ impl Work {
             Work::Factorise { blocks, .. } => 400 * (blocks as u64).pow(3),
             // The requests before those that are measured, too, with a switch to and from the thread of each.
             Work::Echo { connections, requests } => 400 * (2 * requests + 20 * connections),
+            Work::Messages { times, .. } => 400 * times,
             Work::Live { .. } | Work::Scale { .. } | Work::Sockets { .. } | Work::Fair { .. } => 0,
         }
     }
@@ -77,6 +83,7 @@ impl Work {
             Work::Live { threads } => format!("{threads} live user threads"),
             Work::Scale { threads, lwps, .. } => format!("{threads} user threads on {lwps} LWPs"),
             Work::Sockets { sockets } => format!("{sockets} sockets"),
+            Work::Messages { means, .. } => means.title().into(),
             Work::Fair { .. } => "Waits beside a thread that never yields".into(),
         }
     }
@@ -94,6 +101,7 @@ impl fmt::Display for Work {
             Work::Live { threads } => write!(f, "live:{threads}"),
             Work::Scale { threads, lwps, operations } => write!(f, "scale:{threads}:{lwps}:{operations}"),
             Work::Sockets { sockets } => write!(f, "sockets:{sockets}"),
+            Work::Messages { means, times } => write!(f, "messages:{}:{times}", *means as u64),
             Work::Fair { quantum_us, safe_points } => {
                 write!(f, "fair:{quantum_us}:{}", u8::from(*safe_points))
             }
@@ -123,6 +131,11 @@ impl FromStr for Work {
                 Ok(Work::Scale { threads, lwps: lwps as usize, operations })
             }
             ("sockets", &[sockets]) if sockets > 1 => Ok(Work::Sockets { sockets }),
+            ("messages", &[means, times]) => {
+                let means =
+                    Means::ALL.get(means as usize).ok_or(format!("{word}: there are no such means"))?;
+                Ok(Work::Messages { means: *means, times })
+            }
             ("fair", &[quantum_us, safe @ 0..=1]) => Ok(Work::Fair { quantum_us, safe_points: safe == 1 }),
             _ => Err(format!("expected a piece of work such as yield:2:1000, found {word}")),
         }
@@ -147,6 +160,8 @@ mod tests {
             Work::Scale { threads: 9, lwps: 64, operations: 5 },
             Work::Sockets { sockets: 2 },
             Work::Fair { quantum_us: 5, safe_points: true },
+            Work::Messages { means: Means::Channel, times: 5 },
+            Work::Messages { means: Means::Cancel, times: 6 },
         ];
         for work in all {
             assert_eq!(work.to_string().parse(), Ok(work));
@@ -155,7 +170,9 @@ mod tests {
 
     #[test]
     fn an_invalid_word_is_rejected() {
-        for word in ["", "yield", "yield:2", "yield:0:5", "yield:a:5", "sumtime:60:1", "sing:1"] {
+        for word in
+            ["", "yield", "yield:2", "yield:0:5", "yield:a:5", "sumtime:60:1", "sing:1", "messages:11:1"]
+        {
             assert!(word.parse::<Work>().is_err(), "{word}");
         }
     }

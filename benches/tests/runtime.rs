@@ -70,6 +70,21 @@ fn a_kernel_is_factorised_the_same_with_and_without_recording() {
 }
 
 #[test]
+fn every_means_to_wait_has_a_figure_of_each_runtime() {
+    let printed = printed(&["--section", "messages"]);
+    let on_two = usize::from(std::thread::available_parallelism().unwrap().get() > 1);
+    let rows: Vec<Vec<&str>> = ["channel", "receive", "select", "oneshot", "watch", "broadcast"]
+        .iter()
+        .chain(&["notify", "permit", "join set", "cancelled"])
+        .flat_map(|means| rows(&printed, means))
+        .collect();
+    // A name, a figure of each, and a ratio; on two CPUs without tokio's scheduler of one thread.
+    let wide = rows.iter().filter(|row| row.len() == 6).count();
+    assert_eq!((wide, rows.len() - wide), (11, 11 * on_two), "{printed}");
+    assert!(rows.iter().flat_map(|row| &row[1..]).all(|cell| cell.parse::<f64>().is_ok()), "{printed}");
+}
+
+#[test]
 fn live_threads_are_counted() {
     let printed = printed(&["--section", "memory"]);
     for threads in ["1000 ", "10000 "] {

@@ -13,7 +13,10 @@ use std::{
 use fut::{Runtime, RuntimeBuilder};
 
 use self::matrix::Matrix;
-use super::threads::{UserThreads, second_time};
+use super::{
+    messages::user_threads,
+    threads::{UserThreads, second_time},
+};
 use crate::{
     echo::{MESSAGE, Meter},
     recorded::Events,
@@ -72,6 +75,13 @@ pub(super) fn run(builder: RuntimeBuilder, work: Work, cpus: usize, events: Even
     Ok(runtime.run(move || {
         let elapsed = match work {
             Work::Factorise { blocks, size } => factorise(blocks, size, events),
+            Work::Messages { means, times } => {
+                user_threads::once(means, times);
+                events.resume();
+                let start = Instant::now();
+                user_threads::once(means, times);
+                start.elapsed()
+            }
             _ => second_time::<Fut>(work, || events.resume()),
         };
         events.pause();

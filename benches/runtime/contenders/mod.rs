@@ -5,6 +5,7 @@ mod corosensei;
 mod fut;
 mod go;
 mod may;
+mod messages;
 mod tasks;
 mod threads;
 mod tokio;

@@ -1,6 +1,10 @@
 //! tokio: stackless tasks, on one thread or on several.
 
-use std::{net::TcpListener, sync::Arc, time::Duration};
+use std::{
+    net::TcpListener,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -8,7 +12,10 @@ use tokio::{
     task,
 };
 
-use super::tasks::{Tasks, second_time};
+use super::{
+    messages::tasks,
+    tasks::{Tasks, second_time},
+};
 use crate::{
     echo::{MESSAGE, Meter},
     work::Work,
@@ -32,15 +39,28 @@ impl Tasks for Tokio {
 }
 
 pub(super) fn run_current_thread(work: Work) -> Duration {
-    run(work, &Builder::new_current_thread().build().expect("a runtime"))
+    run(work, Builder::new_current_thread())
 }
 
 pub(super) fn run_multi_thread(work: Work, workers: usize) -> Duration {
-    run(work, &Builder::new_multi_thread().worker_threads(workers).build().expect("a runtime"))
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(workers);
+    run(work, builder)
 }
 
-fn run(work: Work, runtime: &Runtime) -> Duration {
-    runtime.block_on(async { Tokio::spawn(second_time::<Tokio>(work)).await })
+fn run(work: Work, mut builder: Builder) -> Duration {
+    let Work::Messages { means, times } = work else {
+        let runtime = builder.build().expect("a runtime");
+        return runtime.block_on(async { Tokio::spawn(second_time::<Tokio>(work)).await });
+    };
+    let second_time = async move {
+        tasks::once(means, times).await;
+        let start = Instant::now();
+        tasks::once(means, times).await;
+        start.elapsed()
+    };
+    let runtime = builder.enable_time().build().expect("a runtime");
+    runtime.block_on(async { Tokio::spawn(second_time).await })
 }
 
 pub(super) fn echo_current_thread(listener: TcpListener, connections: u64, meter: Arc<Meter>) {

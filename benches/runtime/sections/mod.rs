@@ -2,6 +2,7 @@
 
 pub(crate) mod cost;
 pub(crate) mod memory;
+pub(crate) mod messages;
 pub(crate) mod net;
 pub(crate) mod overhead;
 pub(crate) mod scale;
