@@ -447,7 +447,7 @@ fn a_tracepoint_with_call_chains_has_them_as_its_last_field() {
 fn what_perf_lost_is_counted_with_cpu_and_instants() {
     let dir = tempfile::tempdir().unwrap();
     let options = "-e sched:*,raw_syscalls:* -a -m 1 -k CLOCK_MONOTONIC_RAW";
-    let load = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64", "count=300000", "status=none"];
+    let load = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64", "count=60000", "status=none"];
     let Some(path) = record_load(&dir, options, &load) else { return };
     let data = PerfData::open(&path).unwrap();
     let (_, losses) = read(&data);
