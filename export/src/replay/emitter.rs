@@ -90,12 +90,16 @@ impl<'a> Emitter<'a> {
         };
         self.events += 1;
         self.params.clear();
-        for param in row.params() {
-            match (param.number, param.text) {
-                (Some(number), Some(name)) => self.params.push_named(number, name),
-                (Some(number), None) => self.params.push_number(number),
-                (None, Some(text)) => self.params.push_text(text),
-                (None, None) => self.params.push_unknown(),
+        if let Some(numbers) = row.plain_numbers() {
+            self.params.push_numbers(numbers.iter().copied());
+        } else {
+            for param in row.params() {
+                match (param.number, param.text) {
+                    (Some(number), Some(name)) => self.params.push_named(number, name),
+                    (Some(number), None) => self.params.push_number(number),
+                    (None, Some(text)) => self.params.push_text(text),
+                    (None, None) => self.params.push_unknown(),
+                }
             }
         }
         // `change` borrows `self` mutably, so the parameters are moved out.

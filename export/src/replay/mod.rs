@@ -73,8 +73,8 @@ use crate::{
 
 pub use read_actors::read_actors;
 
-/// How many times changes were handed over and are not taken yet.
-const HANDED_OVER: usize = 2;
+/// How many times changes were handed over and are not taken yet: enough for one of both threads to go on while the other waits.
+const HANDED_OVER: usize = 16;
 
 /// Counts of what was replayed and corrected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

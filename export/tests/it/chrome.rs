@@ -95,8 +95,7 @@ fn the_small_timeline_is_read_by_python_as_it_was_emitted() {
         "sumtime / ready queue": [[1000, 1], [2000, 0]],
     });
     assert_eq!(read["counts"], counts);
-    let args =
-        json!({ "len": 64, "from": 24, "from name": "eth0", "on lwp": 70, "on cpu": 0, "cpu seen": 0 });
+    let args = json!({ "len": 64, "from": 24, "from name": "eth0", "on lwp": 70, "on cpu": 0 });
     let migration = json!({ "from cpu": 3, "to cpu": 0 });
     let notes = read["notes"].as_array().unwrap();
     assert!(notes.contains(&json!(["sumtime / 1 main: spans, events", "received_msg", args])), "{notes:?}");

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, fs, io, path::Path, sync::Arc};
 use serde_json::Value;
 use sigmund_export::{
     sinks::perfetto::Perfetto,
-    timeline::{Actors, Change, ProcessId, Sink, ThreadId, Track},
+    timeline::{Actors, Change, CpuId, EventTypeId, ProcessId, RecordedEvent, Sink, ThreadId, Track},
 };
-use sigmund_model::{LwpState, Ticks};
+use sigmund_model::{Cpu, LwpState, Params, Ticks};
 
 use crate::{
     known_timelines::{self, RandomTimeline},
@@ -136,9 +136,36 @@ fn the_small_timeline_is_read_by_perfettos_definitions_as_it_was_emitted() {
     let notes = serde_json::json!([
         main,
         "received_msg",
-        [["len", 64], ["from", 24], ["from name", "eth0"], ["on lwp", 70], ["on cpu", 0], ["cpu seen", 0]]
+        [["len", 64], ["from", 24], ["from name", "eth0"], ["on lwp", 70], ["on cpu", 0]]
     ]);
     assert!(read["notes"].as_array().unwrap().contains(&notes), "{}", read["notes"]);
+}
+
+#[test]
+fn the_cpu_that_a_probe_read_is_told_if_the_event_is_on_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.pftrace");
+    let actors = known_timelines::actors(11_000);
+    write(&path, &actors, &|sink| {
+        for (at, cpu, seen) in [(1100, Some(0), 0), (1200, Some(0), 3), (1300, None, 3)] {
+            let event = RecordedEvent {
+                kind: EventTypeId(1),
+                cpu: cpu.map(CpuId),
+                lwp: None,
+                thread: None,
+                context: None,
+                cpu_seen: Some(Cpu(seen)),
+                params: &Params::default(),
+            };
+            sink.change(Ticks(at), &Change::Event(&event)).unwrap();
+        }
+        sink.finish().unwrap();
+    });
+    let Some(read) = read(&path) else { return };
+    let notes: Vec<&Value> = read["notes"].as_array().unwrap().iter().map(|note| &note[2]).collect();
+    // Of two instants on the first CPU, one tells another; that of an unknown CPU tells it too.
+    let expected = serde_json::json!([[["on cpu", 0], ["on cpu", 0], ["cpu seen", 3]], [["cpu seen", 3]]]);
+    assert_eq!(serde_json::json!(notes), expected);
 }
 
 #[test]

@@ -72,7 +72,10 @@ pub struct EventBatch {
     code: Int64Array,
     name: Words,
     args: ListArray,
+    /// The elements of all rows of `args`, and of `texts`.
+    args_values: Int64Array,
     texts: ListArray,
+    texts_values: StringArray,
     context: DictionaryArray<Int32Type>,
     /// What the words of `context` mean.
     contexts: Vec<Option<Context>>,
@@ -88,6 +91,7 @@ impl EventBatch {
         let context = Words::of(column(9));
         let context_of = |word: Option<&str>| Context::ALL.iter().copied().find(|c| Some(c.name()) == word);
         let of_word = |word: Option<&str>| Level::ALL.iter().copied().find(|l| Some(l.name()) == word);
+        let (args, texts) = (column(7).as_list::<i32>().clone(), column(8).as_list::<i32>().clone());
         EventBatch {
             levels: level.values.iter().map(of_word).collect(),
             level,
@@ -97,8 +101,10 @@ impl EventBatch {
             thread: column(4).as_primitive::<Int64Type>().clone(),
             code: column(5).as_primitive::<Int64Type>().clone(),
             name: Words::of(column(6)),
-            args: column(7).as_list::<i32>().clone(),
-            texts: column(8).as_list::<i32>().clone(),
+            args_values: args.values().as_primitive::<Int64Type>().clone(),
+            args,
+            texts_values: texts.values().as_string::<i32>().clone(),
+            texts,
             contexts: context.values.iter().map(context_of).collect(),
             context: context.keys,
             target_lwp: column(10).as_primitive::<Int32Type>().clone(),
@@ -148,8 +154,8 @@ impl EventBatch {
             thread: number(&self.thread, row).map(|thread| Thread(thread as u64)),
             code: number(&self.code, row),
             name: self.name.get(row),
-            args: Part::of(&self.args, row, self.args.values().as_primitive::<Int64Type>()),
-            texts: Part::of(&self.texts, row, self.texts.values().as_string::<i32>()),
+            args: Part::of(&self.args, row, &self.args_values),
+            texts: Part::of(&self.texts, row, &self.texts_values),
             context: self.context.key(row).and_then(|key| *self.contexts.get(key)?),
             target_lwp: number(&self.target_lwp, row).map(|lwp| Lwp(lwp as u32)),
             target_thread: number(&self.target_thread, row).map(|thread| Thread(thread as u64)),
@@ -211,6 +217,13 @@ pub struct EventRow<'a> {
 }
 
 impl<'a> EventRow<'a> {
+    /// Its parameters, if all are numbers without a name.
+    #[inline]
+    pub fn plain_numbers(&self) -> Option<&'a [i64]> {
+        let is_plain = self.texts.len == 0 && self.args.values.null_count() == 0;
+        is_plain.then(|| &self.args.values.values()[self.args.from..self.args.from + self.args.len])
+    }
+
     /// Its parameters, in order.
     pub fn params(&self) -> impl ExactSizeIterator<Item = Param<'a>> + use<'a> {
         let (args, texts) = (self.args, self.texts);

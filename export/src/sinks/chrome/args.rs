@@ -79,7 +79,8 @@ pub(super) fn event(out: &mut Vec<u8>, actors: &Actors, event: &RecordedEvent<'_
     if let Some(cpu) = event.cpu {
         args.name("on cpu", "").number(u64::from(actors[cpu].0));
     }
-    if let Some(cpu) = event.cpu_seen {
+    let cpu = event.cpu.map(|cpu| actors[cpu]);
+    if let Some(cpu) = event.cpu_seen.filter(|seen| cpu != Some(*seen)) {
         args.name("cpu seen", "").number(u64::from(cpu.0));
     }
     args.end();

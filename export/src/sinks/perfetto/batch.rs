@@ -35,7 +35,7 @@ impl Batch {
         self.packets.len()
     }
 
-    /// Writes the buffered packets. If they are compressed, they are written with the next batch, or when it
+    /// Writes the buffered packets. If they are compressed, they are written with a later batch, or when it
     /// [finishes](Self::finish).
     pub(super) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         if self.packets.is_empty() {

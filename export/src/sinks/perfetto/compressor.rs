@@ -13,12 +13,15 @@ use super::{
     wire::Wire,
 };
 
+/// How many batches are on their way: with one, this thread and the other would often wait for each other.
+const AHEAD: usize = 4;
+
 /// A thread that compresses one batch at a time. It ends when this is dropped.
 pub(super) struct Compressor {
     batches: SyncSender<Vec<u8>>,
     compressed: Receiver<io::Result<Compressed>>,
-    /// Whether a batch was sent to the thread, and its packet is not written yet.
-    is_pending: bool,
+    /// How many batches were sent to the thread whose packets are not written yet.
+    pending: usize,
 }
 
 /// A packet with a compressed batch.
@@ -31,8 +34,8 @@ struct Compressed {
 impl Compressor {
     /// Starts the thread. It compresses with this zlib level.
     pub(super) fn start(level: u32) -> io::Result<Compressor> {
-        let (batches, to_compress) = sync_channel::<Vec<u8>>(1);
-        let (done, compressed) = sync_channel(1);
+        let (batches, to_compress) = sync_channel::<Vec<u8>>(AHEAD);
+        let (done, compressed) = sync_channel(AHEAD);
         let mut deflate = Compress::new(Compression::new(level), true);
         let compress_all = move || {
             for batch in to_compress {
@@ -42,27 +45,28 @@ impl Compressor {
             }
         };
         thread::Builder::new().name("compressor".into()).spawn(compress_all)?;
-        Ok(Compressor { batches, compressed, is_pending: false })
+        Ok(Compressor { batches, compressed, pending: 0 })
     }
 
-    /// Writes the packet of the batch before, and starts to compress this one. An empty batch takes its place.
+    /// Has this batch compressed, and writes the packet of an earlier one if there are many. An empty batch takes its place.
     pub(super) fn send(&mut self, batch: &mut Vec<u8>, out: &mut impl Write) -> io::Result<()> {
-        let emptied = self.write_pending(out)?;
+        let emptied = if self.pending == AHEAD { self.write_next(out)? } else { Vec::new() };
         self.batches.send(std::mem::replace(batch, emptied)).map_err(|_| has_ended())?;
-        self.is_pending = true;
+        self.pending += 1;
         Ok(())
     }
 
-    /// Writes the packet of the last batch.
+    /// Writes the packets of the last batches.
     pub(super) fn finish(&mut self, out: &mut impl Write) -> io::Result<()> {
-        self.write_pending(out).map(drop)
+        while self.pending > 0 {
+            self.write_next(out)?;
+        }
+        Ok(())
     }
 
-    /// Returns memory for a batch.
-    fn write_pending(&mut self, out: &mut impl Write) -> io::Result<Vec<u8>> {
-        if !std::mem::take(&mut self.is_pending) {
-            return Ok(Vec::new());
-        }
+    /// Writes the packet of the earliest batch that is pending, and returns its memory.
+    fn write_next(&mut self, out: &mut impl Write) -> io::Result<Vec<u8>> {
+        self.pending -= 1;
         let Compressed { packet, emptied } = self.compressed.recv().map_err(|_| has_ended())??;
         out.write_all(&packet)?;
         Ok(emptied)

@@ -9,7 +9,7 @@ use super::{
     schema::{annotation, packet, track_event},
     strings::{Category, EventNames, Iid, Note, Strings},
     tracks::{Row, SEQUENCE, Tracks},
-    wire::Wire,
+    wire::{Short, Wire, set_length},
 };
 use crate::timeline::Actors;
 
@@ -39,13 +39,13 @@ impl Events {
         name: Iid,
         more: impl FnOnce(&mut Vec<u8>),
     ) {
-        self.event(at, track_event::SLICE_BEGIN, row, named(category, name, more));
+        self.event(at, track_event::SLICE_BEGIN, row, Some((category, name)), more);
     }
 
     /// Ends the innermost slice of this row.
     #[inline]
     pub(super) fn end(&mut self, at: u64, row: Row) {
-        self.event(at, track_event::SLICE_END, row, |_| {});
+        self.event(at, track_event::SLICE_END, row, None, |_| {});
     }
 
     /// Writes an instant.
@@ -58,64 +58,76 @@ impl Events {
         name: Iid,
         more: impl FnOnce(&mut Vec<u8>),
     ) {
-        self.event(at, track_event::INSTANT, row, named(category, name, more));
+        self.event(at, track_event::INSTANT, row, Some((category, name)), more);
     }
 
     /// Sets the value of a counter.
     #[inline]
     pub(super) fn count(&mut self, at: u64, row: Row, value: u64) {
-        self.event(at, track_event::COUNTER, row, |out| out.number(track_event::COUNTER_VALUE, value));
+        self.event(at, track_event::COUNTER, row, None, |out| out.number(track_event::COUNTER_VALUE, value));
     }
 
+    /// Slices and instants have a category and a name.
     #[inline]
-    fn event(&mut self, at: u64, kind: u64, row: Row, more: impl FnOnce(&mut Vec<u8>)) {
+    fn event(
+        &mut self,
+        at: u64,
+        kind: u64,
+        row: Row,
+        named: Option<(Category, Iid)>,
+        more: impl FnOnce(&mut Vec<u8>),
+    ) {
         let uuid = self.tracks.uuid(row, &self.actors, &mut self.batch);
         let Events { batch, strings, .. } = self;
         batch.packet(|out| {
-            out.number(packet::TIMESTAMP, at);
-            out.number(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+            let mut head = Short::default();
+            head.number(packet::TIMESTAMP, at);
+            head.number(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
             strings.take_unsent(|fresh, cleared| {
                 let cleared = if cleared { packet::SEQ_INCREMENTAL_STATE_CLEARED } else { 0 };
-                out.number(packet::SEQUENCE_FLAGS, packet::SEQ_NEEDS_INCREMENTAL_STATE | cleared);
+                head.number(packet::SEQUENCE_FLAGS, packet::SEQ_NEEDS_INCREMENTAL_STATE | cleared);
                 if !fresh.is_empty() {
+                    std::mem::take(&mut head).append_to(out);
                     out.counted(packet::INTERNED_DATA, fresh);
                 }
             });
-            out.message(packet::TRACK_EVENT, |out| {
-                out.number(track_event::TYPE, kind);
-                out.number(track_event::TRACK_UUID, uuid);
-                more(out);
-            });
+            head.begin(packet::TRACK_EVENT);
+            let from = out.len() + head.len();
+            head.number(track_event::TYPE, kind);
+            head.number(track_event::TRACK_UUID, uuid);
+            if let Some((category, name)) = named {
+                head.number(track_event::CATEGORY_IIDS, Strings::category(category));
+                head.number(track_event::NAME_IID, name);
+            }
+            head.append_to(out);
+            more(out);
+            set_length(out, from);
         });
-    }
-}
-
-/// The common fields of slices and instants, then `more`.
-#[inline]
-fn named(category: Category, name: Iid, more: impl FnOnce(&mut Vec<u8>)) -> impl FnOnce(&mut Vec<u8>) {
-    move |out| {
-        out.number(track_event::CATEGORY_IIDS, Strings::category(category));
-        out.number(track_event::NAME_IID, name);
-        more(out);
     }
 }
 
 /// Annotates a number.
 #[inline]
 pub(super) fn note(out: &mut Vec<u8>, note: Note, value: u64) {
-    out.message(track_event::DEBUG_ANNOTATIONS, |out| {
-        out.number(annotation::NAME_IID, Strings::note(note));
-        out.number(annotation::UINT_VALUE, value);
-    });
+    annotate(out, Strings::note(note), |out| out.number(annotation::UINT_VALUE, value));
 }
 
 /// Annotates an address.
 #[inline]
 pub(super) fn note_address(out: &mut Vec<u8>, note: Note, value: i64) {
-    out.message(track_event::DEBUG_ANNOTATIONS, |out| {
-        out.number(annotation::NAME_IID, Strings::note(note));
-        out.signed(annotation::POINTER_VALUE, value);
-    });
+    annotate(out, Strings::note(note), |out| out.number(annotation::POINTER_VALUE, value as u64));
+}
+
+/// Annotates a value that is no text.
+#[inline]
+fn annotate(out: &mut Vec<u8>, name: Iid, value: impl FnOnce(&mut Short)) {
+    let mut short = Short::default();
+    short.begin(track_event::DEBUG_ANNOTATIONS);
+    let from = short.len();
+    short.number(annotation::NAME_IID, name);
+    value(&mut short);
+    short.end(from);
+    short.append_to(out);
 }
 
 /// Annotates an event's parameters. A parameter that could not be read is left out.
@@ -123,10 +135,7 @@ pub(super) fn note_params(out: &mut Vec<u8>, ty: &EventType, names: EventNames, 
     for (index, (field, param)) in ty.fields.iter().zip(params.iter()).enumerate() {
         let Param { number, text } = param;
         if let Some(number) = number {
-            out.message(track_event::DEBUG_ANNOTATIONS, |out| {
-                out.number(annotation::NAME_IID, names.field(index));
-                value(out, field.ty, number);
-            });
+            annotate(out, names.field(index), |out| value(out, field.ty, number));
         }
         if let Some(text) = text {
             let name = if number.is_some() { names.name_of_field(index) } else { names.field(index) };
@@ -138,14 +147,16 @@ pub(super) fn note_params(out: &mut Vec<u8>, ty: &EventType, names: EventNames, 
     }
 }
 
-fn value(out: &mut Vec<u8>, ty: FieldType, number: i64) {
+/// A negative number takes ten bytes.
+#[inline]
+fn value(out: &mut Short, ty: FieldType, number: i64) {
     match ty {
         FieldType::U8 | FieldType::U16 | FieldType::U32 | FieldType::U64 | FieldType::Thread => {
-            out.signed(annotation::UINT_VALUE, number);
+            out.number(annotation::UINT_VALUE, number as u64);
         }
-        FieldType::I64 | FieldType::Text => out.signed(annotation::INT_VALUE, number),
+        FieldType::I64 | FieldType::Text => out.number(annotation::INT_VALUE, number as u64),
         FieldType::F64 => out.fixed64(annotation::DOUBLE_VALUE, number as u64),
         FieldType::Bool => out.number(annotation::BOOL_VALUE, u64::from(number != 0)),
-        FieldType::Pointer => out.signed(annotation::POINTER_VALUE, number),
+        FieldType::Pointer => out.number(annotation::POINTER_VALUE, number as u64),
     }
 }

@@ -34,7 +34,7 @@
 //! | migrations of user threads | a flow between the tracks of the two LWPs | |
 //! | locks acquired, released | the instants of these events: slices of a track must nest, holds need not | the time a lock is held |
 //! | ready and run queues | counter tracks | their zeros before the first change |
-//! | events | instants on the most specific track, parameters as annotations; a value's name as `FIELD name` | parameters that could not be read |
+//! | events | instants on the most specific track, parameters as annotations; a value's name as `FIELD name`; `cpu seen` only if it is another CPU than `on cpu` | parameters that could not be read |
 //! | a reused tid | `sched_process_free`, then a new thread | |
 //! | an LWP whose process is not known | in the group "other LWPs"; its scheduling has no process | |
 //! | ticks | | rounded to the nearest nanosecond |
@@ -308,7 +308,8 @@ impl<W: Write> Perfetto<W> {
             if let Some(cpu) = event.cpu {
                 events::note(out, Note::OnCpu, u64::from(actors[cpu].0));
             }
-            if let Some(cpu) = event.cpu_seen {
+            let cpu = event.cpu.map(|cpu| actors[cpu]);
+            if let Some(cpu) = event.cpu_seen.filter(|seen| cpu != Some(*seen)) {
                 events::note(out, Note::CpuSeen, u64::from(cpu.0));
             }
         });

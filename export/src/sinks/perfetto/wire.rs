@@ -70,21 +70,107 @@ impl Wire for Vec<u8> {
         self.push(0);
         let from = self.len();
         fill(self);
-        let len = self.len() - from;
-        if len < 0x80 {
-            self[from - 1] = len as u8;
-        } else {
-            lengthen(self, from, len);
-        }
+        set_length(self, from);
     }
 }
 
-/// Writes a length of two or more bytes before the contents that begin at `from`, where one byte is reserved.
+/// Writes the length of the contents that begin at `from`, where one byte is reserved for it. Of contents of more than 127 bytes it
+/// takes more, so they are moved.
+#[inline]
+pub(super) fn set_length(bytes: &mut Vec<u8>, from: usize) {
+    let len = bytes.len() - from;
+    if len < 0x80 {
+        bytes[from - 1] = len as u8;
+    } else {
+        lengthen(bytes, from, len);
+    }
+}
+
 #[cold]
 fn lengthen(bytes: &mut Vec<u8>, from: usize, len: usize) {
-    let mut length = Vec::with_capacity(10);
+    let mut length = Short::default();
     length.raw_varint(len as u64);
-    bytes.splice(from - 1..from, length);
+    let more = length.len - 1;
+    bytes.extend_from_slice(&[0; Short::MAX][..more]);
+    bytes.copy_within(from..from + len, from + more);
+    bytes[from - 1..from + more].copy_from_slice(&length.bytes[..length.len]);
+}
+
+/// A few fields, put together before they are appended at once: where each byte is appended alone, most of the time goes into seeing
+/// whether there is room for it.
+pub(super) struct Short {
+    bytes: [u8; Short::MAX],
+    len: usize,
+}
+
+impl Default for Short {
+    fn default() -> Short {
+        Short { bytes: [0; Short::MAX], len: 0 }
+    }
+}
+
+impl Short {
+    /// How many bytes it can have.
+    pub(super) const MAX: usize = 64;
+
+    /// How many bytes it has.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// # Panics
+    /// As all methods, when there is no room.
+    #[inline]
+    pub(super) fn byte(&mut self, byte: u8) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    #[inline]
+    pub(super) fn raw_varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.byte(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.byte(value as u8);
+    }
+
+    /// A number, an enum's value, or a bool.
+    #[inline]
+    pub(super) fn number(&mut self, field: u32, value: u64) {
+        self.raw_varint(u64::from(field) << 3 | VARINT);
+        self.raw_varint(value);
+    }
+
+    #[inline]
+    pub(super) fn fixed64(&mut self, field: u32, value: u64) {
+        self.raw_varint(u64::from(field) << 3 | EIGHT_BYTES);
+        self.bytes[self.len..self.len + 8].copy_from_slice(&value.to_le_bytes());
+        self.len += 8;
+    }
+
+    /// The beginning of a nested message, up to the byte of its length: see [`set_length`].
+    #[inline]
+    pub(super) fn begin(&mut self, field: u32) {
+        self.raw_varint(u64::from(field) << 3 | COUNTED);
+        self.byte(0);
+    }
+
+    /// Ends the nested message that has begun when there were `from` bytes. It has at most [`MAX`](Self::MAX) bytes, so its length takes one.
+    #[inline]
+    pub(super) fn end(&mut self, from: usize) {
+        self.bytes[from - 1] = (self.len - from) as u8;
+    }
+
+    /// Appends the bytes.
+    #[inline]
+    pub(super) fn append_to(&self, out: &mut Vec<u8>) {
+        let len = out.len() + self.len;
+        // A copy of a length that is known to the compiler takes a few moves.
+        out.extend_from_slice(&self.bytes);
+        out.truncate(len);
+    }
 }
 
 #[cfg(test)]
@@ -105,6 +191,25 @@ mod tests {
         bytes.clear();
         bytes.signed(1, -2);
         assert_eq!(bytes, [0x08, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]);
+    }
+
+    #[test]
+    fn what_is_put_together_first_is_the_same() {
+        for value in [0, 127, 128, 1 << 35, u64::MAX] {
+            let (mut at_once, mut expected) = (vec![7; 3], vec![7; 3]);
+            expected.message(4, |inner| {
+                inner.number(1, value);
+                inner.fixed64(47, value);
+            });
+            let mut short = Short::default();
+            short.begin(4);
+            let from = short.len();
+            short.number(1, value);
+            short.fixed64(47, value);
+            short.end(from);
+            short.append_to(&mut at_once);
+            assert_eq!(at_once, expected);
+        }
     }
 
     #[test]
