@@ -8,7 +8,9 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use sigmund_measures::named;
 use sigmund_model::{Cpu, Hertz, Level, Lwp, Thread, Ticks};
-use sigmund_query::{ActiveTime, Filter, Moment, Reactivity, active_time, list, nearest_values, reactivity};
+use sigmund_query::{
+    ActiveTime, Filter, Moment, Reactivity, active_time, count_gaps, list, nearest_values, reactivity,
+};
 use sigmund_sql::{Fleet, OpenOptions, SuperTrace};
 
 #[cfg(not(feature = "cluster"))]
@@ -16,7 +18,7 @@ use crate::cli::WITHOUT_CLUSTERS;
 use crate::{
     Found,
     cli::{AnswerFormat, FilterArgs, FormatArg, LevelArg, Question, Unit},
-    descriptors, drawings, measured,
+    descriptors, drawings, gaps, measured,
     output::{Cell, counted, print_table},
     terminal,
 };
@@ -208,14 +210,14 @@ async fn print_active_time(trace: &SuperTrace, filter: &Filter, question: &Quest
             text += &format!(", {:.6} {}", unit.of(one.active, trace.tick_hz())?, unit.name());
         }
         terminal::line(text)?;
-        return Ok(Found::Something);
+        return Ok(gaps::finish(1, count_gaps(trace, filter).await?, false));
     }
     let in_unit = question.unit.map(|unit| format!("active_{}", unit.name()));
     let mut columns = vec!["thr", "name", "active_cycles"];
     columns.extend(in_unit.as_deref());
     let rows: Result<Vec<_>> = times.iter().map(|t| active_row(t, question.unit, trace.tick_hz())).collect();
     print_table(&columns, &rows?, question.format.of_table()?)?;
-    Ok(if times.is_empty() { Found::Nothing } else { Found::Something })
+    Ok(gaps::finish(times.len(), count_gaps(trace, filter).await?, false))
 }
 
 fn active_row(time: &ActiveTime, unit: Option<Unit>, tick_hz: Option<Hertz>) -> Result<Vec<Cell>> {

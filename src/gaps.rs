@@ -1,8 +1,6 @@
 //! Gaps in the time that a question is about: how many there are, what is printed about them, and the exit status.
 
-use sigmund_measures::{History, Needs, Request};
-use sigmund_query::{Error, Filter, MeasureOptions, with_history};
-use sigmund_sql::SuperTrace;
+use sigmund_measures::{History, Request};
 
 use crate::{
     Found,
@@ -13,18 +11,6 @@ use crate::{
 pub(crate) fn of(history: &History, request: &Request) -> usize {
     let extent = request.extent(history);
     history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count()
-}
-
-/// The gaps of the window that a filter selects.
-///
-/// # Errors
-/// When the filter names what the trace does not have; when the trace cannot be read.
-pub(crate) async fn count(trace: &SuperTrace, filter: &Filter) -> Result<usize, Error> {
-    // Only its time matters.
-    let filter = Filter { from: filter.from, to: filter.to, ..Filter::default() };
-    let options = MeasureOptions::default();
-    with_history(trace, ("gaps", Needs::NONE), &filter, &options, |history, request| Ok(of(history, request)))
-        .await
 }
 
 /// Prints the notice about gaps, if there are any, and returns how the command ends: an answer with so many rows was printed.

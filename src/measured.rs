@@ -1,7 +1,7 @@
 //! Answers of measures, for people and for programs.
 
 use anyhow::Result;
-use sigmund_measures::{Answer, Kind, Measure, Value};
+use sigmund_measures::{Answer, Kind, Measure, Value, object_text};
 use sigmund_model::{Hertz, Ticks};
 use sigmund_query::{Filter, MeasureOptions, Measured, compare_traces, measure_hosts};
 use sigmund_sql::SuperTrace;
@@ -140,7 +140,7 @@ pub(crate) fn print(answers: &[OfHost<'_>], question: &Question) -> Result<()> {
     let row = |number: usize| {
         let host = ends.partition_point(|end| *end <= number);
         let first = host.checked_sub(1).map_or(0, |before| ends[before]);
-        cells(&answers[host], number - first, is_for_people, unit)
+        cells(&answers[host], number - first, format == FormatArg::Human, unit)
     };
     print_rows(&columns, len, row, format)
 }
@@ -160,8 +160,11 @@ fn cells(
             _ => None,
         };
         match (column.kind, value) {
-            (Kind::Length, Value::Number(ticks)) if is_for_people => {
+            (Kind::Length, Value::Number(ticks)) if is_for_people && unit.is_none() => {
                 cells.push(Cell::Length(signed(ticks, *tick_hz)));
+            }
+            (Kind::Object, Value::Number(object)) if is_for_people => {
+                cells.push(Cell::Length(object_text(object)));
             }
             (_, value) => cells.push(cell(value)),
         }

@@ -176,6 +176,9 @@ pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell>], format: FormatAr
 /// Rows of a table that people are shown.
 const SHOWN: usize = 1000;
 
+/// So many rows that do not fit the width of a terminal are shown as blocks of lines: more would be hard to compare.
+const BLOCKS: usize = 50;
+
 /// Rows that a CPU formats at a time.
 const PART: usize = 4096;
 
@@ -189,7 +192,13 @@ pub(crate) fn print_rows<R: AsRef<[Cell]>>(
 ) -> Result<()> {
     if format == FormatArg::Human {
         let more = len.saturating_sub(SHOWN);
-        terminal::block(&human(columns, (0..len - more).map(row)).to_string())?;
+        let text = human(columns, (0..len - more).map(&row)).to_string();
+        let is_too_wide =
+            terminal::width().is_some_and(|width| text.lines().any(|line| line.chars().count() > width));
+        match is_too_wide && len <= BLOCKS {
+            true => terminal::block(&blocks(columns, (0..len).map(row)))?,
+            false => terminal::block(&text)?,
+        }
         if more > 0 {
             let more = counted(more as u64, "more row");
             notice(&format!("{more}; `--format tsv` prints all"));
@@ -269,6 +278,22 @@ fn human(columns: &[&str], rows: impl Iterator<Item: AsRef<[Cell]>>) -> comfy_ta
     table
 }
 
+/// A block for each row, with a line for each cell that has a value.
+fn blocks(columns: &[&str], rows: impl ExactSizeIterator<Item: AsRef<[Cell]>>) -> String {
+    let width = columns.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let (mut text, len) = (String::new(), rows.len());
+    for (number, row) in (1..).zip(rows) {
+        _ = writeln!(text, "row {number} of {len}");
+        for (name, cell) in columns.iter().zip(row.as_ref()) {
+            if !matches!(cell, Cell::Nothing) {
+                let (name, cell) = (Printable(name).to_string(), Printable(cell.for_people()).to_string());
+                _ = writeln!(text, "  {name:width$}  {cell}");
+            }
+        }
+    }
+    text
+}
+
 /// Adds a line. Texts that hold the separator, quotes or newlines are quoted (RFC 4180).
 fn separated(line: &mut String, cells: &[Cell], separator: char) {
     for (place, cell) in cells.iter().enumerate() {
@@ -301,4 +326,21 @@ pub(crate) fn length(length: Ticks, tick_hz: Option<Hertz>) -> String {
 /// `1 LWP`, `2 LWPs`.
 pub(crate) fn counted(n: u64, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_a_block_of_the_cells_that_have_a_value() {
+        let rows = [
+            vec![Cell::from("a\nb"), Cell::Nothing, Cell::Length("1.5 ms".into())],
+            vec![Cell::Nothing, Cell::Fraction(0.25), Cell::Nothing],
+        ];
+        assert_eq!(
+            blocks(&["name", "percent", "total"], rows.iter()),
+            "row 1 of 2\n  name     a\\nb\n  total    1.5 ms\nrow 2 of 2\n  percent  0.250\n"
+        );
+    }
 }

@@ -18,6 +18,7 @@ pub(crate) enum Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum WireKind {
     Count,
+    Object,
     Length,
     Instant,
     Percent,
@@ -84,6 +85,7 @@ pub(crate) fn measured(pieces: Vec<Piece>) -> Result<Measured, Error> {
 fn kind(kind: Kind) -> WireKind {
     match kind {
         Kind::Count => WireKind::Count,
+        Kind::Object => WireKind::Object,
         Kind::Length => WireKind::Length,
         Kind::Instant => WireKind::Instant,
         Kind::Percent => WireKind::Percent,
@@ -96,6 +98,7 @@ impl From<WireKind> for Kind {
     fn from(kind: WireKind) -> Kind {
         match kind {
             WireKind::Count => Kind::Count,
+            WireKind::Object => Kind::Object,
             WireKind::Length => Kind::Length,
             WireKind::Instant => Kind::Instant,
             WireKind::Percent => Kind::Percent,

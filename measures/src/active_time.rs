@@ -17,6 +17,7 @@ pub(crate) const ACTIVE_TIME: Measure = Measure {
     question: "How long did my thread really execute?",
     heading: headings::TIME,
     subject: Subject::None,
+    lists_cases: false,
     definition: "Of each user thread (or LWP) that lived in the window, active_tick: how long it was active (an LWP: running), so \
         mounted on an LWP that was on a CPU. What interrupts took of that is in it; --noise and --states tell it apart. \
         life_tick is its life in the window, as far as it was at the places that the filter selects. Both are cut to the \

@@ -20,6 +20,8 @@ pub struct Column {
 pub enum Kind {
     /// A number of things, or the number of a thing.
     Count,
+    /// What was waited for or held: the address of a lock, or the small number of a user thread or a descriptor.
+    Object,
     /// A length of time in ticks.
     Length,
     /// An instant in ticks of the main clock.
@@ -36,6 +38,11 @@ impl Column {
     /// Numbers of things.
     pub const fn count(name: &'static str, doc: &'static str) -> Column {
         Column { name: Cow::Borrowed(name), kind: Kind::Count, doc: Cow::Borrowed(doc) }
+    }
+
+    /// Objects.
+    pub const fn object(name: &'static str, doc: &'static str) -> Column {
+        Column { name: Cow::Borrowed(name), kind: Kind::Object, doc: Cow::Borrowed(doc) }
     }
 
     /// Lengths; the name ends in `_tick`.
@@ -64,7 +71,7 @@ impl Column {
 pub enum Value {
     /// Not known, or none.
     Null,
-    /// Of [`Kind::Count`], [`Kind::Length`] or [`Kind::Instant`].
+    /// Of [`Kind::Count`], [`Kind::Object`], [`Kind::Length`] or [`Kind::Instant`].
     Number(i64),
     /// Of [`Kind::Percent`] or [`Kind::Fraction`].
     Fraction(f64),
@@ -118,6 +125,14 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Value {
         value.map_or(Value::Null, Into::into)
     }
+}
+
+/// A [`Kind::Object`] for people: an address is hexadecimal, as elsewhere; the number of a user thread or a descriptor is not.
+///
+/// Programs and their heaps are loaded far above 4 GiB, and nobody has as many threads; so one below is not known to be an
+/// address.
+pub fn object_text(object: i64) -> String {
+    if (0..1 << 32).contains(&object) { object.to_string() } else { format!("{object:#x}") }
 }
 
 /// A table.

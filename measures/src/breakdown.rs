@@ -8,6 +8,7 @@ use sigmund_model::EndReason;
 use crate::{
     Answer, Column, EventAt, Group, History, Interrupt, Interval, Level, Measure, Needs, Request, Searches,
     Syscall, Value, Word,
+    carried::Carried,
     collect::collect,
     groups::{Groups, Owner},
     growing::{Growing, Run},
@@ -23,6 +24,7 @@ pub(crate) const BREAKDOWN: Measure = Measure {
     question: "How much of its life does my program spend in its own code, in each system call, and waiting?",
     heading: crate::measure::headings::TIME,
     subject: crate::measure::Subject::None,
+    lists_cases: false,
     definition: "The life of each user thread (or LWP) in the window, in disjoint parts: part_tick sums to it exactly, and to \
         that of all threads of a group. Of each instant the first of these that holds: unknown, if the state is; an \
         interrupt, if one has the CPU on which the thread is active; the system call that its LWP is in, whether it runs, \
@@ -34,7 +36,8 @@ pub(crate) const BREAKDOWN: Measure = Measure {
         unknown. An error is a call that returned -1 to -4095. Of user and the \
         states a count is of pieces: stretches of one state outside of calls; of interrupts, of those that took the CPU \
         from it. Of page faults there is a count alone: their time is in what they occurred in, and in the state that the \
-        thread waited in. A longest piece of user has no interrupts in it. A migration ends a piece and no call, since calls are of LWPs.",
+        thread waited in. A longest piece of user has no interrupts in it. A migration ends a piece and no call, since calls are of LWPs. \
+        Of LWPs and selected user threads, all of this is of the time in which the LWP carried one of these.",
     needs: Needs {
         interrupts: true,
         syscalls: true,
@@ -142,8 +145,10 @@ impl Sliced for Breakdown {
             self.calls.extend(calls);
         }
         let mut groups = Groups::new(history, request);
-        let is_asked =
-            |event: EventAt| slice.interval.contains(event.tick()) && is_asked(history, request, event);
+        let carried = Carried::new(history, request);
+        let is_asked = |event: EventAt| {
+            slice.interval.contains(event.tick()) && is_asked(history, request, &carried, event)
+        };
         for fault in history.faults.iter().filter(|fault| is_asked(fault.at)) {
             let Some(number) = groups.number(fault.at.thread(), fault.at.lwp()) else { continue };
             let of_group = self.sums.of(groups.group(number).clone());
@@ -410,10 +415,12 @@ fn is_error(call: &Syscall) -> bool {
 }
 
 /// Whether an event is of one of those that the request is about.
-fn is_asked(history: &History, request: &Request, event: EventAt) -> bool {
+fn is_asked(history: &History, request: &Request, carried: &Carried, event: EventAt) -> bool {
     let is_of_one = match request.level(history) {
         Level::Threads => event.thread().is_some_and(|thread| request.has_thread(thread)),
-        Level::Lwps => event.lwp().is_some_and(|lwp| lwp != 0 && request.has_lwp(lwp)),
+        Level::Lwps => {
+            event.lwp().is_some_and(|lwp| lwp != 0 && request.has_lwp(lwp) && carried.at(lwp, event.tick()))
+        }
     };
     is_of_one && request.has_place(event.lwp(), event.cpu())
 }

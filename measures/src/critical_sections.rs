@@ -19,6 +19,7 @@ pub(crate) const CRITICAL_SECTIONS: Measure = Measure {
     question: "How long are my critical sections, and how deeply do they nest?",
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::None,
+    lists_cases: false,
     definition: "A critical section is a recorded hold of a lock: from the acquisition to the release, or as far as it is \
         known (events missing, end of the trace), wherever its thread migrates and whatever its state is. Its depth is the \
         number of locks that the same thread (or LWP without user threads) holds at the acquisition: acquired before, or \
@@ -185,7 +186,7 @@ fn table(history: &History, request: &Request, all: Map<Of, Map<u32, Lengths>>) 
         Some(by) => Group::columns(by, request.level(history)),
         None => vec![
             Column::count("process", "The process of the lock; NULL if it is not known."),
-            Column::count("object", "The address of the lock."),
+            Column::object("object", "The address of the lock."),
         ],
     };
     columns.push(Column::count("depth", "Locks that the same thread held at the acquisition."));

@@ -18,6 +18,7 @@ pub(crate) const INTERRUPTS: Measure = Measure {
     question: "Which interrupts took how long, and whom did they hit?",
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::None,
+    lists_cases: false,
     definition: "For each kind, number and name of interrupt (softirqs are interrupts, too) how many there were, and the \
         distribution of their own time: from entry to exit, without the interrupts that are inside of it. Both are \
         cut to the window; an interrupt counts if any of it is inside. wall_tick is the sum with those inside. One \

@@ -48,7 +48,7 @@ mod tally;
 mod texts;
 mod walk;
 
-pub use answer::{Answer, Column, Kind, Value, percent};
+pub use answer::{Answer, Column, Kind, Value, object_text, percent};
 pub use compare::{Side, compare, request_to_compare, slices_to_compare};
 pub use critical_path::critical_path_chains;
 pub use culprit::{Culprit, who_had_cpu, who_had_lwps};

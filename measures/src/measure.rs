@@ -43,6 +43,8 @@ pub struct Measure {
     pub heading: &'static str,
     /// Whether it is about something that has to be named.
     pub subject: Subject,
+    /// Whether it lists cases one by one, or parts, so many as asked for with [`Request::worst`].
+    pub lists_cases: bool,
     /// Its exact definition.
     pub definition: &'static str,
     /// The tables that it needs.

@@ -23,6 +23,7 @@ pub(crate) const QUANTA: Measure = Measure {
     question: "How long does my thread run before it leaves, and what ends that?",
     heading: crate::measure::headings::SCHEDULING,
     subject: crate::measure::Subject::None,
+    lists_cases: false,
     definition: "A quantum of a user thread is from its dispatch on an LWP to its leaving; mounted on another LWP is another \
         quantum, also without a leaving in between. Its length is its active ticks (with interrupts); wall ticks are \
         beside it. A preemption of its LWP, or a sleep in the kernel, does not end it. It ends by yield, quantum, \

@@ -25,6 +25,7 @@ pub(crate) const STATES: Measure = Measure {
     question: "What did my thread do all the time?",
     heading: headings::TIME,
     subject: Subject::None,
+    lists_cases: false,
     definition: "For each user thread (or LWP), the time in each state: active (on a CPU, without interrupts), interrupted (by \
         which interrupt), stalled (its LWP is runnable and off-CPU; who had the CPU), in-kernel (its LWP sleeps; in which \
         system call), blocked (for what kind of thing, and which), ready, and the other states of `thread_states`. LWPs: \
@@ -328,7 +329,7 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
     columns.extend([
             Column::text("state", "The state."),
             Column::text("reason", "What it waited for, the system call it slept in, or the interrupt."),
-            Column::count(
+            Column::object(
                 "object",
                 "The object it waited for: the address of a lock; in rows of one thread also the user thread or the descriptor.",
             ),

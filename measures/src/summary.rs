@@ -18,6 +18,7 @@ pub(crate) const SUMMARY: Measure = Measure {
     question: "Who used the CPUs?",
     heading: crate::measure::headings::TIME,
     subject: crate::measure::Subject::None,
+    lists_cases: true,
     definition: "The user threads, LWPs and CPUs with most time; the ten first of each, or as many as asked for with --worst. \
         Time: of a user thread its active ticks, of an LWP those on CPUs, of a CPU those with an LWP (not the idle \
         task) on it, each with interrupts, and cut to the window. percent is of the length of the window; a group of \

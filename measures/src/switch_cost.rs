@@ -23,6 +23,7 @@ pub(crate) const SWITCH_COST: Measure = Measure {
     question: "How much time does a switch from one thread to another take, at most?",
     heading: crate::measure::headings::SCHEDULING,
     subject: crate::measure::Subject::None,
+    lists_cases: false,
     definition: "LWPs: on one CPU, from the last event of the LWP that leaves (sched_switch itself is one) to the first event \
         of the one that comes. User threads: on one LWP, from the last event of the user thread that leaves to the \
         first of the one that comes, if the LWP was on a CPU all the while. An upper bound, since events are sparse: \

@@ -223,6 +223,11 @@ impl SuperTrace {
         self.files.rows(&THREADS) > 0
     }
 
+    /// The number of rows of a table, without reading it; 0 if it was left out.
+    pub fn row_count(&self, table: &Table) -> u64 {
+        self.files.rows(table)
+    }
+
     /// The number of rows of the table `threads`, without reading it.
     pub fn thread_count(&self) -> u64 {
         self.files.rows(&THREADS)

@@ -99,7 +99,9 @@ pub(crate) struct Cli {
 
 /// What else can be said of an error about the command line.
 pub(crate) fn tip(error: &clap::Error) -> Option<String> {
-    let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else { return None };
+    // A word after an option is taken for a subcommand too, and refused as one.
+    let word = error.get(ContextKind::InvalidSubcommand).or(error.get(ContextKind::InvalidArg));
+    let ContextValue::String(word) = word? else { return None };
     #[cfg(all(feature = "sql", not(feature = "cluster")))]
     if is_of_clusters(error) {
         return Some(format!("  tip: {WITHOUT_CLUSTERS}"));

@@ -1,9 +1,11 @@
 //! How many are how long: as bars, as rows, and as a picture of cumulative distributions.
 
 use anyhow::{Result, bail};
-use sigmund_measures::{Answer, By, Column, Distribution, Histogram, Kind, MOST_CURVES, Value, cdf_svg};
+use sigmund_measures::{
+    Answer, By, Column, Distribution, Histogram, Kind, MOST_CURVES, Value, cdf_svg, object_text,
+};
 use sigmund_model::Hertz;
-use sigmund_query::{Filter, MeasureOptions, Measured, measure, reactivity};
+use sigmund_query::{Filter, MeasureOptions, Measured, count_gaps, measure, reactivity};
 use sigmund_sql::SuperTrace;
 
 use super::{label, write_picture};
@@ -90,7 +92,7 @@ async fn distributions(trace: &SuperTrace, filter: &Filter, question: &Question)
         let pairs = reactivity(trace, from, to, filter).await?.pairs;
         let lengths = pairs.iter().map(|pair| pair.ticks().0 as i64).collect();
         let (title, curves) = (format!("{from} to {to}"), vec![(String::new(), lengths)]);
-        let gaps = gaps::count(trace, filter).await?;
+        let gaps = count_gaps(trace, filter).await?;
         return Ok(Distributions { title, curves, notes: Vec::new(), gaps, fewer: "" });
     }
     let args = &question.measure;
@@ -146,6 +148,9 @@ fn row_label(answer: &Answer, row: &[Value]) -> String {
             }
             (Kind::Text, Value::Text(text)) => parts.push(text.to_string()),
             (Kind::Count, Value::Number(number)) => parts.push(format!("{} {number}", column.name)),
+            (Kind::Object, Value::Number(object)) => {
+                parts.push(format!("{} {}", column.name, object_text(*object)));
+            }
             _ => {}
         }
         last = &column.name;

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use arrow::{array::AsArray, datatypes::Int64Type};
 use sigmund_model::tables::info_keys::MISSING_TRACEPOINTS;
-use sigmund_query::Filter;
+use sigmund_query::{Filter, count_gaps};
 use sigmund_sql::SuperTrace;
-
-use crate::gaps;
 
 /// Rows of other kinds count lines, processes, or instants at which two sources differ.
 const LOST: &str = "
@@ -39,7 +37,7 @@ impl Evidence {
         let lost = lost.iter().filter(|batch| batch.num_rows() > 0);
         let lost =
             lost.map(|batch| batch.column(0).as_primitive::<Int64Type>().value(0).unsigned_abs()).sum();
-        let gaps = gaps::count(trace, &Filter::default()).await?;
+        let gaps = count_gaps(trace, &Filter::default()).await?;
         let missing = trace.info().get(MISSING_TRACEPOINTS).unwrap_or_default();
         let missing = missing.split(',').filter(|name| !name.is_empty()).map(String::from).collect();
         Ok(Evidence { events, missing, kernel_side: kernel_side(trace), gaps, lost })

@@ -31,7 +31,6 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
     };
     args.cluster.join(&trace)?;
     let trace = Arc::new(trace);
-    sigmund_query::register_measures(&trace);
     let session = Session::new(trace, args.format, parameters);
     if let Some(name) = &args.schema {
         return session.describe(name.as_deref()).await;

@@ -1,16 +1,18 @@
 //! Runs queries and prints their results.
 
 use std::{
+    collections::BTreeSet,
     fs::{File, OpenOptions},
     io::{BufWriter, Write},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
 use futures::TryStreamExt;
 use sigmund_export::tables::{RowFormat, RowWriter};
+use sigmund_query::register_measures_noting;
 use sigmund_sql::{Parameters, QueryResult, SuperTrace};
 
 use super::describe;
@@ -34,11 +36,16 @@ pub(super) struct Session {
     pub(super) is_timed: bool,
     /// The output for results, if not the terminal.
     pub(super) file: Option<(PathBuf, File)>,
+    /// Notes about measures of the query that runs, each once.
+    notes: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Session {
     pub(super) fn new(trace: Arc<SuperTrace>, format: FormatArg, parameters: Parameters) -> Session {
-        Session { trace, format, parameters, is_prompt: false, is_timed: false, file: None }
+        let notes: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+        let of_measures = notes.clone();
+        register_measures_noting(&trace, move |note| _ = lock(&of_measures).insert(note));
+        Session { trace, format, parameters, is_prompt: false, is_timed: false, file: None, notes }
     }
 
     /// Runs one query and prints its rows.
@@ -47,7 +54,9 @@ impl Session {
         let result = self.trace.sql_with(query, &self.parameters).await;
         // A name that is not found may be a field that was left out.
         self.trace.notes().iter().for_each(|note| terminal::notice(&format!("warning: {note}")));
+        lock(&self.notes).clear();
         let rows = self.print(result?).await?;
+        lock(&self.notes).iter().for_each(|note| terminal::notice(note));
         if self.is_timed {
             terminal::line(timing(rows, begin.elapsed()))?;
         }
@@ -129,6 +138,10 @@ impl Session {
         };
         Ok(())
     }
+}
+
+fn lock(notes: &Mutex<BTreeSet<String>>) -> MutexGuard<'_, BTreeSet<String>> {
+    notes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn timing(rows: usize, elapsed: Duration) -> String {

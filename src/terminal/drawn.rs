@@ -8,18 +8,7 @@ use std::{
 
 use sigmund_model::Printable;
 
-use super::{KEPT, Stdout, block};
-
-/// Columns and lines of a terminal; `None` if it is none, or they are unknown.
-fn size(stdout: &io::Stdout) -> Option<rustix::termios::Winsize> {
-    let size = rustix::termios::tcgetwinsize(stdout).ok()?;
-    (size.ws_col > 0 && size.ws_row > 0).then_some(size)
-}
-
-/// The columns of stdout, if it is a terminal.
-pub(crate) fn width() -> Option<usize> {
-    size(&io::stdout()).map(|size| size.ws_col.into())
-}
+use super::{KEPT, Stdout, block, size};
 
 /// Lines for people, of several calls, that go to a pager together.
 #[must_use]

@@ -23,7 +23,7 @@ use std::{
 use sigmund_model::Printable;
 
 #[cfg(feature = "sql")]
-pub(crate) use drawn::{Colour, Pages, coloured, paged, width};
+pub(crate) use drawn::{Colour, Pages, coloured, paged};
 
 /// Lines that are kept until all of them can go to a pager: `Pages`.
 static KEPT: Mutex<Option<String>> = Mutex::new(None);
@@ -47,6 +47,17 @@ pub(crate) fn block(text: &str) -> io::Result<()> {
     let out = &mut BufWriter::new(Stdout);
     text.lines().try_for_each(|line| writeln!(out, "{}", Printable(line)))?;
     out.flush()
+}
+
+/// Columns and lines of a terminal; `None` if it is none, or they are unknown.
+fn size(stdout: &io::Stdout) -> Option<rustix::termios::Winsize> {
+    let size = rustix::termios::tcgetwinsize(stdout).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then_some(size)
+}
+
+/// The columns of stdout, if it is a terminal.
+pub(crate) fn width() -> Option<usize> {
+    size(&io::stdout()).map(|size| size.ws_col.into())
 }
 
 /// Stdout for what programs read. Bytes are printed as they are.

@@ -269,6 +269,54 @@ fn strictly_missing_events_are_status_3() {
         "{reported:?}"
     );
     assert_eq!(sigmund.run(["--states"]).status, 0);
+    // Plain active time and measures in SQL say so too, each query for itself.
+    for question in [&["--thread", "5", "--active-time"][..], &["--active-time"]] {
+        let told = sigmund.run(question);
+        assert!(
+            told.status == 0 && told.stderr.contains("events are missing in this time (1 gap)"),
+            "{told:?}"
+        );
+    }
+    let sql = |query: &str| sigmund.run(["sql", "t.supertrace", query]);
+    let told = sql("SELECT count(*) FROM states(); SELECT 1; SELECT count(*) FROM states(\"by\" => 'lwp')");
+    assert_eq!(told.stderr.matches("states: events are missing in this time (1 gap)").count(), 2, "{told:?}");
+    assert!(!sql("SELECT count(*) FROM states(\"to\" => 100)").stderr.contains("missing"));
+    assert!(!sql("EXPLAIN SELECT count(*) FROM states()").stderr.contains("missing"));
+}
+
+#[test]
+fn what_the_kernel_side_lacks_is_noted() {
+    let without = |words: &[&str]| -> String {
+        let lines = listing();
+        let kept = lines.lines().filter(|line| !words.iter().any(|word| line.contains(word)));
+        kept.map(|line| format!("{line}\n")).collect()
+    };
+    let calls = "No system calls are recorded";
+    let wakeups = "No wakeups are recorded";
+    for (left_out, noted) in [
+        (&[][..], [false, false]),
+        (&["\tsys_"], [true, false]),
+        (&["sched_wak", "THREAD_READY"], [false, true]),
+        // Without the kernel's side nobody expects either.
+        (&["KERN", "THREAD_READY"], [false, false]),
+    ] {
+        let sigmund = Sigmund::with_listing("t", &without(left_out));
+        let said = sigmund.run(["--states"]);
+        assert_eq!([calls, wakeups].map(|note| said.stderr.contains(note)), noted, "{left_out:?}: {said:?}");
+        // Of the others, those that use them.
+        assert!(!sigmund.run(["--quanta"]).stderr.contains("recorded"), "{left_out:?}");
+    }
+}
+
+#[test]
+fn people_see_addresses_as_addresses_and_programs_as_numbers() {
+    let address = 0x7fab_c000_1230_i64;
+    let sigmund = Sigmund::with_listing("t", &listing().replace("4096", &address.to_string()));
+    for question in [&["--locks"][..], &["--states", "--thread", "5"], &["--critical-sections"]] {
+        let (for_people, for_programs) = (sigmund.run(question).found(), asked(&sigmund, question));
+        assert!(for_people.contains(" 0x7fabc0001230 "), "{for_people}");
+        assert!(for_programs.contains(&format!(",{address},")), "{for_programs}");
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub(crate) const CRITICAL_PATH: Measure = Measure {
     question: "What decided when it ended?",
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::OptionalOrPair("SPAN"),
+    lists_cases: true,
     definition: "For each instance of a span or function, or pair of a FROM and a TO event (cut to the window), or \
         for the life of the one selected thread or LWP in the window: the walk back from its end to its begin. Where \
         its thread ran, waited for a CPU or for an LWP, that is on the path; where it waited for somebody who woke it, \

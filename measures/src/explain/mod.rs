@@ -22,6 +22,7 @@ pub(crate) const EXPLAIN: Measure = Measure {
     question: "Why is my p99 slow?",
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::RequiredOrPair("SPAN"),
+    lists_cases: true,
     definition: "For each instance of a span or function, or pair of a FROM and a TO event (see reactivity), that begins and ends \
         in the window: the walk back from its end to its \
         begin (see critical-path), summed by category. Categories of its own thread are `active`, `interrupted` (by which \

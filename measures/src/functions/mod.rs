@@ -23,6 +23,7 @@ pub(crate) const FUNCTIONS: Measure = Measure {
     question: "Which functions and spans take the time, and how much of it is their own?",
     heading: crate::measure::headings::TIME,
     subject: crate::measure::Subject::None,
+    lists_cases: false,
     definition: "A row is a name and kind (span or function); with a grouping, also a group. A call is one span from its begin \
         to its end, as far as it is known, of one user thread wherever it migrates (or of one LWP that carries none), cut to \
         the window. self_tick is that without the spans directly inside of it, of the same thread: the self times of all \

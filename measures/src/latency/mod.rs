@@ -30,6 +30,7 @@ pub(crate) const LATENCY: Measure = Measure {
     question: "How long does my thread wait until it runs, and who had the CPU meanwhile?",
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::None,
+    lists_cases: true,
     definition: "LWPs: the run-queue latency, from the wakeup (sched_waking; sched_wakeup where only that is traced), or from \
         the switch that left it runnable, to the switch in. Kinds: wakeup, voluntary (it left its CPU by \
         sched_yield), involuntary (it was preempted), unknown (it left runnable, and no system calls are traced that \

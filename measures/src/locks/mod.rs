@@ -17,6 +17,7 @@ pub(crate) const LOCKS: Measure = Measure {
     question: "Which locks do my threads wait for, and did their holders run meanwhile?",
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::None,
+    lists_cases: false,
     definition: "A row is a lock (its process, address and kind) and the call site of the request; with a grouping, also \
         who asked. A wait is from the request to the acquisition (where holds are not recorded: to the unpark; a futex: \
         from the entry of the system call to its exit), a hold from the acquisition to the release, or as far as it is \
@@ -52,7 +53,7 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
     };
     columns.extend([
         Column::count("process", "The process of the lock; NULL if it is not known."),
-        Column::count("object", "The address of the lock."),
+        Column::object("object", "The address of the lock."),
         Column::text("kind", "What it was asked for: mutex, rwlock-read, rwlock-write or futex."),
         Column::text("call_site", "The innermost span or function that the requests were made in."),
         Column::count("requests", "Requests."),

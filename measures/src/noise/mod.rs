@@ -23,6 +23,7 @@ pub(crate) const NOISE: Measure = Measure {
     question: "How long would my span take if nothing interrupted it, and what did interrupt it?",
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::Optional("SPAN"),
+    lists_cases: false,
     definition: "For each span or function of the name that is asked for (without one, for the life of each selected user \
         thread or LWP, cut to the window) its wall time is split, exactly: timer (interrupts of kind timer, irqs \
         named timer, softirqs TIMER and HRTIMER), other interrupts by kind (each without those inside of it), \

@@ -23,6 +23,7 @@ pub(crate) const REACTIVITY: Measure = Measure {
     question: "How long does it take from an event to its treatment, and why?",
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::Pair,
+    lists_cases: true,
     definition: "Pairs of a FROM and a TO event. Forward from FROM a set grows: it begins with the thread (or LWP without one) of \
         FROM, and with those that FROM switches in, wakes or creates; in an interrupt, with its handler and the softirqs after \
         it, before another interrupt and the next switch of \

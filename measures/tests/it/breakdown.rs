@@ -174,6 +174,21 @@ fn page_faults_are_counted_where_they_occurred() {
     assert_eq!(faults(&of_lwp), ["fault user 2 0 - - - - 0.0"]);
 }
 
+#[test]
+fn page_faults_of_lwps_and_selected_threads_are_those_while_one_was_carried() {
+    let mut history = drawn();
+    let fault = |tick, lwp, cpu| Fault { at: EventAt::new(tick, Some(lwp), Some(cpu), None), is_user: true };
+    // LWP 101 carries the thread until 80, LWP 102 from 95 on.
+    history.faults =
+        vec![fault(5, 101, 0), fault(79, 101, 0), fault(80, 101, 0), fault(94, 102, 1), fault(95, 102, 1)];
+    let request = Request { by: Some(By::Lwp), threads: Some([1].into()), ..Request::default() };
+    let rows = listing(&ask(&history, &request), "lwp what count");
+    let faults: Vec<_> = rows.into_iter().filter(|row| row.contains("fault")).collect();
+    assert_eq!(faults, ["101 fault 2", "102 fault 1"]);
+    let nobody = Request { threads: Some([7].into()), ..request };
+    assert_eq!(listing(&ask(&history, &nobody), "lwp what count"), Vec::<String>::new());
+}
+
 #[derive(Default)]
 struct Expected {
     part: i64,

@@ -28,7 +28,7 @@ pub fn to_batch(
             Kind::Percent | Kind::Fraction => {
                 (DataType::Float64, Arc::new(cells.clone().map(fraction).collect::<Float64Array>()))
             }
-            Kind::Count | Kind::Length | Kind::Instant => {
+            Kind::Count | Kind::Object | Kind::Length | Kind::Instant => {
                 (DataType::Int64, Arc::new(cells.clone().map(number).collect::<Int64Array>()))
             }
         };

@@ -70,9 +70,6 @@ const FILTERS_AND_OPTIONS: [(&str, &str); 8] = [
     ("worst", "A number: list so many of the worst cases."),
 ];
 
-/// Measures that list cases one by one, or so many of their parts.
-const LISTS_CASES: [&str; 5] = ["summary", "latency", "reactivity", "explain", "critical-path"];
-
 /// The arguments that a measure uses. [`Asked::parse`](super::Asked::parse) refuses others.
 pub(super) fn arguments(measure: &Measure) -> Vec<DescribedArgument> {
     let subject = match (measure.subject, measure.name) {
@@ -100,8 +97,7 @@ pub(super) fn arguments(measure: &Measure) -> Vec<DescribedArgument> {
         ),
         ("to_event", "The event up to which, likewise."),
     ];
-    let lists_cases = LISTS_CASES.contains(&measure.name);
-    let all = FILTERS_AND_OPTIONS.into_iter().filter(|(name, _)| *name != "worst" || lists_cases);
+    let all = FILTERS_AND_OPTIONS.into_iter().filter(|(name, _)| *name != "worst" || measure.lists_cases);
     let all =
         all.chain(subject.map(|sentence| ("of", sentence))).chain(pair.into_iter().filter(|_| is_of_pairs));
     all.map(|(name, sentence)| DescribedArgument::new(name, sentence)).collect()

@@ -9,9 +9,10 @@ mod load;
 mod table_function;
 mod words;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use sigmund_measures::{Answer, By, History, Interval, Level, Measure, Needs, Request, Sliced, Subject};
+use sigmund_model::tables::{LWP_STATES, SYSCALLS, Table, WAKEUPS};
 use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter, Selector, nearest_values, reactivity::known};
@@ -24,7 +25,7 @@ pub use described::{measure_arguments, measure_columns, measure_functions};
 pub use elsewhere::{Elsewhere, measure_elsewhere};
 pub use hosts::{OfHost, measure_hosts};
 pub use load::SliceSize;
-pub use table_function::register_measures;
+pub use table_function::{register_measures, register_measures_noting};
 pub use words::Asked;
 
 /// The options of a measure, apart from the filter.
@@ -121,6 +122,7 @@ async fn computed(
             if computed.is_done(shared).map_err(refused)? {
                 let mut answer = computed.finish(shared).map_err(refused)?;
                 answer.notes.extend(slices.left_out.iter().map(|table| left_out_note(table)));
+                answer.notes.extend(not_recorded(trace, measure, &slices.left_out));
                 return Ok((Measured { answer, gaps: gaps(shared, request) }, slices.into_known()));
             }
             known = Some(slices.into_known());
@@ -237,8 +239,39 @@ fn gaps(history: &History, request: &Request) -> usize {
     history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count()
 }
 
+/// The number of gaps in the time that a filter selects: places where events are missing that analyses depend on.
+///
+/// # Errors
+/// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
+pub async fn count_gaps(trace: &SuperTrace, filter: &Filter) -> Result<usize, Error> {
+    let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else { return Ok(0) };
+    // Only its time matters.
+    let filter = Filter { from: filter.from, to: filter.to, ..Filter::default() };
+    let request = request(trace, "gaps", &filter, None, &MeasureOptions::default())?;
+    let extent = Interval::new(first.0 as i64, last.0 as i64);
+    let gaps = Arc::new(load::gaps(trace, extent).await?);
+    Ok(self::gaps(&History { extent: Some(extent), gaps, ..History::default() }, &request))
+}
+
 fn left_out_note(table: &str) -> String {
     format!("the table {table} was left out of this super-trace: what it would show is missing here")
+}
+
+/// What the kernel's side of the trace does not have, and the measure would have used. Interrupts are noted by the measures.
+fn not_recorded(trace: &SuperTrace, measure: &Measure, left_out: &[&str]) -> Vec<String> {
+    let lacks = |table: &Table| !left_out.contains(&table.name) && trace.row_count(table) == 0;
+    let Needs { lwp_states, syscalls, wakeups, .. } = measure.needs;
+    let mut notes = Vec::new();
+    if !lwp_states || lacks(&LWP_STATES) {
+        return notes;
+    }
+    if syscalls && lacks(&SYSCALLS) {
+        notes.push("No system calls are recorded: which of them LWPs were in is not known.".into());
+    }
+    if wakeups && lacks(&WAKEUPS) {
+        notes.push("No wakeups are recorded: who woke whom is not known.".into());
+    }
+    notes
 }
 
 fn refuse_events(name: &str, filter: &Filter) -> Result<(), Error> {

@@ -34,16 +34,27 @@ use crate::{Error, ErrorKind, Filter};
 /// span, function or lock that the measure is about), `from_event` and `to_event` (selectors of the two events that it is
 /// about).
 pub fn register_measures(trace: &Arc<SuperTrace>) {
+    register_measures_noting(trace, |_| {});
+}
+
+/// As [`register_measures`], and calls `note` with each note about an answer, when it is computed: what the trace lacks for it, or
+/// that events are missing in its time.
+pub fn register_measures_noting(trace: &Arc<SuperTrace>, note: impl Fn(String) + Send + Sync + 'static) {
+    let note: Arc<Note> = Arc::new(note);
     for measure in ALL {
-        let function = MeasureFunction { trace: Arc::downgrade(trace), measure };
+        let function = MeasureFunction { trace: Arc::downgrade(trace), measure, note: note.clone() };
         trace.session().register_udtf(&measure.name.replace('-', "_"), Arc::new(function));
     }
 }
+
+/// Is told the notes about answers.
+type Note = dyn Fn(String) + Send + Sync;
 
 struct MeasureFunction {
     /// The session of the trace has this function: a strong reference would be a cycle.
     trace: Weak<SuperTrace>,
     measure: &'static Measure,
+    note: Arc<Note>,
 }
 
 impl fmt::Debug for MeasureFunction {
@@ -68,7 +79,8 @@ impl TableFunctionImpl for MeasureFunction {
         let empty = Answer { rows: Rows::default(), ..empty };
         let empty = to_batch(&empty, trace.tick_hz(), trace.first_tick())?;
         let schema = of_host(trace.hosts().first().map(|(name, _)| *name), empty)?.schema();
-        let question = Question { trace: self.trace.clone(), measure: self.measure, filter, options };
+        let (trace, measure, note) = (self.trace.clone(), self.measure, self.note.clone());
+        let question = Question { trace, measure, filter, options, note };
         Ok(Arc::new(MeasureTable { question, schema }))
     }
 }
@@ -177,16 +189,25 @@ struct Question {
     measure: &'static Measure,
     filter: Filter,
     options: MeasureOptions,
+    note: Arc<Note>,
 }
 
 impl Question {
     /// The rows of all hosts, in small batches.
     async fn answer(self) -> Result<Vec<RecordBatch>> {
-        let Question { trace, measure, filter, options } = self;
+        let Question { trace, measure, filter, options, note } = self;
         let trace = open(&trace)?;
         let answers = measure_hosts(&trace, measure, &filter, &options).await;
         let mut batches = Vec::new();
         for OfHost { host, trace, measured } in answers.map_err(|error| in_sql(measure, error))? {
+            let of =
+                host.map_or_else(|| measure.name.to_string(), |host| format!("{} of {host}", measure.name));
+            measured.answer.notes.iter().for_each(|text| note(format!("{of}: {text}")));
+            if measured.gaps > 0 {
+                let gaps =
+                    if measured.gaps == 1 { "1 gap".into() } else { format!("{} gaps", measured.gaps) };
+                note(format!("{of}: events are missing in this time ({gaps}): `sigmund check` tells where"));
+            }
             let rows = to_batch(&measured.answer, trace.tick_hz(), trace.first_tick())?;
             let rows = of_host(host, rows)?;
             let parts = (0..rows.num_rows()).step_by(BATCH);

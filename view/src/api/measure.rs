@@ -1,7 +1,7 @@
 //! Measures of what is selected, with the command and the SQL that give the same.
 
 use serde_json::{Value, json};
-use sigmund_measures::{By, Kind as ColumnKind, Value as Cell, named};
+use sigmund_measures::{By, Kind as ColumnKind, Value as Cell, named, object_text};
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 use sigmund_query::{Filter, Instant, MeasureOptions, Measured, Selector, ThreadRef, measure as compute};
 
@@ -103,6 +103,7 @@ pub(super) fn answered(view: &View, measured: &Measured, command: &str, sql: &st
         let cells = answer.columns.iter().zip(row).map(|(column, value)| match value {
             Cell::Null => Value::Null,
             Cell::Number(tick) if column.kind == ColumnKind::Instant => number(view.offset(tick)),
+            Cell::Number(object) if column.kind == ColumnKind::Object => json!(object_text(object)),
             Cell::Number(count) => number(count),
             Cell::Fraction(share) => json!(share),
             Cell::Text(text) => json!(text),
@@ -128,6 +129,7 @@ pub(super) fn answered(view: &View, measured: &Measured, command: &str, sql: &st
 fn kind_name(kind: ColumnKind) -> &'static str {
     match kind {
         ColumnKind::Count => "number",
+        ColumnKind::Object => "object",
         ColumnKind::Length => "length",
         ColumnKind::Instant => "instant",
         ColumnKind::Percent => "percent",

@@ -112,7 +112,7 @@ impl<'b> Rows<'b> {
 }
 
 /// The gaps in events that analyses depend on.
-pub(super) async fn gaps(trace: &SuperTrace, extent: Interval) -> Result<Vec<Gap>, Error> {
+pub(in crate::measured) async fn gaps(trace: &SuperTrace, extent: Interval) -> Result<Vec<Gap>, Error> {
     let mut gaps = Vec::new();
     read(trace, &LOSSES, &["severity", "cpu", "lwp", "from_tick", "to_tick", "kind"], None, |batch| {
         let is_note = Words::of(batch, 0, |word| word == "note");

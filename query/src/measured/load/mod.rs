@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use sigmund_measures::Interval;
 use sigmund_sql::SuperTrace;
 
+pub(super) use self::actors::gaps;
 pub use self::slices::SliceSize;
 pub(super) use self::slices::{About, Known, Order, Slices, Stopped};
 use crate::Error;
