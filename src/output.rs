@@ -193,8 +193,8 @@ pub(crate) fn print_rows<R: AsRef<[Cell]>>(
     if format == FormatArg::Human {
         let more = len.saturating_sub(SHOWN);
         let text = human(columns, (0..len - more).map(&row)).to_string();
-        let is_too_wide =
-            terminal::width().is_some_and(|width| text.lines().any(|line| line.chars().count() > width));
+        let width = terminal::width().filter(|_| !terminal::is_for_pager());
+        let is_too_wide = width.is_some_and(|width| text.lines().any(|line| line.chars().count() > width));
         match is_too_wide && len <= BLOCKS {
             true => terminal::block(&blocks(columns, (0..len).map(row)))?,
             false => terminal::block(&text)?,

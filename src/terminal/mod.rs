@@ -55,6 +55,11 @@ fn size(stdout: &io::Stdout) -> Option<rustix::termios::Winsize> {
     (size.ws_col > 0 && size.ws_row > 0).then_some(size)
 }
 
+/// Whether what is printed for people goes to a pager, in which long lines are scrolled.
+pub(crate) fn is_for_pager() -> bool {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
 /// The columns of stdout, if it is a terminal.
 pub(crate) fn width() -> Option<usize> {
     size(&io::stdout()).map(|size| size.ws_col.into())

@@ -1,8 +1,16 @@
 //! Measures by the command and by SQL: of a trace drawn on paper, and of recordings.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    process::{Command, Stdio},
+};
 
-use crate::{kernel, record::recorded, sigmund::Sigmund, views::listing};
+use crate::{
+    kernel,
+    record::recorded,
+    sigmund::{Sigmund, program},
+    views::listing,
+};
 
 fn asked(sigmund: &Sigmund, words: &[&str]) -> String {
     sigmund.run([words, &["--format", "csv"]].concat()).found()
@@ -304,7 +312,7 @@ fn what_the_kernel_side_lacks_is_noted() {
         let said = sigmund.run(["--states"]);
         assert_eq!([calls, wakeups].map(|note| said.stderr.contains(note)), noted, "{left_out:?}: {said:?}");
         // Of the others, those that use them.
-        assert!(!sigmund.run(["--quanta"]).stderr.contains("recorded"), "{left_out:?}");
+        assert!(!sigmund.run(["--quanta"]).stderr.contains("are recorded"), "{left_out:?}");
     }
 }
 
@@ -312,11 +320,25 @@ fn what_the_kernel_side_lacks_is_noted() {
 fn people_see_addresses_as_addresses_and_programs_as_numbers() {
     let address = 0x7fab_c000_1230_i64;
     let sigmund = Sigmund::with_listing("t", &listing().replace("4096", &address.to_string()));
-    for question in [&["--locks"][..], &["--states", "--thread", "5"], &["--critical-sections"]] {
+    for question in [&["--locks"][..], &["--states", "--thread", "5"]] {
         let (for_people, for_programs) = (sigmund.run(question).found(), asked(&sigmund, question));
         assert!(for_people.contains(" 0x7fabc0001230 "), "{for_people}");
         assert!(for_programs.contains(&format!(",{address},")), "{for_programs}");
     }
+}
+
+#[test]
+fn rows_that_do_not_fit_the_terminal_are_blocks_of_lines() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let shown = |columns: u32| {
+        let line = format!("stty rows 40 cols {columns}; exec {} -f t.supertrace --locks", program());
+        let mut command = Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]).current_dir(sigmund.folder()).stdin(Stdio::null());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let (narrow, wide) = (shown(80), shown(1000));
+    assert!(narrow.starts_with("row 1 of 1\r\n") && narrow.contains("\n  requests  "), "{narrow}");
+    assert!(wide.lines().count() == 2 && wide.contains(" requests "), "{wide}");
 }
 
 #[test]

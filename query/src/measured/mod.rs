@@ -12,7 +12,7 @@ mod words;
 use std::{collections::BTreeSet, sync::Arc};
 
 use sigmund_measures::{Answer, By, History, Interval, Level, Measure, Needs, Request, Sliced, Subject};
-use sigmund_model::tables::{LWP_STATES, SYSCALLS, Table, WAKEUPS};
+use sigmund_model::tables::{SYSCALLS, Table, WAKEUPS};
 use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter, Selector, nearest_values, reactivity::known};
@@ -262,7 +262,8 @@ fn not_recorded(trace: &SuperTrace, measure: &Measure, left_out: &[&str]) -> Vec
     let lacks = |table: &Table| !left_out.contains(&table.name) && trace.row_count(table) == 0;
     let Needs { lwp_states, syscalls, wakeups, .. } = measure.needs;
     let mut notes = Vec::new();
-    if !lwp_states || lacks(&LWP_STATES) {
+    let has_kernel_side = trace.info().get("kernel_events").is_some_and(|events| events != "0");
+    if !lwp_states || !has_kernel_side {
         return notes;
     }
     if syscalls && lacks(&SYSCALLS) {
