@@ -253,6 +253,12 @@ pub async fn count_gaps(trace: &SuperTrace, filter: &Filter) -> Result<usize, Er
     Ok(self::gaps(&History { extent: Some(extent), gaps, ..History::default() }, &request))
 }
 
+/// That events are missing, for who reads an answer: at so many places in its time.
+pub fn gaps_note(gaps: usize) -> String {
+    let plural = if gaps == 1 { "" } else { "s" };
+    format!("events are missing in this time ({gaps} gap{plural}): `sigmund check` tells where")
+}
+
 fn left_out_note(table: &str) -> String {
     format!("the table {table} was left out of this super-trace: what it would show is missing here")
 }

@@ -25,7 +25,7 @@ use sigmund_measures::{ALL, Answer, History, Interval, Life, Measure, Rows, Span
 use sigmund_model::EndReason;
 use sigmund_sql::SuperTrace;
 
-use super::{Asked, MeasureOptions, OfHost, batch::to_batch, elsewhere, measure_hosts, request};
+use super::{Asked, MeasureOptions, OfHost, batch::to_batch, elsewhere, gaps_note, measure_hosts, request};
 use crate::{Error, ErrorKind, Filter};
 
 /// Makes every measure a table function of the trace's session; `-` in its name is `_`.
@@ -204,9 +204,7 @@ impl Question {
                 host.map_or_else(|| measure.name.to_string(), |host| format!("{} of {host}", measure.name));
             measured.answer.notes.iter().for_each(|text| note(format!("{of}: {text}")));
             if measured.gaps > 0 {
-                let gaps =
-                    if measured.gaps == 1 { "1 gap".into() } else { format!("{} gaps", measured.gaps) };
-                note(format!("{of}: events are missing in this time ({gaps}): `sigmund check` tells where"));
+                note(format!("{of}: {}", gaps_note(measured.gaps)));
             }
             let rows = to_batch(&measured.answer, trace.tick_hz(), trace.first_tick())?;
             let rows = of_host(host, rows)?;

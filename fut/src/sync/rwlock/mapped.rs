@@ -24,6 +24,15 @@ use super::{RwLockReadGuard, RwLockWriteGuard, raw::RawRwLock};
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// It goes to another thread only if a reference to the part does:
+/// ```compile_fail,E0277
+/// use fut::sync::{RwLock, RwLockReadGuard};
+///
+/// let lock = RwLock::new(std::cell::Cell::new(1));
+/// let part = RwLockReadGuard::map(lock.read(), |value| value);
+/// fut::scope(|scope| scope.spawn(move || part.set(2)).join());
+/// ```
 #[must_use = "without its guard, the lock is released at once"]
 pub struct MappedRwLockReadGuard<'a, U: ?Sized> {
     value: NonNull<U>,
