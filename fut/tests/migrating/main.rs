@@ -15,6 +15,7 @@ mod runtime;
 mod scope;
 #[path = "../sync/main.rs"]
 mod sync;
+mod woken;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

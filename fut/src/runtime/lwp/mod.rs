@@ -8,6 +8,7 @@ mod current;
 mod polling;
 mod staying;
 mod take;
+mod watch;
 
 use std::{
     cell::Cell,
@@ -20,7 +21,7 @@ use sigmund_model::{LeaveReason, WaitKind};
 use super::{
     graceful::CountsOfLwp,
     pool::{Priority, Shared},
-    ready::{Home, Woke},
+    ready::{Home, Look, Woke},
     stack::{Stack, StackCache},
     thread::{
         Birth, Body, Doing, Exit, Ids, Leave, LeaveWord, Parked, ThreadRef, record_ready, slab,
@@ -159,23 +160,34 @@ impl Lwp {
         }
         idle.begin_search();
         loop {
+            self.note_next(choice);
             for _ in 0..self.shared.spins {
                 if self.shared.is_shut_down() {
                     return None;
                 }
                 if let Some(thread) = self.take_any(choice) {
                     match thread.home() {
-                        Some(_) => idle.found_own(|| self.sees_work_for_all()),
+                        Some(_) => idle.found_own(|| {
+                            self.sees_work_for_all() || self.look_at_next(choice) != Look::Nothing
+                        }),
                         None => idle.found(),
                     }
                     return Some(thread);
                 }
                 std::hint::spin_loop();
             }
-            let is_work = || self.shared.is_shut_down() || self.sees_work();
+            if let Some(thread) = self.steal_next(choice) {
+                idle.found();
+                return Some(thread);
+            }
+            let watch = self.look_at_next(choice).watch();
+            let look = || {
+                let is_work = self.shared.is_shut_down() || self.sees_work();
+                if is_work { Look::Work } else { self.look_at_next(choice) }
+            };
             let rests = &self.shared.worker_status[number].rests;
             rests.store(true, Ordering::Relaxed);
-            let woke = idle.sleep(number, is_work, self.shared.patience(), self);
+            let woke = idle.sleep(number, watch, look, self.shared.patience(), self);
             // Before anything else is done (rule 5 of `reactor/mod.rs`).
             rests.store(false, Ordering::Relaxed);
             self.shared.reactor.stopped_resting();
@@ -403,7 +415,7 @@ pub(super) fn make_ready(thread: ThreadRef) {
     let queued = current::with(|lwp| {
         let ours = std::ptr::eq(lwp.shared, shared);
         if ours {
-            lwp.queue(thread);
+            lwp.queue_woken(thread);
         }
         ours.then_some(lwp.role)
     });

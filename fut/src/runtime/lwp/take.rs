@@ -1,7 +1,8 @@
 //! Which thread an LWP takes next, and into which queue a thread that becomes ready is put.
 //!
 //! Work stealing: an LWP takes the threads that it has made ready (new or unparked) newest first: the newest has its
-//! data in the cache, and a tree of threads is walked depth first, with few stacks in use. Threads that have yielded
+//! data in the cache, and a tree of threads is walked depth first, with few stacks in use. In a migrating runtime, the last
+//! unparked one comes first of all, and other LWPs leave it alone for some time (`ready/next.rs`). Threads that have yielded
 //! come after those, oldest first. Other LWPs steal the oldest, which in a tree is the root of the largest part. To
 //! avoid starvation, every [`FAIR_TURN`]th time the oldest of another queue comes first. Threads that were made ready
 //! by others than workers, such as the reactor, are in the shared queue: it is served at every [`ANY_TURN`]th turn of
@@ -25,10 +26,10 @@ use std::{
     sync::atomic::{Ordering, fence},
 };
 
-use super::{Lwp, Role};
+use super::{Lwp, Role, watch::Watch};
 use crate::runtime::{
     pool::{Policy, Priority, Shared},
-    ready::{Home, OwnQueues, Owner, Thief, Wakeup},
+    ready::{Home, NextOwner, NextThief, OwnQueues, Owner, Thief, Wakeup, next},
     thread::{ThreadRef, UserThread, prefetch, record_ready},
 };
 
@@ -48,6 +49,9 @@ const DEQUE_LEN: usize = 1024;
 /// The ready queues of a worker, searched before all others.
 pub(in crate::runtime) struct Choice {
     number: usize,
+    /// In a migrating runtime with several workers.
+    next: NextOwner<UserThread>,
+    pub(super) watch: Watch,
     /// New threads, and unparked ones that may migrate: the worker takes the newest, thieves the oldest.
     newest_first: Owner<UserThread>,
     /// Threads that have yielded and may migrate: the worker and thieves take the oldest.
@@ -60,6 +64,7 @@ pub(in crate::runtime) struct Choice {
 
 /// The queues of a worker from which others may steal.
 pub(in crate::runtime) struct Stealable {
+    pub(super) next: NextThief<UserThread>,
     newest_first: Thief<UserThread>,
     oldest_first: Thief<UserThread>,
 }
@@ -67,18 +72,19 @@ pub(in crate::runtime) struct Stealable {
 impl Choice {
     /// The queues of `workers` workers; and those from which they may steal.
     pub(in crate::runtime) fn of_workers(workers: usize) -> (Vec<Choice>, Box<[Stealable]>) {
-        let choice = |number, newest_first, oldest_first| {
+        let choice = |number, next, newest_first, oldest_first| {
             let (own, turns) = (OwnQueues::default(), Cell::new(0));
-            Choice { number, newest_first, oldest_first, own, turns }
+            Choice { number, next, watch: Watch::new(workers), newest_first, oldest_first, own, turns }
         };
         if workers == 1 {
-            return (vec![choice(0, Owner::alone(DEQUE_LEN), Owner::alone(DEQUE_LEN))], Box::default());
+            let (newest, oldest) = (Owner::alone(DEQUE_LEN), Owner::alone(DEQUE_LEN));
+            return (vec![choice(0, next().0, newest, oldest)], Box::default());
         }
         let (choices, stealable): (Vec<_>, Vec<_>) = (0..workers)
             .map(|number| {
-                let (newest, oldest) = (Owner::new(DEQUE_LEN), Owner::new(DEQUE_LEN));
-                let stealable = Stealable { newest_first: newest.1, oldest_first: oldest.1 };
-                (choice(number, newest.0, oldest.0), stealable)
+                let (next, newest, oldest) = (next(), Owner::new(DEQUE_LEN), Owner::new(DEQUE_LEN));
+                let stealable = Stealable { next: next.1, newest_first: newest.1, oldest_first: oldest.1 };
+                (choice(number, next.0, newest.0, oldest.0), stealable)
             })
             .unzip();
         (choices, stealable.into())
@@ -102,6 +108,7 @@ impl Stealable {
         self.newest_first.steal().or_else(|| self.oldest_first.steal()).map(ThreadRef::of_block)
     }
 
+    /// Whether there is none that others may take at once.
     pub(in crate::runtime) fn is_empty(&self) -> bool {
         self.newest_first.is_empty() && self.oldest_first.is_empty()
     }
@@ -176,21 +183,23 @@ impl Lwp {
         {
             return Some(thread);
         }
-        choice.newest_first.take_newest().map(ThreadRef::of_block).or_else(|| {
-            // Otherwise a thread that the reactor has made ready would wait for a fair turn.
-            if turn.is_multiple_of(ANY_TURN)
-                && let Some(thread) = any()
-            {
-                return Some(thread);
-            }
-            if choice.oldest_first.is_empty() {
-                return any();
-            }
-            let oldest = choice.oldest_first.take_oldest().map(ThreadRef::of_block);
-            self.share_batch();
-            prefetch(choice.oldest_first.hint(1), choice.oldest_first.hint(0));
-            oldest.or_else(any)
-        })
+        choice.next.take().or_else(|| choice.newest_first.take_newest()).map(ThreadRef::of_block).or_else(
+            || {
+                // Otherwise a thread that the reactor has made ready would wait for a fair turn.
+                if turn.is_multiple_of(ANY_TURN)
+                    && let Some(thread) = any()
+                {
+                    return Some(thread);
+                }
+                if choice.oldest_first.is_empty() {
+                    return any();
+                }
+                let oldest = choice.oldest_first.take_oldest().map(ThreadRef::of_block);
+                self.share_batch();
+                prefetch(choice.oldest_first.hint(1), choice.oldest_first.hint(0));
+                oldest.or_else(any)
+            },
+        )
     }
 
     /// Of a pinned runtime.
@@ -271,13 +280,32 @@ impl Lwp {
         !self.home.inbox.is_empty() || self.sees_work_for_all()
     }
 
-    /// Whether there is a thread that any worker could take.
+    /// Whether there is a thread that any worker could take at once.
     pub(super) fn sees_work_for_all(&self) -> bool {
         let shared = self.shared;
         shared.has_stealable()
             || !shared.any.is_empty()
             || !shared.urgent.is_empty()
             || !shared.background.is_empty()
+    }
+
+    /// Queues a thread of this runtime that the mounted one has woken: in a migrating runtime it runs next.
+    #[inline]
+    pub(super) fn queue_woken(&self, thread: ThreadRef) {
+        let shared = self.shared;
+        let Some(choice) = &self.choice else { return self.queue(thread) };
+        let runs_next = !shared.stealable.is_empty()
+            && !shared.is_pinned
+            && shared.policy == Policy::WorkStealing
+            && thread.priority() == Priority::Normal
+            && thread.home().is_none();
+        if !runs_next {
+            return self.queue(thread);
+        }
+        match choice.next.put(thread.block()) {
+            None => shared.idle.wake_for_next(),
+            Some(before) => self.queue(ThreadRef::of_block(before)),
+        }
     }
 
     /// Queues a ready thread of this runtime before those that have yielded.
@@ -365,7 +393,9 @@ impl Shared {
     /// spawn others meanwhile.
     pub(in crate::runtime) fn share_queue_of(&'static self, worker: usize) {
         let Some(queues) = self.stealable.get(worker) else { return };
-        (0..2 * DEQUE_LEN).map_while(|_| queues.steal()).for_each(|thread| self.queue_for_any(thread));
+        let next = queues.next.steal().map(ThreadRef::of_block);
+        let queued = (0..2 * DEQUE_LEN).map_while(|_| queues.steal());
+        next.into_iter().chain(queued).for_each(|thread| self.queue_for_any(thread));
     }
 
     /// Queues a ready thread of this runtime in a queue that does not belong to the calling LWP.

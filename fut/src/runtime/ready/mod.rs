@@ -3,11 +3,13 @@
 mod deque;
 mod home;
 mod idle;
+mod next;
 mod own_queues;
 mod shared_queue;
 
 pub(super) use deque::{Owner, Thief};
 pub(super) use home::{Home, SleepEvent, Wakeup};
-pub(super) use idle::{Bell, Fences, Idle, Poll, Woke};
+pub(super) use idle::{Bell, Fences, Idle, Look, Poll, Woke};
+pub(super) use next::{NextOwner, NextThief, next};
 pub(super) use own_queues::OwnQueues;
 pub(super) use shared_queue::SharedQueue;

@@ -26,6 +26,11 @@
 //! 10. When the last LWP goes to sleep, no other makes threads ready without a full fence: only LWPs that do not sleep
 //!     use the light one, and one that is woken later has taken the lock of the list after it. So the last needs no heavy
 //!     fence. Threads that are no workers execute a full fence.
+//! 11. A thread that an LWP runs next (`next.rs`) is mostly taken by that LWP before one that is woken for it could look. So an
+//!     LWP that has searched, and sees that there was such a thread meanwhile, sleeps for a short time only, and then
+//!     searches again: it watches. While one watches, none is woken for such threads, but still for all others. When it stops
+//!     watching without being counted as searching, it executes the heavy fence, looks for such threads, and wakes another
+//!     LWP if there is one: wakers may have relied on it.
 //!
 //! `fences.rs` has the two fences.
 
@@ -33,7 +38,10 @@ mod fences;
 #[cfg(all(test, loom))]
 mod model;
 
-use std::sync::{Arc, PoisonError};
+use std::{
+    sync::{Arc, PoisonError},
+    time::{Duration, Instant},
+};
 
 use crate::model_check::{
     Condvar, Mutex, MutexGuard,
@@ -47,6 +55,8 @@ pub(in crate::runtime) struct Idle {
     /// Length of `sleepers`.
     asleep: AtomicUsize,
     searching: AtomicUsize,
+    /// Number of LWPs that watch (rule 11).
+    watching: AtomicUsize,
     sleepers: Mutex<Vec<usize>>,
     slots: Box<[SleepSlot]>,
     fences: Fences,
@@ -82,7 +92,27 @@ pub(in crate::runtime) trait Poll {
     fn end(&self);
     /// Waits until there is something to do, a ring, or this time is over. If there is something to do, calls `before`,
     /// and then makes threads ready.
-    fn poll(&self, limit: Option<std::time::Duration>, before: impl FnMut());
+    fn poll(&self, limit: Option<Duration>, before: impl FnMut());
+}
+
+/// What an LWP sees at its last check before it sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::runtime) enum Look {
+    Nothing,
+    /// There is, or was lately, a thread that another LWP runs next: look again after this time (rule 11).
+    Watch(Duration),
+    /// There is a thread that it can take.
+    Work,
+}
+
+impl Look {
+    /// The time, if it says to watch.
+    pub(in crate::runtime) fn watch(self) -> Option<Duration> {
+        match self {
+            Look::Watch(time) => Some(time),
+            Look::Nothing | Look::Work => None,
+        }
+    }
 }
 
 /// How a sleep ended.
@@ -111,6 +141,7 @@ impl Idle {
         Idle {
             asleep: AtomicUsize::new(0),
             searching: AtomicUsize::new(0),
+            watching: AtomicUsize::new(0),
             sleepers: Mutex::new(Vec::new()),
             slots: bells.into_iter().map(slot).collect(),
             fences,
@@ -122,6 +153,18 @@ impl Idle {
     pub(in crate::runtime) fn wake_one(&self) {
         self.fences.light();
         if self.asleep.load(Ordering::Relaxed) > 0 && self.searching.load(Ordering::Relaxed) == 0 {
+            self.wake_slowly(None, Woke::Search);
+        }
+    }
+
+    /// Rule 1, after an LWP has put a thread where it takes it next (rule 11).
+    #[inline]
+    pub(in crate::runtime) fn wake_for_next(&self) {
+        self.fences.light();
+        if self.asleep.load(Ordering::Relaxed) > 0
+            && self.watching.load(Ordering::Relaxed) == 0
+            && self.searching.load(Ordering::Relaxed) == 0
+        {
             self.wake_slowly(None, Woke::Search);
         }
     }
@@ -199,16 +242,21 @@ impl Idle {
         }
     }
 
-    /// The searching LWP has found nothing: it sleeps until it is woken, unless `is_work` is true at the last check.
-    /// With `patience`, the LWP that goes to sleep last wakes after that time.
+    /// The searching LWP has found nothing: it sleeps until it is woken, unless `look` sees work at the last check. With
+    /// `watch`, or if `look` wants to, it watches. With `patience`, the LWP that goes to sleep last wakes after that time.
     pub(in crate::runtime) fn sleep(
         &self,
         lwp: usize,
-        is_work: impl Fn() -> bool,
-        patience: Option<std::time::Duration>,
+        watch: Option<Duration>,
+        look: impl Fn() -> Look,
+        patience: Option<Duration>,
         set: &impl Poll,
     ) -> Woke {
         let slot = &self.slots[lwp];
+        if watch.is_some() {
+            // Before it counts as asleep: the fence takes longer than two messages, and it would be woken meanwhile.
+            self.watching.fetch_add(1, Ordering::Relaxed);
+        }
         let mut sleepers = self.sleepers();
         sleepers.push(lwp);
         slot.taken.store(true, Ordering::Relaxed);
@@ -223,28 +271,52 @@ impl Idle {
             // Rule 2.
             self.fences.heavy();
         }
-        let sees_work = is_work();
-        if sees_work && self.leave_list(lwp) {
+        let seen = look();
+        let mut watches = watch.is_some();
+        let woke = if seen == Look::Work && self.leave_list(lwp) {
             self.searching.fetch_add(1, Ordering::Relaxed);
-            return Woke::Search;
-        }
-        let patience = patience.filter(|_| all_asleep);
-        let is_poller = set.begin();
-        let woke = self.wait(lwp, sees_work, patience, is_poller.then_some(set));
-        if is_poller {
-            set.end();
+            Woke::Search
+        } else {
+            let limit = match (watch, seen) {
+                // Even if all slept when it entered the list: one may have been woken since. (The model found this.)
+                (Some(time), _) | (None, Look::Watch(time)) => Some(Limit::Watch(time)),
+                (None, _) => patience.filter(|_| all_asleep).map(Limit::Patience),
+            };
+            if !watches && matches!(limit, Some(Limit::Watch(_))) {
+                watches = true;
+                self.watching.fetch_add(1, Ordering::Relaxed);
+            }
+            let is_poller = set.begin();
+            let woke = self.wait(lwp, seen == Look::Work, limit, is_poller.then_some(set));
+            if is_poller {
+                set.end();
+            }
+            woke
+        };
+        if watches {
+            self.stop_watching(woke, look);
         }
         woke
     }
 
+    /// Rule 11.
+    fn stop_watching(&self, woke: Woke, look: impl Fn() -> Look) {
+        self.watching.fetch_sub(1, Ordering::Relaxed);
+        if woke == Woke::Search {
+            return;
+        }
+        // Orders the decrement before the check of the sleepers; pairs with the fences in `sleep` of another LWP.
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) > 0 {
+            self.fences.heavy();
+            if look() != Look::Nothing {
+                self.wake_one();
+            }
+        }
+    }
+
     /// Sleeps until woken; as a poller with `set`.
-    fn wait(
-        &self,
-        lwp: usize,
-        sees_work: bool,
-        patience: Option<std::time::Duration>,
-        set: Option<&impl Poll>,
-    ) -> Woke {
+    fn wait(&self, lwp: usize, sees_work: bool, limit: Option<Limit>, set: Option<&impl Poll>) -> Woke {
         let slot = &self.slots[lwp];
         let mut state = slot.state();
         loop {
@@ -257,16 +329,16 @@ impl Idle {
                 return why;
             }
             let mut timed_out = false;
-            match (set, patience) {
-                (Some(set), patience) => {
+            let time = limit.map(Limit::time);
+            match (set, time) {
+                (Some(set), time) => {
                     state.polls = true;
                     drop(state);
                     let mut left = None;
-                    let start = patience.map(|_| std::time::Instant::now());
+                    let start = time.map(|_| Instant::now());
                     // Rule 9.
-                    set.poll(patience, || left = Some(self.leave_list(lwp)));
-                    timed_out =
-                        start.zip(patience).is_some_and(|(start, patience)| start.elapsed() >= patience);
+                    set.poll(time, || left = Some(self.leave_list(lwp)));
+                    timed_out = start.zip(time).is_some_and(|(start, time)| start.elapsed() >= time);
                     state = slot.state();
                     state.polls = false;
                     match left {
@@ -282,19 +354,24 @@ impl Idle {
                     }
                 }
                 (None, None) => state = slot.wakes.wait(state).unwrap_or_else(PoisonError::into_inner),
-                (None, Some(patience)) => {
-                    state =
-                        slot.wakes.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner).0;
+                (None, Some(time)) => {
+                    state = slot.wakes.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0;
                     timed_out = true;
                 }
             }
-            if timed_out
-                && state.woken.is_none()
-                && self.asleep.load(Ordering::Relaxed) == self.slots.len()
-                && self.leave_list(lwp)
-            {
+            if !timed_out || state.woken.is_some() {
+                continue;
+            }
+            let woke = match limit {
+                Some(Limit::Patience(_)) if self.asleep.load(Ordering::Relaxed) == self.slots.len() => {
+                    Woke::AllAsleep
+                }
+                Some(Limit::Watch(_)) => Woke::Search,
+                _ => continue,
+            };
+            if self.leave_list(lwp) {
                 self.searching.fetch_add(1, Ordering::Relaxed);
-                return Woke::AllAsleep;
+                return woke;
             }
         }
     }
@@ -311,6 +388,22 @@ impl Idle {
 
     fn sleepers(&self) -> MutexGuard<'_, Vec<usize>> {
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long an LWP sleeps if it is not woken.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// Until a deadlock is likely.
+    Patience(Duration),
+    /// Rule 11.
+    Watch(Duration),
+}
+
+impl Limit {
+    fn time(self) -> Duration {
+        let (Limit::Patience(time) | Limit::Watch(time)) = self;
+        time
     }
 }
 

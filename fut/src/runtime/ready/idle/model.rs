@@ -58,19 +58,202 @@ impl Poll for Polling<'_> {
         self.0.has_poller.swap(false, Ordering::AcqRel);
     }
 
-    fn poll(&self, _limit: Option<Duration>, mut before: impl FnMut()) {
+    fn poll(&self, limit: Option<Duration>, mut before: impl FnMut()) {
         let events = loop {
             let (events, is_rung) = std::mem::take(&mut *self.0.state.lock().unwrap());
             if events > 0 || is_rung {
                 break events;
             }
             loom::thread::yield_now();
+            // A limit is over at once.
+            if limit.is_some() {
+                break 0;
+            }
         };
         if events > 0 {
             before();
             self.1.fetch_add(events, Ordering::Relaxed);
         }
     }
+}
+
+fn work_if(is_work: bool) -> Look {
+    if is_work { Look::Work } else { Look::Nothing }
+}
+
+/// A thread that an LWP runs next, as others see it: whether it is there.
+#[derive(Debug)]
+struct Next(AtomicBool);
+
+impl Next {
+    fn is_there(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn steal(&self) -> bool {
+        self.0.compare_exchange(true, false, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    fn look(&self) -> Look {
+        if self.is_there() { Look::Watch(Duration::ZERO) } else { Look::Nothing }
+    }
+}
+
+/// An LWP puts a thread where it runs next, and then computes for ever: the other LWP takes it at its second look,
+/// whatever it did meanwhile.
+#[test]
+fn an_idle_lwp_takes_what_a_busy_one_would_run_next() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let set = Set::new();
+        let idle = Arc::new(Idle::new(set.bells(), Fences::Symmetric));
+        let next = Arc::new(Next(AtomicBool::new(false)));
+        let thief = {
+            let (idle, next) = (idle.clone(), next.clone());
+            loom::thread::spawn(move || {
+                idle.begin_search();
+                loop {
+                    let was_there = next.is_there();
+                    loom::thread::yield_now();
+                    if was_there && next.steal() {
+                        return idle.found();
+                    }
+                    let woke = idle.sleep(
+                        1,
+                        next.look().watch(),
+                        || next.look(),
+                        None,
+                        &Polling(&set, &AtomicUsize::new(0)),
+                    );
+                    assert_eq!(woke, Woke::Search);
+                }
+            })
+        };
+        next.0.store(true, Ordering::Release);
+        idle.wake_for_next();
+        thief.join().unwrap();
+    });
+}
+
+/// The same with two idle LWPs. One has watched for an earlier thread, and is woken for one that only it may run, which
+/// then never leaves it: so the other has to take the thread.
+#[test]
+fn who_stops_watching_for_its_own_thread_leaves_no_other_behind() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        let set = Set::new();
+        let bells = vec![set.clone() as std::sync::Arc<dyn Bell>, set.clone(), set.clone()];
+        let idle = Arc::new(Idle::new(bells, Fences::Symmetric));
+        let (next, own) = (Arc::new(Next(AtomicBool::new(false))), Arc::new(AtomicUsize::new(0)));
+        let busy = {
+            let (idle, next, own) = (idle.clone(), next.clone(), own.clone());
+            loom::thread::spawn(move || {
+                idle.begin_search();
+                let mut has_watched = false;
+                loop {
+                    if own.load(Ordering::Relaxed) > 0 {
+                        return idle.found_own(|| next.is_there());
+                    }
+                    let look = || match own.load(Ordering::Relaxed) {
+                        0 if has_watched => next.look(),
+                        0 => Look::Watch(Duration::from_secs(3600)),
+                        _ => Look::Work,
+                    };
+                    // It sleeps on its condition, which is not timed in a model.
+                    if idle.sleep(1, None, look, None, &Sleeps) == Woke::Own {
+                        return;
+                    }
+                    has_watched = true;
+                }
+            })
+        };
+        let thief = {
+            let (idle, next) = (idle.clone(), next.clone());
+            loom::thread::spawn(move || {
+                idle.begin_search();
+                loop {
+                    let was_there = next.is_there();
+                    loom::thread::yield_now();
+                    if was_there && next.steal() {
+                        return idle.found();
+                    }
+                    let _ = idle.sleep(
+                        2,
+                        next.look().watch(),
+                        || next.look(),
+                        None,
+                        &Polling(&set, &AtomicUsize::new(0)),
+                    );
+                }
+            })
+        };
+        next.0.store(true, Ordering::Release);
+        idle.wake_for_next();
+        own.fetch_add(1, Ordering::Relaxed);
+        idle.wake(1);
+        busy.join().unwrap();
+        thief.join().unwrap();
+    });
+}
+
+/// An LWP that wants to watch goes to sleep last, so that it does not watch: when the other one is woken, and puts a thread
+/// where it runs next, it has to wake the first.
+#[test]
+fn who_sleeps_last_does_not_watch() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        let set = Set::new();
+        let idle = Arc::new(Idle::new(set.bells(), Fences::Symmetric));
+        let (next, own) = (Arc::new(Next(AtomicBool::new(false))), Arc::new(AtomicUsize::new(0)));
+        let thief = {
+            let (idle, next) = (idle.clone(), next.clone());
+            loom::thread::spawn(move || {
+                let mut first = Some(Duration::ZERO);
+                idle.begin_search();
+                loop {
+                    let was_there = next.is_there();
+                    loom::thread::yield_now();
+                    if was_there && next.steal() {
+                        return idle.found();
+                    }
+                    let watch = first.take().or_else(|| next.look().watch());
+                    let _ = idle.sleep(1, watch, || next.look(), None, &Polling(&set, &AtomicUsize::new(0)));
+                }
+            })
+        };
+        let waker = {
+            let (idle, own) = (idle.clone(), own.clone());
+            loom::thread::spawn(move || {
+                own.fetch_add(1, Ordering::Relaxed);
+                idle.wake(0);
+            })
+        };
+        idle.begin_search();
+        let own = || work_if(own.load(Ordering::Relaxed) > 0);
+        if own() == Look::Work || idle.sleep(0, None, own, None, &Sleeps) == Woke::Search {
+            idle.found_own(|| next.is_there());
+        }
+        next.0.store(true, Ordering::Release);
+        idle.wake_for_next();
+        waker.join().unwrap();
+        thief.join().unwrap();
+    });
+}
+
+/// The set of an LWP that does not poll.
+struct Sleeps;
+
+impl Poll for Sleeps {
+    fn begin(&self) -> bool {
+        false
+    }
+
+    fn end(&self) {}
+
+    fn poll(&self, _limit: Option<Duration>, _before: impl FnMut()) {}
 }
 
 /// Two LWPs share a set; an event makes a thread of its poller ready, and another thread comes from outside. Both
@@ -108,9 +291,9 @@ fn a_poller_is_rung_for_work_and_keeps_what_it_has_polled() {
                         if done.load(Ordering::Relaxed) == 2 {
                             return;
                         }
-                        let is_work =
-                            || work.load(Ordering::Relaxed) > 0 || done.load(Ordering::Relaxed) == 2;
-                        if idle.sleep(lwp, is_work, None, &Polling(&set, &own)) == Woke::Polled {
+                        let look =
+                            || work_if(work.load(Ordering::Relaxed) > 0 || done.load(Ordering::Relaxed) == 2);
+                        if idle.sleep(lwp, None, look, None, &Polling(&set, &own)) == Woke::Polled {
                             assert!(take(&own), "nobody else takes it");
                             one_is_done();
                             idle.begin_search();
@@ -158,9 +341,9 @@ fn no_work_is_left_while_all_lwps_sleep() {
                         if done.load(Ordering::Relaxed) == 2 {
                             return;
                         }
-                        let is_work =
-                            || work.load(Ordering::Relaxed) > 0 || done.load(Ordering::Relaxed) == 2;
-                        let _ = idle.sleep(lwp, is_work, None, &Polling(&set, &AtomicUsize::new(0)));
+                        let look =
+                            || work_if(work.load(Ordering::Relaxed) > 0 || done.load(Ordering::Relaxed) == 2);
+                        let _ = idle.sleep(lwp, None, look, None, &Polling(&set, &AtomicUsize::new(0)));
                     }
                 })
             })
@@ -213,12 +396,14 @@ fn what_only_one_lwp_may_run_does_not_keep_others_from_the_rest() {
                         if done.load(Ordering::Relaxed) == 2 {
                             return;
                         }
-                        let is_work = || {
-                            (lwp == 0 && own.load(Ordering::Relaxed) > 0)
-                                || any.load(Ordering::Relaxed) > 0
-                                || done.load(Ordering::Relaxed) == 2
+                        let look = || {
+                            let own = lwp == 0 && own.load(Ordering::Relaxed) > 0;
+                            let any = any.load(Ordering::Relaxed) > 0;
+                            work_if(own || any || done.load(Ordering::Relaxed) == 2)
                         };
-                        if idle.sleep(lwp, is_work, None, &Polling(&set, &AtomicUsize::new(0))) == Woke::Own {
+                        if idle.sleep(lwp, None, look, None, &Polling(&set, &AtomicUsize::new(0)))
+                            == Woke::Own
+                        {
                             assert_eq!(lwp, 0, "the other LWP has no pinned thread");
                             if take(&own) {
                                 return one_is_done();
