@@ -3,6 +3,7 @@
 mod arenas;
 mod awkward;
 mod bad_input;
+mod browser;
 mod check;
 mod check_paje;
 #[cfg(feature = "cluster")]
