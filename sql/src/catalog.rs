@@ -77,6 +77,8 @@ impl SuperTrace {
             (RelationKind::Event, events)
         } else if let Some(table) = name.strip_prefix("raw_").and_then(Table::named) {
             (RelationKind::Stored, format!("The table {} as it is stored, without nanoseconds.", table.name))
+        } else if self.session_views().has(&name) {
+            (RelationKind::View, "Defined in this session.".to_string())
         } else {
             let sentence = views::sentence(&name).or_else(|| perfetto::sentence(&name));
             (RelationKind::View, sentence.unwrap_or_default().to_string())

@@ -30,6 +30,7 @@ use crate::{
     DeclaredEvent, Info,
     field_columns::{self, MOST_COLUMNS},
     nanos, perfetto,
+    session_views::SessionViews,
     tables::raw_name,
     views,
 };
@@ -50,6 +51,7 @@ pub(crate) struct EventViews {
     /// The view of each event name.
     views: BTreeMap<String, String>,
     notes: Mutex<BTreeMap<String, String>>,
+    defined: Arc<SessionViews>,
 }
 
 impl EventViews {
@@ -66,7 +68,16 @@ impl EventViews {
         }
         let views = view_names(by_name.keys().copied());
         let types = by_name.into_iter().map(|(name, places)| (views[name].clone(), places)).collect();
-        EventViews { tables, events, declared, info: info.clone(), types, views, notes: Mutex::default() }
+        EventViews {
+            tables,
+            events,
+            declared,
+            info: info.clone(),
+            types,
+            views,
+            notes: Mutex::default(),
+            defined: Arc::default(),
+        }
     }
 
     /// The view of an event name.
@@ -95,6 +106,11 @@ impl EventViews {
         let level = levels.into_iter().collect::<Vec<_>>().join(", ");
         let of = if sources.is_empty() { String::new() } else { format!(" of {}", sources.join(", ")) };
         Some(format!("{level}: {events} events{of}."))
+    }
+
+    /// What the session has defined.
+    pub(crate) fn defined(&self) -> &Arc<SessionViews> {
+        &self.defined
     }
 
     /// Notes on columns that were left out of views that queries have used so far.
@@ -139,7 +155,7 @@ impl EventViews {
 
 #[async_trait]
 impl SchemaProvider for EventViews {
-    /// Tables, then our views, then the tables as they are stored, then the views of events that occur; each by name. A declared
+    /// Tables, then our views and those of the session, then the tables as they are stored, then the views of events that occur; each by name. A declared
     /// event that does not occur has a view, too, which is empty.
     fn table_names(&self) -> Vec<String> {
         let group = |name: &str| match name {
@@ -148,6 +164,7 @@ impl SchemaProvider for EventViews {
             _ => 1,
         };
         let mut names = self.tables.table_names();
+        names.extend(self.defined.names());
         names.sort_by(|one, other| group(one).cmp(&group(other)).then_with(|| one.cmp(other)));
         let occurs = |view: &&String| self.types[*view].iter().any(|place| self.declared[*place].events > 0);
         names.extend(self.views.values().filter(occurs).cloned());
@@ -155,6 +172,9 @@ impl SchemaProvider for EventViews {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        if let Some(view) = self.defined.get(name) {
+            return Ok(Some(view));
+        }
         match self.types.get(name) {
             Some(places) => Ok(Some(Arc::new(self.view(name, places)?))),
             None if self.tables.table_exist(name) => self.tables.table(name).await,
@@ -168,14 +188,14 @@ impl SchemaProvider for EventViews {
     }
 
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
-        match self.types.contains_key(name) {
+        match self.types.contains_key(name) || self.defined.has(name) {
             true => Ok(Some(TableType::View)),
             false => self.tables.table_type(name).await,
         }
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.types.contains_key(name) || self.tables.table_exist(name)
+        self.types.contains_key(name) || self.tables.table_exist(name) || self.defined.has(name)
     }
 }
 

@@ -16,6 +16,7 @@ use datafusion::{
 
 use crate::{
     Error, ErrorKind, OpenOptions, SuperTrace, perfetto,
+    session_views::SessionViews,
     supertrace::{INFORMATION_SCHEMA, OWN_SCHEMA},
 };
 
@@ -117,7 +118,8 @@ impl SuperTrace {
         for host in self.attached().keys() {
             hosts.push((host.clone(), catalog.schema(host).ok_or_else(missing)?));
         }
-        catalog.register_schema(FLEET, Arc::new(FleetSchema { hosts })).map_err(of_fleet)?;
+        let defined = Arc::clone(self.session_views());
+        catalog.register_schema(FLEET, Arc::new(FleetSchema { hosts, defined })).map_err(of_fleet)?;
         let state = self.session().state_ref();
         state.write().config_mut().options_mut().catalog.default_schema = FLEET.into();
         self.set_host(name);
@@ -128,6 +130,8 @@ impl SuperTrace {
 #[derive(Debug)]
 struct FleetSchema {
     hosts: Vec<(String, Arc<dyn SchemaProvider>)>,
+    /// What the session has defined, which has the column `host` already.
+    defined: Arc<SessionViews>,
 }
 
 #[async_trait]
@@ -146,6 +150,9 @@ impl SchemaProvider for FleetSchema {
     /// The rows of all hosts that have a table or an event of this name. A host that was merged without the table is an
     /// error, as it is by itself: an answer without its rows would look complete.
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(view) = self.defined.get(name) {
+            return Ok(Some(view));
+        }
         let mut of_all: Option<LogicalPlanBuilder> = None;
         for (number, (host, tables)) in self.hosts.iter().enumerate() {
             let table = tables.table(name).await.map_err(|error| error.context(format!("host {host}")))?;

@@ -1,6 +1,60 @@
-//! Statements of Perfetto's SQL that would make tables: a super-trace is only read, and each has another way here.
+//! What Perfetto's SQL writes in other words: its tables, views and span joins become views of the session (`session_views.rs`);
+//! for the rest, what to write instead.
 
 use crate::Error;
+
+/// The statement in the words of this project: `CREATE VIEW` for each of Perfetto's that makes a relation; `None` if it is written so
+/// already.
+pub(crate) fn translated(query: &str) -> Option<String> {
+    let query = without_comments(query);
+    let mut rest = Rest(query);
+    if !rest.skip("CREATE") {
+        return None;
+    }
+    let create =
+        if rest.skip("OR") && rest.skip("REPLACE") { "CREATE OR REPLACE VIEW" } else { "CREATE VIEW" };
+    if rest.skip("PERFETTO") {
+        let is_relation = rest.skip("TABLE") || rest.skip("VIEW");
+        return is_relation.then(|| format!("{create} {}", rest.0));
+    }
+    if (rest.skip("TEMP") || rest.skip("TEMPORARY")) && rest.skip("VIEW") {
+        return Some(format!("{create} {}", rest.0));
+    }
+    if rest.skip("VIRTUAL") && rest.skip("TABLE") {
+        let name = rest.word()?;
+        return rest
+            .skip("USING")
+            .then(|| span_join(rest.0))
+            .flatten()
+            .map(|join| format!("{create} {name} AS {join}"));
+    }
+    None
+}
+
+/// `SPAN_JOIN(a PARTITIONED key, b PARTITIONED key)` as a query; both have the key, or none has.
+fn span_join(text: &str) -> Option<String> {
+    let (function, arguments) = text.trim().trim_end_matches(';').trim_end().split_once('(')?;
+    let function = match function.trim().to_ascii_uppercase().as_str() {
+        "SPAN_JOIN" => "overlap",
+        "SPAN_LEFT_JOIN" => "overlap_left",
+        _ => return None,
+    };
+    let (one, other) = arguments.strip_suffix(')')?.split_once(',')?;
+    let part = |text| -> Option<(&str, Option<&str>)> {
+        match Vec::from_iter(str::split_whitespace(text)).as_slice() {
+            [table] => Some((table, None)),
+            [table, word, key] if word.eq_ignore_ascii_case("PARTITIONED") => Some((table, Some(key))),
+            _ => None,
+        }
+    };
+    match (part(one)?, part(other)?) {
+        ((one, None), (other, None)) => Some(format!("SELECT * FROM {function}({one}, {other})")),
+        ((one, Some(key)), (other, Some(same))) if key == same => {
+            Some(format!("SELECT * FROM {function}({one}, {other}, {key})"))
+        }
+        _ => None,
+    }
+}
 
 /// The error for a statement of Perfetto's SQL that is not read here, with what to write.
 pub(crate) fn refused(query: &str) -> Option<Error> {
@@ -41,8 +95,31 @@ pub(crate) fn refused(query: &str) -> Option<Error> {
     Some(Error::refused(&format!("{found}; {instead}")))
 }
 
+/// What is left of a statement.
+struct Rest<'q>(&'q str);
+
+impl<'q> Rest<'q> {
+    /// Skips this word, if it is the next.
+    fn skip(&mut self, word: &str) -> bool {
+        let before = self.0;
+        let is_next = self.word().is_some_and(|next| next.eq_ignore_ascii_case(word));
+        if !is_next {
+            self.0 = before;
+        }
+        is_next
+    }
+
+    fn word(&mut self) -> Option<&'q str> {
+        let text = without_comments(self.0);
+        let end = text.find(char::is_whitespace)?;
+        let (word, rest) = text.split_at(end);
+        self.0 = without_comments(rest);
+        Some(word)
+    }
+}
+
 /// What comes after comments at the beginning.
-fn without_comments(query: &str) -> &str {
+pub(crate) fn without_comments(query: &str) -> &str {
     let query = query.trim_start();
     let rest = match (query.strip_prefix("--"), query.strip_prefix("/*")) {
         (Some(comment), _) => comment.split_once('\n'),
@@ -55,6 +132,40 @@ fn without_comments(query: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_perfetto_calls_a_table_is_a_view() {
+        for (query, expected) in [
+            ("create perfetto table t as select 1", "CREATE VIEW t as select 1"),
+            (
+                "-- of the docs\nCREATE OR REPLACE PERFETTO VIEW t AS SELECT 1",
+                "CREATE OR REPLACE VIEW t AS SELECT 1",
+            ),
+            ("CREATE TEMP VIEW t AS SELECT 1", "CREATE VIEW t AS SELECT 1"),
+            (
+                "CREATE VIRTUAL TABLE j\nUSING SPAN_JOIN(a PARTITIONED utid, b PARTITIONED utid);",
+                "CREATE VIEW j AS SELECT * FROM overlap(a, b, utid)",
+            ),
+            (
+                "CREATE VIRTUAL TABLE j USING span_left_join (a, b)",
+                "CREATE VIEW j AS SELECT * FROM overlap_left(a, b)",
+            ),
+        ] {
+            assert_eq!(translated(query).as_deref(), Some(expected), "{query}");
+        }
+        for query in [
+            "",
+            "CREATE",
+            "SELECT 1",
+            "CREATE VIEW t AS SELECT 1",
+            "CREATE PERFETTO FUNCTION f(x INT) RETURNS INT AS SELECT 1",
+            "CREATE VIRTUAL TABLE j USING SPAN_JOIN(a PARTITIONED utid, b)",
+            "CREATE VIRTUAL TABLE j USING SPAN_JOIN(a PARTITIONED utid, b PARTITIONED cpu)",
+            "CREATE VIRTUAL TABLE j USING window",
+        ] {
+            assert_eq!(translated(query), None, "{query}");
+        }
+    }
 
     #[test]
     fn each_statement_of_perfetto_is_refused_with_what_to_write() {

@@ -11,6 +11,7 @@ use datafusion::{
     common::TableReference,
     error::DataFusionError,
     execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
+    logical_expr::LogicalPlan,
     prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext},
     sql::{parser::Statement, sqlparser::ast},
 };
@@ -29,6 +30,7 @@ use crate::{
     event_views::EventViews,
     files::{Files, Sources, is_of_a_file},
     foreign, functions, intervals, named_arguments, nearest, parameters, perfetto,
+    session_views::SessionViews,
     tables::{self, Root},
     threads::AllThreads,
     views,
@@ -383,8 +385,12 @@ impl SuperTrace {
         Ok(QueryResult::new(DataFrame::new(state, plan), "query", self.sources()))
     }
 
+    pub(crate) fn clock_bound(&self, plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
+        self.clocks.bind(plan)
+    }
+
     /// An error in a query; of a table that does not exist, with the nearest names.
-    fn in_query(&self, error: DataFusionError) -> Error {
+    pub(crate) fn in_query(&self, error: DataFusionError) -> Error {
         if let DataFusionError::Plan(message) = error.find_root() {
             let missing = |what| Some(message.strip_prefix(what)?.split_once("' not found")?.0);
             if let Some(name) = missing("table '") {
@@ -450,6 +456,10 @@ impl SuperTrace {
     fn sources(&self) -> Sources {
         let all = std::iter::once(self).chain(self.attached.values());
         Sources(all.map(|trace| (trace.root.url().clone(), Arc::clone(&trace.files))).collect())
+    }
+
+    pub(crate) fn session_views(&self) -> &Arc<SessionViews> {
+        self.event_views.defined()
     }
 
     pub(crate) fn event_views(&self) -> &EventViews {

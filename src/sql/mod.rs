@@ -46,12 +46,12 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
     };
     let queries = statements::each(&queries);
     if let [query] = queries.as_slice() {
-        return session.run(query).await;
+        return Ok(session.run(query).await?.unwrap_or(Found::Something));
     }
     let mut found = Found::Nothing;
     for query in queries {
         let on_one_line = || query.split_whitespace().collect::<Vec<_>>().join(" ");
-        if let Found::Something = session.run(query).await.with_context(on_one_line)? {
+        if let Some(Found::Something) = session.run(query).await.with_context(on_one_line)? {
             found = Found::Something;
         }
     }

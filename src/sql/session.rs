@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use futures::TryStreamExt;
 use sigmund_export::tables::{RowFormat, RowWriter};
 use sigmund_query::register_measures_noting;
-use sigmund_sql::{Parameters, QueryResult, SuperTrace};
+use sigmund_sql::{Defined, Parameters, QueryResult, SuperTrace};
 
 use super::describe;
 use crate::{
@@ -48,9 +48,18 @@ impl Session {
         Session { trace, format, parameters, is_prompt: false, is_timed: false, file: None, notes }
     }
 
-    /// Runs one query and prints its rows.
-    pub(super) async fn run(&self, query: &str) -> Result<Found> {
+    /// Runs one query and prints its rows. `None` if it has only defined a view.
+    pub(super) async fn run(&self, query: &str) -> Result<Option<Found>> {
         let begin = Instant::now();
+        if let Some(defined) = self.trace.define(query, &self.parameters).await? {
+            if self.is_prompt {
+                terminal::notice(&match defined {
+                    Defined::View(name) => format!("{name} is a view of this session"),
+                    Defined::Dropped(name) => format!("there is no view {name}"),
+                });
+            }
+            return Ok(None);
+        }
         let result = self.trace.sql_with(query, &self.parameters).await;
         // A name that is not found may be a field that was left out.
         self.trace.notes().iter().for_each(|note| terminal::notice(&format!("warning: {note}")));
@@ -60,7 +69,7 @@ impl Session {
         if self.is_timed {
             terminal::line(timing(rows, begin.elapsed()))?;
         }
-        Ok(if rows > 0 { Found::Something } else { Found::Nothing })
+        Ok(Some(if rows > 0 { Found::Something } else { Found::Nothing }))
     }
 
     async fn print(&self, result: QueryResult) -> Result<usize> {

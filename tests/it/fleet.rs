@@ -36,6 +36,16 @@ fn tables_and_views_have_the_rows_of_all_hosts() {
 }
 
 #[test]
+fn a_view_of_the_session_is_of_all_hosts() {
+    let sigmund = fleet();
+    let query = "CREATE VIEW mine AS SELECT host, count(*) AS n FROM events GROUP BY host; SELECT * FROM mine ORDER BY host";
+    assert_eq!(asked(&sigmund, query), "host,n\nweb-1,17\nweb-2,17\n");
+    sigmund
+        .run(["sql", "--fleet", ".", "CREATE VIEW events AS SELECT 1"])
+        .complained(&["which every session has"]);
+}
+
+#[test]
 fn measures_have_a_row_for_each_host() {
     let sigmund = fleet();
     let query =

@@ -138,6 +138,60 @@ fn queries_of_perfettos_documentation_run_unchanged() {
     assert_eq!(rows(cpu_time), ["read,R,5", "read,Running,11", "read,S,15"]);
 }
 
+/// What Perfetto's documentation writes before a query: relations of the session, and a span join.
+#[test]
+fn views_of_perfettos_documentation_run_unchanged() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let before = "INCLUDE PERFETTO MODULE slices.with_context;";
+    sigmund.run(["sql", "t.supertrace", before]).complained(&["leave it out"]);
+    let joined = "
+        CREATE VIEW slice_with_utid AS
+        SELECT ts, dur, slice.name as slice_name, slice.id as slice_id, utid, thread.name as thread_name
+        FROM slice JOIN thread_track ON thread_track.id = slice.track_id JOIN thread USING (utid);
+
+        CREATE VIRTUAL TABLE slice_thread_state_breakdown
+        USING SPAN_LEFT_JOIN(
+          slice_with_utid PARTITIONED utid,
+          thread_state PARTITIONED utid
+        );
+
+        SELECT slice_name, state, SUM(dur) AS time FROM slice_thread_state_breakdown
+        GROUP BY slice_name, state ORDER BY state;";
+    assert_eq!(asked(&sigmund, joined), "slice_name,state,time\nread,R,5\nread,Running,11\nread,S,15\n");
+    let tables = "DROP VIEW IF EXISTS calls; CREATE PERFETTO TABLE calls AS SELECT name, dur FROM slice;
+                  CREATE OR REPLACE PERFETTO VIEW calls AS SELECT name FROM slice; SELECT * FROM calls ORDER BY 1";
+    assert_eq!(asked(&sigmund, tables), "name\neth0\nread\n");
+}
+
+#[test]
+fn a_view_lives_as_long_as_its_session() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let define = "CREATE VIEW mine AS SELECT thread, dur_tick FROM active WHERE thread = $t";
+    let with = |rest: &str| {
+        let queries = format!("{define}; {rest}");
+        sigmund.run(["sql", "t.supertrace", "-p", "t=5", &queries, "--format", "csv"])
+    };
+    assert_eq!(with("SELECT count(*) AS n, max(thread) AS t FROM mine").found().lines().last(), Some("2,5"));
+    assert!(with("SHOW TABLES").found().contains("public,mine,VIEW"));
+    assert!(with("DESCRIBE mine").found().contains("dur_tick"));
+    with("CREATE VIEW mine AS SELECT 1").complained(&["mine", "is defined already"]);
+    with("CREATE VIEW two AS SELECT * FROM min").complained(&["found `min`; nearest: mine"]);
+    with("DROP VIEW mine; SELECT * FROM mine").complained(&["found `mine`"]);
+    sigmund.run(["sql", "t.supertrace", define, "-p", "t=5"]).found();
+    sigmund.run(["sql", "t.supertrace", "SELECT * FROM mine"]).complained(&["found `mine`"]);
+    for (taken, said) in [
+        ("CREATE OR REPLACE VIEW events AS SELECT 1", "which every session has"),
+        ("CREATE VIEW sched_switch AS SELECT 1", "which every session has"),
+        ("CREATE VIEW other.mine AS SELECT 1", "without a dot"),
+        ("DROP VIEW events", "only read"),
+        ("DROP TABLE spans", "only read"),
+        ("CREATE VIEW mine AS SELECT * FROM nothing", "found `nothing`"),
+        ("CREATE VIRTUAL TABLE j USING SPAN_JOIN(sched PARTITIONED cpu, slice)", "overlap(a, b, key)"),
+    ] {
+        sigmund.run(["sql", "t.supertrace", taken]).complained(&[said]);
+    }
+}
+
 #[test]
 fn tables_come_first_and_only_events_that_occur_are_listed() {
     let sigmund = Sigmund::with_listing("t", &listing());
