@@ -119,10 +119,11 @@ impl SuperTrace {
 /// Whether a statement may define a view or drop one.
 fn speaks_of_views(statement: &str) -> bool {
     let words = foreign::without_comments(statement).split_whitespace().map(str::to_ascii_uppercase);
-    match Vec::from_iter(words.take(4)).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["DROP", "VIEW" | "TABLE", ..] | ["CREATE", "VIEW", ..] | ["CREATE", "OR", "REPLACE", "VIEW"] => true,
-        _ => false,
-    }
+    let words: Vec<String> = words.take(4).collect();
+    matches!(
+        words.iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
+        ["DROP", "VIEW" | "TABLE", ..] | ["CREATE", "VIEW", ..] | ["CREATE", "OR", "REPLACE", "VIEW"]
+    )
 }
 
 fn bare(name: &TableReference) -> Result<String, Error> {

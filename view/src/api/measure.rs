@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use sigmund_measures::{By, Kind as ColumnKind, Value as Cell, named, object_text};
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
-use sigmund_query::{Filter, Instant, MeasureOptions, Measured, Selector, ThreadRef, measure as compute};
+use sigmund_query::{
+    Filter, Instant, MeasureOptions, Measured, Selector, ThreadRef, gaps_note, measure as compute,
+};
 
 use super::{Query, Refusal, cells::number, query::Window};
 use crate::{
@@ -115,7 +117,7 @@ pub(super) fn answered(view: &View, measured: &Measured, command: &str, sql: &st
         notes.push(format!("{} rows, of which the first {MOST_ROWS} are here", answer.rows.len()));
     }
     if measured.gaps > 0 {
-        notes.push(format!("events are missing in this time: {} gaps", measured.gaps));
+        notes.push(gaps_note(measured.gaps));
     }
     json!({
         "columns": columns.collect::<Vec<_>>(),
