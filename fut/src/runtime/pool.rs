@@ -150,7 +150,7 @@ impl Shared {
         self.on_deadlock.is_some().then(|| patience.min(LONGEST_PATIENCE))
     }
 
-    /// Whether a worker has threads that others may steal.
+    /// Whether a worker has threads that others may steal at once.
     pub(super) fn has_stealable(&self) -> bool {
         self.stealable.iter().any(|of_one| !of_one.is_empty())
     }

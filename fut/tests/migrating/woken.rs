@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fut::{spawn, sync::channel};
+use fut::{JoinHandle, spawn, sync::channel};
 
 use super::{lwp, runtime::kind::builder};
 
@@ -45,13 +45,33 @@ fn threads_that_talk_to_each_other_stay_together() {
     );
 }
 
+/// Two threads that talk for ever, each waiting for a short time at most: timers come and go.
+fn chatter(stop: &Arc<AtomicBool>) -> [JoinHandle<()>; 2] {
+    let ((to_other, from_one), (to_one, from_other)) = (channel::unbounded(), channel::unbounded());
+    let talks = |sender: channel::Sender<()>, receiver: channel::Receiver<()>| {
+        let stop = Arc::clone(stop);
+        spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                let _ = sender.send(());
+                let _ = receiver.recv_timeout(Duration::from_micros(200));
+            }
+        })
+    };
+    [talks(to_other, from_other), talks(to_one, from_one)]
+}
+
 /// Another thread is woken by one that then does not leave its LWP until `busy` returns, which gets whether the other has
 /// run; before, they have talked for long, so that other LWPs do not expect it.
 fn wake_and_be(busy: fn(&dyn Fn() -> bool)) {
     let runtime = builder().lwps(3).build().unwrap();
     runtime.run(move || {
-        for _ in 0..3 {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut chatting = Vec::new();
+        for round in 0..3 {
             talk();
+            if round == 1 {
+                chatting.extend(chatter(&stop));
+            }
             let has_run = Arc::new(AtomicBool::new(false));
             let (sender, receiver) = channel::unbounded();
             let (ready_sender, ready) = channel::unbounded();
@@ -70,6 +90,8 @@ fn wake_and_be(busy: fn(&dyn Fn() -> bool)) {
             busy(&|| has_run.load(Ordering::Acquire));
             other.join().unwrap();
         }
+        stop.store(true, Ordering::Relaxed);
+        chatting.into_iter().for_each(|thread| thread.join().unwrap());
     });
 }
 

@@ -166,25 +166,18 @@ impl Lwp {
                     return None;
                 }
                 if let Some(thread) = self.take_any(choice) {
-                    match thread.home() {
-                        Some(_) => idle.found_own(|| {
-                            self.sees_work_for_all() || self.look_at_next(choice) != Look::Nothing
-                        }),
-                        None => idle.found(),
-                    }
+                    self.found(thread);
                     return Some(thread);
                 }
                 std::hint::spin_loop();
             }
             if let Some(thread) = self.steal_next(choice) {
-                idle.found();
+                self.found(thread);
                 return Some(thread);
             }
-            let watch = self.look_at_next(choice).watch();
-            let look = || {
-                let is_work = self.shared.is_shut_down() || self.sees_work();
-                if is_work { Look::Work } else { self.look_at_next(choice) }
-            };
+            let look =
+                || Look { work: self.shared.is_shut_down() || self.sees_work(), next: self.sees_next() };
+            let watch = self.plan_watch(choice);
             let rests = &self.shared.worker_status[number].rests;
             rests.store(true, Ordering::Relaxed);
             let woke = idle.sleep(number, watch, look, self.shared.patience(), self);
@@ -204,6 +197,15 @@ impl Lwp {
                 }
                 Woke::AllAsleep => self.shared.all_asleep(),
             }
+        }
+    }
+
+    /// The search has found this thread.
+    fn found(&self, thread: ThreadRef) {
+        let idle = &self.shared.idle;
+        match thread.home() {
+            Some(_) => idle.found_own(|| self.sees_work_for_all() || self.sees_next()),
+            None => idle.found(),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Work stealing: an LWP takes the threads that it has made ready (new or unparked) newest first: the newest has its
 //! data in the cache, and a tree of threads is walked depth first, with few stacks in use. In a migrating runtime, the last
-//! unparked one comes first of all, and other LWPs leave it alone for some time (`ready/next.rs`). Threads that have yielded
+//! unparked one comes before the others, and other LWPs leave it alone for some time (`ready/next.rs`). Threads that have yielded
 //! come after those, oldest first. Other LWPs steal the oldest, which in a tree is the root of the largest part. To
 //! avoid starvation, every [`FAIR_TURN`]th time the oldest of another queue comes first. Threads that were made ready
 //! by others than workers, such as the reactor, are in the shared queue: it is served at every [`ANY_TURN`]th turn of
@@ -26,7 +26,7 @@ use std::{
     sync::atomic::{Ordering, fence},
 };
 
-use super::{Lwp, Role, watch::Watch};
+use super::{Lwp, Role, watch::Seen};
 use crate::runtime::{
     pool::{Policy, Priority, Shared},
     ready::{Home, NextOwner, NextThief, OwnQueues, Owner, Thief, Wakeup, next},
@@ -49,9 +49,9 @@ const DEQUE_LEN: usize = 1024;
 /// The ready queues of a worker, searched before all others.
 pub(in crate::runtime) struct Choice {
     number: usize,
-    /// In a migrating runtime with several workers.
+    /// The thread that was woken last; not used in a pinned runtime, and with one worker.
     next: NextOwner<UserThread>,
-    pub(super) watch: Watch,
+    pub(super) seen: Seen,
     /// New threads, and unparked ones that may migrate: the worker takes the newest, thieves the oldest.
     newest_first: Owner<UserThread>,
     /// Threads that have yielded and may migrate: the worker and thieves take the oldest.
@@ -74,7 +74,7 @@ impl Choice {
     pub(in crate::runtime) fn of_workers(workers: usize) -> (Vec<Choice>, Box<[Stealable]>) {
         let choice = |number, next, newest_first, oldest_first| {
             let (own, turns) = (OwnQueues::default(), Cell::new(0));
-            Choice { number, next, watch: Watch::new(workers), newest_first, oldest_first, own, turns }
+            Choice { number, next, seen: Seen::new(workers), newest_first, oldest_first, own, turns }
         };
         if workers == 1 {
             let (newest, oldest) = (Owner::alone(DEQUE_LEN), Owner::alone(DEQUE_LEN));
@@ -289,7 +289,7 @@ impl Lwp {
             || !shared.background.is_empty()
     }
 
-    /// Queues a thread of this runtime that the mounted one has woken: in a migrating runtime it runs next.
+    /// Queues a thread of this runtime that was woken here, mostly by the mounted one: in a migrating runtime it runs next.
     #[inline]
     pub(super) fn queue_woken(&self, thread: ThreadRef) {
         let shared = self.shared;

@@ -9,7 +9,7 @@ mod shared_queue;
 
 pub(super) use deque::{Owner, Thief};
 pub(super) use home::{Home, SleepEvent, Wakeup};
-pub(super) use idle::{Bell, Fences, Idle, Look, Poll, Woke};
+pub(super) use idle::{Bell, Fences, Idle, Look, Poll, Watch, Woke};
 pub(super) use next::{NextOwner, NextThief, next};
 pub(super) use own_queues::OwnQueues;
 pub(super) use shared_queue::SharedQueue;

@@ -7,7 +7,7 @@
 //! 1. Only the LWP itself puts a thread here, and it counts how often. The one that was here before goes to a queue.
 //! 2. Whoever exchanges the thread for null or for another one owns it.
 //! 3. A thief takes only a thread that was here when it looked before: the count is the same. So it looks twice, some
-//!    time apart.
+//!    time apart. (It may be wrong in rare cases, and take a new one; that does no harm.)
 //!
 //! When idle LWPs look is described in `idle/mod.rs`, rule 11.
 
@@ -57,8 +57,8 @@ impl<T: Sync> NextOwner<T> {
             slot.store(item, Ordering::Release);
             return None;
         }
-        // Release: as above. Acquire: pairs with the same, of an earlier call.
-        to_reference(slot.swap(item, Ordering::AcqRel))
+        // Release: as above. What it reads, this LWP has stored.
+        to_reference(slot.swap(item, Ordering::Release))
     }
 
     #[inline]
@@ -67,7 +67,8 @@ impl<T: Sync> NextOwner<T> {
             return None;
         }
         self.has_put.set(false);
-        to_reference(self.next.item.swap(ptr::null_mut(), Ordering::Acquire))
+        // What it reads, this LWP has stored.
+        to_reference(self.next.item.swap(ptr::null_mut(), Ordering::Relaxed))
     }
 }
 

@@ -24,13 +24,14 @@
 //!    those no LWP is woken. It does not count as searching, since no waker relies on it, unless it is no longer on the
 //!    list: then rules 4 and 6 apply to it, and it makes its threads ready nevertheless.
 //! 10. When the last LWP goes to sleep, no other makes threads ready without a full fence: only LWPs that do not sleep
-//!     use the light one, and one that is woken later has taken the lock of the list after it. So the last needs no heavy
-//!     fence. Threads that are no workers execute a full fence.
-//! 11. A thread that an LWP runs next (`next.rs`) is mostly taken by that LWP before one that is woken for it could look. So an
-//!     LWP that has searched, and sees that there was such a thread meanwhile, sleeps for a short time only, and then
-//!     searches again: it watches. While one watches, none is woken for such threads, but still for all others. When it stops
-//!     watching without being counted as searching, it executes the heavy fence, looks for such threads, and wakes another
-//!     LWP if there is one: wakers may have relied on it.
+//!     use the light one, and one that is woken later, or leaves the list by itself, has taken its lock after the last. Under
+//!     that lock the last stops counting as searching, too, so nobody relies on it any more. So it needs no heavy fence.
+//!     Threads that are no workers execute a full fence.
+//! 11. A thread that an LWP runs next (`next.rs`) is mostly taken by that LWP before one that is woken for it could look. So if an
+//!     LWP that has searched sees such a thread, or that there was one since it last slept, it watches: it sleeps for a short
+//!     time, at most a millisecond, and then searches again. One LWP watches at a time; meanwhile none is woken for such
+//!     threads, but still for all others. If it stops watching without being counted as searching, it executes the heavy
+//!     fence, looks for such threads, and wakes another LWP if there is one: wakers may have relied on it.
 //!
 //! `fences.rs` has the two fences.
 
@@ -55,8 +56,8 @@ pub(in crate::runtime) struct Idle {
     /// Length of `sleepers`.
     asleep: AtomicUsize,
     searching: AtomicUsize,
-    /// Number of LWPs that watch (rule 11).
-    watching: AtomicUsize,
+    /// Whether an LWP watches (rule 11).
+    watches: AtomicBool,
     sleepers: Mutex<Vec<usize>>,
     slots: Box<[SleepSlot]>,
     fences: Fences,
@@ -96,23 +97,21 @@ pub(in crate::runtime) trait Poll {
 }
 
 /// What an LWP sees at its last check before it sleeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::runtime) enum Look {
-    Nothing,
-    /// There is, or was lately, a thread that another LWP runs next: look again after this time (rule 11).
-    Watch(Duration),
+#[derive(Clone, Copy, Debug)]
+pub(in crate::runtime) struct Look {
     /// There is a thread that it can take.
-    Work,
+    pub(in crate::runtime) work: bool,
+    /// There is a thread that some LWP runs next (rule 11).
+    pub(in crate::runtime) next: bool,
 }
 
-impl Look {
-    /// The time, if it says to watch.
-    pub(in crate::runtime) fn watch(self) -> Option<Duration> {
-        match self {
-            Look::Watch(time) => Some(time),
-            Look::Nothing | Look::Work => None,
-        }
-    }
+/// How an LWP watches (rule 11).
+#[derive(Clone, Copy, Debug)]
+pub(in crate::runtime) struct Watch {
+    /// There was such a thread lately: it watches even if it sees none.
+    pub(in crate::runtime) expects: bool,
+    /// After this time it looks again.
+    pub(in crate::runtime) time: Duration,
 }
 
 /// How a sleep ended.
@@ -141,7 +140,7 @@ impl Idle {
         Idle {
             asleep: AtomicUsize::new(0),
             searching: AtomicUsize::new(0),
-            watching: AtomicUsize::new(0),
+            watches: AtomicBool::new(false),
             sleepers: Mutex::new(Vec::new()),
             slots: bells.into_iter().map(slot).collect(),
             fences,
@@ -162,7 +161,7 @@ impl Idle {
     pub(in crate::runtime) fn wake_for_next(&self) {
         self.fences.light();
         if self.asleep.load(Ordering::Relaxed) > 0
-            && self.watching.load(Ordering::Relaxed) == 0
+            && !self.watches.load(Ordering::Relaxed)
             && self.searching.load(Ordering::Relaxed) == 0
         {
             self.wake_slowly(None, Woke::Search);
@@ -242,28 +241,29 @@ impl Idle {
         }
     }
 
-    /// The searching LWP has found nothing: it sleeps until it is woken, unless `look` sees work at the last check. With
-    /// `watch`, or if `look` wants to, it watches. With `patience`, the LWP that goes to sleep last wakes after that time.
+    /// The searching LWP has found nothing: it sleeps until it is woken, unless `look` sees work at the last check. If it sees a
+    /// thread that an LWP runs next, or expects one, it watches, unless another does. With `patience`, the LWP that goes to sleep
+    /// last wakes after that time.
     pub(in crate::runtime) fn sleep(
         &self,
         lwp: usize,
-        watch: Option<Duration>,
+        watch: Watch,
         look: impl Fn() -> Look,
         patience: Option<Duration>,
         set: &impl Poll,
     ) -> Woke {
         let slot = &self.slots[lwp];
-        if watch.is_some() {
-            // Before it counts as asleep: the fence takes longer than two messages, and it would be woken meanwhile.
-            self.watching.fetch_add(1, Ordering::Relaxed);
-        }
+        // Before it is on the list: otherwise, each put during the heavy fence would wake it.
+        let mut watches = watch.expects && self.begin_watch();
         let mut sleepers = self.sleepers();
         sleepers.push(lwp);
         slot.taken.store(true, Ordering::Relaxed);
         let all_asleep = sleepers.len() == self.slots.len();
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
+        // Under the lock: rule 10. Acquire: pairs with the same in `found` and `found_own`: if another LWP stopped watching and
+        // relies on this one, this one sees that none watches.
+        self.searching.fetch_sub(1, Ordering::AcqRel);
         drop(sleepers);
-        self.searching.fetch_sub(1, Ordering::Relaxed);
         if all_asleep {
             // Rule 10.
             fence(Ordering::SeqCst);
@@ -272,44 +272,45 @@ impl Idle {
             self.fences.heavy();
         }
         let seen = look();
-        let mut watches = watch.is_some();
-        let woke = if seen == Look::Work && self.leave_list(lwp) {
+        let woke = if seen.work && self.leave_list(lwp) {
             self.searching.fetch_add(1, Ordering::Relaxed);
             Woke::Search
         } else {
-            let limit = match (watch, seen) {
-                // Even if all slept when it entered the list: one may have been woken since. (The model found this.)
-                (Some(time), _) | (None, Look::Watch(time)) => Some(Limit::Watch(time)),
-                (None, _) => patience.filter(|_| all_asleep).map(Limit::Patience),
+            // Even if all slept when it entered the list: one may have been woken since. (The model found this.)
+            watches |= seen.next && self.begin_watch();
+            let limit = match watches {
+                true => Some(Limit::Watch(watch.time)),
+                false => patience.filter(|_| all_asleep).map(Limit::Patience),
             };
-            if !watches && matches!(limit, Some(Limit::Watch(_))) {
-                watches = true;
-                self.watching.fetch_add(1, Ordering::Relaxed);
-            }
             let is_poller = set.begin();
-            let woke = self.wait(lwp, seen == Look::Work, limit, is_poller.then_some(set));
+            let woke = self.wait(lwp, seen.work, limit, is_poller.then_some(set));
             if is_poller {
                 set.end();
             }
             woke
         };
         if watches {
-            self.stop_watching(woke, look);
+            self.stop_watching(woke, || look().next);
         }
         woke
     }
 
+    /// Rule 11: one watches at a time.
+    fn begin_watch(&self) -> bool {
+        self.watches.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
     /// Rule 11.
-    fn stop_watching(&self, woke: Woke, look: impl Fn() -> Look) {
-        self.watching.fetch_sub(1, Ordering::Relaxed);
+    fn stop_watching(&self, woke: Woke, is_next: impl Fn() -> bool) {
+        self.watches.store(false, Ordering::Release);
         if woke == Woke::Search {
             return;
         }
-        // Orders the decrement before the check of the sleepers; pairs with the fences in `sleep` of another LWP.
+        // Orders the store before the check of the sleepers; pairs with the fences in `sleep` of another LWP.
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) > 0 {
             self.fences.heavy();
-            if look() != Look::Nothing {
+            if is_next() {
                 self.wake_one();
             }
         }
@@ -318,6 +319,8 @@ impl Idle {
     /// Sleeps until woken; as a poller with `set`.
     fn wait(&self, lwp: usize, sees_work: bool, limit: Option<Limit>, set: Option<&impl Poll>) -> Woke {
         let slot = &self.slots[lwp];
+        let ends = || limit.map(|limit| Instant::now() + limit.time());
+        let mut end = ends();
         let mut state = slot.state();
         loop {
             if let Some(why) = state.woken.take() {
@@ -328,17 +331,14 @@ impl Idle {
                 }
                 return why;
             }
-            let mut timed_out = false;
-            let time = limit.map(Limit::time);
+            let time = end.map(|end| end.saturating_duration_since(Instant::now()));
             match (set, time) {
                 (Some(set), time) => {
                     state.polls = true;
                     drop(state);
                     let mut left = None;
-                    let start = time.map(|_| Instant::now());
-                    // Rule 9.
+                    // Rule 9. It may return early, with nothing to do.
                     set.poll(time, || left = Some(self.leave_list(lwp)));
-                    timed_out = start.zip(time).is_some_and(|(start, time)| start.elapsed() >= time);
                     state = slot.state();
                     state.polls = false;
                     match left {
@@ -356,29 +356,38 @@ impl Idle {
                 (None, None) => state = slot.wakes.wait(state).unwrap_or_else(PoisonError::into_inner),
                 (None, Some(time)) => {
                     state = slot.wakes.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0;
-                    timed_out = true;
                 }
             }
-            if !timed_out || state.woken.is_some() {
+            let is_over = end.is_some_and(|end| Instant::now() >= end);
+            if !is_over || state.woken.is_some() {
                 continue;
             }
             let woke = match limit {
-                Some(Limit::Patience(_)) if self.asleep.load(Ordering::Relaxed) == self.slots.len() => {
-                    Woke::AllAsleep
+                Some(Limit::Patience(_)) if self.leave_as_last(lwp) => Woke::AllAsleep,
+                Some(Limit::Watch(_)) if self.leave_list(lwp) => Woke::Search,
+                _ => {
+                    end = ends();
+                    continue;
                 }
-                Some(Limit::Watch(_)) => Woke::Search,
-                _ => continue,
             };
-            if self.leave_list(lwp) {
-                self.searching.fetch_add(1, Ordering::Relaxed);
-                return woke;
-            }
+            self.searching.fetch_add(1, Ordering::Relaxed);
+            return woke;
         }
     }
 
     /// Rule 5: takes `lwp` off the list, if it is on it.
     fn leave_list(&self, lwp: usize) -> bool {
+        self.leave(lwp, &mut self.sleepers())
+    }
+
+    /// The same, if all are on the list and it came last. Others that came last before it may have the same patience.
+    fn leave_as_last(&self, lwp: usize) -> bool {
         let mut sleepers = self.sleepers();
+        let is_last = sleepers.len() == self.slots.len() && sleepers.last() == Some(&lwp);
+        is_last && self.leave(lwp, &mut sleepers)
+    }
+
+    fn leave(&self, lwp: usize, sleepers: &mut Vec<usize>) -> bool {
         let Some(place) = sleepers.iter().position(|sleeper| *sleeper == lwp) else { return false };
         sleepers.swap_remove(place);
         self.asleep.store(sleepers.len(), Ordering::Relaxed);

@@ -78,8 +78,11 @@ impl Poll for Polling<'_> {
 }
 
 fn work_if(is_work: bool) -> Look {
-    if is_work { Look::Work } else { Look::Nothing }
+    Look { work: is_work, next: false }
 }
+
+/// An LWP that expects no thread that another runs next. If it watches nevertheless, the time is over at once.
+const QUIET: Watch = Watch { expects: false, time: Duration::ZERO };
 
 /// A thread that an LWP runs next, as others see it: whether it is there.
 #[derive(Debug)]
@@ -95,7 +98,11 @@ impl Next {
     }
 
     fn look(&self) -> Look {
-        if self.is_there() { Look::Watch(Duration::ZERO) } else { Look::Nothing }
+        Look { work: false, next: self.is_there() }
+    }
+
+    fn watch(&self) -> Watch {
+        Watch { expects: self.is_there(), ..QUIET }
     }
 }
 
@@ -121,7 +128,7 @@ fn an_idle_lwp_takes_what_a_busy_one_would_run_next() {
                     }
                     let woke = idle.sleep(
                         1,
-                        next.look().watch(),
+                        next.watch(),
                         || next.look(),
                         None,
                         &Polling(&set, &AtomicUsize::new(0)),
@@ -151,21 +158,17 @@ fn who_stops_watching_for_its_own_thread_leaves_no_other_behind() {
             let (idle, next, own) = (idle.clone(), next.clone(), own.clone());
             loom::thread::spawn(move || {
                 idle.begin_search();
-                let mut has_watched = false;
+                let mut watch = Watch { expects: true, time: Duration::from_secs(3600) };
                 loop {
                     if own.load(Ordering::Relaxed) > 0 {
                         return idle.found_own(|| next.is_there());
                     }
-                    let look = || match own.load(Ordering::Relaxed) {
-                        0 if has_watched => next.look(),
-                        0 => Look::Watch(Duration::from_secs(3600)),
-                        _ => Look::Work,
-                    };
+                    let look = || Look { work: own.load(Ordering::Relaxed) > 0, next: next.is_there() };
                     // It sleeps on its condition, which is not timed in a model.
-                    if idle.sleep(1, None, look, None, &Sleeps) == Woke::Own {
+                    if idle.sleep(1, watch, look, None, &Sleeps) == Woke::Own {
                         return;
                     }
-                    has_watched = true;
+                    watch.expects = false;
                 }
             })
         };
@@ -181,7 +184,7 @@ fn who_stops_watching_for_its_own_thread_leaves_no_other_behind() {
                     }
                     let _ = idle.sleep(
                         2,
-                        next.look().watch(),
+                        next.watch(),
                         || next.look(),
                         None,
                         &Polling(&set, &AtomicUsize::new(0)),
@@ -198,10 +201,10 @@ fn who_stops_watching_for_its_own_thread_leaves_no_other_behind() {
     });
 }
 
-/// An LWP that wants to watch goes to sleep last, so that it does not watch: when the other one is woken, and puts a thread
-/// where it runs next, it has to wake the first.
+/// An LWP goes to sleep last. If the other one is woken meanwhile, and puts a thread where it runs next, the first watches, or
+/// is woken.
 #[test]
-fn who_sleeps_last_does_not_watch() {
+fn who_sleeps_last_watches_too() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(|| {
@@ -211,7 +214,7 @@ fn who_sleeps_last_does_not_watch() {
         let thief = {
             let (idle, next) = (idle.clone(), next.clone());
             loom::thread::spawn(move || {
-                let mut first = Some(Duration::ZERO);
+                let mut is_first = true;
                 idle.begin_search();
                 loop {
                     let was_there = next.is_there();
@@ -219,7 +222,8 @@ fn who_sleeps_last_does_not_watch() {
                     if was_there && next.steal() {
                         return idle.found();
                     }
-                    let watch = first.take().or_else(|| next.look().watch());
+                    let expects = std::mem::replace(&mut is_first, false) || next.is_there();
+                    let watch = Watch { expects, ..QUIET };
                     let _ = idle.sleep(1, watch, || next.look(), None, &Polling(&set, &AtomicUsize::new(0)));
                 }
             })
@@ -233,7 +237,7 @@ fn who_sleeps_last_does_not_watch() {
         };
         idle.begin_search();
         let own = || work_if(own.load(Ordering::Relaxed) > 0);
-        if own() == Look::Work || idle.sleep(0, None, own, None, &Sleeps) == Woke::Search {
+        if own().work || idle.sleep(0, QUIET, own, None, &Sleeps) == Woke::Search {
             idle.found_own(|| next.is_there());
         }
         next.0.store(true, Ordering::Release);
@@ -293,7 +297,7 @@ fn a_poller_is_rung_for_work_and_keeps_what_it_has_polled() {
                         }
                         let look =
                             || work_if(work.load(Ordering::Relaxed) > 0 || done.load(Ordering::Relaxed) == 2);
-                        if idle.sleep(lwp, None, look, None, &Polling(&set, &own)) == Woke::Polled {
+                        if idle.sleep(lwp, QUIET, look, None, &Polling(&set, &own)) == Woke::Polled {
                             assert!(take(&own), "nobody else takes it");
                             one_is_done();
                             idle.begin_search();
@@ -343,7 +347,7 @@ fn no_work_is_left_while_all_lwps_sleep() {
                         }
                         let look =
                             || work_if(work.load(Ordering::Relaxed) > 0 || done.load(Ordering::Relaxed) == 2);
-                        let _ = idle.sleep(lwp, None, look, None, &Polling(&set, &AtomicUsize::new(0)));
+                        let _ = idle.sleep(lwp, QUIET, look, None, &Polling(&set, &AtomicUsize::new(0)));
                     }
                 })
             })
@@ -401,7 +405,7 @@ fn what_only_one_lwp_may_run_does_not_keep_others_from_the_rest() {
                             let any = any.load(Ordering::Relaxed) > 0;
                             work_if(own || any || done.load(Ordering::Relaxed) == 2)
                         };
-                        if idle.sleep(lwp, None, look, None, &Polling(&set, &AtomicUsize::new(0)))
+                        if idle.sleep(lwp, QUIET, look, None, &Polling(&set, &AtomicUsize::new(0)))
                             == Woke::Own
                         {
                             assert_eq!(lwp, 0, "the other LWP has no pinned thread");
