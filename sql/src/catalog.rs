@@ -71,14 +71,14 @@ impl SuperTrace {
     }
 
     fn relation(&self, name: String) -> Relation {
-        let (kind, sentence) = if let Some(table) = Table::named(&name) {
+        let (kind, sentence) = if self.session_views().has(&name) {
+            (RelationKind::View, "Defined in this session.".to_string())
+        } else if let Some(table) = Table::named(&name) {
             (RelationKind::Table, table.doc.to_string())
         } else if let Some(events) = self.event_views().sentence(&name) {
             (RelationKind::Event, events)
         } else if let Some(table) = name.strip_prefix("raw_").and_then(Table::named) {
             (RelationKind::Stored, format!("The table {} as it is stored, without nanoseconds.", table.name))
-        } else if self.session_views().has(&name) {
-            (RelationKind::View, "Defined in this session.".to_string())
         } else {
             let sentence = views::sentence(&name).or_else(|| perfetto::sentence(&name));
             (RelationKind::View, sentence.unwrap_or_default().to_string())

@@ -135,6 +135,11 @@ impl EventViews {
         Ok(ViewTable::new(plan, None))
     }
 
+    /// Whether the merge left out the table that has this name.
+    pub(crate) fn is_left_out(&self, name: &str) -> bool {
+        self.left_out(name).is_some()
+    }
+
     /// The table that the merge left out, if that is what this name means.
     fn left_out(&self, name: &str) -> Option<&'static str> {
         let table = OPTIONAL.iter().find(|table| table.name == name || raw_name(table) == name)?;
@@ -155,8 +160,8 @@ impl EventViews {
 
 #[async_trait]
 impl SchemaProvider for EventViews {
-    /// Tables, then our views and those of the session, then the tables as they are stored, then the views of events that occur; each by name. A declared
-    /// event that does not occur has a view, too, which is empty.
+    /// Tables, then our views and those of the session, then the tables as they are stored, then the views of events that
+    /// occur; each by name. A declared event that does not occur has a view, too, which is empty.
     fn table_names(&self) -> Vec<String> {
         let group = |name: &str| match name {
             _ if ALL.iter().any(|table| table.name == name) => 0,

@@ -130,7 +130,7 @@ impl SuperTrace {
 #[derive(Debug)]
 struct FleetSchema {
     hosts: Vec<(String, Arc<dyn SchemaProvider>)>,
-    /// What the session has defined, which has the column `host` already.
+    /// What the session has defined: queries of the fleet, which have the column `host` if they select it.
     defined: Arc<SessionViews>,
 }
 

@@ -1,20 +1,26 @@
 //! Views that a session defines for itself: `CREATE VIEW`. They are queries by name: nothing is computed before they are asked, and
-//! nothing is written.
+//! nothing is written. A view keeps the meaning that its tables, views and parameters had when it was defined.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use datafusion::{
     catalog::TableProvider,
-    common::TableReference,
+    common::{TableReference, config::ConfigOptions},
     datasource::ViewTable,
+    error::DataFusionError,
     logical_expr::{DdlStatement, LogicalPlan},
+    optimizer::analyzer::{Analyzer, type_coercion::TypeCoercion},
     prelude::SQLOptions,
 };
 
-use crate::{Error, Parameters, SuperTrace, foreign, named_arguments, parameters};
+use crate::{
+    Error, Parameters, SuperTrace,
+    foreign::{self, Rest},
+    named_arguments, parameters,
+};
 
 /// The views that a session has defined, by name.
 #[derive(Debug, Default)]
@@ -62,7 +68,8 @@ impl SuperTrace {
     /// `None`: it is a query.
     ///
     /// # Errors
-    /// [`Query`](crate::ErrorKind::Query) when it is wrong, or the name is taken.
+    /// [`Query`](crate::ErrorKind::Query) when it is wrong, or the name is taken; [`Refused`](crate::ErrorKind::Refused) when it
+    /// would drop what the super-trace has.
     pub async fn define(&self, statement: &str, values: &Parameters) -> Result<Option<Defined>, Error> {
         let translated = foreign::translated(statement);
         let text = translated.as_deref().unwrap_or(statement);
@@ -80,6 +87,12 @@ impl SuperTrace {
             LogicalPlan::Ddl(DdlStatement::CreateView(view)) => {
                 let name = bare(&view.name)?;
                 let plan = self.clock_bound(Arc::unwrap_or_clone(view.input)).map_err(in_query)?;
+                let plan = with_types(plan).map_err(in_query)?;
+                if let Some(column) = repeated(&plan) {
+                    return Err(Error::unknown(format!(
+                        "expected columns of different names in a view, found `{column}` twice: write AS behind one"
+                    )));
+                }
                 let reads = SQLOptions::new()
                     .with_allow_ddl(false)
                     .with_allow_dml(false)
@@ -96,39 +109,56 @@ impl SuperTrace {
     }
 
     fn free_for_view(&self, name: &str, replaces: bool) -> Result<(), Error> {
+        let is_of_trace = || {
+            let exists = self.session().table_exist(TableReference::bare(name)).unwrap_or(true);
+            exists || self.event_views().is_left_out(name)
+        };
         let why = match self.session_views().has(name) {
             true if replaces => return Ok(()),
             true => "is defined already: write CREATE OR REPLACE VIEW",
-            false if self.session().table_exist(TableReference::bare(name)).is_ok_and(|exists| !exists) => {
-                return Ok(());
-            }
-            false => "every session has",
+            false if is_of_trace() => "this super-trace has",
+            false => return Ok(()),
         };
         Err(Error::unknown(format!("expected a free name for a view, found `{name}`, which {why}")))
     }
 
     fn drop_view(&self, name: &TableReference, if_exists: bool) -> Result<Option<Defined>, Error> {
         let name = bare(name)?;
-        if self.session_views().remove(&name) || if_exists && !self.event_views().has(&name) {
+        let is_there = self.session().table_exist(TableReference::bare(name.as_str())).unwrap_or(true);
+        if self.session_views().remove(&name) || if_exists && !is_there {
             return Ok(Some(Defined::Dropped(name)));
+        }
+        if !is_there {
+            return Err(self.unknown_table(&name));
         }
         Err(Error::refused(&format!("DROP of `{name}`, which this session has not defined")))
     }
 }
 
-/// Whether a statement may define a view or drop one.
+/// Whether a statement defines a view or drops one.
 fn speaks_of_views(statement: &str) -> bool {
-    let words = foreign::without_comments(statement).split_whitespace().map(str::to_ascii_uppercase);
-    let words: Vec<String> = words.take(4).collect();
-    matches!(
-        words.iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
-        ["DROP", "VIEW" | "TABLE", ..] | ["CREATE", "VIEW", ..] | ["CREATE", "OR", "REPLACE", "VIEW"]
-    )
+    let mut rest = Rest(statement);
+    if rest.skip("DROP") {
+        return rest.skip("VIEW") || rest.skip("TABLE");
+    }
+    rest.skip("CREATE") && (!rest.skip("OR") || rest.skip("REPLACE")) && rest.skip("VIEW")
+}
+
+/// The plan with the types that its rows will have: DataFusion gives a UNION those of its first part until it is analysed.
+fn with_types(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
+    let analyzer = Analyzer::with_rules(vec![Arc::new(TypeCoercion::new())]);
+    analyzer.execute_and_check(plan, &ConfigOptions::default(), |_, _| {})
+}
+
+/// The name of a column that another one has, too.
+fn repeated(plan: &LogicalPlan) -> Option<&str> {
+    let mut seen = HashSet::new();
+    plan.schema().fields().iter().map(|field| field.name().as_str()).find(|name| !seen.insert(*name))
 }
 
 fn bare(name: &TableReference) -> Result<String, Error> {
     match name {
-        TableReference::Bare { table } => Ok(table.to_string()),
+        TableReference::Bare { table } if !table.contains('.') => Ok(table.to_string()),
         _ => Err(Error::unknown(format!("expected a view's name without a dot, found `{name}`"))),
     }
 }

@@ -48,14 +48,16 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
     if let [query] = queries.as_slice() {
         return Ok(session.run(query).await?.unwrap_or(Found::Something));
     }
-    let mut found = Found::Nothing;
+    // Of those that ask: a text that only defines views has found what it looked for.
+    let mut found = queries.is_empty().then_some(Found::Nothing);
     for query in queries {
         let on_one_line = || query.split_whitespace().collect::<Vec<_>>().join(" ");
-        if let Some(Found::Something) = session.run(query).await.with_context(on_one_line)? {
-            found = Found::Something;
+        match session.run(query).await.with_context(on_one_line)? {
+            Some(Found::Something) => found = Some(Found::Something),
+            asked => found = found.or(asked),
         }
     }
-    Ok(found)
+    Ok(found.unwrap_or(Found::Something))
 }
 
 fn on_standard_input() -> Result<String> {

@@ -51,18 +51,21 @@ impl Session {
     /// Runs one query and prints its rows. `None` if it has only defined a view.
     pub(super) async fn run(&self, query: &str) -> Result<Option<Found>> {
         let begin = Instant::now();
-        if let Some(defined) = self.trace.define(query, &self.parameters).await? {
+        let defined = self.trace.define(query, &self.parameters).await;
+        if !matches!(defined, Ok(None)) {
+            self.warn();
+        }
+        if let Some(defined) = defined? {
             if self.is_prompt {
                 terminal::notice(&match defined {
                     Defined::View(name) => format!("{name} is a view of this session"),
-                    Defined::Dropped(name) => format!("there is no view {name}"),
+                    Defined::Dropped(name) => format!("{name} is no view any more"),
                 });
             }
             return Ok(None);
         }
         let result = self.trace.sql_with(query, &self.parameters).await;
-        // A name that is not found may be a field that was left out.
-        self.trace.notes().iter().for_each(|note| terminal::notice(&format!("warning: {note}")));
+        self.warn();
         lock(&self.notes).clear();
         let rows = self.print(result?).await?;
         lock(&self.notes).iter().for_each(|note| terminal::notice(note));
@@ -70,6 +73,11 @@ impl Session {
             terminal::line(timing(rows, begin.elapsed()))?;
         }
         Ok(Some(if rows > 0 { Found::Something } else { Found::Nothing }))
+    }
+
+    /// A name that is not found may be a field that was left out.
+    fn warn(&self) {
+        self.trace.notes().iter().for_each(|note| terminal::notice(&format!("warning: {note}")));
     }
 
     async fn print(&self, result: QueryResult) -> Result<usize> {

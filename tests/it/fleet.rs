@@ -42,7 +42,7 @@ fn a_view_of_the_session_is_of_all_hosts() {
     assert_eq!(asked(&sigmund, query), "host,n\nweb-1,17\nweb-2,17\n");
     sigmund
         .run(["sql", "--fleet", ".", "CREATE VIEW events AS SELECT 1"])
-        .complained(&["which every session has"]);
+        .complained(&["this super-trace has"]);
 }
 
 #[test]

@@ -20,6 +20,8 @@ const TRACE: &str = "t.supertrace";
 
 #[test]
 fn a_running_program_is_shown_and_frozen_to_a_timeline() {
+    // Before the program runs, which would end while the browser is busy elsewhere.
+    let page = browser::tools();
     let sigmund = Sigmund::new();
     let mut command = sigmund.command();
     command.args(["record", "--user-only", "--flight", "--no-merge", "-o", "RUN", "--"]);
@@ -61,7 +63,7 @@ fn a_running_program_is_shown_and_frozen_to_a_timeline() {
     assert_eq!(server.post("freeze", &json!({})).json(), json!({ "frozen": true }));
     let threads = server.json("rows?kind=thread&limit=5");
     assert!(threads["total"].as_u64().unwrap() > 10, "{threads}");
-    if let Some(_page) = browser::tools() {
+    if page.is_some() {
         browser::drive(&sigmund, &Server::of(&sigmund, &["--pid", &pid]), "live.mjs");
     }
     // It continues, until it is ended.

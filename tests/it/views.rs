@@ -179,11 +179,21 @@ fn a_view_lives_as_long_as_its_session() {
     with("CREATE VIEW two AS SELECT * FROM min").complained(&["found `min`; nearest: mine"]);
     with("DROP VIEW mine; SELECT * FROM mine").complained(&["found `mine`"]);
     sigmund.run(["sql", "t.supertrace", define, "-p", "t=5"]).found();
+    sigmund
+        .run(["sql", "t.supertrace", "CREATE VIEW a AS SELECT 1; CREATE -- b\nVIEW b AS SELECT 2"])
+        .found();
+    sigmund.run(["sql", "t.supertrace", "CREATE VIEW a AS SELECT 1; SELECT 1 WHERE 1 = 2"]).found_nothing();
+    let union = "CREATE VIEW u AS SELECT ts, dur, utid, 1 AS w FROM sched UNION ALL SELECT ts, dur, utid, 0.5 FROM thread_state;
+                 SELECT count(*) > 0 AS some FROM overlap(u, sched, utid) WHERE w = 0.5";
+    assert_eq!(asked(&sigmund, union), "some\ntrue\n");
     sigmund.run(["sql", "t.supertrace", "SELECT * FROM mine"]).complained(&["found `mine`"]);
     for (taken, said) in [
-        ("CREATE OR REPLACE VIEW events AS SELECT 1", "which every session has"),
-        ("CREATE VIEW sched_switch AS SELECT 1", "which every session has"),
+        ("CREATE OR REPLACE VIEW events AS SELECT 1", "this super-trace has"),
+        ("CREATE VIEW sched_switch AS SELECT 1", "this super-trace has"),
         ("CREATE VIEW other.mine AS SELECT 1", "without a dot"),
+        ("CREATE VIEW \"other.mine\" AS SELECT 1", "without a dot"),
+        ("CREATE VIEW v AS SELECT slice.name, thread.name FROM slice, thread", "found `name` twice"),
+        ("DROP VIEW event", "found `event`; nearest: events"),
         ("DROP VIEW events", "only read"),
         ("DROP TABLE spans", "only read"),
         ("CREATE VIEW mine AS SELECT * FROM nothing", "found `nothing`"),
@@ -212,6 +222,9 @@ fn tables_that_nobody_asked_for_are_left_out_and_named() {
     assert_eq!(asked(&sigmund, "SELECT count(*) AS n FROM wakeups"), "n\n2\n");
     assert!(!sigmund.path("t.supertrace/syscalls").exists());
     sigmund.run(["sql", "t.supertrace", "SELECT * FROM syscalls"]).complained(&["syscalls", "--tables"]);
+    sigmund
+        .run(["sql", "t.supertrace", "CREATE VIEW syscalls AS SELECT 1"])
+        .complained(&["this super-trace has"]);
     sigmund.run(["check", "t.supertrace"]).found();
     sigmund.run(["info", "t.supertrace"]).found();
     sigmund.run(["export", "t.supertrace", "--format", "paje", "-o", "t.trace"]).found();

@@ -12,7 +12,6 @@
 
 use std::{
     ptr::{self, NonNull},
-    sync::atomic::AtomicBool,
     time::Instant,
 };
 
@@ -20,7 +19,7 @@ use sigmund_model::Thread;
 
 use super::{ThreadRef, UserThread};
 use crate::{
-    model_check::atomic::{AtomicUsize, Ordering},
+    model_check::atomic::{AtomicBool, AtomicUsize, Ordering},
     runtime::{
         carried::Carried,
         parker::Parker,
@@ -143,7 +142,7 @@ impl JoinWord {
             return Awaited::Ended;
         }
         // Acquire: pairs with the Release in `wake`; the result is visible.
-        while !waiter.woken.load(std::sync::atomic::Ordering::Acquire) {
+        while !waiter.woken.load(Ordering::Acquire) {
             let is_late = deadline.is_some_and(|at| Instant::now() >= at);
             if is_late || never_ends() {
                 if self.give_up(place) {
@@ -178,7 +177,52 @@ impl OutsideWaiter {
         // A copy, because the original may be freed as soon as its thread sees the flag.
         let waiter = fields.waiter;
         // Release: pairs with the Acquire in `join_from_outside`.
-        fields.woken.store(true, std::sync::atomic::Ordering::Release);
+        fields.woken.store(true, Ordering::Release);
         waiter.unpark();
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use loom::{sync::Arc, thread};
+
+    use super::*;
+    use crate::model_check::UnsafeCell;
+
+    /// A waiter gives up, as at its deadline, while the thread ends; then it waits without a limit. Whoever takes the result
+    /// sees it, and a waiter that has given up is not woken, since it may be gone.
+    #[test]
+    fn who_gives_up_and_waits_again_sees_the_result() {
+        loom::model(|| {
+            let word = Arc::new(JoinWord::new());
+            let result = Arc::new(UnsafeCell::new(0));
+            let ending = {
+                let (word, result) = (Arc::clone(&word), Arc::clone(&result));
+                thread::spawn(move || {
+                    // SAFETY: only the thread writes it, before its end.
+                    result.with_mut(|result| unsafe { *result = 1 });
+                    matches!(word.end(), Ended::OutsideWaiter)
+                })
+            };
+            let wait = |gives_up: bool| {
+                let waiter = OutsideWaiter { waiter: Parker::here(), woken: AtomicBool::new(false) };
+                let place = NonNull::from(&waiter);
+                if !word.wait_outside(place) {
+                    return Some(false);
+                }
+                if gives_up && word.give_up(place) {
+                    assert!(!waiter.woken.load(Ordering::Relaxed));
+                    return None;
+                }
+                while !waiter.woken.load(Ordering::Acquire) {
+                    thread::yield_now();
+                }
+                Some(true)
+            };
+            let was_woken = wait(true).or_else(|| wait(false)).unwrap();
+            // SAFETY: the thread has ended.
+            assert_eq!(result.with(|result| unsafe { *result }), 1);
+            assert_eq!(ending.join().unwrap(), was_woken);
+        });
     }
 }
