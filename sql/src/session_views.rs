@@ -108,6 +108,11 @@ impl SuperTrace {
         }
     }
 
+    /// The views that this session has defined, by name.
+    pub fn defined_views(&self) -> Vec<String> {
+        self.session_views().names()
+    }
+
     fn free_for_view(&self, name: &str, replaces: bool) -> Result<(), Error> {
         let is_of_trace = || {
             let exists = self.session().table_exist(TableReference::bare(name)).unwrap_or(true);

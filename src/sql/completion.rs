@@ -58,7 +58,11 @@ const KEYWORDS: &[&str] = &[
     "EXPLAIN ANALYZE",
     "DESCRIBE",
     "SHOW TABLES",
+    "CREATE VIEW",
+    "CREATE OR REPLACE VIEW",
+    "DROP VIEW",
 ];
+
 /// The values of a column with more distinct values than this are not proposed.
 const MOST_VALUES: usize = 40;
 
@@ -124,7 +128,7 @@ impl Words {
         let word = &typed[begin..];
         if let Some(name) = typed.strip_prefix("\\d ") {
             let begin = typed.len() - name.trim_start().len();
-            return (begin, beginning(&self.relations, &typed[begin..]).collect());
+            return (begin, self.or_defined(&self.relations, &typed[begin..]));
         }
         // `b.sp`: a table of a super-trace, if b is one; otherwise a column.
         if let Some(before) = typed[..begin].strip_suffix('.') {
@@ -143,7 +147,13 @@ impl Words {
                 return (begin, arguments);
             }
         }
-        (begin, if word.is_empty() { Vec::new() } else { beginning(&self.names, word).collect() })
+        (begin, if word.is_empty() { Vec::new() } else { self.or_defined(&self.names, word) })
+    }
+
+    /// Those of `names` that start with `word`, and views of the session.
+    fn or_defined(&self, names: &[String], word: &str) -> Vec<String> {
+        let defined = self.trace.defined_views();
+        beginning(names, word).chain(beginning(&defined, word)).collect()
     }
 
     /// Values of a column of words that start with `begin`, in the tables that the statement names.

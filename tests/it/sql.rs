@@ -175,8 +175,9 @@ fn names_and_values_are_completed() {
     terminal.enter(&["SELECT count(on_cpu_n\t) AS m FROM syscalls WHERE false;"]);
     terminal.enter(&["SELECT count(prev_s\t) AS k FROM sched_switch WHERE false;"]);
     terminal.enter(&["SELECT count(*) AS j FROM states(thr\t5) WHERE false;", "\\d span\t"]);
+    terminal.enter(&["CREATE VIEW quickly AS SELECT 7 AS q;", "SELECT q FROM quick\t;"]);
     let shown = terminal.end();
-    for answer in ["\nn\n2\n", "\nm\n0\n", "\nk\n0\n", "\nj\n0\n", "depth,"] {
+    for answer in ["\nn\n2\n", "\nm\n0\n", "\nk\n0\n", "\nj\n0\n", "depth,", "\nq\n7\n"] {
         assert!(shown.contains(answer), "{answer}: {shown}");
     }
 }
