@@ -231,11 +231,16 @@ impl Idle {
         if self.searching.fetch_sub(1, Ordering::SeqCst) != 1 {
             return;
         }
-        // Orders the decrement before the check of the sleepers; pairs with the fences in `sleep` of another LWP.
+        self.wake_one_if(is_work_for_others);
+    }
+
+    /// After this LWP has withdrawn something on which wakers may have relied: wakes another if there is work.
+    fn wake_one_if(&self, is_work: impl Fn() -> bool) {
+        // Orders the withdrawal before the check of the sleepers; pairs with the fences in `sleep` of another LWP.
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) > 0 {
             self.fences.heavy();
-            if is_work_for_others() {
+            if is_work() {
                 self.wake_one();
             }
         }
@@ -276,8 +281,8 @@ impl Idle {
             self.searching.fetch_add(1, Ordering::Relaxed);
             Woke::Search
         } else {
-            // Even if all slept when it entered the list: one may have been woken since. (The model found this.)
             watches |= seen.next && self.begin_watch();
+            // Even if all sleep: one that is woken and puts such a thread relies on who watches.
             let limit = match watches {
                 true => Some(Limit::Watch(watch.time)),
                 false => patience.filter(|_| all_asleep).map(Limit::Patience),
@@ -303,16 +308,8 @@ impl Idle {
     /// Rule 11.
     fn stop_watching(&self, woke: Woke, is_next: impl Fn() -> bool) {
         self.watches.store(false, Ordering::Release);
-        if woke == Woke::Search {
-            return;
-        }
-        // Orders the store before the check of the sleepers; pairs with the fences in `sleep` of another LWP.
-        fence(Ordering::SeqCst);
-        if self.asleep.load(Ordering::Relaxed) > 0 {
-            self.fences.heavy();
-            if is_next() {
-                self.wake_one();
-            }
+        if woke != Woke::Search {
+            self.wake_one_if(is_next);
         }
     }
 

@@ -100,10 +100,30 @@ impl Next {
     fn look(&self) -> Look {
         Look { work: false, next: self.is_there() }
     }
+}
 
-    fn watch(&self) -> Watch {
-        Watch { expects: self.is_there(), ..QUIET }
-    }
+/// An idle LWP: it searches, looks twice, and sleeps, until it has taken the thread. At first it expects one if `expects`.
+fn thief(
+    lwp: usize,
+    idle: &Arc<Idle>,
+    next: &Arc<Next>,
+    set: &std::sync::Arc<Set>,
+    mut expects: bool,
+) -> loom::thread::JoinHandle<()> {
+    let (idle, next, set) = (idle.clone(), next.clone(), set.clone());
+    loom::thread::spawn(move || {
+        idle.begin_search();
+        loop {
+            let was_there = next.is_there();
+            loom::thread::yield_now();
+            if was_there && next.steal() {
+                return idle.found();
+            }
+            let watch = Watch { expects: std::mem::replace(&mut expects, false) || next.is_there(), ..QUIET };
+            let woke = idle.sleep(lwp, watch, || next.look(), None, &Polling(&set, &AtomicUsize::new(0)));
+            assert_eq!(woke, Woke::Search);
+        }
+    })
 }
 
 /// An LWP puts a thread where it runs next, and then computes for ever: the other LWP takes it at its second look,
@@ -116,27 +136,7 @@ fn an_idle_lwp_takes_what_a_busy_one_would_run_next() {
         let set = Set::new();
         let idle = Arc::new(Idle::new(set.bells(), Fences::Symmetric));
         let next = Arc::new(Next(AtomicBool::new(false)));
-        let thief = {
-            let (idle, next) = (idle.clone(), next.clone());
-            loom::thread::spawn(move || {
-                idle.begin_search();
-                loop {
-                    let was_there = next.is_there();
-                    loom::thread::yield_now();
-                    if was_there && next.steal() {
-                        return idle.found();
-                    }
-                    let woke = idle.sleep(
-                        1,
-                        next.watch(),
-                        || next.look(),
-                        None,
-                        &Polling(&set, &AtomicUsize::new(0)),
-                    );
-                    assert_eq!(woke, Woke::Search);
-                }
-            })
-        };
+        let thief = thief(1, &idle, &next, &set, false);
         next.0.store(true, Ordering::Release);
         idle.wake_for_next();
         thief.join().unwrap();
@@ -172,26 +172,7 @@ fn who_stops_watching_for_its_own_thread_leaves_no_other_behind() {
                 }
             })
         };
-        let thief = {
-            let (idle, next) = (idle.clone(), next.clone());
-            loom::thread::spawn(move || {
-                idle.begin_search();
-                loop {
-                    let was_there = next.is_there();
-                    loom::thread::yield_now();
-                    if was_there && next.steal() {
-                        return idle.found();
-                    }
-                    let _ = idle.sleep(
-                        2,
-                        next.watch(),
-                        || next.look(),
-                        None,
-                        &Polling(&set, &AtomicUsize::new(0)),
-                    );
-                }
-            })
-        };
+        let thief = thief(2, &idle, &next, &set, false);
         next.0.store(true, Ordering::Release);
         idle.wake_for_next();
         own.fetch_add(1, Ordering::Relaxed);
@@ -211,23 +192,7 @@ fn who_sleeps_last_watches_too() {
         let set = Set::new();
         let idle = Arc::new(Idle::new(set.bells(), Fences::Symmetric));
         let (next, own) = (Arc::new(Next(AtomicBool::new(false))), Arc::new(AtomicUsize::new(0)));
-        let thief = {
-            let (idle, next) = (idle.clone(), next.clone());
-            loom::thread::spawn(move || {
-                let mut is_first = true;
-                idle.begin_search();
-                loop {
-                    let was_there = next.is_there();
-                    loom::thread::yield_now();
-                    if was_there && next.steal() {
-                        return idle.found();
-                    }
-                    let expects = std::mem::replace(&mut is_first, false) || next.is_there();
-                    let watch = Watch { expects, ..QUIET };
-                    let _ = idle.sleep(1, watch, || next.look(), None, &Polling(&set, &AtomicUsize::new(0)));
-                }
-            })
-        };
+        let thief = thief(1, &idle, &next, &set, true);
         let waker = {
             let (idle, own) = (idle.clone(), own.clone());
             loom::thread::spawn(move || {
