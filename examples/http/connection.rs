@@ -21,8 +21,10 @@ const ENOUGH: usize = 64 << 10;
 struct Connection<'a> {
     stream: &'a TcpStream,
     limits: &'a Limits,
-    /// Bytes received; those before `used` belong to requests that were answered.
-    received: Vec<u8>,
+    /// Bytes received, up to `filled`; those before `used` belong to requests that were answered. The rest is room, which
+    /// is cleared once and not before each read.
+    buffer: Vec<u8>,
+    filled: usize,
     used: usize,
     /// Responses that were not yet written.
     out: Vec<u8>,
@@ -55,7 +57,8 @@ pub(crate) fn serve(
     idle: &Idle<'_>,
     pages: &Pages,
 ) -> (u64, io::Result<()>) {
-    let mut connection = Connection { stream, limits, received: Vec::new(), used: 0, out: Vec::new() };
+    let mut connection =
+        Connection { stream, limits, buffer: Vec::new(), filled: 0, used: 0, out: Vec::new() };
     let mut answered = 0;
     let ended = loop {
         match connection.one_request(idle, pages) {
@@ -82,15 +85,15 @@ impl Connection<'_> {
         let head = self.head(idle)?;
         let _request = fut::span!("request");
         self.used += head.len;
-        if head.expects_continue && self.received.len() < self.used + head.body_len {
+        if head.expects_continue && self.filled < self.used + head.body_len {
             self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
             self.flush()?;
         }
-        while self.received.len() < self.used + head.body_len {
+        while self.filled < self.used + head.body_len {
             self.flush()?;
             self.more()?;
         }
-        let body = &self.received[self.used..self.used + head.body_len];
+        let body = &self.buffer[self.used..self.used + head.body_len];
         let answer = pages.answer(&head, body);
         self.used += head.body_len;
         let keeps_alive = head.keeps_alive && !idle.server_ends();
@@ -104,13 +107,12 @@ impl Connection<'_> {
     /// The head of the next request; waits for it.
     fn head(&mut self, idle: &Idle<'_>) -> Result<Head, End> {
         loop {
-            if let Some(head) =
-                request::parse(&self.received[self.used..], self.limits).map_err(End::Refused)?
-            {
+            let received = &self.buffer[self.used..self.filled];
+            if let Some(head) = request::parse(received, self.limits).map_err(End::Refused)? {
                 return Ok(head);
             }
             self.flush()?;
-            if self.used < self.received.len() {
+            if self.used < self.filled {
                 self.more()?;
                 continue;
             }
@@ -129,13 +131,16 @@ impl Connection<'_> {
 
     /// Reads a piece.
     fn more(&mut self) -> Result<(), End> {
-        self.received.drain(..self.used);
+        self.buffer.copy_within(self.used..self.filled, 0);
+        self.filled -= self.used;
         self.used = 0;
-        let len = self.received.len();
-        self.received.resize(len + PIECE, 0);
-        let read = (&mut &*self.stream).read(&mut self.received[len..]);
-        self.received.truncate(len + read.as_ref().map_or(0, |read| *read));
-        if read? == 0 { Err(End::Closed) } else { Ok(()) }
+        let room = self.filled..self.filled + PIECE;
+        if self.buffer.len() < room.end {
+            self.buffer.resize(room.end, 0);
+        }
+        let read = (&mut &*self.stream).read(&mut self.buffer[room])?;
+        self.filled += read;
+        if read == 0 { Err(End::Closed) } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
