@@ -2,6 +2,7 @@
 
 mod async_executor;
 mod corosensei;
+mod epoll;
 mod fut;
 mod go;
 mod may;
@@ -35,6 +36,8 @@ pub(crate) enum Contender {
     TokioMultiThread,
     AsyncExecutor,
     Corosensei,
+    /// A loop without threads.
+    Epoll,
 }
 
 /// The purpose of a contender.
@@ -68,7 +71,7 @@ impl Contender {
             | Contender::FutAgain
             | Contender::FutScheduling
             | Contender::FutAll => Role::Ours,
-            Contender::Corosensei => Role::Floor,
+            Contender::Corosensei | Contender::Epoll => Role::Floor,
             _ => Role::Peer,
         }
     }
@@ -87,6 +90,7 @@ impl Contender {
             Contender::TokioMultiThread => format!("tokio {} multi_thread", locked_version("tokio")),
             Contender::AsyncExecutor => format!("async-executor {}", locked_version("async-executor")),
             Contender::Corosensei => format!("corosensei {}, bare", locked_version("corosensei")),
+            Contender::Epoll => "epoll, bare".into(),
         }
     }
 
@@ -94,6 +98,7 @@ impl Contender {
     pub(crate) fn instead_of(self, work: Work, cpus: usize) -> Option<Work> {
         match (self, work) {
             (Contender::TokioCurrentThread, _) if cpus > 1 => None,
+            (Contender::Epoll, work) if cpus > 1 || !matches!(work, Work::Echo { .. }) => None,
             (Contender::Corosensei, Work::Sumtime { .. }) => None,
             (Contender::TokioCurrentThread, Work::Scale { lwps, .. }) if lwps > 1 => None,
             (Contender::May | Contender::AsyncExecutor | Contender::Corosensei, Work::Echo { .. }) => None,
@@ -120,7 +125,8 @@ impl Contender {
         let recording = events.start(work.most_bytes(), cpus, spare, scratch).map_err(in_our_words)?;
         machine::keep_to(ours).map_err(in_our_words)?;
         if let Work::Echo { connections, requests } = work {
-            let serve = |listener, connections, meter| match self {
+            let serve = |listener, connections, meter: std::sync::Arc<echo::Meter>| match self {
+                Contender::Epoll => epoll::echo(&listener, connections, &meter),
                 Contender::TokioCurrentThread => tokio::echo_current_thread(listener, connections, meter),
                 Contender::TokioMultiThread => tokio::echo_multi_thread(listener, connections, meter, cpus),
                 Contender::FutPinned => {
@@ -156,6 +162,7 @@ impl Contender {
             (Contender::TokioMultiThread, _) => tokio::run_multi_thread(work, cpus),
             (Contender::AsyncExecutor, _) => async_executor::run(work, cpus),
             (Contender::Corosensei, _) => corosensei::run(work),
+            (Contender::Epoll, _) => return Err("epoll alone only echoes".into()),
             (Contender::FutPinned, _) => {
                 fut::run(::fut::Runtime::builder(), work, cpus, events).map_err(in_our_words)?
             }

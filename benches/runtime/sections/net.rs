@@ -16,13 +16,14 @@ const RECORDED: f64 = 1.03;
 /// Connections, and how many requests are measured.
 const SERVERS: [(u64, u64); 3] = [(1, 100_000), (100, 400_000), (10_000, 400_000)];
 
-const ALL: [Contender; 6] = [
+const ALL: [Contender; 7] = [
     Contender::Fut,
     Contender::FutPinned,
     Contender::FutScheduling,
     Contender::TokioCurrentThread,
     Contender::TokioMultiThread,
     Contender::Go,
+    Contender::Epoll,
 ];
 
 pub(crate) fn run(plan: Plan<'_>) {
