@@ -15,6 +15,10 @@ use crate::{
 
 /// A worker with ready threads polls in turn if it has not for so many ticks of the TSC (some 20 µs).
 const BETWEEN_POLLS: u64 = 50_000;
+/// And for so many (some 1 ms) while threads of the last batch have not run: they come before those of the next one anyway,
+/// and what the poll has touched of them is still in the caches. A request to an echo server of 10 000 connections takes
+/// 9.6 µs for 11.2 (AMD EPYC, medians of 5 in turns).
+const BETWEEN_BATCHES: u64 = 2_500_000;
 /// If a batch has not been run within so many ticks (some 20 µs), another LWP may help.
 const LONG_BATCH: u64 = 50_000;
 /// After a poll without waiting that found nothing, so many searches go to sleep without one.
@@ -31,12 +35,14 @@ pub(super) struct Polling {
     skip: Cell<u32>,
     /// Number of threads of the last batch that it has not taken, as far as it matters to others.
     batch: Cell<u32>,
+    /// Where it ended; see [`Lwp::has_polled`].
+    batch_end: Cell<usize>,
 }
 
 impl Polling {
     pub(super) fn new(set: &'static PollSet) -> Polling {
         let (polled_at, skip, batch) = (Cell::new(0), Cell::new(0), Cell::new(0));
-        Polling { set, epoll: set.epoll(), polled_at, skip, batch }
+        Polling { set, epoll: set.epoll(), polled_at, skip, batch, batch_end: Cell::new(0) }
     }
 }
 
@@ -44,7 +50,8 @@ impl Lwp {
     /// Polls for at most `limit`. Calls `before` when there is something to do; returns the number of threads that were
     /// made ready.
     fn poll(&self, limit: Option<Duration>, before: impl FnMut()) -> u32 {
-        let Some(Polling { set, epoll: Some(epoll), polled_at, skip, batch }) = &self.polling else {
+        let Some(Polling { set, epoll: Some(epoll), polled_at, skip, batch, batch_end }) = &self.polling
+        else {
             return 0;
         };
         let mut count = 0;
@@ -61,6 +68,7 @@ impl Lwp {
         });
         polled_at.set(clock::ticks());
         batch.set(count);
+        batch_end.set(self.end_of_polled());
         if count > 1 {
             skip.set(0);
         }
@@ -96,7 +104,8 @@ impl Lwp {
     #[cold]
     pub(super) fn poll_in_turn(&self) {
         let Some(polling) = &self.polling else { return };
-        if clock::ticks().wrapping_sub(polling.polled_at.get()) > BETWEEN_POLLS {
+        let between = if self.has_polled(polling.batch_end.get()) { BETWEEN_BATCHES } else { BETWEEN_POLLS };
+        if clock::ticks().wrapping_sub(polling.polled_at.get()) > between {
             self.poll(Some(Duration::ZERO), || {});
         }
     }

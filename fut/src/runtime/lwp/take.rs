@@ -29,7 +29,7 @@ use std::{
 use super::{Lwp, Role, watch::Seen};
 use crate::runtime::{
     pool::{Policy, Priority, Shared},
-    ready::{Home, NextOwner, NextThief, OwnQueues, Owner, Thief, Wakeup, next},
+    ready::{Home, NextOwner, NextThief, OwnQueue, OwnQueues, Owner, Thief, Wakeup, next},
     thread::{ThreadRef, UserThread, prefetch, record_ready},
 };
 
@@ -112,6 +112,13 @@ impl Stealable {
     pub(in crate::runtime) fn is_empty(&self) -> bool {
         self.newest_first.is_empty() && self.oldest_first.is_empty()
     }
+}
+
+/// Prefetches what the LWP takes next from this queue.
+#[inline]
+fn prefetch_after(queue: &OwnQueue) {
+    let block = |after| queue.hint(after).map_or(ptr::null(), |thread| ptr::from_ref(thread.block()));
+    prefetch(block(1), block(0));
 }
 
 impl Lwp {
@@ -211,7 +218,11 @@ impl Lwp {
         {
             return Some(thread);
         }
-        let newest = own.arrived.take_oldest().or_else(|| own.unparked.take_newest());
+        if let Some(oldest) = own.arrived.take_oldest() {
+            prefetch_after(&own.arrived);
+            return Some(oldest);
+        }
+        let newest = own.unparked.take_newest();
         newest.or_else(|| choice.newest_first.take_newest().map(ThreadRef::of_block)).or_else(|| {
             if turn.is_multiple_of(ANY_TURN)
                 && let Some(thread) = self.shared.any.pop()
@@ -219,8 +230,7 @@ impl Lwp {
                 return Some(thread);
             }
             let Some(oldest) = own.yielded.take_oldest() else { return self.shared.any.pop() };
-            let block = |after| own.yielded.hint(after).map_or(ptr::null(), |t| ptr::from_ref(t.block()));
-            prefetch(block(1), block(0));
+            prefetch_after(&own.yielded);
             Some(oldest)
         })
     }
@@ -354,6 +364,23 @@ impl Lwp {
             }
             _ => super::make_ready(thread),
         }
+    }
+
+    /// The end of the queue into which polling puts threads that may migrate.
+    pub(super) fn end_of_polled(&self) -> usize {
+        self.choice.as_ref().map_or(0, |choice| choice.oldest_first.end())
+    }
+
+    /// Whether threads are left of the last batch of [`queue_polled`](Lwp::queue_polled), which ended at `end`. In a pinned
+    /// runtime, it may be threads that others have made ready.
+    pub(super) fn has_polled(&self, end: usize) -> bool {
+        self.choice.as_ref().is_some_and(|choice| {
+            if self.shared.is_pinned {
+                !choice.own.arrived.is_empty()
+            } else {
+                !choice.oldest_first.has_taken(end)
+            }
+        })
     }
 
     #[inline]

@@ -104,6 +104,18 @@ impl<T: Sync> Owner<T> {
         self.deque.take_oldest_surely()
     }
 
+    /// The position after the newest, for [`has_taken`](Owner::has_taken).
+    #[inline]
+    pub(in crate::runtime) fn end(&self) -> usize {
+        self.deque.bottom.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether all that was before this position has been taken.
+    #[inline]
+    pub(in crate::runtime) fn has_taken(&self, end: usize) -> bool {
+        self.deque.top.0.load(Ordering::Relaxed).wrapping_sub(end) as isize >= 0
+    }
+
     /// The item `after` places after the oldest, which may be outdated, or null: a hint for prefetching.
     #[inline]
     pub(in crate::runtime) fn hint(&self, after: usize) -> *const T {
@@ -279,6 +291,17 @@ mod tests {
         assert_eq!(deque.take_newest(), Some(items[1]));
         assert_eq!((deque.take_newest(), deque.take_oldest(), thief.steal()), (None, None, None));
         assert!(deque.is_empty() && thief.is_empty());
+    }
+
+    #[test]
+    fn a_batch_is_taken_when_its_newest_is() {
+        let ((deque, thief), items) = (Owner::new(4), numbers(3));
+        items[..2].iter().for_each(|&item| deque.push(item).unwrap());
+        let end = deque.end();
+        deque.push(items[2]).unwrap();
+        assert!(!deque.has_taken(end) && thief.steal().is_some());
+        assert!(!deque.has_taken(end) && deque.take_oldest().is_some());
+        assert!(deque.has_taken(end) && !deque.is_empty());
     }
 }
 

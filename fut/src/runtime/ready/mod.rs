@@ -11,5 +11,5 @@ pub(super) use deque::{Owner, Thief};
 pub(super) use home::{Home, SleepEvent, Wakeup};
 pub(super) use idle::{Bell, Fences, Idle, Look, Poll, Watch, Woke};
 pub(super) use next::{NextOwner, NextThief, next};
-pub(super) use own_queues::OwnQueues;
+pub(super) use own_queues::{OwnQueue, OwnQueues};
 pub(super) use shared_queue::SharedQueue;

@@ -30,6 +30,10 @@ impl OwnQueue {
         self.0.borrow_mut().push_back(thread);
     }
 
+    pub(in crate::runtime) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
     #[inline]
     pub(in crate::runtime) fn take_newest(&self) -> Option<ThreadRef> {
         self.0.borrow_mut().pop_back()
