@@ -220,7 +220,7 @@ async fn print_active_time(trace: &SuperTrace, filter: &Filter, question: &Quest
     Ok(gaps::finish(times.len(), count_gaps(trace, filter).await?, false))
 }
 
-fn active_row(time: &ActiveTime, unit: Option<Unit>, tick_hz: Option<Hertz>) -> Result<Vec<Cell>> {
+fn active_row(time: &ActiveTime, unit: Option<Unit>, tick_hz: Option<Hertz>) -> Result<Vec<Cell<'_>>> {
     let name = time.name.as_deref().map_or(Cell::Nothing, Cell::from);
     let mut row = vec![Cell::Count(time.thread.0 as i64), name, Cell::Count(time.active.0 as i64)];
     if let Some(unit) = unit {
@@ -293,11 +293,11 @@ fn print_pairs(trace: &SuperTrace, found: &Reactivity, question: &Question) -> R
     print_table(&columns, &rows, question.format.of_table()?)
 }
 
-fn moment(trace: &SuperTrace, moment: &Moment) -> Result<[Cell; 4]> {
+fn moment(trace: &SuperTrace, moment: &Moment) -> Result<[Cell<'static>; 4]> {
     let count = |n: Option<u32>| n.map_or(Cell::Nothing, |n| Cell::Count(n.into()));
     let Moment { tick: Ticks(tick), cpu, lwp, thread } = *moment;
     let thread = thread.map_or(Ok("?".into()), |thread| thread_label(trace, thread))?;
-    let thread = Cell::Text(thread);
+    let thread = Cell::from(thread);
     Ok([Cell::Count(tick as i64), count(lwp.map(|l| l.0)), count(cpu.map(|c| c.0)), thread])
 }
 

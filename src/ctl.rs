@@ -96,7 +96,7 @@ fn table(reply: &Reply, format: FormatArg) -> Result<Found> {
     let kept: Vec<usize> = (0..reply.columns.len()).filter(|c| !for_people || has_values(*c)).collect();
     let columns: Vec<&str> = kept.iter().map(|column| reply.columns[*column].as_str()).collect();
     let row = |row: &Vec<control::Cell>| kept.iter().map(|column| cell(&row[*column])).collect();
-    let rows: Vec<Vec<Cell>> = reply.rows.iter().map(row).collect();
+    let rows: Vec<Vec<Cell<'static>>> = reply.rows.iter().map(row).collect();
     print_table(&columns, &rows, format)?;
     if let Some(more) = reply.number("not_shown").filter(|more| *more > 0) {
         output::notice(&format!("and {more} more"));
@@ -104,13 +104,13 @@ fn table(reply: &Reply, format: FormatArg) -> Result<Found> {
     Ok(if rows.is_empty() { Found::Nothing } else { Found::Something })
 }
 
-fn cell(value: &control::Cell) -> Cell {
+fn cell(value: &control::Cell) -> Cell<'static> {
     match value {
         control::Cell::Nothing => Cell::Nothing,
         // Masks go as text; counts do not come near.
         control::Cell::Number(number) => Cell::Count(i64::try_from(*number).unwrap_or(i64::MAX)),
         control::Cell::Fraction(fraction) => Cell::Fraction(*fraction),
-        control::Cell::Text(text) => Cell::Text(text.clone()),
+        control::Cell::Text(text) => Cell::from(text.as_str()),
     }
 }
 

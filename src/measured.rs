@@ -1,5 +1,7 @@
 //! Answers of measures, for people and for programs.
 
+use std::ops::Range;
+
 use anyhow::Result;
 use sigmund_measures::{Answer, Kind, Measure, Value, object_text};
 use sigmund_model::{Hertz, Ticks};
@@ -50,17 +52,17 @@ fn print_compared(answer: &Answer) -> Result<()> {
     let unit = answer.column("unit");
     let places: Vec<usize> = (0..answer.columns.len()).filter(|place| Some(*place) != unit).collect();
     let columns: Vec<&str> = places.iter().map(|place| &*answer.columns[*place].name).collect();
-    let row = |row: usize| {
-        let unit = unit.map(|unit| answer.rows.cell(row, unit));
-        let cell = |place: &usize| match (answer.columns[*place].kind, answer.rows.cell(row, *place), &unit) {
+    let row = |row: Vec<Value<'_>>| {
+        let unit = unit.map(|unit| &row[unit]);
+        let cell = |place: &usize| match (answer.columns[*place].kind, &row[*place], unit) {
             (Kind::Fraction, Value::Fraction(figure), Some(Value::Text(unit))) => {
-                Cell::Length(with_unit(figure, unit))
+                Cell::Length(with_unit(*figure, unit))
             }
-            (_, value, _) => cell(value),
+            (_, value, _) => cell(value.clone()).into_owned(),
         };
-        places.iter().map(cell).collect::<Vec<Cell>>()
+        places.iter().map(cell).collect::<Vec<Cell<'_>>>()
     };
-    print_rows(&columns, answer.rows.len(), row, FormatArg::Human)
+    print_rows(&columns, answer.rows.len(), |some| answer.rows.range(some).map(row), FormatArg::Human)
 }
 
 fn with_unit(figure: f64, unit: &str) -> String {
@@ -130,31 +132,33 @@ pub(crate) fn print(answers: &[OfHost<'_>], question: &Question) -> Result<()> {
     }
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let unit = question.unit;
-    // Where the rows of each host end.
-    let mut ends: Vec<usize> = answers.iter().map(|(_, answer, _)| answer.rows.len()).collect();
     let mut len = 0;
-    ends.iter_mut().for_each(|end| {
-        len += *end;
-        *end = len;
+    let of_hosts = answers.iter().map(|of_host @ (_, answer, _)| {
+        let first = len;
+        len += answer.rows.len();
+        (first..len, of_host)
     });
-    let row = |number: usize| {
-        let host = ends.partition_point(|end| *end <= number);
-        let first = host.checked_sub(1).map_or(0, |before| ends[before]);
-        cells(&answers[host], number - first, format == FormatArg::Human, unit)
+    let of_hosts: Vec<(Range<usize>, &OfHost<'_>)> = of_hosts.collect();
+    let rows = |some: Range<usize>| {
+        of_hosts.iter().flat_map(move |(numbers, of_host)| {
+            let (from, to) =
+                (some.start.clamp(numbers.start, numbers.end), some.end.clamp(numbers.start, numbers.end));
+            let rows = of_host.1.rows.range(from - numbers.start..to - numbers.start);
+            rows.map(move |row| cells(of_host, row, format == FormatArg::Human, unit))
+        })
     };
-    print_rows(&columns, len, row, format)
+    print_rows(&columns, len, rows, format)
 }
 
-fn cells(
+fn cells<'a>(
     (host, answer, tick_hz): &OfHost<'_>,
-    row: usize,
+    row: Vec<Value<'a>>,
     is_for_people: bool,
     unit: Option<Unit>,
-) -> Vec<Cell> {
+) -> Vec<Cell<'a>> {
     let mut cells = Vec::with_capacity(1 + 2 * answer.columns.len());
-    cells.extend(host.iter().map(|host| Cell::Text((*host).to_string())));
-    for (place, column) in answer.columns.iter().enumerate() {
-        let value = answer.rows.cell(row, place);
+    cells.extend(host.iter().map(|host| Cell::from(*host)));
+    for (column, value) in answer.columns.iter().zip(row) {
         let in_unit = match (column.kind, unit) {
             (Kind::Length, Some(unit)) => Some(in_unit(&value, unit, *tick_hz).unwrap_or(Cell::Nothing)),
             _ => None,
@@ -178,17 +182,17 @@ pub(crate) fn signed(ticks: i64, tick_hz: Option<Hertz>) -> String {
     format!("{sign}{}", length(Ticks(ticks.unsigned_abs()), tick_hz))
 }
 
-fn in_unit(value: &Value, unit: Unit, tick_hz: Option<Hertz>) -> Result<Cell> {
+fn in_unit(value: &Value<'_>, unit: Unit, tick_hz: Option<Hertz>) -> Result<Cell<'static>> {
     let Value::Number(ticks) = value else { return Ok(Cell::Nothing) };
     let length = unit.of(Ticks(ticks.unsigned_abs()), tick_hz)?;
     Ok(Cell::Fraction(if *ticks < 0 { -length } else { length }))
 }
 
-pub(crate) fn cell(value: Value) -> Cell {
+pub(crate) fn cell(value: Value<'_>) -> Cell<'_> {
     match value {
         Value::Null => Cell::Nothing,
         Value::Number(number) => Cell::Count(number),
         Value::Fraction(number) => Cell::Fraction(number),
-        Value::Text(text) => Cell::Text(text.into_owned()),
+        Value::Text(text) => Cell::Text(text),
     }
 }

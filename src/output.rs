@@ -1,6 +1,7 @@
 //! How results are formatted: tables, figures, lengths. [`crate::terminal`] prints them.
 
 use std::{
+    borrow::Cow,
     fmt::Write as _,
     io::{self, ErrorKind, Write},
     ops::Range,
@@ -52,43 +53,49 @@ fn is_broken_pipe_of_an_answer(cause: &(dyn std::error::Error + 'static)) -> boo
         || cause.downcast_ref::<sigmund_export::Error>().is_some_and(is_export)
 }
 
-/// One cell of a small table.
+/// One cell of a table.
 #[derive(Clone, Debug)]
-pub(crate) enum Cell {
+pub(crate) enum Cell<'a> {
     Count(i64),
     Fraction(f64),
-    Text(String),
+    Text(Cow<'a, str>),
     /// A duration with its unit, for people.
     #[cfg(feature = "sql")]
     Length(String),
     Nothing,
 }
 
-impl From<u32> for Cell {
-    fn from(n: u32) -> Cell {
+impl From<u32> for Cell<'_> {
+    fn from(n: u32) -> Self {
         Cell::Count(n.into())
     }
 }
 
-impl From<u64> for Cell {
-    fn from(n: u64) -> Cell {
+impl From<u64> for Cell<'_> {
+    fn from(n: u64) -> Self {
         Cell::Count(n as i64)
     }
 }
 
-impl<T: Into<Cell>> From<Option<T>> for Cell {
-    fn from(cell: Option<T>) -> Cell {
+impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
+    fn from(cell: Option<T>) -> Self {
         cell.map_or(Cell::Nothing, Into::into)
     }
 }
 
-impl From<&str> for Cell {
-    fn from(text: &str) -> Cell {
+impl From<&str> for Cell<'_> {
+    fn from(text: &str) -> Self {
+        Cell::Text(text.to_string().into())
+    }
+}
+
+impl From<String> for Cell<'_> {
+    fn from(text: String) -> Self {
         Cell::Text(text.into())
     }
 }
 
-impl Cell {
+impl Cell<'_> {
     fn write(&self, text: &mut String) {
         match self {
             Cell::Count(n) => text.push_str(itoa::Buffer::new().format(*n)),
@@ -98,6 +105,23 @@ impl Cell {
             Cell::Length(own) => text.push_str(own),
             Cell::Nothing => {}
         }
+    }
+
+    /// The same with a text of its own.
+    #[cfg(feature = "sql")]
+    pub(crate) fn into_owned(self) -> Cell<'static> {
+        match self {
+            Cell::Count(n) => Cell::Count(n),
+            Cell::Fraction(x) => Cell::Fraction(x),
+            Cell::Text(own) => Cell::Text(own.into_owned().into()),
+            Cell::Length(own) => Cell::Length(own),
+            Cell::Nothing => Cell::Nothing,
+        }
+    }
+
+    /// Whether it may hold any characters: figures are written without those that separate cells.
+    fn is_text(&self) -> bool {
+        !matches!(self, Cell::Count(_) | Cell::Fraction(_) | Cell::Nothing)
     }
 
     /// With three decimal places.
@@ -114,7 +138,7 @@ impl Cell {
         match self {
             Cell::Count(n) => (*n).into(),
             Cell::Fraction(x) => (*x).into(),
-            Cell::Text(text) => text.as_str().into(),
+            Cell::Text(text) => text.as_ref().into(),
             #[cfg(feature = "sql")]
             Cell::Length(text) => text.as_str().into(),
             Cell::Nothing => Value::Null,
@@ -126,7 +150,7 @@ impl Cell {
 pub(crate) struct Table {
     pub(crate) heading: &'static str,
     pub(crate) columns: Vec<&'static str>,
-    pub(crate) rows: Vec<Vec<Cell>>,
+    pub(crate) rows: Vec<Vec<Cell<'static>>>,
 }
 
 impl Table {
@@ -135,14 +159,14 @@ impl Table {
         heading: &'static str,
         columns: &[&'static str],
         all: impl IntoIterator<Item = T>,
-        row: impl Fn(T) -> Vec<Cell>,
+        row: impl Fn(T) -> Vec<Cell<'static>>,
     ) -> Table {
         Table { heading, columns: columns.to_vec(), rows: all.into_iter().map(row).collect() }
     }
 
     /// Each row as a JSON object.
     pub(crate) fn objects(&self) -> Vec<Value> {
-        let object = |row: &Vec<Cell>| {
+        let object = |row: &Vec<Cell<'_>>| {
             let cells = self.columns.iter().zip(row).map(|(name, cell)| ((*name).to_string(), cell.json()));
             Value::Object(cells.collect())
         };
@@ -164,13 +188,13 @@ pub(crate) fn print_json(object: &Value) -> Result<()> {
 
 /// Prints all rows for people, however many they are.
 #[cfg(feature = "sql")]
-pub(crate) fn print_all_rows(columns: &[&str], rows: &[Vec<Cell>]) -> Result<()> {
+pub(crate) fn print_all_rows(columns: &[&str], rows: &[Vec<Cell<'_>>]) -> Result<()> {
     Ok(terminal::block(&human(columns, rows.iter()).to_string())?)
 }
 
 /// Prints a small table in any format.
-pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell>], format: FormatArg) -> Result<()> {
-    print_rows(columns, rows.len(), |row| &rows[row], format)
+pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell<'_>>], format: FormatArg) -> Result<()> {
+    print_rows(columns, rows.len(), |some| rows[some].iter(), format)
 }
 
 /// Rows of a table that people are shown.
@@ -182,21 +206,21 @@ const BLOCKS: usize = 50;
 /// Rows that a CPU formats at a time.
 const PART: usize = 4096;
 
-/// Prints the rows of a table, of which there may be millions: they are made and formatted on all CPUs. People are shown the first
-/// of them.
-pub(crate) fn print_rows<R: AsRef<[Cell]>>(
+/// Prints the rows of a table, of which there may be millions: `rows` makes those with some numbers, on all CPUs. People are shown
+/// the first of them.
+pub(crate) fn print_rows<'a, R: AsRef<[Cell<'a>]>, I: Iterator<Item = R>>(
     columns: &[&str],
     len: usize,
-    row: impl Fn(usize) -> R + Sync,
+    rows: impl Fn(Range<usize>) -> I + Sync,
     format: FormatArg,
 ) -> Result<()> {
     if format == FormatArg::Human {
         let more = len.saturating_sub(SHOWN);
-        let text = human(columns, (0..len - more).map(&row)).to_string();
+        let text = human(columns, rows(0..len - more)).to_string();
         let width = terminal::width().filter(|_| !terminal::is_for_pager());
         let is_too_wide = width.is_some_and(|width| text.lines().any(|line| line.chars().count() > width));
         match is_too_wide && len <= BLOCKS {
-            true => terminal::block(&blocks(columns, (0..len).map(row)))?,
+            true => terminal::block(&blocks(columns, rows(0..len), len))?,
             false => terminal::block(&text)?,
         }
         if more > 0 {
@@ -206,18 +230,18 @@ pub(crate) fn print_rows<R: AsRef<[Cell]>>(
         return Ok(());
     }
     let out = &mut terminal::data();
-    let object = |row: &[Cell]| -> Map<String, Value> {
+    let object = |row: &[Cell<'_>]| -> Map<String, Value> {
         columns.iter().zip(row).map(|(name, cell)| ((*name).to_string(), cell.json())).collect()
     };
     let head = |separator| {
-        let names: Vec<Cell> = columns.iter().map(|name| (*name).into()).collect();
+        let names: Vec<Cell<'_>> = columns.iter().map(|name| (*name).into()).collect();
         let mut line = String::new();
         separated(&mut line, &names, separator);
         line
     };
     let lines = |out: &mut dyn Write, separator: char| {
-        in_parts(out, len, |text, number| {
-            separated(text, row(number).as_ref(), separator);
+        in_parts(out, len, &rows, |text, row| {
+            separated(text, row.as_ref(), separator);
             Ok(())
         })
     };
@@ -232,11 +256,11 @@ pub(crate) fn print_rows<R: AsRef<[Cell]>>(
         }
         FormatArg::Json => {
             let mut json = serde_json::Serializer::pretty(&mut *out);
-            json.collect_seq((0..len).map(|number| object(row(number).as_ref())))?;
+            json.collect_seq(rows(0..len).map(|row| object(row.as_ref())))?;
             writeln!(out)?;
         }
-        FormatArg::Ndjson => in_parts(out, len, |text, number| {
-            text.push_str(&serde_json::to_string(&object(row(number).as_ref()))?);
+        FormatArg::Ndjson => in_parts(out, len, &rows, |text, row| {
+            text.push_str(&serde_json::to_string(&object(row.as_ref()))?);
             text.push('\n');
             Ok(())
         })?,
@@ -245,14 +269,15 @@ pub(crate) fn print_rows<R: AsRef<[Cell]>>(
 }
 
 /// Writes what is made of each row, in their order.
-fn in_parts(
+fn in_parts<R, I: Iterator<Item = R>>(
     out: &mut dyn Write,
     len: usize,
-    each: impl Fn(&mut String, usize) -> Result<()> + Sync,
+    rows: impl Fn(Range<usize>) -> I + Sync,
+    each: impl Fn(&mut String, R) -> Result<()> + Sync,
 ) -> Result<()> {
-    let format = |mut part: Range<usize>| {
+    let format = |part: Range<usize>| {
         let mut text = String::with_capacity(part.len() * 100);
-        part.try_for_each(|number| each(&mut text, number)).map(|()| text)
+        rows(part).try_for_each(|row| each(&mut text, row)).map(|()| text)
     };
     let at_once = PART * rayon::current_num_threads() * 4;
     for first in (0..len).step_by(at_once) {
@@ -265,7 +290,7 @@ fn in_parts(
 }
 
 /// Cells are escaped before the table is drawn: a line break in a name must not begin a row.
-fn human(columns: &[&str], rows: impl Iterator<Item: AsRef<[Cell]>>) -> comfy_table::Table {
+fn human<'a>(columns: &[&str], rows: impl Iterator<Item: AsRef<[Cell<'a>]>>) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_header(columns.iter().map(|name| Printable(name).to_string()));
     for row in rows {
@@ -279,9 +304,9 @@ fn human(columns: &[&str], rows: impl Iterator<Item: AsRef<[Cell]>>) -> comfy_ta
 }
 
 /// A block for each row, with a line for each cell that has a value.
-fn blocks(columns: &[&str], rows: impl ExactSizeIterator<Item: AsRef<[Cell]>>) -> String {
+fn blocks<'a>(columns: &[&str], rows: impl Iterator<Item: AsRef<[Cell<'a>]>>, len: usize) -> String {
     let width = columns.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let (mut text, len) = (String::new(), rows.len());
+    let mut text = String::new();
     for (number, row) in (1..).zip(rows) {
         _ = writeln!(text, "row {number} of {len}");
         for (name, cell) in columns.iter().zip(row.as_ref()) {
@@ -295,14 +320,14 @@ fn blocks(columns: &[&str], rows: impl ExactSizeIterator<Item: AsRef<[Cell]>>) -
 }
 
 /// Adds a line. Texts that hold the separator, quotes or newlines are quoted (RFC 4180).
-fn separated(line: &mut String, cells: &[Cell], separator: char) {
+fn separated(line: &mut String, cells: &[Cell<'_>], separator: char) {
     for (place, cell) in cells.iter().enumerate() {
         if place > 0 {
             line.push(separator);
         }
         let from = line.len();
         cell.write(line);
-        if line[from..].contains([separator, '"', '\n', '\r']) {
+        if cell.is_text() && line[from..].contains([separator, '"', '\n', '\r']) {
             let quoted = line[from..].replace('"', "\"\"");
             line.truncate(from);
             line.extend(["\"", &quoted, "\""]);
@@ -339,7 +364,7 @@ mod tests {
             vec![Cell::Nothing, Cell::Fraction(0.25), Cell::Nothing],
         ];
         assert_eq!(
-            blocks(&["name", "percent", "total"], rows.iter()),
+            blocks(&["name", "percent", "total"], rows.iter(), 2),
             "row 1 of 2\n  name     a\\nb\n  total    1.5 ms\nrow 2 of 2\n  percent  0.250\n"
         );
     }

@@ -46,10 +46,10 @@ pub(crate) fn pieces(measured: Result<Measured, Error>) -> Vec<Piece> {
     };
     let column = |column: &Column| (column.name.to_string(), kind(column.kind), column.doc.to_string());
     let columns = answer.columns.iter().map(column).collect();
-    let cells =
-        |row: usize| (0..answer.columns.len()).map(|column| cell(answer.rows.cell(row, column))).collect();
-    let all = answer.rows.len();
-    let rows = (0..all).step_by(ROWS).map(|from| (from..all.min(from + ROWS)).map(cells).collect());
+    let cells = |row: Vec<Value<'_>>| row.into_iter().map(cell).collect();
+    let rows = (0..answer.rows.len())
+        .step_by(ROWS)
+        .map(|from| answer.rows.range(from..from + ROWS).map(cells).collect());
     std::iter::once(Piece::Head { columns, notes: answer.notes.clone(), gaps, rows: answer.rows.len() })
         .chain(rows.map(Piece::Rows))
         .collect()
@@ -108,7 +108,7 @@ impl From<WireKind> for Kind {
     }
 }
 
-fn cell(value: Value) -> Cell {
+fn cell(value: Value<'_>) -> Cell {
     match value {
         Value::Null => Cell::Null,
         Value::Number(number) => Cell::Number(number),
@@ -117,8 +117,8 @@ fn cell(value: Value) -> Cell {
     }
 }
 
-impl From<Cell> for Value {
-    fn from(cell: Cell) -> Value {
+impl From<Cell> for Value<'_> {
+    fn from(cell: Cell) -> Self {
         match cell {
             Cell::Null => Value::Null,
             Cell::Number(number) => Value::Number(number),

@@ -117,7 +117,7 @@ impl Part<'_> {
 }
 
 /// The row of a group. Those that executed longest come first.
-fn runs(history: &History, group: &Group, sum: Sum) -> Vec<Run> {
+fn runs<'h>(history: &'h History, group: &Group, sum: Sum) -> Vec<Run<'h>> {
     if sum.life == 0 {
         // It did not live in the window.
         return Vec::new();

@@ -66,9 +66,9 @@ impl Column {
     }
 }
 
-/// One cell.
+/// One cell. Texts are mostly borrowed: of names, of which there are as many as rows, and in rows.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum Value<'a> {
     /// Not known, or none.
     Null,
     /// Of [`Kind::Count`], [`Kind::Object`], [`Kind::Length`] or [`Kind::Instant`].
@@ -76,53 +76,53 @@ pub enum Value {
     /// Of [`Kind::Percent`] or [`Kind::Fraction`].
     Fraction(f64),
     /// Of [`Kind::Text`].
-    Text(Cow<'static, str>),
+    Text(Cow<'a, str>),
 }
 
-impl From<i64> for Value {
-    fn from(number: i64) -> Value {
+impl From<i64> for Value<'_> {
+    fn from(number: i64) -> Self {
         Value::Number(number)
     }
 }
 
-impl From<u64> for Value {
-    fn from(number: u64) -> Value {
+impl From<u64> for Value<'_> {
+    fn from(number: u64) -> Self {
         Value::Number(number as i64)
     }
 }
 
-impl From<u32> for Value {
-    fn from(number: u32) -> Value {
+impl From<u32> for Value<'_> {
+    fn from(number: u32) -> Self {
         Value::Number(number.into())
     }
 }
 
-impl From<usize> for Value {
-    fn from(number: usize) -> Value {
+impl From<usize> for Value<'_> {
+    fn from(number: usize) -> Self {
         Value::Number(number as i64)
     }
 }
 
-impl From<f64> for Value {
-    fn from(number: f64) -> Value {
+impl From<f64> for Value<'_> {
+    fn from(number: f64) -> Self {
         Value::Fraction(number)
     }
 }
 
-impl From<&'static str> for Value {
-    fn from(text: &'static str) -> Value {
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
         Value::Text(text.into())
     }
 }
 
-impl From<String> for Value {
-    fn from(text: String) -> Value {
+impl From<String> for Value<'_> {
+    fn from(text: String) -> Self {
         Value::Text(text.into())
     }
 }
 
-impl<T: Into<Value>> From<Option<T>> for Value {
-    fn from(value: Option<T>) -> Value {
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
         value.map_or(Value::Null, Into::into)
     }
 }
@@ -156,13 +156,13 @@ impl Answer {
     }
 
     /// Adds a row.
-    pub fn push(&mut self, row: Vec<Value>) {
+    pub fn push(&mut self, row: Vec<Value<'_>>) {
         debug_assert_eq!(row.len(), self.columns.len(), "a cell for each column");
-        self.rows.push(row);
+        self.rows.push(&row);
     }
 
     /// Adds a row whose figures summarize these lengths.
-    pub(crate) fn push_with_lengths(&mut self, row: Vec<Value>, lengths: Distribution) {
+    pub(crate) fn push_with_lengths(&mut self, row: Vec<Value<'_>>, lengths: Distribution) {
         self.push(row);
         self.distributions.push(lengths);
     }

@@ -451,7 +451,7 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
 }
 
 /// The rows of a group, the longest first. Groups are in their own order.
-fn runs(history: &History, group: &Group, sums: Sums) -> Vec<Run> {
+fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
     let life: i64 = sums.values().map(|sum| sum.part).sum();
     let mut sums: Vec<(What, Sum)> = sums.into_iter().collect();
     sums.sort_by_key(|(what, sum)| (Reverse((sum.part, sum.total)), what.order(history)));
@@ -468,7 +468,7 @@ fn runs(history: &History, group: &Group, sums: Sums) -> Vec<Run> {
         let mut cells = group.cells(history);
         cells.extend([
             what.into(),
-            which.map(str::to_string).into(),
+            which.into(),
             sum.count.into(),
             sum.part.into(),
             length(sum.total).into(),

@@ -197,7 +197,7 @@ impl Distribution {
     }
 
     /// Its figures, a cell for each of [`columns`](Self::columns).
-    pub fn cells(&self) -> Vec<Value> {
+    pub fn cells<'a>(&self) -> Vec<Value<'a>> {
         let mean = (self.count() > 0).then(|| self.total() / self.count() as i64);
         vec![
             self.count().into(),

@@ -3,11 +3,15 @@
 //! Slices come latest first. A thread that began in one of those that were added has no time in earlier ones, so its rows are made
 //! then: of millions of threads, their rows are kept, and sums only of those that go on.
 
-use std::{cmp::Reverse, collections::hash_map::Entry, ops::Range};
+use std::{cmp::Reverse, collections::hash_map::Entry};
 
 use rayon::prelude::*;
 
-use crate::{Answer, Column, Distribution, Group, History, Request, Rows, Slice, Value, map::Map};
+use crate::{
+    Answer, Column, Distribution, Group, History, Request, Rows, Slice, Value,
+    map::Map,
+    rows::{self, STRETCH},
+};
 
 /// Sums of groups, and the rows of those whose sums are complete.
 pub(crate) struct Growing<T> {
@@ -23,27 +27,29 @@ const CHUNK: usize = 2048;
 /// Rows of complete groups, in any order.
 #[derive(Default)]
 struct Made {
-    parts: Vec<Rows>,
-    /// In all parts.
-    rows: u32,
+    rows: rows::Made,
+    /// How many there are.
+    len: u32,
+    /// For each of them, or none.
     distributions: Vec<Distribution>,
     /// Where they belong.
     places: Vec<Place>,
 }
 
 /// Rows of one group that follow each other.
-pub(crate) struct Run {
+pub(crate) struct Run<'h> {
     /// Those with larger ones come first; then those of the smaller group; then the earlier of the group.
     pub(crate) order: i64,
-    pub(crate) rows: Vec<(Vec<Value>, Option<Distribution>)>,
+    pub(crate) rows: Vec<(Vec<Value<'h>>, Option<Distribution>)>,
 }
 
 struct Place {
     order: Reverse<i64>,
     /// The number of the group.
     number: u64,
+    /// The first row as they were made, for distributions.
     first: u32,
-    count: u32,
+    rows: rows::Place,
 }
 
 impl<T: Default> Growing<T> {
@@ -70,12 +76,12 @@ impl<T> Growing<T> {
 impl<T: Send> Growing<T> {
     /// After a slice: makes the rows of the user threads that began in it and have no state before that, but for those of which
     /// something `is_open`.
-    pub(crate) fn settle(
+    pub(crate) fn settle<'h>(
         &mut self,
         history: &History,
         slice: Slice,
         is_open: impl Fn(u64) -> bool,
-        runs: impl Fn(&Group, T) -> Vec<Run> + Sync,
+        runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
     ) {
         let is_complete = |group: &Group, _: &mut T| {
             let Group::Thread(thread) = *group else { return false };
@@ -93,27 +99,27 @@ impl<T: Send> Growing<T> {
     }
 
     /// After all slices.
-    pub(crate) fn finish(
+    pub(crate) fn finish<'h>(
         mut self,
         columns: Vec<Column>,
-        runs: impl Fn(&Group, T) -> Vec<Run> + Sync,
+        runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
     ) -> Answer {
         let mut rest: Vec<(Group, T)> = std::mem::take(&mut self.sums).into_iter().collect();
         rest.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         self.make(rest, runs);
-        let Made { parts, mut distributions, mut places, .. } = self.made;
+        let Made { rows, mut distributions, mut places, .. } = self.made;
         places.par_sort_unstable_by_key(|place| (place.order, place.number, place.first));
-        let order: Vec<Range<u32>> =
-            places.into_iter().map(|place| place.first..place.first + place.count).collect();
         if !distributions.is_empty() {
             let of = |row: u32| std::mem::take(&mut distributions[row as usize]);
-            distributions = order.iter().cloned().flatten().map(of).collect();
+            let rows = places.iter().flat_map(|place| place.first..place.first + place.rows.count());
+            distributions = rows.map(of).collect();
         }
-        Answer { columns, rows: Rows::gather(parts, &order), distributions, notes: Vec::new() }
+        let rows = Rows::in_order(rows, places.into_iter().map(|place| place.rows));
+        Answer { columns, rows, distributions, notes: Vec::new() }
     }
 
     /// On all CPUs. Groups that have no number are in their order.
-    fn make(&mut self, groups: Vec<(Group, T)>, runs: impl Fn(&Group, T) -> Vec<Run> + Sync) {
+    fn make<'h>(&mut self, groups: Vec<(Group, T)>, runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync) {
         let with_lengths = self.with_lengths;
         let chunks = groups.into_par_iter().enumerate().chunks(CHUNK);
         let made: Vec<_> = chunks.map(|groups| Made::new(groups, with_lengths, &runs)).collect();
@@ -123,12 +129,12 @@ impl<T: Send> Growing<T> {
 
 impl Made {
     /// The rows of some groups, each with its place in their order.
-    fn new<T>(
+    fn new<'h, T>(
         groups: Vec<(usize, (Group, T))>,
         with_lengths: bool,
-        runs: impl Fn(&Group, T) -> Vec<Run>,
+        runs: impl Fn(&Group, T) -> Vec<Run<'h>>,
     ) -> Made {
-        let (mut made, mut part) = (Made::default(), Rows::default());
+        let mut made = Made::default();
         for (place, (group, sums)) in groups {
             let number = match group {
                 Group::Thread(thread) => thread,
@@ -136,27 +142,36 @@ impl Made {
                 Group::Process(_) | Group::Name(_) => place as u64,
             };
             for Run { order, rows } in runs(&group, sums) {
-                let (first, count) = (part.len() as u32, rows.len() as u32);
-                made.places.push(Place { order: Reverse(order), number, first, count });
-                for (row, lengths) in rows {
-                    part.push(row);
-                    made.distributions.extend(lengths.filter(|_| with_lengths));
+                for some in rows.chunks(STRETCH) {
+                    made.push(Reverse(order), number, some);
                 }
+                made.distributions
+                    .extend(rows.into_iter().filter_map(|(_, lengths)| lengths.filter(|_| with_lengths)));
             }
         }
-        part.seal();
-        made.rows = part.len() as u32;
-        made.parts.push(part);
+        made.rows.seal();
         made
     }
 
+    /// Adds rows that follow each other.
+    fn push(&mut self, order: Reverse<i64>, number: u64, some: &[(Vec<Value<'_>>, Option<Distribution>)]) {
+        let (first, cells) = (self.len, some.iter().map(|(cells, _)| &**cells));
+        let rows = self.rows.push(cells);
+        self.len += rows.count();
+        self.places.push(Place { order, number, first, rows });
+    }
+
     fn append(&mut self, other: Made) {
-        let before = self.rows;
-        self.parts.extend(other.parts.into_iter().filter(|part| !part.is_empty()));
-        self.rows += other.rows;
+        let before = self.len;
+        let moved = self.rows.append(other.rows);
+        self.len += other.len;
         self.distributions.extend(other.distributions);
-        self.places
-            .extend(other.places.into_iter().map(|place| Place { first: before + place.first, ..place }));
+        let places = other.places.into_iter();
+        self.places.extend(places.map(|place| Place {
+            first: before + place.first,
+            rows: moved(place.rows),
+            ..place
+        }));
     }
 }
 
@@ -185,7 +200,7 @@ mod tests {
         history
     }
 
-    fn runs(group: &Group, sum: i64) -> Vec<Run> {
+    fn runs(group: &Group, sum: i64) -> Vec<Run<'static>> {
         let Group::Thread(thread) = *group else { return Vec::new() };
         let row = |of: i64| (vec![Value::from(thread), of.into()], None);
         vec![Run { order: sum, rows: vec![row(sum), row(-sum)] }]
@@ -201,7 +216,7 @@ mod tests {
             *growing.of(Group::Thread(thread)) += 10 + thread as i64 % 2;
         }
         growing.settle(&history, slice(40, 100), |thread| thread == 2, runs);
-        assert_eq!((growing.sums.len(), growing.made.rows), (4, 0));
+        assert_eq!((growing.sums.len(), growing.made.len), (4, 0));
         growing.settle(&history, slice(40, 100), |_| false, runs);
         let mut open: Vec<&Group> = growing.sums.keys().collect();
         open.sort_unstable();

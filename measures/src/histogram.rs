@@ -198,7 +198,8 @@ mod tests {
     fn buckets_are_in_steps_of_1_2_and_5_without_holes() {
         let buckets: Vec<_> = drawn().buckets.iter().map(bounds).collect();
         assert_eq!(buckets, [(1, 2, 3), (2, 5, 3), (5, 10, 0), (10, 20, 1), (20, 50, 2), (50, 100, 1)]);
-        let rows = drawn().answer().rows.to_vec();
+        let answer = drawn().answer();
+        let rows = answer.rows.to_vec();
         let row = [20_i64.into(), 50_i64.into(), 2_i64.into(), Value::Fraction(20.0), Value::Fraction(90.0)];
         assert_eq!(rows[4], row);
     }

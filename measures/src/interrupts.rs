@@ -154,7 +154,7 @@ fn rows(history: &History, request: &Request, sums: Map<Key, Sum>) -> Answer {
     for ((group, (kind, number, name)), sum) in rows {
         let own: Distribution = sum.own.into();
         let (victim, ticks) = most(history, by, sum.hit);
-        let mut row: Vec<Value> = match group.flatten() {
+        let mut row: Vec<Value<'_>> = match group.flatten() {
             Some(Group::Lwp(0)) => vec![0_u32.into(), "idle".into()],
             Some(group) => group.cells(history),
             None => vec![Value::Null; group_cells],

@@ -380,7 +380,7 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
 }
 
 /// The rows of a group. The group with the longest sum comes first.
-fn runs(history: &History, group: &Group, sums: Map<&'static str, Sum>) -> Vec<Run> {
+fn runs<'h>(history: &'h History, group: &Group, sums: Map<&'static str, Sum>) -> Vec<Run<'h>> {
     if sums.is_empty() {
         return Vec::new();
     }

@@ -192,21 +192,21 @@ impl Group {
     }
 
     /// A cell for each of [`columns`](Self::columns), and room for those of a measure.
-    pub fn cells(&self, history: &History) -> Vec<Value> {
-        let text = |name: Option<&str>| Value::from(name.map(str::to_string));
+    pub fn cells<'h>(&self, history: &'h History) -> Vec<Value<'h>> {
         let names = &history.names;
         let mut cells = Vec::with_capacity(ROOM);
         match self {
             Group::Thread(thread) => {
-                cells.extend([(*thread).into(), text(names.threads.get(*thread).and_then(|life| life.name))]);
+                cells
+                    .extend([(*thread).into(), names.threads.get(*thread).and_then(|life| life.name).into()]);
             }
             Group::Lwp(lwp) => {
-                cells.extend([(*lwp).into(), text(names.lwps.get(*lwp).and_then(|life| life.name))]);
+                cells.extend([(*lwp).into(), names.lwps.get(*lwp).and_then(|life| life.name).into()]);
             }
             Group::Process(pid) => {
-                cells.extend([(*pid).into(), text(pid.and_then(|pid| names.process_name(pid)))]);
+                cells.extend([(*pid).into(), pid.and_then(|pid| names.process_name(pid)).into()]);
             }
-            Group::Name(name) => cells.push(text(name.as_deref())),
+            Group::Name(name) => cells.push(name.as_deref().map(str::to_string).into()),
         }
         cells
     }

@@ -342,17 +342,17 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
 }
 
 /// The rows of a group, the longest first. Groups are in their own order.
-fn runs(history: &History, group: &Group, sums: Sums) -> Vec<Run> {
+fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
     let life: i64 = sums.values().map(|sum| sum.ticks).sum();
     let mut sums: Vec<_> = sums.into_iter().map(|(why, sum)| (named(history, why), sum)).collect();
     sums.retain(|(_, sum)| sum.ticks > 0 || sum.count > 0);
     sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
-    let row = |(why, sum): (Why<&str>, Sum)| {
+    let row = |(why, sum): (Why<&'h str>, Sum)| {
         let mut row = group.cells(history);
         let culprit = why.culprit.map(|culprit| culprit.label(history));
         row.extend([
             why.state.into(),
-            why.reason.map(str::to_string).into(),
+            why.reason.into(),
             why.object.into(),
             culprit.into(),
             sum.count.into(),

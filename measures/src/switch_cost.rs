@@ -193,7 +193,7 @@ fn unknown(history: &History, level: Level, slice: Slice) -> Vec<(u64, Interval)
     }
 }
 
-fn runs(history: &History, group: &Group, pairs: Map<&'static str, Lengths>) -> Vec<Run> {
+fn runs<'h>(history: &'h History, group: &Group, pairs: Map<&'static str, Lengths>) -> Vec<Run<'h>> {
     tally::runs(history, group, pairs, |from| from)
 }
 

@@ -37,12 +37,12 @@ impl<K: Copy + Ord + std::hash::Hash> Tally<K> {
 }
 
 /// A row for each kind of a group. Over all groups, that with the longest sum comes first.
-pub(crate) fn runs<K: Copy + Ord>(
-    history: &History,
+pub(crate) fn runs<'h, K: Copy + Ord>(
+    history: &'h History,
     group: &Group,
     kinds: Map<K, Lengths>,
     name: impl Fn(K) -> &'static str,
-) -> Vec<Run> {
+) -> Vec<Run<'h>> {
     let mut rows: Vec<(K, Distribution)> = of_kinds(kinds);
     rows.sort_by_key(|(kind, lengths)| (Reverse(lengths.total()), *kind));
     let run = |(kind, lengths): (K, Distribution)| {
@@ -59,12 +59,12 @@ pub(crate) fn of_kinds<K>(kinds: Map<K, Lengths>) -> Vec<(K, Distribution)> {
 }
 
 /// The cells of a row: group, kind, distribution.
-pub(crate) fn cells(
-    history: &History,
+pub(crate) fn cells<'h>(
+    history: &'h History,
     group: &Group,
     kind: &'static str,
     lengths: &Distribution,
-) -> Vec<Value> {
+) -> Vec<Value<'h>> {
     let mut row = group.cells(history);
     row.push(kind.into());
     row.extend(lengths.cells());

@@ -48,11 +48,6 @@ impl Texts {
         Some(&self.bytes[from..end])
     }
 
-    /// Each, by its number.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
-        (0..self.len() as u32).filter_map(|number| self.text(number))
-    }
-
     /// No more texts come, or few.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();

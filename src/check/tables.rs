@@ -197,21 +197,21 @@ pub(super) fn events(all: &[Neighbour]) -> Table {
 }
 
 /// Microseconds since the first event; empty if the tick rate is unknown.
-pub(super) fn since_start(trace: &SuperTrace, tick: Ticks) -> Cell {
+pub(super) fn since_start(trace: &SuperTrace, tick: Ticks) -> Cell<'static> {
     let first = trace.first_tick().map_or(0, |t| t.0);
     micros(trace, tick.0 as f64 - first as f64)
 }
 
 /// Ticks in microseconds; empty if the tick rate is unknown.
-pub(super) fn micros(trace: &SuperTrace, ticks: f64) -> Cell {
+pub(super) fn micros(trace: &SuperTrace, ticks: f64) -> Cell<'static> {
     trace.tick_hz().map_or(Cell::Nothing, |hz| Cell::Fraction((ticks * 1e9 / hz.per_second()).round() / 1e3))
 }
 
 /// `3 15 27 …`
-fn touched<T: Copy, N: Display>(all: &Touched<T>, number: fn(T) -> N) -> Cell {
+fn touched<T: Copy, N: Display>(all: &Touched<T>, number: fn(T) -> N) -> Cell<'static> {
     let mut names: Vec<String> = all.named.iter().map(|one| number(*one).to_string()).collect();
     if all.count > names.len() as u64 {
         names.push("…".into());
     }
-    Cell::Text(names.join(" "))
+    names.join(" ").into()
 }

@@ -133,7 +133,7 @@ fn fewer(by: Option<By>, answer: &Answer) -> &'static str {
 }
 
 /// What a row is of: `thread 5, worker/1, span request`. Its cells up to the first length or count of lengths.
-fn row_label(answer: &Answer, row: &[Value]) -> String {
+fn row_label(answer: &Answer, row: &[Value<'_>]) -> String {
     let is_figure = |column: &Column| column.kind == Kind::Length || column.name == "count";
     let until = answer.columns.iter().position(is_figure).unwrap_or(row.len());
     let mut parts: Vec<String> = Vec::new();

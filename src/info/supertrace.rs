@@ -138,7 +138,7 @@ fn fact(key: &str, value: impl Display) -> io::Result<()> {
     line(format_args!("  {key:<24} {value}"))
 }
 
-fn recorder_row(one: &RecorderCost, hz: Option<Hertz>) -> Vec<Cell> {
+fn recorder_row(one: &RecorderCost, hz: Option<Hertz>) -> Vec<Cell<'static>> {
     let (thread, lwp) = match one.recorder {
         Recorder::Thread(thread) => (Cell::Count(thread.0 as i64), Cell::Nothing),
         Recorder::Lwp(lwp) => (Cell::Nothing, Cell::Count(lwp.0.into())),

@@ -39,7 +39,7 @@ pub(super) enum Outcome {
 /// The first rows of an answer.
 pub(super) struct Rows {
     pub(super) columns: Vec<Column>,
-    pub(super) rows: Vec<Vec<Cell>>,
+    pub(super) rows: Vec<Vec<Cell<'static>>>,
     /// The total number of rows.
     pub(super) total: usize,
 }
@@ -145,7 +145,7 @@ async fn by_measure(
 }
 
 /// The first `top` rows, or those with the largest values in the column `sort`.
-fn first_rows(answer: &Answer, sort: Option<&str>, top: usize) -> Vec<Vec<Cell>> {
+fn first_rows(answer: &Answer, sort: Option<&str>, top: usize) -> Vec<Vec<Cell<'static>>> {
     let Answer { columns, rows, .. } = answer;
     let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
     let place = sort.and_then(|sort| names.iter().position(|name| means(sort, name, &names)));
@@ -155,7 +155,8 @@ fn first_rows(answer: &Answer, sort: Option<&str>, top: usize) -> Vec<Vec<Cell>>
         // Equal ones stay in the order of the answer.
         order.sort_by(|a, b| sizes[*b].total_cmp(&sizes[*a]));
     }
-    let row = |row: usize| (0..columns.len()).map(|column| measured::cell(rows.cell(row, column))).collect();
+    let cell = |row: usize, column: usize| measured::cell(rows.cell(row, column)).into_owned();
+    let row = |row: usize| (0..columns.len()).map(|column| cell(row, column)).collect();
     order.into_iter().take(top).map(row).collect()
 }
 
@@ -196,7 +197,7 @@ async fn by_query(trace: &SuperTrace, query: &str, top: usize) -> Result<Outcome
         };
         total += batch.num_rows();
         let kept = batch.slice(0, batch.num_rows().min(top - rows.len()));
-        let cells: Result<Vec<Vec<Cell>>> = kept.columns().iter().map(cells_of).collect();
+        let cells: Result<Vec<Vec<Cell<'_>>>> = kept.columns().iter().map(cells_of).collect();
         let cells = match cells {
             Ok(cells) => cells,
             Err(error) => return Ok(Outcome::Failed(format!("{error:#}"))),
@@ -206,7 +207,7 @@ async fn by_query(trace: &SuperTrace, query: &str, top: usize) -> Result<Outcome
     Ok(Outcome::Rows(Rows { columns, rows, total }))
 }
 
-fn cells_of(column: &ArrayRef) -> Result<Vec<Cell>> {
+fn cells_of(column: &ArrayRef) -> Result<Vec<Cell<'static>>> {
     let to = match column.data_type() {
         ty if ty.is_integer() => DataType::Int64,
         ty if ty.is_numeric() => DataType::Float64,
@@ -217,7 +218,7 @@ fn cells_of(column: &ArrayRef) -> Result<Vec<Cell>> {
         _ if column.is_null(row) => Cell::Nothing,
         DataType::Int64 => Cell::Count(column.as_primitive::<Int64Type>().value(row)),
         DataType::Float64 => Cell::Fraction(column.as_primitive::<Float64Type>().value(row)),
-        _ => Cell::Text(column.as_string::<i32>().value(row).to_string()),
+        _ => Cell::from(column.as_string::<i32>().value(row).to_string()),
     };
     Ok((0..column.len()).map(cell).collect())
 }

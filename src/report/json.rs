@@ -58,7 +58,7 @@ fn question(report: &Report, answered: &Answered) -> Value {
 }
 
 fn objects(rows: &Rows) -> Vec<Value> {
-    let object = |row: &Vec<crate::output::Cell>| {
+    let object = |row: &Vec<crate::output::Cell<'_>>| {
         let cells = rows.columns.iter().zip(row).map(|(column, cell)| (column.name.clone(), cell.json()));
         Value::Object(cells.collect::<Map<_, _>>())
     };

@@ -141,7 +141,11 @@ fn print_answer(report: &Report, answered: &Answered, style: Style) -> Result<()
 }
 
 /// The columns that the schema wants, or all that have a value; lengths have units of their own.
-fn for_people(rows: &Rows, question: &Question, tick_hz: Option<Hertz>) -> (Vec<String>, Vec<Vec<Cell>>) {
+fn for_people(
+    rows: &Rows,
+    question: &Question,
+    tick_hz: Option<Hertz>,
+) -> (Vec<String>, Vec<Vec<Cell<'static>>>) {
     let all: Vec<&str> = rows.columns.iter().map(|column| column.name.as_str()).collect();
     let is_wanted = |name: &str| question.columns.iter().any(|wanted| means(wanted, name, &all));
     let wants_some = rows.columns.iter().any(|column| is_wanted(&column.name));
@@ -162,7 +166,7 @@ fn for_people(rows: &Rows, question: &Question, tick_hz: Option<Hertz>) -> (Vec<
             false => column.name.clone(),
         }
     };
-    let cell = |row: &Vec<Cell>, place: &usize| match (&row[*place], rows.columns[*place].unit) {
+    let cell = |row: &Vec<Cell<'static>>, place: &usize| match (&row[*place], rows.columns[*place].unit) {
         (Cell::Count(ticks), Unit::Ticks) => Cell::Length(signed(*ticks, tick_hz)),
         (Cell::Count(ns), Unit::Nanos) => Cell::Length(signed(*ns, Hertz::new(1e9))),
         (cell, _) => cell.clone(),
@@ -183,7 +187,7 @@ fn text(what: &str, style: Style) -> Result<()> {
     Ok(())
 }
 
-fn markdown_table(columns: &[String], rows: &[Vec<Cell>]) -> Result<()> {
+fn markdown_table(columns: &[String], rows: &[Vec<Cell<'_>>]) -> Result<()> {
     let row = |cells: Vec<String>| line(format_args!("| {} |", cells.join(" | ")));
     row(columns.iter().map(|name| in_markdown(name)).collect())?;
     row(columns.iter().map(|_| "---".into()).collect())?;

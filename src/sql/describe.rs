@@ -95,11 +95,11 @@ fn in_parts(function: &DescribedFunction, format: FormatArg) -> Result<()> {
     print_table(&["part", "name", "type", "unit", "what"], &rows, format)
 }
 
-fn column_cells(column: &Described) -> Vec<Cell> {
+fn column_cells(column: &Described) -> Vec<Cell<'static>> {
     cells([&column.column, &column.ty, column.unit, &column.sentence])
 }
 
-fn cells<const N: usize>(texts: [&str; N]) -> Vec<Cell> {
+fn cells<const N: usize>(texts: [&str; N]) -> Vec<Cell<'static>> {
     texts.into_iter().map(Cell::from).collect()
 }
 

@@ -192,10 +192,10 @@ impl Row {
             .then_with(|| (&self.key, &self.figure).cmp(&(&other.key, &other.figure)))
     }
 
-    fn cells(self) -> Vec<Value> {
+    fn cells<'a>(self) -> Vec<Value<'a>> {
         let difference = self.a.zip(self.b).map(|(a, b)| b - a);
         let percent = difference.zip(self.a).filter(|(_, a)| *a != 0.0).map(|(by, a)| by * 100.0 / a);
-        let mut cells: Vec<Value> = self.key.into_iter().map(Value::from).collect();
+        let mut cells: Vec<Value<'_>> = self.key.into_iter().map(Value::from).collect();
         cells.extend([
             self.figure.into(),
             self.unit.name().into(),

@@ -82,7 +82,7 @@ impl Table {
     }
 }
 
-fn key(columns: &[Column], places: &[usize], row: &[Value]) -> Key {
+fn key(columns: &[Column], places: &[usize], row: &[Value<'_>]) -> Key {
     let is_named = places.iter().any(|place| columns[*place].name == "name" && is_text(row.get(*place)));
     let cell = |place: &usize| match (row.get(*place), &*columns[*place].name) {
         (Some(Value::Text(text)), "culprit" | "waits_for") => Some(without_numbers(text)),
@@ -95,7 +95,7 @@ fn key(columns: &[Column], places: &[usize], row: &[Value]) -> Key {
     places.iter().map(cell).collect()
 }
 
-fn is_text(value: Option<&Value>) -> bool {
+fn is_text(value: Option<&Value<'_>>) -> bool {
     matches!(value, Some(Value::Text(_)))
 }
 

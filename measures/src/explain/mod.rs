@@ -185,7 +185,7 @@ impl Rows {
         &mut self,
         band: &str,
         (category, who, waits_for): (&'static str, Option<&'static str>, Option<String>),
-        rest: [Value; 5],
+        rest: [Value<'static>; 5],
     ) {
         let mut row = vec![Value::from(band.to_string()), category.into(), who.into(), waits_for.into()];
         row.extend(rest);

@@ -121,7 +121,7 @@ impl Main {
         }
     }
 
-    fn cells(&self, history: &History, lock: Lock, had_lwps: &HadLwps) -> [Value; 5] {
+    fn cells(&self, history: &History, lock: Lock, had_lwps: &HadLwps) -> [Value<'_>; 5] {
         let convoy = Some(self.known.off).filter(|_| !self.has_waits || self.known.total() > 0);
         let mut states: Map<&'static str, i64> = Map::default();
         for ((state, _), ticks) in &self.reasons {
@@ -368,7 +368,7 @@ impl Sliced for Locks {
                 }
             }
         }
-        let main: Map<Lock, [Value; 5]> =
+        let main: Map<Lock, [Value<'_>; 5]> =
             self.locks.iter().map(|(lock, main)| (*lock, main.cells(history, *lock, &had_lwps))).collect();
         for ((group, lock, kind, call_site), row) in rows {
             let mut cells = group.map(|group| group.cells(history)).unwrap_or_default();

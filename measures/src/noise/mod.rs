@@ -213,7 +213,7 @@ fn group_of(history: &History, by: By, owner: Owner) -> Group {
 }
 
 /// The rows of a group: the curves come first. Groups are in the order of their wall time.
-fn runs(history: &History, group: &Group, rows: Map<Row, Lengths>) -> Vec<Run> {
+fn runs<'h>(history: &'h History, group: &Group, rows: Map<Row, Lengths>) -> Vec<Run<'h>> {
     let is_known =
         |row| !(history.has_no_interrupts && matches!(row, Row::WithoutTimer | Row::WithoutInterrupts));
     let mut rows: Vec<(Row, Distribution)> = rows

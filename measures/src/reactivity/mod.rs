@@ -132,10 +132,10 @@ impl Latency {
         let mut row = |row: &'static str,
                        what: &'static str,
                        culprit: Option<String>,
-                       cells: Vec<Value>,
+                       cells: Vec<Value<'static>>,
                        part,
                        whole| {
-            let mut cells: Vec<Value> =
+            let mut cells: Vec<Value<'_>> =
                 vec![row.into(), what.into(), culprit.into()].into_iter().chain(cells).collect();
             cells.push(Value::Fraction(percent(part, whole)));
             answer.push(cells);
@@ -146,7 +146,7 @@ impl Latency {
         for (what, lengths) in [("all", &all), ("caused", &caused), ("next", &next)] {
             row("pairs", what, None, lengths.cells(), lengths.count() as i64, count as i64);
         }
-        let only = |count: Value, total: Value| {
+        let only = |count: Value<'static>, total: Value<'static>| {
             let rest = std::iter::repeat_n(Value::Null, Distribution::columns().len() - 2);
             [count, total].into_iter().chain(rest).collect()
         };

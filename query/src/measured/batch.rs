@@ -1,10 +1,10 @@
 //! An answer as rows of Arrow.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use arrow::{
-    array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray},
-    datatypes::{DataType, Field, Schema},
+    array::{Array, ArrayRef, AsArray, Float64Builder, Int64Array, Int64Builder, RecordBatch, StringBuilder},
+    datatypes::{DataType, Field, Int64Type, Schema},
     error::ArrowError,
 };
 use sigmund_measures::{Answer, Column, Kind, Value};
@@ -20,20 +20,15 @@ pub fn to_batch(
     tick_hz: Option<Hertz>,
     first: Option<Ticks>,
 ) -> Result<RecordBatch, ArrowError> {
+    let mut built: Vec<Built> = answer.columns.iter().map(|column| Built::of(column.kind)).collect();
+    for row in answer.rows.iter() {
+        built.iter_mut().zip(row).for_each(|(built, value)| built.push(value));
+    }
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
-    for (place, column) in answer.columns.iter().enumerate() {
-        let cells = (0..answer.rows.len()).map(|row| answer.rows.cell(row, place));
-        let (ty, array): (DataType, ArrayRef) = match column.kind {
-            Kind::Text => (DataType::Utf8, Arc::new(cells.clone().map(text).collect::<StringArray>())),
-            Kind::Percent | Kind::Fraction => {
-                (DataType::Float64, Arc::new(cells.clone().map(fraction).collect::<Float64Array>()))
-            }
-            Kind::Count | Kind::Object | Kind::Length | Kind::Instant => {
-                (DataType::Int64, Arc::new(cells.clone().map(number).collect::<Int64Array>()))
-            }
-        };
-        fields.push(field(column, &column.name, ty));
-        arrays.push(array);
+    for (column, built) in answer.columns.iter().zip(built) {
+        let array = built.finish();
+        fields.push(field(column, &column.name, array.data_type().clone()));
+        arrays.push(array.clone());
         if let Some(name) = column.name.strip_suffix("_tick") {
             let zero = if column.kind == Kind::Instant { first.map_or(0, |tick| tick.0 as i64) } else { 0 };
             let ns = |tick: i64| {
@@ -41,7 +36,10 @@ pub fn to_batch(
                 let ns = tick_hz?.to_nanos(Ticks(length)).0 as i64;
                 Some(if is_before { -ns } else { ns })
             };
-            let in_ns: Int64Array = cells.map(|cell| ns(number(cell)?)).collect();
+            let in_ns: Int64Array = match array.as_primitive_opt::<Int64Type>() {
+                Some(ticks) => ticks.iter().map(|tick| ns(tick?)).collect(),
+                None => Int64Array::new_null(array.len()),
+            };
             fields.push(field(column, &format!("{name}_ns"), DataType::Int64));
             arrays.push(Arc::new(in_ns));
         }
@@ -53,18 +51,40 @@ fn field(column: &Column, name: &str, ty: DataType) -> Field {
     Field::new(name, ty, true).with_metadata([("doc".to_string(), column.doc.to_string())].into())
 }
 
-fn text(value: Value) -> Option<Cow<'static, str>> {
-    if let Value::Text(text) = value { Some(text) } else { None }
+/// A column that is being built.
+enum Built {
+    Text(StringBuilder),
+    Fraction(Float64Builder),
+    Number(Int64Builder),
 }
 
-fn number(value: Value) -> Option<i64> {
-    if let Value::Number(number) = value { Some(number) } else { None }
-}
+impl Built {
+    fn of(kind: Kind) -> Built {
+        match kind {
+            Kind::Text => Built::Text(StringBuilder::new()),
+            Kind::Percent | Kind::Fraction => Built::Fraction(Float64Builder::new()),
+            Kind::Count | Kind::Object | Kind::Length | Kind::Instant => Built::Number(Int64Builder::new()),
+        }
+    }
 
-fn fraction(value: Value) -> Option<f64> {
-    match value {
-        Value::Fraction(number) => Some(number),
-        Value::Number(number) => Some(number as f64),
-        _ => None,
+    /// NULL, if the value is of another kind.
+    fn push(&mut self, value: Value<'_>) {
+        match (self, value) {
+            (Built::Text(all), Value::Text(text)) => all.append_value(text),
+            (Built::Text(all), _) => all.append_null(),
+            (Built::Fraction(all), Value::Fraction(number)) => all.append_value(number),
+            (Built::Fraction(all), Value::Number(number)) => all.append_value(number as f64),
+            (Built::Fraction(all), _) => all.append_null(),
+            (Built::Number(all), Value::Number(number)) => all.append_value(number),
+            (Built::Number(all), _) => all.append_null(),
+        }
+    }
+
+    fn finish(self) -> ArrayRef {
+        match self {
+            Built::Text(mut all) => Arc::new(all.finish()),
+            Built::Fraction(mut all) => Arc::new(all.finish()),
+            Built::Number(mut all) => Arc::new(all.finish()),
+        }
     }
 }

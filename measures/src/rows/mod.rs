@@ -1,0 +1,340 @@
+//! The rows of an answer: small, since there may be millions.
+
+mod packed;
+
+use std::{fmt, ops::Range};
+
+use crate::Value;
+use packed::{Cells, Packed};
+
+/// Rows that share texts, and are allocated together.
+const PART: usize = 4096;
+
+/// Maximum number of rows of a stretch: to read one row, others of its stretch are skipped.
+pub(crate) const STRETCH: usize = 32;
+
+/// Rows of cells. All have the same number of these.
+#[derive(Clone, Default)]
+pub struct Rows {
+    len: usize,
+    /// The cells of a row.
+    width: usize,
+    parts: Vec<Packed>,
+    /// How many were added one by one to the last part; 0 if it is of others.
+    added: usize,
+    /// In the order of the rows.
+    stretches: Vec<Stretch>,
+}
+
+/// Rows that lie one after the other in a part.
+#[derive(Clone, Copy)]
+struct Stretch {
+    /// The number of its first row.
+    first: u32,
+    part: u32,
+    /// Where it begins there.
+    from: u32,
+}
+
+/// Rows that were made, in any order.
+#[derive(Default)]
+pub(crate) struct Made {
+    width: usize,
+    parts: Vec<Packed>,
+}
+
+/// Some rows of [`Made`] that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    part: u32,
+    from: u32,
+    count: u32,
+}
+
+impl Rows {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Adds one.
+    ///
+    /// # Panics
+    /// When it has not as many cells as the others.
+    pub fn push(&mut self, row: &[Value<'_>]) {
+        if self.is_empty() {
+            self.width = row.len();
+        }
+        assert_eq!(row.len(), self.width, "as many cells as in the other rows");
+        if self.added.is_multiple_of(PART) {
+            self.parts.last_mut().into_iter().for_each(Packed::seal);
+            self.parts.push(Packed::default());
+            self.added = 0;
+        }
+        let part = self.parts.len() - 1;
+        if self.added.is_multiple_of(STRETCH) {
+            let from = self.parts[part].end() as u32;
+            self.stretches.push(Stretch { first: self.len as u32, part: part as u32, from });
+        }
+        self.parts[part].push(row);
+        self.added += 1;
+        self.len += 1;
+    }
+
+    /// A cell; [`Value::Null`] if there is no such row or column.
+    pub fn cell(&self, row: usize, column: usize) -> Value<'_> {
+        if column >= self.width {
+            return Value::Null;
+        }
+        let mut reader = Reader::new(self, row..row.saturating_add(1));
+        reader.cells.as_mut().and_then(|(cells, _)| cells.nth(column)).unwrap_or(Value::Null)
+    }
+
+    /// Each in its order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Vec<Value<'_>>> {
+        self.range(0..self.len)
+    }
+
+    /// Some of them, a cell for each column: faster than cell by cell.
+    pub fn range(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = Vec<Value<'_>>> {
+        Reader::new(self, rows)
+    }
+
+    /// All of them: for few.
+    pub fn to_vec(&self) -> Vec<Vec<Value<'_>>> {
+        self.iter().collect()
+    }
+
+    /// Those of `made` in this order.
+    pub(crate) fn in_order(made: Made, order: impl IntoIterator<Item = Place>) -> Rows {
+        let Made { width, parts } = made;
+        let mut len = 0;
+        let stretch = |Place { part, from, count }| {
+            let first = len as u32;
+            len += count as usize;
+            Stretch { first, part, from }
+        };
+        let stretches = order.into_iter().map(stretch).collect();
+        Rows { len, width, parts, added: 0, stretches }
+    }
+}
+
+impl Place {
+    /// How many rows there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+}
+
+impl Made {
+    /// Adds rows that stay together, [`STRETCH`] at most.
+    pub(crate) fn push<'a>(&mut self, rows: impl IntoIterator<Item = &'a [Value<'a>]>) -> Place {
+        if self.parts.is_empty() {
+            self.parts.push(Packed::default());
+        }
+        let number = self.parts.len() - 1;
+        let part = &mut self.parts[number];
+        let mut place = Place { part: number as u32, from: part.end() as u32, count: 0 };
+        for row in rows {
+            debug_assert!(self.width == 0 || self.width == row.len(), "as many cells as in the other rows");
+            self.width = row.len();
+            part.push(row);
+            place.count += 1;
+        }
+        debug_assert!(place.count as usize <= STRETCH);
+        place
+    }
+
+    /// No more are added.
+    pub(crate) fn seal(&mut self) {
+        self.parts.iter_mut().for_each(Packed::seal);
+    }
+
+    /// Adds others; `moved` gets places that are theirs, and returns them as they are here.
+    pub(crate) fn append(&mut self, other: Made) -> impl Fn(Place) -> Place + use<> {
+        let before = self.parts.len() as u32;
+        self.width = self.width.max(other.width);
+        self.parts.extend(other.parts);
+        move |place| Place { part: before + place.part, ..place }
+    }
+}
+
+/// Reads rows that follow each other.
+struct Reader<'r> {
+    rows: &'r Rows,
+    left: usize,
+    /// The number of the next stretch.
+    next: usize,
+    /// Of the last one, and how many rows of it are left.
+    cells: Option<(Cells<'r>, usize)>,
+}
+
+impl<'r> Reader<'r> {
+    fn new(rows: &'r Rows, range: Range<usize>) -> Reader<'r> {
+        let range = range.start.min(rows.len)..range.end.min(rows.len);
+        let next =
+            rows.stretches.partition_point(|stretch| stretch.first as usize <= range.start).saturating_sub(1);
+        let mut reader = Reader { rows, left: range.len(), next, cells: None };
+        if let Some(Stretch { first, .. }) = rows.stretches.get(next).filter(|_| range.start < range.end) {
+            let skipped = range.start - *first as usize;
+            reader.begin_stretch();
+            if let Some((cells, left)) = &mut reader.cells {
+                cells.skip(skipped * rows.width);
+                *left -= skipped;
+            }
+        }
+        reader
+    }
+
+    fn begin_stretch(&mut self) {
+        let stretches = &self.rows.stretches;
+        self.cells = stretches.get(self.next).map(|Stretch { first, part, from }| {
+            let end = stretches.get(self.next + 1).map_or(self.rows.len, |next| next.first as usize);
+            (self.rows.parts[*part as usize].cells(*from as usize), end - *first as usize)
+        });
+        self.next += 1;
+    }
+}
+
+impl<'r> Iterator for Reader<'r> {
+    type Item = Vec<Value<'r>>;
+
+    fn next(&mut self) -> Option<Vec<Value<'r>>> {
+        self.left = self.left.checked_sub(1)?;
+        while self.cells.as_ref().is_some_and(|(_, left)| *left == 0) {
+            self.begin_stretch();
+        }
+        let (cells, left) = self.cells.as_mut()?;
+        *left -= 1;
+        Some(cells.by_ref().take(self.rows.width).collect())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Reader<'_> {}
+
+impl PartialEq for Rows {
+    fn eq(&self, other: &Rows) -> bool {
+        self.len == other.len && self.iter().eq(other.iter())
+    }
+}
+
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<'a> Extend<Vec<Value<'a>>> for Rows {
+    fn extend<I: IntoIterator<Item = Vec<Value<'a>>>>(&mut self, rows: I) {
+        rows.into_iter().for_each(|row| self.push(&row));
+    }
+}
+
+impl<'a> FromIterator<Vec<Value<'a>>> for Rows {
+    fn from_iter<I: IntoIterator<Item = Vec<Value<'a>>>>(all: I) -> Rows {
+        let mut rows = Rows::default();
+        rows.extend(all);
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(number: usize) -> Vec<Value<'static>> {
+        let large = number as i64 * 0x0123_4567_89ab;
+        vec![
+            7_i64.into(),
+            (if number.is_multiple_of(3) { None } else { Some(large) }).into(),
+            (if number.is_multiple_of(2) { i64::MIN } else { i64::MAX }).into(),
+            (number as f64 / 7.0).into(),
+            (number as f64 / 7.0).into(),
+            format!("name {}", number % 5).into(),
+            if number < 5000 { Value::Null } else { "late".into() },
+            match number % 4 {
+                0 => Value::Null,
+                1 => Value::Number(1),
+                _ => "two".into(),
+            },
+            Value::Number(-1 - number as i64 % 2),
+            Value::Number(-1),
+        ]
+    }
+
+    const MANY: usize = 3 * PART + 5;
+
+    #[test]
+    fn rows_are_what_they_were() {
+        let mut rows = Rows::default();
+        for number in 0..MANY {
+            assert_eq!(rows.len(), number);
+            rows.push(&row(number));
+        }
+        assert!(rows.iter().enumerate().all(|(number, found)| found == row(number)));
+        assert!((0..MANY).all(|number| (0..10).all(|place| rows.cell(number, place) == row(number)[place])));
+        assert_eq!((rows.cell(MANY, 0), rows.cell(0, 10)), (Value::Null, Value::Null));
+        for range in [0..0, 5..9, STRETCH - 1..PART + 3, MANY - 1..MANY + 8, MANY..MANY + 1] {
+            let expected: Vec<_> = range.clone().filter(|number| *number < MANY).map(row).collect();
+            let found = rows.range(range);
+            assert_eq!((found.len(), found.collect::<Vec<_>>()), (expected.len(), expected));
+        }
+        assert_eq!(rows, (0..rows.len()).map(row).collect::<Rows>());
+        assert_ne!(rows, (0..rows.len() - 1).map(row).collect::<Rows>());
+        assert_eq!((Rows::default().iter().len(), Rows::default().cell(0, 0)), (0, Value::Null));
+    }
+
+    #[test]
+    fn rows_that_were_made_are_put_in_order() {
+        let (mut all, mut places) = (Made::default(), Vec::new());
+        for part in [0..3, 3..3 + PART + 1, 0..0, 3 + PART + 1..MANY] {
+            let (mut made, mut of_part, mut numbers) = (Made::default(), Vec::new(), part.peekable());
+            while let Some(first) = numbers.peek().copied() {
+                let some: Vec<_> = numbers.by_ref().take(1 + first % STRETCH).map(row).collect();
+                of_part.push(made.push(some.iter().map(|row| &**row)));
+            }
+            made.seal();
+            let moved = all.append(made);
+            places.extend(of_part.into_iter().map(moved));
+        }
+        assert!(places.iter().any(|place| place.count as usize == STRETCH));
+        let mut expected: Vec<Vec<Vec<Value<'_>>>> = Vec::new();
+        let mut number = 0..;
+        for place in &places {
+            expected.push(number.by_ref().take(place.count as usize).map(row).collect());
+        }
+        expected.reverse();
+        let mut gathered = Rows::in_order(all, places.into_iter().rev());
+        assert_eq!((gathered.len(), gathered.to_vec()), (MANY, expected.concat()));
+        assert_eq!(gathered.cell(MANY / 2, 3), expected.concat()[MANY / 2][3]);
+        gathered.push(&row(7));
+        assert_eq!(gathered.to_vec().pop(), Some(row(7)));
+        assert_eq!(Rows::in_order(Made::default(), []), Rows::default());
+    }
+
+    #[test]
+    fn a_cell_takes_the_bytes_of_its_number_or_one_if_it_is_repeated() {
+        let bytes = |row: &[Value<'_>]| {
+            let mut packed = Packed::default();
+            packed.push(row);
+            packed.end()
+        };
+        assert_eq!(bytes(&[Value::Null, 0_i64.into(), 255_i64.into(), 256_i64.into()]), 1 + 1 + 2 + 3);
+        assert_eq!(bytes(&[(-1_i64).into(), (-257_i64).into(), i64::MIN.into()]), 1 + 3 + 9);
+        assert_eq!(
+            bytes(&[Value::Fraction(100.0), Value::Fraction(0.0), Value::Fraction(1.0 / 3.0)]),
+            3 + 1 + 9
+        );
+        assert_eq!(bytes(&[70_000_i64.into(), 70_000_i64.into(), 70_000_i64.into()]), 4 + 1 + 1);
+        assert_eq!(bytes(&["a name".into(), "another".into(), "a name".into()]), 1 + 2 + 1);
+    }
+}
