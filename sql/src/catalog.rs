@@ -67,7 +67,7 @@ pub struct Described {
 impl SuperTrace {
     /// Tables, then views, then tables as they are stored, then the events that occur; each by name.
     pub fn relations(&self) -> Vec<Relation> {
-        self.event_views().names().into_iter().map(|name| self.relation(name)).collect()
+        self.names().into_iter().map(|name| self.relation(name)).collect()
     }
 
     fn relation(&self, name: String) -> Relation {
@@ -107,7 +107,8 @@ impl SuperTrace {
     /// [`Query`](crate::ErrorKind::Query) when there is none of this name, with the nearest names.
     pub async fn columns(&self, name: &str) -> std::result::Result<SchemaRef, Error> {
         let is_of_another = || self.attached().values().any(|other| other.event_views().has(name));
-        if !self.event_views().has(name) && (self.hosts().is_empty() || !is_of_another()) {
+        let is_here = self.event_views().has(name) || self.session_views().has(name);
+        if !is_here && (self.hosts().is_empty() || !is_of_another()) {
             return Err(self.unknown_table(name));
         }
         let table = self.session().table(TableReference::bare(name)).await;
@@ -117,7 +118,7 @@ impl SuperTrace {
 
     /// The error for a name that no table or view has, with the nearest names; those of table functions have parentheses.
     pub(crate) fn unknown_table(&self, name: &str) -> Error {
-        let tables = self.event_views().names();
+        let tables = self.names();
         let functions: BTreeSet<String> = self.session().state().table_functions().keys().cloned().collect();
         let near = nearest(name, tables.iter().chain(&functions).map(String::as_str));
         let is_function = |near: &str| functions.contains(near) && !tables.iter().any(|table| table == near);

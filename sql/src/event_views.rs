@@ -85,9 +85,20 @@ impl EventViews {
         self.views.get(event).map(String::as_str)
     }
 
-    /// The names of all tables and views, in the order of [`SchemaProvider::table_names`].
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.table_names()
+    /// The names of all tables and views, with those that a session has defined: tables, then views, then the tables as they are
+    /// stored, then the views of events that occur; each by name.
+    pub(crate) fn names(&self, defined: &SessionViews) -> Vec<String> {
+        let group = |name: &str| match name {
+            _ if ALL.iter().any(|table| table.name == name) => 0,
+            _ if name.starts_with("raw_") => 2,
+            _ => 1,
+        };
+        let mut names = self.tables.table_names();
+        names.extend(defined.names());
+        names.sort_by(|one, other| group(one).cmp(&group(other)).then_with(|| one.cmp(other)));
+        let occurs = |view: &&String| self.types[*view].iter().any(|place| self.declared[*place].events > 0);
+        names.extend(self.views.values().filter(occurs).cloned());
+        names
     }
 
     /// Whether there is a table or view of this name, including views of declared events that do not occur.
@@ -108,7 +119,7 @@ impl EventViews {
         Some(format!("{level}: {events} events{of}."))
     }
 
-    /// What the session has defined.
+    /// What the session has defined: of a fleet nothing, whose views are of all hosts.
     pub(crate) fn defined(&self) -> &Arc<SessionViews> {
         &self.defined
     }
@@ -160,20 +171,9 @@ impl EventViews {
 
 #[async_trait]
 impl SchemaProvider for EventViews {
-    /// Tables, then our views and those of the session, then the tables as they are stored, then the views of events that
-    /// occur; each by name. A declared event that does not occur has a view, too, which is empty.
+    /// In the order of [`EventViews::names`]. A declared event that does not occur has a view, too, which is empty.
     fn table_names(&self) -> Vec<String> {
-        let group = |name: &str| match name {
-            _ if ALL.iter().any(|table| table.name == name) => 0,
-            _ if name.starts_with("raw_") => 2,
-            _ => 1,
-        };
-        let mut names = self.tables.table_names();
-        names.extend(self.defined.names());
-        names.sort_by(|one, other| group(one).cmp(&group(other)).then_with(|| one.cmp(other)));
-        let occurs = |view: &&String| self.types[*view].iter().any(|place| self.declared[*place].events > 0);
-        names.extend(self.views.values().filter(occurs).cloned());
-        names
+        self.names(&self.defined)
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {

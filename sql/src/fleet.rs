@@ -118,7 +118,7 @@ impl SuperTrace {
         for host in self.attached().keys() {
             hosts.push((host.clone(), catalog.schema(host).ok_or_else(missing)?));
         }
-        let defined = Arc::clone(self.session_views());
+        let defined = self.define_for();
         catalog.register_schema(FLEET, Arc::new(FleetSchema { hosts, defined })).map_err(of_fleet)?;
         let state = self.session().state_ref();
         state.write().config_mut().options_mut().catalog.default_schema = FLEET.into();
@@ -136,15 +136,16 @@ struct FleetSchema {
 
 #[async_trait]
 impl SchemaProvider for FleetSchema {
-    /// Those of the first host, then those that only others have.
+    /// Those of the first host, then those that only others have, then what the session has defined.
     fn table_names(&self) -> Vec<String> {
         let mut seen = HashSet::new();
-        let names = self.hosts.iter().flat_map(|(_, tables)| tables.table_names());
+        let names =
+            self.hosts.iter().flat_map(|(_, tables)| tables.table_names()).chain(self.defined.names());
         names.filter(|name| seen.insert(name.clone())).collect()
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.hosts.iter().any(|(_, tables)| tables.table_exist(name))
+        self.defined.has(name) || self.hosts.iter().any(|(_, tables)| tables.table_exist(name))
     }
 
     /// The rows of all hosts that have a table or an event of this name. A host that was merged without the table is an

@@ -15,7 +15,7 @@ pub(crate) fn translated(query: &str) -> Option<String> {
         if rest.skip("OR") && rest.skip("REPLACE") { "CREATE OR REPLACE VIEW" } else { "CREATE VIEW" };
     if rest.skip("PERFETTO") {
         let is_relation = rest.skip("TABLE") || rest.skip("VIEW");
-        return is_relation.then(|| format!("{create} {}", rest.0));
+        return is_relation.then(|| format!("{create} {}", without_types(rest.0)));
     }
     if (rest.skip("TEMP") || rest.skip("TEMPORARY")) && rest.skip("VIEW") {
         return Some(format!("{create} {}", rest.0));
@@ -33,6 +33,7 @@ pub(crate) fn translated(query: &str) -> Option<String> {
 
 /// `SPAN_JOIN(a PARTITIONED key, b PARTITIONED key)` as a query; both have the key, or none has.
 fn span_join(text: &str) -> Option<String> {
+    let text = &uncommented(text);
     let (function, arguments) = text.trim().trim_end_matches(';').trim_end().split_once('(')?;
     let function = match function.trim().to_ascii_uppercase().as_str() {
         "SPAN_JOIN" => "overlap",
@@ -54,6 +55,50 @@ fn span_join(text: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// `name(ts INT, id JOINID(slice.id)) AS SELECT …` with the names of the columns alone: a view has the types of its query.
+fn without_types(definition: &str) -> String {
+    let definition = uncommented(definition);
+    let Some((name, list)) =
+        definition.split_once('(').filter(|(name, _)| name.split_whitespace().count() == 1)
+    else {
+        return definition;
+    };
+    let (mut depth, mut from, mut names) = (0_usize, 0, Vec::new());
+    for (place, character) in list.char_indices() {
+        if depth == 0 && matches!(character, ',' | ')') {
+            names.extend(list[from..place].split_whitespace().next());
+            from = place + 1;
+        }
+        match character {
+            '(' => depth += 1,
+            ')' if depth == 0 => return format!("{name}({}){}", names.join(", "), &list[from..]),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    definition
+}
+
+/// A space for each comment that is not in quotes.
+fn uncommented(text: &str) -> String {
+    let (mut kept, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(place) = rest.find(['\'', '"', '-', '/']) {
+        kept.push_str(&rest[..place]);
+        let found = &rest[place..];
+        let end =
+            |of: &str, from: usize| found[from..].find(of).map_or(found.len(), |end| from + end + of.len());
+        let (is_comment, end) = match &found[..1] {
+            _ if found.starts_with("--") => (true, end("\n", 2)),
+            _ if found.starts_with("/*") => (true, end("*/", 2)),
+            quote @ ("'" | "\"") => (false, end(quote, 1)),
+            _ => (false, 1),
+        };
+        kept.push_str(if is_comment { " " } else { &found[..end] });
+        rest = &found[end..];
+    }
+    kept + rest
 }
 
 /// The error for a statement of Perfetto's SQL that is not read here, with what to write. Views come here only where nothing is
@@ -148,6 +193,16 @@ mod tests {
                 "CREATE OR REPLACE VIEW t AS SELECT 1",
             ),
             ("CREATE TEMP VIEW t AS SELECT 1", "CREATE VIEW t AS SELECT 1"),
+            (
+                "CREATE PERFETTO TABLE t(\n-- When, and (what).\nts INT, id JOINID(slice.id), /* b */ n STRING) AS\nSELECT 1, 2, '--('",
+                "CREATE VIEW t(ts, id, n) AS\nSELECT 1, 2, '--('",
+            ),
+            ("CREATE PERFETTO VIEW t AS SELECT f(1, 2)", "CREATE VIEW t AS SELECT f(1, 2)"),
+            ("CREATE PERFETTO TABLE t(a INT", "CREATE VIEW t(a INT"),
+            (
+                "CREATE VIRTUAL TABLE j USING SPAN_JOIN(a /* the first, */ PARTITIONED utid,\n  -- the second\n  b PARTITIONED utid)",
+                "CREATE VIEW j AS SELECT * FROM overlap(a, b, utid)",
+            ),
             (
                 "CREATE VIRTUAL TABLE j\nUSING SPAN_JOIN(a PARTITIONED utid, b PARTITIONED utid);",
                 "CREATE VIEW j AS SELECT * FROM overlap(a, b, utid)",

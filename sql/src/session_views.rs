@@ -14,6 +14,7 @@ use datafusion::{
     logical_expr::{DdlStatement, LogicalPlan},
     optimizer::analyzer::{Analyzer, type_coercion::TypeCoercion},
     prelude::SQLOptions,
+    sql::{parser::Statement, sqlparser::ast::Statement as SqlStatement},
 };
 
 use crate::{
@@ -83,9 +84,13 @@ impl SuperTrace {
             state.sql_to_statement(&parameters::numbered(text), &dialect).map_err(in_query)?;
         values.apply(&mut statement)?;
         named_arguments::by_place(&mut statement);
+        let keeps = takes_if_not_exists(&mut statement);
         match state.statement_to_plan(statement).await.map_err(in_query)? {
             LogicalPlan::Ddl(DdlStatement::CreateView(view)) => {
                 let name = bare(&view.name)?;
+                if keeps && self.session_views().has(&name) {
+                    return Ok(Some(Defined::View(name)));
+                }
                 let plan = self.clock_bound(Arc::unwrap_or_clone(view.input)).map_err(in_query)?;
                 let plan = with_types(plan).map_err(in_query)?;
                 if let Some(column) = repeated(&plan) {
@@ -147,6 +152,17 @@ fn speaks_of_views(statement: &str) -> bool {
         return rest.skip("VIEW") || rest.skip("TABLE");
     }
     rest.skip("CREATE") && (!rest.skip("OR") || rest.skip("REPLACE")) && rest.skip("VIEW")
+}
+
+/// Whether a view stays as it is if it is there: planning does not know of that.
+fn takes_if_not_exists(statement: &mut Statement) -> bool {
+    match statement {
+        Statement::Statement(statement) => match &mut **statement {
+            SqlStatement::CreateView(view) => std::mem::take(&mut view.if_not_exists),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// The plan with the types that its rows will have: DataFusion gives a UNION those of its first part until it is analysed.

@@ -56,6 +56,8 @@ pub struct SuperTrace {
     info: Info,
     event_types: Arc<[DeclaredEvent]>,
     event_views: Arc<EventViews>,
+    /// What its session has defined, for the schema that its names mean.
+    defined: Arc<SessionViews>,
     threads: AllThreads,
     /// The clocks of this one and of others that its session can read.
     clocks: Arc<Clocks>,
@@ -101,6 +103,7 @@ impl SuperTrace {
             Err(error) => return Err(files.damage(Some(&EVENT_TYPES)).unwrap_or(error)),
         };
         let event_views = event_views(&context, &event_types, &info).await.map_err(in_path)?;
+        let defined = Arc::clone(event_views.defined());
         Ok(SuperTrace {
             path: path.to_path_buf(),
             files,
@@ -109,6 +112,7 @@ impl SuperTrace {
             info,
             event_types,
             event_views,
+            defined,
             threads: AllThreads::default(),
             clocks,
             attached: BTreeMap::new(),
@@ -458,8 +462,19 @@ impl SuperTrace {
         Sources(all.map(|trace| (trace.root.url().clone(), Arc::clone(&trace.files))).collect())
     }
 
-    pub(crate) fn session_views(&self) -> &Arc<SessionViews> {
-        self.event_views.defined()
+    pub(crate) fn session_views(&self) -> &SessionViews {
+        &self.defined
+    }
+
+    /// Its session defines views anew, for another schema.
+    pub(crate) fn define_for(&mut self) -> Arc<SessionViews> {
+        self.defined = Arc::default();
+        Arc::clone(&self.defined)
+    }
+
+    /// The names of all tables and views, in the order of [`EventViews::names`].
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.event_views.names(&self.defined)
     }
 
     pub(crate) fn event_views(&self) -> &EventViews {

@@ -40,6 +40,12 @@ fn a_view_of_the_session_is_of_all_hosts() {
     let sigmund = fleet();
     let query = "CREATE VIEW mine AS SELECT host, count(*) AS n FROM events GROUP BY host; SELECT * FROM mine ORDER BY host";
     assert_eq!(asked(&sigmund, query), "host,n\nweb-1,17\nweb-2,17\n");
+    for host in ["web-1", "web-2"] {
+        let of_host = format!("CREATE VIEW mine AS SELECT 1 AS one; SELECT * FROM \"{host}\".mine");
+        sigmund.run(["sql", "--fleet", ".", &of_host]).complained(&["found `mine`"]);
+    }
+    let listed = asked(&sigmund, "CREATE VIEW mine AS SELECT 1 AS one; SHOW TABLES");
+    assert_eq!(listed.lines().filter(|line| line.contains("mine")).count(), 1, "{listed}");
     sigmund
         .run(["sql", "--fleet", ".", "CREATE VIEW events AS SELECT 1"])
         .complained(&["this super-trace has"]);

@@ -182,6 +182,12 @@ fn a_view_lives_as_long_as_its_session() {
     sigmund
         .run(["sql", "t.supertrace", "CREATE VIEW a AS SELECT 1; CREATE -- b\nVIEW b AS SELECT 2"])
         .found();
+    let kept =
+        "CREATE VIEW a AS SELECT 1 AS x; CREATE VIEW IF NOT EXISTS a AS SELECT 2 AS x; SELECT x FROM a";
+    assert_eq!(sigmund.run(["sql", "t.supertrace", kept, "--format", "csv"]).found(), "x\n1\n");
+    let typed =
+        "CREATE PERFETTO TABLE t(when_ INT, id JOINID(slice.id)) AS SELECT 1, 2; SELECT when_, id FROM t";
+    assert_eq!(sigmund.run(["sql", "t.supertrace", typed, "--format", "csv"]).found(), "when_,id\n1,2\n");
     sigmund.run(["sql", "t.supertrace", "CREATE VIEW a AS SELECT 1; SELECT 1 WHERE 1 = 2"]).found_nothing();
     let union = "CREATE VIEW u AS SELECT ts, dur, utid, 1 AS w FROM sched UNION ALL SELECT ts, dur, utid, 0.5 FROM thread_state;
                  SELECT count(*) > 0 AS some FROM overlap(u, sched, utid) WHERE w = 0.5";
