@@ -1,76 +1,17 @@
 //! The end of a runtime that lets its user threads end first.
 
 use std::{
-    fmt,
-    sync::atomic::{AtomicU64, Ordering},
-    thread,
+    fmt, thread,
     time::{Duration, Instant},
 };
 
-use super::{live, park::try_here, pool::Runtime};
+use super::{live, park::try_here, pool::Runtime, thread_counts::all_have_ended};
 
 /// How long after its limit a shutdown waits for the LWPs to stop, most of which sleep by then.
 const GRACE: Duration = Duration::from_millis(5);
 
 /// Shortest and longest pause between two looks.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(5));
-
-/// Numbers of user threads that were created and that have ended, as far as one LWP, or all that are no workers, did it.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(super) struct ThreadCounts {
-    created: AtomicU64,
-    ended: AtomicU64,
-}
-
-/// The counts to which an LWP adds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CountsOfLwp {
-    counts: &'static ThreadCounts,
-    is_only_writer: bool,
-}
-
-impl CountsOfLwp {
-    /// Those of a worker, which nobody else changes.
-    pub(super) fn of_worker(counts: &'static ThreadCounts) -> CountsOfLwp {
-        CountsOfLwp { counts, is_only_writer: true }
-    }
-
-    pub(super) fn of_others(counts: &'static ThreadCounts) -> CountsOfLwp {
-        CountsOfLwp { counts, is_only_writer: false }
-    }
-
-    #[inline]
-    pub(super) fn created(self) {
-        self.add(&self.counts.created);
-    }
-
-    #[inline]
-    pub(super) fn ended(self) {
-        self.add(&self.counts.ended);
-    }
-
-    #[inline]
-    fn add(self, count: &AtomicU64) {
-        // Release: pairs with the Acquire in `all_have_ended`, which sees what its thread has created, too.
-        if self.is_only_writer {
-            count.store(count.load(Ordering::Relaxed) + 1, Ordering::Release);
-        } else {
-            count.fetch_add(1, Ordering::Release);
-        }
-    }
-}
-
-/// Whether no user thread existed at some moment during this call.
-///
-/// The ends are read first. All counts grow, so between the two sums there were at least as many ends as the first sum, and
-/// at most as many creations as the second.
-pub(super) fn all_have_ended(counts: &[ThreadCounts]) -> bool {
-    // Acquire: pairs with the Release in `add`.
-    let ended: u64 = counts.iter().map(|counts| counts.ended.load(Ordering::Acquire)).sum();
-    let created: u64 = counts.iter().map(|counts| counts.created.load(Ordering::Acquire)).sum();
-    ended == created
-}
 
 /// User threads of a runtime had not ended at the limit of [`Runtime::shutdown`], and never run again.
 #[derive(Clone, Debug, PartialEq, Eq)]

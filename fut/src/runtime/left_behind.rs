@@ -20,10 +20,10 @@
 use std::sync::atomic::{Ordering, fence};
 
 use super::{
-    graceful::all_have_ended,
     lwp,
     pool::Shared,
     thread::{Doing, Parked, ThreadRef, slab},
+    thread_counts::all_have_ended,
 };
 
 impl Shared {

@@ -27,6 +27,7 @@ mod local;
 mod lwp;
 mod park;
 mod parker;
+mod permit;
 mod plain;
 mod pool;
 mod reactor;
@@ -35,6 +36,7 @@ mod scope;
 mod spawn;
 mod stack;
 mod thread;
+mod thread_counts;
 mod unparker;
 mod waits;
 

@@ -1,9 +1,10 @@
 //! The calling thread as one that waits, be it a user thread or a plain one.
 
-use std::{marker::PhantomData, sync::atomic::AtomicBool, time::Instant};
+use std::{marker::PhantomData, time::Instant};
 
 use super::{
     park::try_here,
+    permit::Permit,
     plain::PlainThread,
     thread::ThreadRef,
     waits::{LeaveQueue, WaitSlot, WaitsFor},
@@ -79,7 +80,7 @@ impl Parker {
     }
 
     /// The token of [`park`](crate::park).
-    pub(super) fn permit(self) -> &'static AtomicBool {
+    pub(super) fn permit(self) -> &'static Permit {
         match self {
             Parker::User(thread) => thread.permit(),
             Parker::Plain(thread) => thread.permit(),

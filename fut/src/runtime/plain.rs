@@ -10,15 +10,15 @@
 
 use std::{
     cell::Cell,
-    sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{self, PoisonError},
     time::Instant,
 };
 
+use super::permit::Permit;
+use crate::model_check::{Condvar, Mutex, MutexGuard};
+
 /// Blocks of threads that have ended.
-static FREE: Mutex<Vec<&'static PlainThread>> = Mutex::new(Vec::new());
+static FREE: sync::Mutex<Vec<&'static PlainThread>> = sync::Mutex::new(Vec::new());
 
 std::thread_local! {
     static CURRENT: Cell<Option<&'static PlainThread>> = const { Cell::new(None) };
@@ -32,7 +32,7 @@ pub(crate) struct PlainThread {
     /// Whether it was unparked and has not noticed.
     token: Mutex<bool>,
     unparked: Condvar,
-    permit: AtomicBool,
+    permit: Permit,
 }
 
 /// Gives the block back when it is destroyed.
@@ -53,7 +53,7 @@ impl PlainThread {
     fn take() -> &'static PlainThread {
         let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let thread = free.unwrap_or_else(|| Box::leak(Box::default()));
-        thread.permit.store(false, Ordering::Relaxed);
+        thread.permit.reset();
         thread
     }
 
@@ -68,9 +68,15 @@ impl PlainThread {
 
     /// As [`park`](PlainThread::park), and also returns at the deadline.
     pub(super) fn park_until(&self, deadline: Instant) {
-        let limit = deadline.saturating_duration_since(Instant::now());
-        let waited = self.unparked.wait_timeout_while(self.token(), limit, |token| !*token);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+        let mut token = self.token();
+        while !*token {
+            let limit = deadline.saturating_duration_since(Instant::now());
+            if limit.is_zero() {
+                break;
+            }
+            token = self.unparked.wait_timeout(token, limit).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *token = false;
     }
 
     pub(super) fn unpark(&self) {
@@ -78,7 +84,7 @@ impl PlainThread {
         self.unparked.notify_one();
     }
 
-    pub(super) fn permit(&self) -> &AtomicBool {
+    pub(super) fn permit(&self) -> &Permit {
         &self.permit
     }
 

@@ -17,11 +17,11 @@ use super::{
     carried::{Carried, Carries},
     deadlock::{self, Deadlock},
     discard::discard,
-    graceful::{CountsOfLwp, ThreadCounts},
     lwp::{self, Choice, Joined, LwpThread, Stealable},
     reactor::Reactor,
     ready::{Fences, Home, Idle, SharedQueue, Wakeup},
     stack::{StackPool, overflow},
+    thread_counts::{CountsOfLwp, ThreadCounts},
 };
 use crate::session;
 

@@ -6,7 +6,6 @@
 
 use std::{
     fmt,
-    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
@@ -77,8 +76,7 @@ fn wait_for_permit(deadline: Option<Instant>) {
     let here = Parker::here();
     let on = WaitsFor { kind: WaitKind::Park, address: 0, holder: None, is_fed: false };
     let mut has_left = false;
-    // Acquire: pairs with the Release in `unpark`; the unparking thread's earlier writes are visible.
-    while !here.permit().swap(false, Ordering::Acquire) {
+    while !here.permit().take() {
         match deadline {
             None => here.park(&on),
             Some(deadline) if Instant::now() < deadline => here.park_until(&on, deadline),
@@ -102,9 +100,7 @@ impl Unparker {
         {
             return;
         }
-        // Release: pairs with the Acquire in `wait_for_permit`.
-        self.parker.permit().store(true, Ordering::Release);
-        self.parker.unpark();
+        self.parker.permit().give(|| self.parker.unpark());
     }
 
     /// The number of the user thread; `None` for a plain thread.

@@ -19,7 +19,6 @@ use corosensei::CoroutineResult;
 use sigmund_model::{LeaveReason, WaitKind};
 
 use super::{
-    graceful::CountsOfLwp,
     pool::{Priority, Shared},
     ready::{Home, Look, Woke},
     stack::{Stack, StackCache},
@@ -27,6 +26,7 @@ use super::{
         Birth, Body, Doing, Exit, Ids, Leave, LeaveWord, Parked, ThreadRef, record_ready, slab,
         slab::BlockCache,
     },
+    thread_counts::CountsOfLwp,
 };
 use crate::{scheduler, session};
 use current::Entered;

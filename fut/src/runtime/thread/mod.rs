@@ -35,6 +35,7 @@ use super::{
     discard::discard,
     local::Locals,
     lwp,
+    permit::Permit,
     pool::{Priority, Shared},
     ready::Home,
     stack::{BODY_LEN, Stack},
@@ -130,7 +131,7 @@ pub(super) struct UserThread {
     park: ParkWord,
     doing: AtomicU8,
     /// The token of [`park`](crate::park), which waits of other kinds leave alone.
-    permit: AtomicBool,
+    permit: Permit,
     priority: Cell<Priority>,
     /// Tid of the LWP that last carried it; 0 before the first dispatch.
     last_lwp: AtomicU32,
@@ -215,7 +216,7 @@ impl UserThread {
         UserThread {
             park: ParkWord::new(),
             doing: AtomicU8::new(Doing::Nothing as u8),
-            permit: AtomicBool::new(false),
+            permit: Permit::default(),
             priority: Cell::new(Priority::Normal),
             home: Cell::new(None),
             last_lwp: AtomicU32::new(0),
@@ -248,7 +249,7 @@ impl ThreadRef {
         let UserThread { park, join, last_lwp, id, name, payload, .. } = self.0;
         park.reset();
         join.reset();
-        self.0.permit.store(false, Ordering::Relaxed);
+        self.0.permit.reset();
         self.0.waits.reset();
         self.0.in_blocking.store(false, Ordering::Relaxed);
         self.0.left_behind.store(false, Ordering::Relaxed);
@@ -494,7 +495,7 @@ impl ThreadRef {
     }
 
     /// The token of [`park`](crate::park).
-    pub(super) fn permit(self) -> &'static AtomicBool {
+    pub(super) fn permit(self) -> &'static Permit {
         &self.0.permit
     }
 
