@@ -10,6 +10,9 @@ use packed::{Cells, Packed};
 /// Rows that share texts, and are allocated together.
 const PART: usize = 4096;
 
+/// A part that is larger gets no more rows: places in it have 32 bits.
+const MOST_BYTES: usize = 1 << 28;
+
 /// Maximum number of rows of a stretch: to read one row, others of its stretch are skipped.
 pub(crate) const STRETCH: usize = 32;
 
@@ -134,7 +137,7 @@ impl Place {
 impl Made {
     /// Adds rows that stay together, [`STRETCH`] at most.
     pub(crate) fn push<'a>(&mut self, rows: impl IntoIterator<Item = &'a [Value<'a>]>) -> Place {
-        if self.parts.is_empty() {
+        if self.parts.last().is_none_or(|part| part.end() > MOST_BYTES) {
             self.parts.push(Packed::default());
         }
         let number = self.parts.len() - 1;
