@@ -21,7 +21,7 @@ pub(crate) struct Growing<T> {
     with_lengths: bool,
 }
 
-/// Groups whose rows one thread makes at a time: enough to fill a block of these, few enough for each CPU to have some.
+/// Groups whose rows one thread makes at a time: enough to share their texts, few enough for each CPU to have some.
 const CHUNK: usize = 2048;
 
 /// Rows of complete groups, in any order.

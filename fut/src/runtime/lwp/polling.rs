@@ -54,7 +54,7 @@ impl Lwp {
         else {
             return 0;
         };
-        let mut count = 0;
+        let (mut count, mut tasks) = (0, 0);
         set.poll(epoll, limit, before, |waiter| match waiter {
             Waiter::Thread(thread) => thread.unpark_into(|thread| {
                 count += 1;
@@ -63,12 +63,15 @@ impl Lwp {
             Waiter::Task(waker) => {
                 // It makes a thread ready, most likely.
                 count += 1;
+                tasks += 1;
                 wake(waker);
             }
         });
         polled_at.set(clock::ticks());
         batch.set(count);
-        batch_end.set(self.end_of_polled());
+        if count > tasks {
+            batch_end.set(self.end_of_polled());
+        }
         if count > 1 {
             skip.set(0);
         }

@@ -366,21 +366,22 @@ impl Lwp {
         }
     }
 
-    /// The end of the queue into which polling puts threads that may migrate.
+    /// The end of the queue into which polling puts threads.
     pub(super) fn end_of_polled(&self) -> usize {
-        self.choice.as_ref().map_or(0, |choice| choice.oldest_first.end())
+        let Some(choice) = &self.choice else { return 0 };
+        if self.shared.is_pinned { choice.own.arrived.end() } else { choice.oldest_first.end() }
     }
 
-    /// Whether threads are left of the last batch of [`queue_polled`](Lwp::queue_polled), which ended at `end`. In a pinned
-    /// runtime, it may be threads that others have made ready.
+    /// Whether threads are left of the last batch of [`queue_polled`](Lwp::queue_polled), which ended at `end`, or of those that were
+    /// queued before it.
     pub(super) fn has_polled(&self, end: usize) -> bool {
-        self.choice.as_ref().is_some_and(|choice| {
-            if self.shared.is_pinned {
-                !choice.own.arrived.is_empty()
-            } else {
-                !choice.oldest_first.has_taken(end)
-            }
-        })
+        let Some(choice) = &self.choice else { return false };
+        let has_taken = if self.shared.is_pinned {
+            choice.own.arrived.has_taken(end)
+        } else {
+            choice.oldest_first.has_taken(end)
+        };
+        !has_taken
     }
 
     #[inline]

@@ -1,7 +1,10 @@
 //! Ready queues of threads pinned to one LWP, used by that LWP only: nothing is atomic, and no LWP is woken for threads
 //! that are queued here.
 
-use std::{cell::RefCell, collections::VecDeque};
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+};
 
 use super::SharedQueue;
 use crate::runtime::thread::ThreadRef;
@@ -22,32 +25,44 @@ pub(in crate::runtime) struct OwnQueues {
 
 /// A double-ended queue.
 #[derive(Default)]
-pub(in crate::runtime) struct OwnQueue(RefCell<VecDeque<ThreadRef>>);
+pub(in crate::runtime) struct OwnQueue {
+    threads: RefCell<VecDeque<ThreadRef>>,
+    /// How often the oldest was taken.
+    taken: Cell<usize>,
+}
 
 impl OwnQueue {
     #[inline]
     pub(in crate::runtime) fn push(&self, thread: ThreadRef) {
-        self.0.borrow_mut().push_back(thread);
+        self.threads.borrow_mut().push_back(thread);
     }
 
-    pub(in crate::runtime) fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
+    /// The position after the newest, for [`has_taken`](OwnQueue::has_taken), if the newest is never taken.
+    pub(in crate::runtime) fn end(&self) -> usize {
+        self.taken.get().wrapping_add(self.threads.borrow().len())
+    }
+
+    /// Whether all that was before this position has been taken.
+    pub(in crate::runtime) fn has_taken(&self, end: usize) -> bool {
+        self.taken.get().wrapping_sub(end) as isize >= 0
     }
 
     #[inline]
     pub(in crate::runtime) fn take_newest(&self) -> Option<ThreadRef> {
-        self.0.borrow_mut().pop_back()
+        self.threads.borrow_mut().pop_back()
     }
 
     #[inline]
     pub(in crate::runtime) fn take_oldest(&self) -> Option<ThreadRef> {
-        self.0.borrow_mut().pop_front()
+        let oldest = self.threads.borrow_mut().pop_front()?;
+        self.taken.set(self.taken.get().wrapping_add(1));
+        Some(oldest)
     }
 
     /// The thread `after` places after the oldest: a hint for prefetching.
     #[inline]
     pub(in crate::runtime) fn hint(&self, after: usize) -> Option<ThreadRef> {
-        self.0.borrow().get(after).copied()
+        self.threads.borrow().get(after).copied()
     }
 }
 
