@@ -57,28 +57,58 @@ fn span_join(text: &str) -> Option<String> {
     }
 }
 
-/// `name(ts INT, id JOINID(slice.id)) AS SELECT …` with the names of the columns alone: a view has the types of its query.
+/// `name(ts INT, id JOINID(slice.id)) AS SELECT …` with the names of the columns alone: a view has the types of its query, which
+/// is left as it is. So is all of it if a name is in quotes.
 fn without_types(definition: &str) -> String {
-    let definition = uncommented(definition);
-    let Some((name, list)) =
-        definition.split_once('(').filter(|(name, _)| name.split_whitespace().count() == 1)
-    else {
-        return definition;
-    };
-    let (mut depth, mut from, mut names) = (0_usize, 0, Vec::new());
-    for (place, character) in list.char_indices() {
-        if depth == 0 && matches!(character, ',' | ')') {
-            names.extend(list[from..place].split_whitespace().next());
-            from = place + 1;
-        }
+    let kept = definition.to_string();
+    let Some((name, rest)) = definition.split_once('(') else { return kept };
+    if name.split_whitespace().count() != 1 || name.contains(['"', '`']) {
+        return kept;
+    }
+    let Some((list, query)) = column_list(rest) else { return kept };
+    let list = uncommented(list);
+    if list.contains(['"', '`']) {
+        return kept;
+    }
+    let (mut depth, mut names) = (0_usize, Vec::new());
+    let columns = list.split(|character| {
         match character {
             '(' => depth += 1,
-            ')' if depth == 0 => return format!("{name}({}){}", names.join(", "), &list[from..]),
             ')' => depth -= 1,
             _ => {}
         }
+        character == ',' && depth == 0
+    });
+    names.extend(columns.filter_map(|column| column.split_whitespace().next().map(str::to_string)));
+    format!("{name}({}){query}", names.join(", "))
+}
+
+/// What comes before the parenthesis that closes a list, and after it.
+fn column_list(text: &str) -> Option<(&str, &str)> {
+    let (mut depth, mut place) = (0_usize, 0);
+    while let Some(next) = text[place..].find(['(', ')', '-', '/']) {
+        place += next;
+        let rest = &text[place..];
+        let comment = match &rest[..1] {
+            "-" if rest.starts_with("--") => Some("\n"),
+            "/" if rest.starts_with("/*") => Some("*/"),
+            "(" => {
+                depth += 1;
+                None
+            }
+            ")" if depth == 0 => return Some((&text[..place], &text[place + 1..])),
+            ")" => {
+                depth -= 1;
+                None
+            }
+            _ => None,
+        };
+        place += match comment {
+            Some(end) => rest[2..].find(end).map(|place| 2 + place + end.len())?,
+            None => 1,
+        };
     }
-    definition
+    None
 }
 
 /// A space for each comment that is not in quotes.
@@ -199,6 +229,12 @@ mod tests {
             ),
             ("CREATE PERFETTO VIEW t AS SELECT f(1, 2)", "CREATE VIEW t AS SELECT f(1, 2)"),
             ("CREATE PERFETTO TABLE t(a INT", "CREATE VIEW t(a INT"),
+            (r#"CREATE PERFETTO TABLE t("a b", c) AS SELECT 1"#, r#"CREATE VIEW t("a b", c) AS SELECT 1"#),
+            (r#"CREATE PERFETTO VIEW "t(" AS SELECT 1"#, r#"CREATE VIEW "t(" AS SELECT 1"#),
+            (
+                "CREATE PERFETTO TABLE t(a INT) AS\n/* a /* b */ c */ SELECT `--é`",
+                "CREATE VIEW t(a) AS\n/* a /* b */ c */ SELECT `--é`",
+            ),
             (
                 "CREATE VIRTUAL TABLE j USING SPAN_JOIN(a /* the first, */ PARTITIONED utid,\n  -- the second\n  b PARTITIONED utid)",
                 "CREATE VIEW j AS SELECT * FROM overlap(a, b, utid)",

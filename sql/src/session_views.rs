@@ -84,13 +84,13 @@ impl SuperTrace {
             state.sql_to_statement(&parameters::numbered(text), &dialect).map_err(in_query)?;
         values.apply(&mut statement)?;
         named_arguments::by_place(&mut statement);
-        let keeps = takes_if_not_exists(&mut statement);
+        if let Some(name) = takes_if_not_exists(&mut statement).filter(|name| self.session_views().has(name))
+        {
+            return Ok(Some(Defined::View(name)));
+        }
         match state.statement_to_plan(statement).await.map_err(in_query)? {
             LogicalPlan::Ddl(DdlStatement::CreateView(view)) => {
                 let name = bare(&view.name)?;
-                if keeps && self.session_views().has(&name) {
-                    return Ok(Some(Defined::View(name)));
-                }
                 let plan = self.clock_bound(Arc::unwrap_or_clone(view.input)).map_err(in_query)?;
                 let plan = with_types(plan).map_err(in_query)?;
                 if let Some(column) = repeated(&plan) {
@@ -154,15 +154,14 @@ fn speaks_of_views(statement: &str) -> bool {
     rest.skip("CREATE") && (!rest.skip("OR") || rest.skip("REPLACE")) && rest.skip("VIEW")
 }
 
-/// Whether a view stays as it is if it is there: planning does not know of that.
-fn takes_if_not_exists(statement: &mut Statement) -> bool {
-    match statement {
-        Statement::Statement(statement) => match &mut **statement {
-            SqlStatement::CreateView(view) => std::mem::take(&mut view.if_not_exists),
-            _ => false,
-        },
-        _ => false,
-    }
+/// The name of a view that stays as it is if it is there: planning does not know of that.
+fn takes_if_not_exists(statement: &mut Statement) -> Option<String> {
+    let Statement::Statement(statement) = statement else { return None };
+    let SqlStatement::CreateView(view) = &mut **statement else { return None };
+    let is_kept = std::mem::take(&mut view.if_not_exists) && !view.or_replace;
+    let name = view.name.0.first()?.as_ident()?;
+    let name = if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() };
+    is_kept.then_some(name)
 }
 
 /// The plan with the types that its rows will have: DataFusion gives a UNION those of its first part until it is analysed.

@@ -151,7 +151,7 @@ fn first_rows(answer: &Answer, sort: Option<&str>, top: usize) -> Vec<Vec<Cell<'
     let place = sort.and_then(|sort| names.iter().position(|name| means(sort, name, &names)));
     let mut order: Vec<usize> = (0..rows.len()).collect();
     if let Some(place) = place {
-        let sizes: Vec<f64> = order.iter().map(|row| size(&rows.cell(*row, place))).collect();
+        let sizes: Vec<f64> = rows.iter().map(|row| size(&row[place])).collect();
         // Equal ones stay in the order of the answer.
         order.sort_by(|a, b| sizes[*b].total_cmp(&sizes[*a]));
     }

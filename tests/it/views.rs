@@ -182,8 +182,7 @@ fn a_view_lives_as_long_as_its_session() {
     sigmund
         .run(["sql", "t.supertrace", "CREATE VIEW a AS SELECT 1; CREATE -- b\nVIEW b AS SELECT 2"])
         .found();
-    let kept =
-        "CREATE VIEW a AS SELECT 1 AS x; CREATE VIEW IF NOT EXISTS a AS SELECT 2 AS x; SELECT x FROM a";
+    let kept = "CREATE VIEW a AS SELECT 1 AS x; CREATE VIEW IF NOT EXISTS A AS SELECT * FROM nothing; SELECT x FROM a";
     assert_eq!(sigmund.run(["sql", "t.supertrace", kept, "--format", "csv"]).found(), "x\n1\n");
     let typed =
         "CREATE PERFETTO TABLE t(when_ INT, id JOINID(slice.id)) AS SELECT 1, 2; SELECT when_, id FROM t";
