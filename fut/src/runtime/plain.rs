@@ -41,6 +41,10 @@ struct GivesBack;
 impl PlainThread {
     /// Of the calling thread.
     pub(super) fn here() -> &'static PlainThread {
+        if cfg!(loom) {
+            // What loom models is of one execution, and a thread-local would outlive it.
+            return Box::leak(Box::default());
+        }
         CURRENT.get().unwrap_or_else(|| {
             let thread = PlainThread::take();
             CURRENT.set(Some(thread));
