@@ -69,6 +69,7 @@ impl Lwp {
         });
         polled_at.set(clock::ticks());
         batch.set(count);
+        // Futures are not in the queue: threads that they make ready may come first.
         if count > tasks {
             batch_end.set(self.end_of_polled());
         }

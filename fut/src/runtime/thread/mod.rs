@@ -9,6 +9,7 @@ mod ids;
 mod join_word;
 mod park_word;
 mod payload;
+mod prefetch;
 pub(super) mod slab;
 mod tag;
 
@@ -30,6 +31,7 @@ use sigmund_model::Thread;
 pub(super) use ids::Ids;
 pub(super) use join_word::Awaited;
 pub(super) use park_word::Parked;
+pub(super) use prefetch::prefetch;
 
 use super::{
     discard::discard,
@@ -378,31 +380,6 @@ impl ThreadRef {
         // Release: pairs with the Acquire in `doing`; publishes the properties of a new thread.
         self.0.doing.store(doing as u8, Ordering::Release);
     }
-}
-
-/// Prefetches the data of threads that wait in a queue: first the block, and one turn later the stack.
-#[inline]
-pub(super) fn prefetch(block_soon: *const UserThread, stack_next: *const UserThread) {
-    prefetch_line(block_soon.cast());
-    // SAFETY: null, or a block, which is never freed. It does not matter if it belongs to another thread by now.
-    if let Some(next) = unsafe { stack_next.as_ref() } {
-        let body = next.body.load(Ordering::Relaxed).cast::<u8>();
-        // The body, and the frames of the suspended switch below it.
-        for line in 0..5 {
-            prefetch_line(body.wrapping_sub(64 * line));
-        }
-    }
-}
-
-#[inline(always)]
-fn prefetch_line(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch accesses nothing and never faults.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }
 
 /// Operations of the thread itself.
