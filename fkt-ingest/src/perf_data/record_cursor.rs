@@ -36,6 +36,8 @@ const MOST_WINDOW_LOG: u32 = 24;
 const CHAIN: usize = 8;
 /// Bytes of a [`RecordHeader`].
 const HEADER_SIZE: usize = 8;
+/// The size of the largest compressed record that perf writes.
+const MOST_PACKED: usize = u16::MAX as usize;
 
 /// The position of the records in a file.
 #[derive(Clone, Debug)]
@@ -234,12 +236,16 @@ impl RecordCursor {
             }
             let at = self.at;
             if at >= self.end {
-                return match self.unpacker.as_ref().map(|unpacker| unpacker.left()) {
-                    Some(left @ 1..) => {
-                        Err(self.parse_error("the rest of a record", format!("{left} bytes of it")))
-                    }
-                    _ => Ok(None),
+                let Some(unpacker) = self.unpacker.as_ref().filter(|unpacker| unpacker.left() > 0) else {
+                    return Ok(None);
                 };
+                // `perf record` flushes its compressor once for each piece of data. What did not fit in the record is
+                // written with the next piece, and at the end of a recording there is none (`zstd_compress_stream_to_records` in perf 6.1).
+                let expected = match unpacker.to - unpacker.packed_at {
+                    MOST_PACKED => "the rest of a record (perf leaves it out after a full compressed record)",
+                    _ => "the rest of a record",
+                };
+                return Err(self.parse_error(expected, format!("{} bytes of it", unpacker.left())));
             }
             let bytes = &self.input.bytes()[at..self.end];
             let Some(head) = RecordHeader::parse(bytes, self.order) else {

@@ -1,7 +1,7 @@
 //! Recordings by perf itself, in every mode, compared with perf's output.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -75,12 +75,37 @@ fn name<'a>(data: &'a PerfData, event: &Event) -> &'a str {
     &data.event_types()[event.kind as usize].name
 }
 
+/// The number of files of which perf itself may have left out the end: if the last compressed record is full, `perf record`
+/// does not write what its compressor still has, and `perf script` says nothing of it.
+fn files_without_their_end(path: &Path) -> usize {
+    let of_directory = |at: usize| fs::read(path.join(format!("data.{at}"))).ok();
+    let last_is_full = |bytes: &Vec<u8>| {
+        let u16_at = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().unwrap()));
+        // A single file has its data where its header says (`perf_file_header.data.offset`).
+        let mut at = if bytes.starts_with(b"PERFILE2") { usize::from(u16_at(40).unwrap()) } else { 0 };
+        let mut last = 0;
+        while let (Some(kind), Some(size)) = (u16_at(at), u16_at(at + 6)) {
+            last = if kind == PERF_RECORD_COMPRESSED { size } else { last };
+            at += usize::from(size.max(8));
+        }
+        last == u16::MAX
+    };
+    let single = path.is_file().then(|| fs::read(path).unwrap());
+    single.into_iter().chain((0..).map_while(of_directory)).filter(last_is_full).count()
+}
+
 /// Every event of every CPU is the one that perf prints, in the same order, with all fields. Returns the number of
 /// events of each kind.
 fn check(path: &Path) -> BTreeMap<String, usize> {
     let data = PerfData::open(path).unwrap();
     let (ours, losses) = read(&data);
-    assert_eq!(losses.iter().filter(|loss| loss.kind != LossKind::NotRecorded).count(), 0, "{losses:#?}");
+    let is_said =
+        |loss: &&Loss| loss.kind == LossKind::Truncated && loss.detail.contains("full compressed record");
+    let without_end = losses.iter().filter(is_said).count();
+    // A record may end where perf has cut.
+    assert!(without_end <= files_without_their_end(path), "{losses:#?}");
+    let of_ours = losses.iter().filter(|loss| loss.kind != LossKind::NotRecorded).count() - without_end;
+    assert_eq!(of_ours, 0, "{losses:#?}");
     let mut theirs: BTreeMap<Option<Cpu>, Vec<perf_script::Line>> = BTreeMap::new();
     for line in perf_script::script(path) {
         theirs.entry(Some(line.cpu)).or_default().push(line);
@@ -104,6 +129,7 @@ fn check(path: &Path) -> BTreeMap<String, usize> {
     kinds
 }
 
+const PERF_RECORD_COMPRESSED: u16 = 81;
 const SCHEDULER: &str = "-e sched:*,irq:*,raw_syscalls:* -a -m 1024";
 
 fn check_mode(options: &str, format: &str, kinds: &[&str]) {
