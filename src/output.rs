@@ -200,9 +200,6 @@ pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell<'_>>], format: Form
 /// Rows of a table that people are shown.
 const SHOWN: usize = 1000;
 
-/// So many rows that do not fit the width of a terminal are shown as blocks of lines: more would be hard to compare.
-const BLOCKS: usize = 50;
-
 /// Rows that a CPU formats at a time.
 const PART: usize = 4096;
 
@@ -216,11 +213,12 @@ pub(crate) fn print_rows<'a, R: AsRef<[Cell<'a>]>, I: Iterator<Item = R>>(
 ) -> Result<()> {
     if format == FormatArg::Human {
         let more = len.saturating_sub(SHOWN);
-        let text = human(columns, rows(0..len - more)).to_string();
+        let shown = len - more;
+        let text = human(columns, rows(0..shown)).to_string();
         let width = terminal::width().filter(|_| !terminal::is_for_pager());
         let is_too_wide = width.is_some_and(|width| text.lines().any(|line| line.chars().count() > width));
-        match is_too_wide && len <= BLOCKS {
-            true => terminal::block(&blocks(columns, rows(0..len), len))?,
+        match is_too_wide {
+            true => terminal::block(&blocks(columns, rows(0..shown), len))?,
             false => terminal::block(&text)?,
         }
         if more > 0 {

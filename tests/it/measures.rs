@@ -332,15 +332,35 @@ fn people_see_addresses_as_addresses_and_programs_as_numbers() {
 #[test]
 fn rows_that_do_not_fit_the_terminal_are_blocks_of_lines() {
     let sigmund = Sigmund::with_listing("t", &listing());
-    let shown = |columns: u32| {
-        let line = format!("stty rows 40 cols {columns}; exec {} -f t.supertrace --locks", program());
+    let shown = |trace: &str, columns: u32| {
+        let line = format!("stty rows 40 cols {columns}; exec {} -f {trace} --locks", program());
         let mut command = Command::new("script");
         command.args(["-qec", &line, "/dev/null"]).current_dir(sigmund.folder()).stdin(Stdio::null());
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
-    let (narrow, wide) = (shown(80), shown(1000));
+    let (narrow, wide) = (shown("t.supertrace", 80), shown("t.supertrace", 1000));
     assert!(narrow.starts_with("row 1 of 1\r\n") && narrow.contains("\n  requests  "), "{narrow}");
     assert!(wide.lines().count() == 2 && wide.contains(" requests "), "{wide}");
+    // However many they are.
+    let wait = |lock: u32| {
+        let at = 300 + 10 * lock;
+        [
+            format!(
+                "USER {at} 70 0 5 - USER_CONTEXT_SWITCH next=0 reason=3 on={} blocked_for=1\n",
+                8192 + lock
+            ),
+            format!("USER {} 80 1 6 - USER_THREAD_READY ready=5\n", at + 2),
+            format!("USER {} 70 0 ? - USER_CONTEXT_SWITCH next=5 reason=0 on=0 blocked_for=0\n", at + 4),
+        ]
+        .map(|line| line.replacen(' ', "\t", 7))
+        .concat()
+    };
+    sigmund.merge_listing("many", &(listing() + &(0..60).map(wait).collect::<String>()));
+    let many = shown("many.supertrace", 80);
+    assert!(
+        many.contains("row 61 of 61\r\n") && many.lines().all(|line| line.trim_end().len() <= 80),
+        "{many}"
+    );
 }
 
 #[test]
