@@ -1,4 +1,4 @@
-//! Functions of SQL: bits, times, percentiles, histograms.
+//! Functions of SQL: bits, times, percentiles, histograms, names of errors.
 //!
 //! An executor of a cluster must know them too: those that need no super-trace are in [`all`]; those that convert times go there
 //! with the clocks that they use, [`clocks_of`] and [`with_clocks`].
@@ -6,6 +6,7 @@
 mod bits;
 mod clock;
 mod conversions;
+mod errno;
 mod percentile;
 mod row_id;
 mod scalar;
@@ -31,7 +32,15 @@ pub use wall_time::Snapshot;
 
 /// The functions of one row that need no super-trace.
 pub fn all() -> Vec<ScalarUDF> {
-    vec![u64_bits(), f64_bits(), times::duration(), times::log2_bucket(), times::time_bucket(), row_id()]
+    vec![
+        u64_bits(),
+        f64_bits(),
+        times::duration(),
+        times::log2_bucket(),
+        times::time_bucket(),
+        row_id(),
+        errno::errno_name(),
+    ]
 }
 
 /// The functions of many rows.

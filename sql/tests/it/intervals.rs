@@ -320,6 +320,9 @@ async fn times_are_converted_and_percentiles_are_exact() {
     assert_eq!(answer(&trace, query).await, [""]);
     let query = "SELECT duration(avg(dur_ns)), log2_bucket(5.5), log2_bucket(0.5), to_ns(avg(dur_tick)), CAST(3000000000 AS INT) FROM thread_states";
     assert_eq!(answer(&trace, query).await, ["50 ns 4 0 50 3000000000"]);
+    // An error of the kernel's own, an unnamed one, and what is no error.
+    let query = "SELECT errno_name(-2), errno_name(-512), errno_name(-4000), errno_name(3), errno_name(-4096), errno_name(NULL)";
+    assert_eq!(answer(&trace, query).await, ["ENOENT ERESTARTSYS 4000   "]);
     let message = error(&trace, "SELECT duration('long')").await;
     assert!(message.contains("duration: expected a number"), "{message}");
 }

@@ -1,0 +1,26 @@
+//! The names of errors that system calls return.
+
+use std::sync::Arc;
+
+use arrow::{
+    array::{ArrayRef, Int64Array, StringArray},
+    datatypes::DataType,
+};
+use datafusion::logical_expr::ScalarUDF;
+use syscalls::Errno;
+
+/// A system call returns an error as a number from here to -1 (`MAX_ERRNO`, include/linux/err.h).
+const LEAST: i64 = -4095;
+
+/// `errno_name(Int64) -> Utf8`: the name of the error that is in the return value of a system call, as of -2 `ENOENT`. NULL of
+/// a value that is no error, the number of an error without a name.
+pub(super) fn errno_name() -> ScalarUDF {
+    super::scalar::of_integer("errno_name", DataType::Utf8, |returned| {
+        let name = |ret: i64| {
+            let number = (LEAST..0).contains(&ret).then_some(-ret)?;
+            let name = Errno::new(number as i32).name();
+            Some(name.map_or_else(|| number.to_string(), String::from))
+        };
+        Arc::new(returned.iter().map(|ret| ret.and_then(name)).collect::<StringArray>()) as ArrayRef
+    })
+}
