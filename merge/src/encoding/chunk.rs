@@ -11,29 +11,26 @@ use std::{cell::RefCell, io, mem};
 use bytes::Bytes;
 use parquet::{
     basic::{Compression, Encoding, EncodingMask},
-    column::{
-        page::{CompressedPage, Page, PageWriter},
-        writer::ColumnCloseResult,
-    },
+    column::writer::ColumnCloseResult,
     errors::ParquetError,
     file::{
         metadata::{ColumnChunkMetaData, OffsetIndexBuilder},
         page_index::column_index::ColumnIndexMetaData,
         statistics::Statistics,
-        writer::{SerializedPageWriter, TrackedWrite},
     },
     schema::types::ColumnDescPtr,
 };
 
-use super::{levels::Levels, properties::level};
-
-/// About the bytes of a page's head.
-const PAGE_HEAD: usize = 32;
+use super::{
+    levels::Levels,
+    page::{Compressed, Content, HEAD, Page},
+    properties::level,
+};
 
 /// A column chunk that is being encoded.
 pub(super) struct Chunk {
     column: ColumnDescPtr,
-    pages: Vec<(CompressedPage, u64)>,
+    pages: Vec<(Page, usize)>,
     /// Those of its pages, and of what they begin with.
     encodings: Vec<Encoding>,
 }
@@ -64,7 +61,7 @@ struct Workbench {
     /// The page before, and what it was compressed to. Columns of the same indexes (the code and the name of an event, the
     /// number and the name of a system call) have the same pages one after the other: one of the two is compressed.
     before: Vec<u8>,
-    before_compressed: Bytes,
+    before_compressed: Compressed,
 }
 
 impl Workbench {
@@ -75,7 +72,7 @@ impl Workbench {
     }
 
     /// Compresses a page, whose memory the next one gets.
-    fn compress_page(&mut self, page: Vec<u8>) -> io::Result<Bytes> {
+    fn compress_page(&mut self, page: Vec<u8>) -> io::Result<Compressed> {
         if page == self.before {
             self.page = page;
         } else {
@@ -85,11 +82,11 @@ impl Workbench {
         Ok(self.before_compressed.clone())
     }
 
-    fn compress(&mut self, page: &[u8]) -> io::Result<Bytes> {
+    fn compress(&mut self, page: &[u8]) -> io::Result<Compressed> {
         self.compressed.clear();
         self.compressed.reserve(zstd::zstd_safe::compress_bound(page.len()));
         self.zstd.compress_to_buffer(page, &mut self.compressed)?;
-        Ok(Bytes::copy_from_slice(&self.compressed))
+        Ok(Compressed::new(Bytes::copy_from_slice(&self.compressed)))
     }
 }
 
@@ -132,68 +129,63 @@ impl Chunk {
         if !self.encodings.contains(&encoding) {
             self.encodings.push(encoding);
         }
-        let uncompressed_len = page.len();
-        let buf = with_workbench(|bench| bench.compress_page(page))?;
-        let compressed = Page::DataPage {
-            buf,
-            num_values: values as u32,
-            encoding,
-            def_level_encoding: Encoding::RLE,
-            rep_level_encoding: Encoding::RLE,
-            statistics: None,
-        };
-        self.pages.push((CompressedPage::new(compressed, uncompressed_len), rows as u64));
+        let uncompressed = page.len();
+        // Longer ones have no place in a head; the bytes of a compressed one are about as many at most.
+        if uncompressed > i32::MAX as usize / 2 {
+            return Err(ParquetError::General(format!("a page of {uncompressed} bytes is too long")));
+        }
+        let compressed = with_workbench(|bench| bench.compress_page(page))?;
+        self.pages.push((Page { content: Content::Data(encoding), values, uncompressed, compressed }, rows));
         Ok(())
     }
 
     /// Puts the dictionary in front.
     pub(super) fn close(self, ending: Ending) -> Result<EncodedChunk, ParquetError> {
-        let data: usize = self.pages.iter().map(|(page, _)| page.compressed_size() + PAGE_HEAD).sum();
+        let data: usize = self.pages.iter().map(|(page, _)| page.compressed.bytes.len() + HEAD).sum();
         let dictionary = ending.dictionary.as_ref().map_or(0, |(values, _)| values.len());
-        let mut bytes = TrackedWrite::new(Vec::with_capacity(data + dictionary));
-        let mut pages = SerializedPageWriter::new(&mut bytes);
-        let (mut compressed, mut uncompressed, mut data_offset) = (0, 0, 0);
+        let mut bytes = Vec::with_capacity(data + dictionary);
+        let (mut heads, mut uncompressed) = (0, 0);
         if let Some((values, len)) = &ending.dictionary {
-            let page = Page::DictionaryPage {
-                buf: with_workbench(|bench| bench.compress(values))?,
-                num_values: *len as u32,
-                encoding: Encoding::PLAIN,
-                is_sorted: false,
+            let page = Page {
+                content: Content::Dictionary,
+                values: *len,
+                uncompressed: values.len(),
+                compressed: with_workbench(|bench| bench.compress(values))?,
             };
-            let written = pages.write_page(CompressedPage::new(page, values.len()))?;
-            (compressed, uncompressed) = (written.compressed_size, written.uncompressed_size);
-            data_offset = written.bytes_written as i64;
+            heads += page.write(&mut bytes);
+            uncompressed += page.uncompressed;
         }
+        let data_offset = bytes.len();
         let mut offsets = OffsetIndexBuilder::new();
         let (mut all_rows, mut values) = (0, 0);
         for (page, rows) in self.pages {
-            let written = pages.write_page(page)?;
-            compressed += written.compressed_size;
-            uncompressed += written.uncompressed_size;
+            let begin = bytes.len();
+            heads += page.write(&mut bytes);
+            uncompressed += page.uncompressed;
             offsets.append_row_count(rows as i64);
-            offsets.append_offset_and_size(written.offset as i64, written.compressed_size as i32);
-            all_rows += rows;
-            values += i64::from(written.num_values);
+            offsets.append_offset_and_size(begin as i64, (bytes.len() - begin) as i32);
+            all_rows += rows as u64;
+            values += page.values as i64;
         }
         let mut metadata = ColumnChunkMetaData::builder(self.column)
             .set_compression(Compression::ZSTD(level()))
             .set_encodings_mask(EncodingMask::new_from_encodings(self.encodings.iter()))
-            .set_total_compressed_size(compressed as i64)
-            .set_total_uncompressed_size(uncompressed as i64)
+            .set_total_compressed_size(bytes.len() as i64)
+            .set_total_uncompressed_size((uncompressed + heads) as i64)
             .set_num_values(values)
             .set_dictionary_page_offset(ending.dictionary.map(|_| 0))
-            .set_data_page_offset(data_offset);
+            .set_data_page_offset(data_offset as i64);
         if let Some(statistics) = ending.statistics {
             metadata = metadata.set_statistics(statistics);
         }
         let close = ColumnCloseResult {
-            bytes_written: compressed as u64,
+            bytes_written: bytes.len() as u64,
             rows_written: all_rows,
             metadata: metadata.build()?,
             bloom_filter: None,
             column_index: ending.index,
             offset_index: Some(offsets.build()),
         };
-        Ok(EncodedChunk { bytes: bytes.into_inner()?.into(), close })
+        Ok(EncodedChunk { bytes: bytes.into(), close })
     }
 }

@@ -31,6 +31,7 @@ mod encoder;
 mod hybrid;
 mod levels;
 mod packing;
+mod page;
 mod parts;
 mod properties;
 #[cfg(test)]
@@ -43,5 +44,5 @@ pub(crate) use self::{
     column::{Cells, Column, Filled, GATHERED_ROWS, Gathered, Texts},
     dictionary::{Keys, NONE, Values},
     levels::Levels,
-    parts::Parts,
+    parts::{Output, Parts},
 };

@@ -6,9 +6,10 @@
 use std::{
     collections::VecDeque,
     fs::File,
-    path::PathBuf,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
         mpsc::{self, Receiver, TryRecvError},
     },
@@ -20,7 +21,7 @@ use parquet::{
     schema::types::SchemaDescPtr,
 };
 use sigmund_files::Folder;
-use sigmund_model::tables::Table;
+use sigmund_model::tables::{Checksums, FileEnd, Table};
 
 use super::{
     chunk::EncodedChunk,
@@ -38,6 +39,7 @@ const MOST_UNDER_WAY: usize = 16;
 
 /// The files of one table.
 pub(crate) struct Parts {
+    table: &'static Table,
     folder: Folder,
     schema: SchemaRef,
     columns: SchemaDescPtr,
@@ -52,8 +54,27 @@ pub(crate) struct Parts {
     path: PathBuf,
     part: usize,
     part_rows: usize,
-    /// Bytes of encoded rows, of all tables.
-    written: Arc<AtomicU64>,
+    output: Output,
+}
+
+/// What is written, of all tables.
+#[derive(Clone, Default)]
+pub(crate) struct Output {
+    /// Bytes of encoded rows.
+    pub(crate) bytes: Arc<AtomicU64>,
+    /// How files that are complete end.
+    checksums: Arc<Mutex<Checksums>>,
+}
+
+impl Output {
+    /// How the files end that are complete.
+    pub(crate) fn checksums(&self) -> Checksums {
+        self.checksums.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, name: String, end: FileEnd) {
+        self.checksums.lock().unwrap_or_else(PoisonError::into_inner).insert(name, end);
+    }
 }
 
 /// A row group on its way to the file.
@@ -67,12 +88,13 @@ impl Parts {
         table: &'static Table,
         folder: Folder,
         pool: Option<Arc<WorkerPool>>,
-        written: Arc<AtomicU64>,
+        output: Output,
     ) -> Result<Parts, Error> {
         let schema = table.schema();
         let path = folder.path_of(part_name(0));
         let file = open_part(&schema, &folder, 0)?;
         Ok(Parts {
+            table,
             folder,
             columns: Arc::new(file.schema_descr().clone()),
             schema,
@@ -85,7 +107,7 @@ impl Parts {
             path,
             part: 0,
             part_rows: 0,
-            written,
+            output,
         })
     }
 
@@ -142,8 +164,8 @@ impl Parts {
     pub(crate) fn finish(mut self) -> Result<(), Error> {
         self.end_group()?;
         self.append(0)?;
-        let path = self.path;
-        self.file.close().map_err(|error| Error::Parquet { path, error })?;
+        let name = format!("{}/{}", self.table.name, part_name(self.part));
+        self.output.note(name, close(self.file, &self.path)?);
         Ok(())
     }
 
@@ -175,17 +197,18 @@ impl Parts {
         let before = self.file.bytes_written();
         let appended = append_chunks(&mut self.file, chunks);
         appended.map_err(self.failed())?;
-        self.written.fetch_add((self.file.bytes_written() - before) as u64, Ordering::Relaxed);
+        self.output.bytes.fetch_add((self.file.bytes_written() - before) as u64, Ordering::Relaxed);
         Ok(())
     }
 
     fn next_part(&mut self) -> Result<(), Error> {
+        let name = format!("{}/{}", self.table.name, part_name(self.part));
         self.part += 1;
         self.part_rows = 0;
         let path = self.folder.path_of(part_name(self.part));
         let file = open_part(&self.schema, &self.folder, self.part)?;
         let before = std::mem::replace(&mut self.file, file);
-        before.close().map_err(self.failed())?;
+        self.output.note(name, close(before, &self.path)?);
         self.path = path;
         Ok(())
     }
@@ -208,6 +231,18 @@ fn open_part(schema: &SchemaRef, folder: &Folder, part: usize) -> Result<Seriali
     let parts = writer.and_then(ArrowWriter::into_serialized_writer);
     let file = parts.map(|(file, _)| file);
     file.map_err(|error| Error::Parquet { path, error })
+}
+
+/// Completes a file. It ends with what follows its pages.
+fn close(file: SerializedFileWriter<File>, path: &Path) -> Result<FileEnd, Error> {
+    let from = file.bytes_written() as u64;
+    let written = file.into_inner().map_err(|error| Error::Parquet { path: path.to_path_buf(), error })?;
+    let end = || {
+        let mut end = vec![0; (written.metadata()?.len() - from) as usize];
+        written.read_exact_at(&mut end, from)?;
+        Ok(FileEnd::new(from, &end))
+    };
+    end().map_err(Error::io(path))
 }
 
 fn append_chunks(

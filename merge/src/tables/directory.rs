@@ -3,17 +3,19 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
 };
 
 use sigmund_files::{Destination, Folder, Replaceable};
-use sigmund_model::tables::{INFO, Table};
+use sigmund_model::tables::{CHECKSUMS, INFO, Table};
 
 use super::writer::TableWriter;
-use crate::{encoding::Parts, error::Error, merge::MergeOptions, worker_pool::WorkerPool};
+use crate::{
+    encoding::{Output, Parts},
+    error::Error,
+    merge::MergeOptions,
+    worker_pool::WorkerPool,
+};
 
 /// What `force` may overwrite.
 const SUPER_TRACE: Replaceable =
@@ -25,8 +27,7 @@ pub(crate) struct Directory {
     destination: Destination,
     partial: Folder,
     pool: Option<Arc<WorkerPool>>,
-    /// Bytes of the rows written to files.
-    written: Arc<AtomicU64>,
+    output: Output,
 }
 
 impl Directory {
@@ -44,12 +45,12 @@ impl Directory {
             begun => begun.map_err(Error::io(target))?,
         };
         let partial = destination.folder().map_err(Error::io(target))?;
-        Ok(Directory { target: target.to_path_buf(), destination, partial, pool, written: Arc::default() })
+        Ok(Directory { target: target.to_path_buf(), destination, partial, pool, output: Output::default() })
     }
 
     /// Bytes of the rows written to files so far.
     pub(crate) fn written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
+        self.output.bytes.load(Ordering::Relaxed)
     }
 
     /// Creates a writer for one table.
@@ -61,11 +62,14 @@ impl Directory {
     pub(super) fn parts(&self, table: &'static Table) -> Result<Parts, Error> {
         let folder = self.partial.create_folder(table.name);
         let folder = folder.map_err(Error::io(&self.partial.path_of(table.name)))?;
-        Parts::create(table, folder, self.pool.clone(), Arc::clone(&self.written))
+        Parts::create(table, folder, self.pool.clone(), self.output.clone())
     }
 
     /// Renames the complete super-trace to its final name. An existing one is removed only now.
     pub(crate) fn finish(self) -> Result<(), Error> {
+        let checksums = self.output.checksums().text();
+        let written = self.partial.write_file(CHECKSUMS, checksums.as_bytes());
+        written.map_err(Error::io(&self.partial.path_of(CHECKSUMS)))?;
         self.destination.finish().map_err(Error::io(&self.target))
     }
 }

@@ -9,6 +9,7 @@
 //! contradiction shortened is placed where the contradiction was found.
 
 mod actors;
+mod checksums;
 mod columns;
 mod events;
 mod intervals;
@@ -21,6 +22,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 pub use self::{
     actors::{CPUS, LWPS, PROCESSES, THREADS},
+    checksums::{CHECKSUMS, Checksums, FileEnd},
     events::{EVENT_TYPES, EVENTS},
     intervals::{COUNTERS, INTERRUPTS, LOCKS, SPANS, SYSCALLS, WAKEUPS},
     recording::{CLOCKS, INFO, LOSSES},

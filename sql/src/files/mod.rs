@@ -5,7 +5,8 @@
 //!    removed, answers stay those of the one that was opened.
 //! 2. A file that is no Parquet file, or lacks a column of the model, is an error that names it. With
 //!    [`OpenOptions::keep_going`](crate::OpenOptions::keep_going) it is left out, and the error is kept.
-//! 3. Only footers are read: a damaged page is found when a query reads it. With `keep_going` all files are read to their end, so
+//! 3. Only what follows the pages is read, and compared with its checksum if there is one (sigmund_model::tables::Checksums); each
+//!    page has its own: one that is damaged is found when a query reads it. With `keep_going` all files are read to their end, so
 //!    that one with a damaged page is left out of all answers.
 
 mod damage;
@@ -17,12 +18,13 @@ mod stored;
 use std::{
     collections::BTreeMap,
     fs,
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use arrow::array::{AsArray, RecordBatch};
-use sigmund_model::tables::{ALL, INFO, OPTIONAL, Table};
+use sigmund_model::tables::{ALL, CHECKSUMS, Checksums, INFO, OPTIONAL, Table};
 
 pub(crate) use self::{
     damage::{Sources, is_of_a_file},
@@ -35,6 +37,9 @@ pub use self::{
 };
 use crate::{Error, ErrorKind, Info};
 
+/// The bytes of `checksums` that are read: those of a million files.
+const MOST_CHECKSUMS: u64 = 100 << 20;
+
 /// How often a super-trace is opened if others take its name meanwhile.
 const ATTEMPTS: usize = 4;
 
@@ -45,6 +50,8 @@ pub(crate) struct Files {
     path: PathBuf,
     /// Whether what cannot be read is left out.
     keep_going: bool,
+    /// How files must end, where that is known.
+    checksums: Checksums,
     tables: BTreeMap<&'static str, Vec<Part>>,
     left_out: Vec<Error>,
 }
@@ -90,6 +97,7 @@ impl Files {
     fn open_tables(&mut self) -> Result<Info, Error> {
         // The version first: another version may not have all tables.
         let keep_going = std::mem::take(&mut self.keep_going);
+        self.checksums = self.read_checksums()?;
         self.open_table(&INFO)?;
         let info = Info::new(&self.path.join(INFO.name), facts(&self.read(&INFO, &["key", "value"])?))?;
         self.keep_going = keep_going;
@@ -123,7 +131,21 @@ impl Files {
 
     fn at(place: Place, path: &Path, keep_going: bool) -> Files {
         let path = path.to_path_buf();
-        Files { place, path, keep_going, tables: BTreeMap::new(), left_out: Vec::new() }
+        let (checksums, tables) = Default::default();
+        Files { place, path, keep_going, checksums, tables, left_out: Vec::new() }
+    }
+
+    /// None of a store, whose files are read over a network: of each only its footer, and not what lies before.
+    fn read_checksums(&self) -> Result<Checksums, Error> {
+        let Place::Folder(folder) = &self.place else { return Ok(Checksums::default()) };
+        let path = self.path.join(CHECKSUMS);
+        let unreadable = |found: String| Error::at(ErrorKind::Unreadable, &path, found);
+        let mut text = Vec::new();
+        match folder.open_file(CHECKSUMS).and_then(|file| file.take(MOST_CHECKSUMS).read_to_end(&mut text)) {
+            Ok(_) => Checksums::parse(&text).map_err(unreadable),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Checksums::default()),
+            Err(error) => Err(unreadable(error.to_string())),
+        }
     }
 
     /// Opens the files of a table.
@@ -150,7 +172,9 @@ impl Files {
         match &self.place {
             Place::Folder(folder) => {
                 let (folder, names) = self.names(folder, table)?;
-                Ok(names.iter().map(|name| Part::open(&folder, &path(name), name, table)).collect())
+                let end = |name: &str| self.checksums.get(&format!("{}/{name}", table.name));
+                let open = |name: &String| Part::open(&folder, &path(name), name, (table, end(name)));
+                Ok(names.iter().map(open).collect())
             }
             Place::Store(store) => {
                 let names =

@@ -25,7 +25,7 @@ use datafusion::parquet::{
     file::reader::{ChunkReader, Length},
 };
 use sigmund_files::Folder;
-use sigmund_model::tables::Table;
+use sigmund_model::tables::{FileEnd, Table};
 
 use super::{Store, StoredFile};
 use crate::{Error, ErrorKind};
@@ -50,14 +50,22 @@ impl Part {
     /// Opens a file of a table's folder. `path` is for messages.
     ///
     /// # Errors
-    /// When it is no Parquet file, or lacks a column of the table.
-    pub(crate) fn open(folder: &Folder, path: &Path, name: &str, table: &Table) -> Result<Part, Error> {
+    /// When it does not end as it must, is no Parquet file, or lacks a column of the table.
+    pub(crate) fn open(
+        folder: &Folder,
+        path: &Path,
+        name: &str,
+        (table, end): (&Table, Option<FileEnd>),
+    ) -> Result<Part, Error> {
         let file = folder.open_file(name).map_err(|error| unreadable(path, &error))?;
         let found = file.metadata().map_err(|error| unreadable(path, &error))?;
         let modified = found.modified().map_err(|error| unreadable(path, &error))?;
         // The same for all machines that share the folder.
         let version = format!("{} {} {}", found.ino(), found.mtime(), found.mtime_nsec());
         let bytes = FileBytes { source: Source::File(Arc::new(file)), len: found.len() };
+        if let Some(end) = end {
+            bytes.check_end(end).map_err(|found| unreadable(path, &found))?;
+        }
         Part::checked((path, name), (bytes, modified, version), table)
     }
 
@@ -194,6 +202,20 @@ enum Source {
 }
 
 impl FileBytes {
+    /// Whether it ends as it was written; if not, what it has instead.
+    fn check_end(&self, expected: FileEnd) -> Result<(), String> {
+        if self.len != expected.len {
+            return Err(format!("{} bytes instead of {}", self.len, expected.len));
+        }
+        let end = self.read(expected.from..self.len).map_err(|error| error.to_string())?;
+        let crc = FileEnd::new(expected.from, &end).crc;
+        if crc != expected.crc {
+            let FileEnd { from, crc: written, .. } = expected;
+            return Err(format!("bytes from {from} on of checksum {crc:08x} instead of {written:08x}"));
+        }
+        Ok(())
+    }
+
     fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         // Before anything is allocated: a damaged footer may have any number.
         if range.start > range.end || range.end > self.len {

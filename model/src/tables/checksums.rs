@@ -1,0 +1,140 @@
+//! What the end of each file of a super-trace must be: the file `checksums`, beside the folders of the tables.
+//!
+//! A page of a Parquet file has a checksum of its own. What follows the pages (indexes, statistics, the footer) has none, and a
+//! wrong bit there leaves rows out of an answer. So the directory of a super-trace has a text:
+//!
+//! ```text
+//! sigmund checksums 1
+//! 9ae0daaf 4711 5120 events/part-00000.parquet
+//! 1c291ca3
+//! ```
+//!
+//! A line is the CRC-32 of a file's bytes from an offset to its end, the offset, the length of the file, and its name. The last
+//! one is the CRC-32 of the lines above. A super-trace without this file has not been written by this version, or consists of
+//! copies of files: it is read without that check.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::iter;
+
+/// The name of the file.
+pub const CHECKSUMS: &str = "checksums";
+
+/// The first line.
+const HEAD: &str = "sigmund checksums 1\n";
+
+/// The end of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileEnd {
+    /// Where it begins.
+    pub from: u64,
+    /// The length of the file.
+    pub len: u64,
+    /// The CRC-32 of the bytes from there on.
+    pub crc: u32,
+}
+
+/// The ends of files, by `TABLE/NAME`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checksums(BTreeMap<String, FileEnd>);
+
+impl FileEnd {
+    /// Of a file of which these bytes are the last.
+    pub fn new(from: u64, end: &[u8]) -> FileEnd {
+        FileEnd { from, len: from + end.len() as u64, crc: crc32fast::hash(end) }
+    }
+}
+
+impl Checksums {
+    /// Adds a file, by `TABLE/NAME`.
+    pub fn insert(&mut self, name: String, end: FileEnd) {
+        self.0.insert(name, end);
+    }
+
+    /// What a file has to end with; `None` if that is not known.
+    pub fn get(&self, name: &str) -> Option<FileEnd> {
+        self.0.get(name).copied()
+    }
+
+    /// The text of the file.
+    pub fn text(&self) -> String {
+        let mut text = String::from(HEAD);
+        for (name, FileEnd { from, len, crc }) in &self.0 {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{crc:08x} {from} {len} {name}");
+        }
+        let crc = crc32fast::hash(text.as_bytes());
+        let _ = writeln!(text, "{crc:08x}");
+        text
+    }
+
+    /// Reads the text of the file.
+    ///
+    /// # Errors
+    /// When it is not what was written; says what was expected and found.
+    pub fn parse(text: &[u8]) -> Result<Checksums, String> {
+        let text = str::from_utf8(text).map_err(|_| "expected checksums, found bytes that are no text")?;
+        let last = text.trim_end_matches('\n').rfind('\n').map_or(0, |at| at + 1);
+        let (lines, end) = text.split_at(last);
+        let found = crc32fast::hash(lines.as_bytes());
+        if u32::from_str_radix(end.trim_end_matches('\n'), 16) != Ok(found) {
+            return Err(format!("expected the checksum {found:08x} of the lines above, found {end:?}"));
+        }
+        let lines = lines.strip_prefix(HEAD).ok_or_else(|| {
+            format!("expected {HEAD:?} at its begin, found {:?}", lines.lines().next().unwrap_or_default())
+        })?;
+        let file = |(line, text): (usize, &str)| {
+            let mut words = text.splitn(4, ' ');
+            let mut word = || words.next();
+            let crc = word().and_then(|crc| u32::from_str_radix(crc, 16).ok());
+            let [from, len] = [word(), word()].map(|word| word.and_then(|word| word.parse().ok()));
+            let whole = crc.zip(from).zip(len).zip(word());
+            let known =
+                whole.map(|(((crc, from), len), name)| (name.to_string(), FileEnd { from, len, crc }));
+            known.filter(|(_, end)| end.from <= end.len).ok_or_else(|| {
+                format!("line {line}: expected a checksum, an offset, a length and a name, found {text:?}")
+            })
+        };
+        iter::zip(2.., lines.lines()).map(file).collect::<Result<_, _>>().map(Checksums)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_of_the_text_is_found() {
+        let mut checksums = Checksums::default();
+        assert_eq!(Checksums::parse(checksums.text().as_bytes()), Ok(checksums.clone()));
+        // The check value of CRC-32 (ISO-HDLC).
+        let end = FileEnd::new(40, b"123456789");
+        assert_eq!(end, FileEnd { from: 40, len: 49, crc: 0xcbf4_3926 });
+        checksums.insert("events/part-00000.parquet".into(), end);
+        let text = checksums.text();
+        assert!(text.contains("\ncbf43926 40 49 events/part-00000.parquet\n"), "{text}");
+        assert_eq!(Checksums::parse(text.as_bytes()), Ok(checksums));
+        for at in 0..text.len() {
+            for bit in 0..8 {
+                let mut changed = text.clone().into_bytes();
+                changed[at] ^= 1 << bit;
+                let read = Checksums::parse(&changed);
+                // The last line may be written in other letters, and end otherwise.
+                let is_same = at + 10 > text.len();
+                assert!(read.is_err() || is_same, "{read:?} from {:?}", String::from_utf8_lossy(&changed));
+            }
+            assert!(Checksums::parse(&text.as_bytes()[..at]).is_err() || at + 1 == text.len());
+        }
+    }
+
+    #[test]
+    fn what_was_never_written_is_an_error() {
+        for lines in
+            ["", "sigmund checksums 2\n", "sigmund checksums 1\n00 9 8 n\n", "sigmund checksums 1\n00 8\n"]
+        {
+            let text = format!("{lines}{:08x}\n", crc32fast::hash(lines.as_bytes()));
+            let error = Checksums::parse(text.as_bytes()).unwrap_err();
+            assert!(error.contains("expected"), "{error}");
+        }
+    }
+}
