@@ -23,8 +23,12 @@ use crate::{
     terminal,
 };
 
-pub(crate) async fn run(question: Question) -> Result<Found> {
+pub(crate) async fn run(mut question: Question) -> Result<Found> {
     let filter = Filter::from(&question.filter);
+    let is_elsewhere = question.fleet.is_some() || question.cluster.is_asked();
+    if is_elsewhere && !question.reactivity.is_empty() && !question.list_events {
+        question.measure.measure = question.measure.measure.or_else(|| named("reactivity"));
+    }
     // Pairs of events are a question of their own without --why.
     let compared =
         if question.reactivity.is_empty() { question.measure.measure } else { named("reactivity") };
@@ -58,6 +62,9 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
         else {
             bail!("--cluster: expected a measure, as --states; sigmund sql --cluster asks for events");
         };
+        if question.drawing.is_asked() {
+            bail!("--cluster: expected a table, found a drawing: one process makes it, without --cluster");
+        }
         question.cluster.join(&trace)?;
         return measured::run(&trace, measure, &filter, &question).await;
     }
@@ -67,7 +74,9 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
     if question.drawing.is_asked() {
         return drawings::run(&trace, &filter, &question).await;
     }
-    let is_plain_active_time = question.measure.is_plain_active_time() && filter.level.is_none();
+    // Rows of LWPs and of parts of the time are those of the measure.
+    let is_of_all = filter.level.is_none() && filter.lwps.is_empty() && filter.cpus.is_empty();
+    let is_plain_active_time = question.measure.is_plain_active_time() && is_of_all;
     if is_plain_active_time && (!filter.threads.is_empty() || trace.has_threads()) {
         filter.check_known(&trace).await?;
         return print_active_time(&trace, &filter, &question).await;

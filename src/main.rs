@@ -43,7 +43,7 @@ mod terminal;
 #[cfg(feature = "sql")]
 mod view;
 
-use std::{io::Write, process::ExitCode};
+use std::{env, io::Write, process::ExitCode};
 
 #[cfg(not(feature = "sql"))]
 use anyhow::bail;
@@ -68,7 +68,7 @@ pub(crate) enum Found {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(env::args_os().map(cli::not_a_comment)) {
         Ok(cli) => cli,
         // Help and version go to stdout.
         Err(error) if !error.use_stderr() => error.exit(),

@@ -74,7 +74,7 @@ fn with_unit(figure: f64, unit: &str) -> String {
     }
 }
 
-fn options(question: &Question) -> MeasureOptions {
+pub(crate) fn options(question: &Question) -> MeasureOptions {
     let args = &question.measure;
     let pair = match question.reactivity.as_slice() {
         [from, to] => Some((from.clone(), to.clone())),

@@ -5,7 +5,7 @@ use crate::map::Map;
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use crate::{
-    Answer, By, Column, Group, History, Measure, Needs, Request, ThreadStay, Value,
+    Answer, By, Column, Group, History, Level, Measure, Needs, Request, ThreadStay, Value,
     collect::collect,
     groups::Owner,
     percent,
@@ -19,7 +19,8 @@ pub(crate) const SUMMARY: Measure = Measure {
     heading: crate::measure::headings::TIME,
     subject: crate::measure::Subject::None,
     lists_cases: true,
-    definition: "The user threads, LWPs and CPUs with most time; the ten first of each, or as many as asked for with --worst. \
+    definition: "The user threads, LWPs and CPUs with most time; the ten first of each, or as many as asked for with --worst; \
+        by thread or of the level of user threads without LWPs, by LWP or of their level without user threads. \
         Time: of a user thread its active ticks, of an LWP those on CPUs, of a CPU those with an LWP (not the idle \
         task) on it, each with interrupts, and cut to the window. percent is of the length of the window; a group of \
         threads may have more than 100. Switches: dispatches of the user thread on an LWP, switches in of the LWP, \
@@ -52,6 +53,17 @@ impl Sum {
         self.switches += other.switches;
         self.migrations += other.migrations;
         self.preemptions += other.preemptions;
+    }
+}
+
+/// Whether it is of the level that is asked for, if one is.
+fn has_rows(request: &Request, owner: Owner) -> bool {
+    match (request.level, request.by, owner) {
+        (Some(level), _, Owner::Thread(_)) => level == Level::Threads,
+        (Some(level), _, Owner::Lwp(_)) => level == Level::Lwps,
+        (None, Some(By::Lwp), owner) => matches!(owner, Owner::Lwp(_)),
+        (None, Some(By::Thread), owner) => matches!(owner, Owner::Thread(_)),
+        _ => true,
     }
 }
 
@@ -101,7 +113,8 @@ impl Sliced for Summary {
         });
         let of_group = |by| self.request.by.unwrap_or(by);
         for part in parts {
-            for (owner, sum) in part.sums.into_iter().filter(|(_, sum)| *sum != Sum::default()) {
+            let is_asked = |(owner, sum): &(Owner, Sum)| *sum != Sum::default() && has_rows(request, *owner);
+            for (owner, sum) in part.sums.into_iter().filter(is_asked) {
                 match owner {
                     Owner::Thread(thread) => {
                         let group = Group::of_thread(history, of_group(By::Thread), thread);

@@ -11,7 +11,7 @@ pub(crate) struct DrawingArgs {
     #[arg(long, help_heading = "To look at", conflicts_with_all = ["measure", "list_events", "reactivity", "worst"])]
     pub(crate) gantt: bool,
     /// With --latency, --quanta, --functions, --reactivity ...: how many are how long, as bars.
-    #[arg(long, help_heading = "To look at", conflicts_with_all = ["list_events", "why"])]
+    #[arg(long, help_heading = "To look at", conflicts_with_all = ["list_events"])]
     pub(crate) histogram: bool,
     /// With --gantt or --histogram: write a picture (of a histogram, the cumulative distribution) to this file instead; - is standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "To look at")]

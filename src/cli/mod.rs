@@ -106,12 +106,35 @@ pub(crate) fn tip(error: &clap::Error) -> Option<String> {
     if is_of_clusters(error) {
         return Some(format!("  tip: {WITHOUT_CLUSTERS}"));
     }
+    #[cfg(feature = "sql")]
+    if error.kind() == clap::error::ErrorKind::InvalidSubcommand {
+        let measures =
+            sigmund_measures::ALL.iter().filter(|measure| measure.subject != sigmund_measures::Subject::Pair);
+        let near = sigmund_sql::nearest(word, measures.map(|measure| measure.name));
+        if let Some(near) = near.first() {
+            return Some(format!("  tip: a question is an option: sigmund --{near}"));
+        }
+    }
     let path = Path::new(word);
     if path.is_file() {
         return Some(format!("  tip: sigmund merge {word} makes a super-trace of a trace"));
     }
     let is_asked = cfg!(feature = "sql") && path.is_dir();
     is_asked.then(|| format!("  tip: a question has its super-trace after -f: sigmund -f {word} --summary"))
+}
+
+/// A query may begin with a comment of SQL, which is no option.
+pub(crate) fn not_a_comment(argument: OsString) -> OsString {
+    let is_comment = argument
+        .as_encoded_bytes()
+        .strip_prefix(b"--")
+        .is_some_and(|text| text.first().is_some_and(u8::is_ascii_whitespace));
+    if !is_comment {
+        return argument;
+    }
+    let mut query = OsString::from("\n");
+    query.push(argument);
+    query
 }
 
 /// Whether a subcommand was asked for that only a command with clusters has.

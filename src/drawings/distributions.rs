@@ -88,7 +88,7 @@ fn rows(curves: &[(String, Distribution)], hz: Option<Hertz>) -> Answer {
 
 /// The lengths that the question is about.
 async fn distributions(trace: &SuperTrace, filter: &Filter, question: &Question) -> Result<Distributions> {
-    if let [from, to] = question.reactivity.as_slice() {
+    if let ([from, to], None) = (question.reactivity.as_slice(), question.measure.measure) {
         let pairs = reactivity(trace, from, to, filter).await?.pairs;
         let lengths = pairs.iter().map(|pair| pair.ticks().0 as i64).collect();
         let (title, curves) = (format!("{from} to {to}"), vec![(String::new(), lengths)]);
@@ -99,13 +99,7 @@ async fn distributions(trace: &SuperTrace, filter: &Filter, question: &Question)
     let Some(asked) = args.measure else {
         bail!("--histogram: expected a measure whose lengths it draws, as in --latency --histogram");
     };
-    let options = MeasureOptions {
-        by: args.by,
-        subject: args.subject.clone(),
-        worst: args.worst,
-        pair: args.pair.clone(),
-        with_lengths: true,
-    };
+    let options = MeasureOptions { with_lengths: true, ..measured::options(question) };
     let Measured { mut answer, gaps } = measure(trace, asked, filter, &options).await?;
     let curves = std::mem::take(&mut answer.distributions);
     if curves.is_empty() && !answer.rows.is_empty() {

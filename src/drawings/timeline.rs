@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use sigmund_measures::{History, Needs, Request, gantt, gantt_svg};
+use sigmund_measures::{By, History, Needs, Request, gantt, gantt_svg};
 use sigmund_query::{Filter, MeasureOptions, with_history};
 use sigmund_sql::SuperTrace;
 
@@ -33,6 +33,9 @@ pub(super) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
              `sigmund sql {} \"SELECT * FROM thread_states\" --format {name}`, and lwp_states",
             trace.path().display()
         );
+    }
+    if let Some(by @ (By::Name | By::Pattern | By::Process)) = question.measure.by {
+        bail!("--gantt --by {}: expected thread or lwp, which have a line each", by.name());
     }
     let hz = trace.tick_hz();
     let first = trace.first_tick().map_or(0, |tick| tick.0 as i64);

@@ -69,6 +69,8 @@ pub(super) enum Unit {
     Ticks,
     /// Durations in nanoseconds.
     Nanos,
+    /// Addresses.
+    Object,
     Other,
 }
 
@@ -136,7 +138,11 @@ async fn by_measure(
     let Measured { answer, gaps } = measured;
     let columns = answer.columns.iter().map(|column| Column {
         name: column.name.to_string(),
-        unit: if column.kind == Kind::Length { Unit::Ticks } else { Unit::Other },
+        unit: match column.kind {
+            Kind::Length => Unit::Ticks,
+            Kind::Object => Unit::Object,
+            _ => Unit::Other,
+        },
     });
     let (columns, total) = (columns.collect(), answer.rows.len());
     let rows = first_rows(&answer, sort, top);
@@ -178,7 +184,11 @@ async fn by_query(trace: &SuperTrace, query: &str, top: usize) -> Result<Outcome
         Err(error) => return Ok(Outcome::Failed(error.to_string())),
     };
     let column = |name: &String| Column {
-        unit: if name.ends_with("_ns") && name != "ts_ns" { Unit::Nanos } else { Unit::Other },
+        unit: match name.as_str() {
+            "object" | "instruction" => Unit::Object,
+            name if name.ends_with("_ns") && name != "ts_ns" => Unit::Nanos,
+            _ => Unit::Other,
+        },
         name: name.clone(),
     };
     let columns: Vec<Column> = result.schema().fields().iter().map(|field| column(field.name())).collect();

@@ -1,6 +1,7 @@
 //! The page for people: what was recorded, then each question with the first rows of its answer.
 
 use anyhow::Result;
+use sigmund_measures::object_text;
 use sigmund_model::{Hertz, Printable, Ticks};
 use sigmund_schemata::{Asked, Question, means, short};
 
@@ -155,7 +156,7 @@ fn for_people(
     let has_unit = |unit| match unit {
         Unit::Ticks => tick_hz.is_some(),
         Unit::Nanos => true,
-        Unit::Other => false,
+        Unit::Object | Unit::Other => false,
     };
     let name = |place: &usize| {
         let column = &rows.columns[*place];
@@ -169,6 +170,7 @@ fn for_people(
     let cell = |row: &Vec<Cell<'static>>, place: &usize| match (&row[*place], rows.columns[*place].unit) {
         (Cell::Count(ticks), Unit::Ticks) => Cell::Length(signed(*ticks, tick_hz)),
         (Cell::Count(ns), Unit::Nanos) => Cell::Length(signed(*ns, Hertz::new(1e9))),
+        (Cell::Count(object), Unit::Object) => Cell::Length(object_text(*object)),
         (cell, _) => cell.clone(),
     };
     let cells = rows.rows.iter().map(|row| kept.iter().map(|place| cell(row, place)).collect());

@@ -9,9 +9,9 @@ use crate::{cli::FormatArg, terminal};
 const HELP: &str = "\
 \\d            tables, views and table functions
 \\d NAME       columns of one, with units; of a function its definition and arguments, too
-\\timing       print how long each query takes, or no longer
+\\timing [on|off] print how long each query takes, or no longer
 \\f FORMAT     human, tsv, csv, json or ndjson
-\\o [FILE]     write answers to a new file; without one, to the terminal again
+\\o [FILE]     write answers of queries to a new file; without one, to the terminal again
 \\set [N V]    the value of $N in queries; without one, list them
 \\?            this help
 \\q            end (also Ctrl-D)
@@ -36,8 +36,8 @@ pub(super) async fn run(session: &mut Session, line: &str) -> Result<Next> {
         ("\\q", None) => return Ok(Next::End),
         ("\\?", None) => terminal::block(HELP)?,
         ("\\d", name) => drop(session.describe(name).await?),
-        ("\\timing", None) => {
-            session.is_timed = !session.is_timed;
+        ("\\timing", None | Some("on" | "off")) => {
+            session.is_timed = argument.map_or(!session.is_timed, |word| word == "on");
             terminal::line(if session.is_timed { "timing is on" } else { "timing is off" })?;
         }
         ("\\f", Some(word)) => match FormatArg::from_str(word, true) {

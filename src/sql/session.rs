@@ -40,6 +40,13 @@ pub(super) struct Session {
     notes: Arc<Mutex<BTreeSet<String>>>,
 }
 
+/// The name in `DESCRIBE NAME` or `DESC NAME`.
+fn described(query: &str) -> Option<&str> {
+    let (word, name) = query.trim().trim_end_matches(';').split_once(char::is_whitespace)?;
+    let is_described = ["DESCRIBE", "DESC"].iter().any(|described| word.eq_ignore_ascii_case(described));
+    is_described.then_some(name.trim())
+}
+
 impl Session {
     pub(super) fn new(trace: Arc<SuperTrace>, format: FormatArg, parameters: Parameters) -> Session {
         let notes: Arc<Mutex<BTreeSet<String>>> = Arc::default();
@@ -51,6 +58,10 @@ impl Session {
     /// Runs one query and prints its rows. `None` if it has only defined a view.
     pub(super) async fn run(&self, query: &str) -> Result<Option<Found>> {
         let begin = Instant::now();
+        // Only tables and views are known to the session's own DESCRIBE.
+        if let Some(function) = described(query).filter(|name| describe::is_function(&self.trace, name)) {
+            return self.describe(Some(function)).await.map(Some);
+        }
         let defined = self.trace.define(query, &self.parameters).await;
         if !matches!(defined, Ok(None)) {
             self.warn();

@@ -18,7 +18,17 @@ pub(super) fn is_complete(text: &str) -> bool {
 
 /// Whether a text has only white space and comments.
 fn is_blank(text: &str) -> bool {
-    text.lines().all(|line| matches!(line.trim(), line if line.is_empty() || line.starts_with("--")))
+    let mut rest = text.trim_start();
+    loop {
+        let after = match rest {
+            line if line.starts_with("--") => Some(line.split_once('\n').map_or("", |(_, after)| after)),
+            block => {
+                block.strip_prefix("/*").and_then(|block| block.split_once("*/")).map(|(_, after)| after)
+            }
+        };
+        let Some(after) = after else { return rest.is_empty() };
+        rest = after.trim_start();
+    }
 }
 
 /// The positions of the semicolons that end statements.
@@ -55,10 +65,13 @@ mod tests {
     fn semicolons_in_quotes_and_comments_do_not_end_a_statement() {
         let text = "SELECT ';', \"a;b\" -- no; end\n; /* ; */ SELECT 2;\n-- the end\n";
         assert_eq!(each(text), ["SELECT ';', \"a;b\" -- no; end", "/* ; */ SELECT 2"]);
-        assert_eq!(each(" ;; "), [""; 0]);
+        assert_eq!(each(" ;; /* nothing */ -- at all\n; -- no end"), [""; 0]);
+        assert_eq!(each("/* without end"), ["/* without end"]);
         assert_eq!(each("SELECT 'it''s;'"), ["SELECT 'it''s;'"]);
         assert!(
-            is_complete("SELECT 1;") && is_complete("SELECT 1; -- done") && is_complete("SELECT ';' ;\n")
+            is_complete("SELECT 1;")
+                && is_complete("SELECT 1; -- done\n /* so */")
+                && is_complete("SELECT ';' ;\n")
         );
         for open in ["SELECT 1", "SELECT ';", "SELECT 1 -- ;", "SELECT 1; SELECT", "/* ;"] {
             assert!(!is_complete(open), "{open}");

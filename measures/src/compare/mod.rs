@@ -19,7 +19,8 @@
 //! 13 % differ.)
 //!
 //! **Verdict**: `differs` if the difference between A and B is larger than the spread; `within the spread`; `only in A` and
-//! `only in B` for rows of one answer; `too few` if the odd or the even slices of A or B have no value.
+//! `only in B` for rows of one answer; `too few` if the odd or the even slices of A or B have no value, or a percentile or mean
+//! is of fewer than 20 lengths in either.
 
 mod figures;
 mod slices;
@@ -97,7 +98,15 @@ struct Compared {
     notes: Vec<String>,
 }
 
+/// Percentiles and means of fewer lengths than these say nothing: one long one more or less is another p99.
+const FEWEST: f64 = 20.0;
+
 impl Compared {
+    /// Whether a row is of few lengths in either.
+    fn has_few(&self, key: &Key, other: &Compared) -> bool {
+        [self, other].iter().any(|side| side.whole.lengths(key).is_some_and(|lengths| lengths < FEWEST))
+    }
+
     fn new(side: &Side, name: &str) -> Result<Compared, String> {
         let Side { whole, slices, window, hz } = side;
         if window.ticks() <= 0 {
@@ -159,6 +168,7 @@ fn row(key: &Key, figure: &Figure, a: &Compared, b: &Compared) -> Option<Row> {
     let verdict = match (of_a, of_b, spread) {
         (Some(_), None, _) if !b.whole.rows.contains_key(key) => Verdict::OnlyInA,
         (None, Some(_), _) if !a.whole.rows.contains_key(key) => Verdict::OnlyInB,
+        (Some(_), Some(_), Some(_)) if !figure.unit.is_sum() && a.has_few(key, b) => Verdict::TooFew,
         (Some(a), Some(b), Some(spread)) => match (b - a).abs() > spread + ROUNDING * a.abs().max(b.abs()) {
             true => Verdict::Differs,
             false => Verdict::Within,
@@ -231,7 +241,7 @@ fn columns(table: &Table) -> Vec<Column> {
         Column::text(
             "verdict",
             "differs (the difference is larger than the spread), within the spread, only in A, only in B, or too few \
-             (no value in the odd or the even slices).",
+             (no value in the odd or the even slices, or fewer than 20 lengths).",
         ),
     ]);
     columns

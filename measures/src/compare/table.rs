@@ -75,6 +75,12 @@ impl Table {
         self.rows.get(key)?.get(place).copied().flatten()
     }
 
+    /// Of how many lengths the percentiles and means of a row are; `None` if the answer does not say.
+    pub(super) fn lengths(&self, key: &Key) -> Option<f64> {
+        let count = self.figures.iter().find(|figure| figure.name == "count")?;
+        self.raw(key, count)
+    }
+
     /// A figure of a row; sums are per second.
     pub(super) fn value(&self, key: &Key, figure: &Figure) -> Option<f64> {
         let per = if figure.unit.is_sum() { self.seconds } else { 1.0 };

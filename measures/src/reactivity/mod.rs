@@ -146,6 +146,7 @@ impl Latency {
         for (what, lengths) in [("all", &all), ("caused", &caused), ("next", &next)] {
             row("pairs", what, None, lengths.cells(), lengths.count() as i64, count as i64);
         }
+        let total = all.total();
         let only = |count: Value<'static>, total: Value<'static>| {
             let rest = std::iter::repeat_n(Value::Null, Distribution::columns().len() - 2);
             [count, total].into_iter().chain(rest).collect()
@@ -154,7 +155,11 @@ impl Latency {
         let causes = causes.finish(history, request.by(history));
         for (key, sum) in causes.into_values().flatten() {
             let cells = only(sum.count.into(), sum.ticks.into());
-            row("cause", key.cause, key.culprit, cells, sum.ticks, all.total());
+            row("cause", key.cause, key.culprit, cells, sum.ticks, total);
+        }
+        // Of the first rows.
+        if request.with_lengths {
+            answer.distributions = vec![all, caused, next];
         }
     }
 }

@@ -58,6 +58,14 @@ impl Blame {
         })
     }
 
+    /// In an answer by LWP, who ran is the LWP.
+    pub(super) fn at_level(self, by: By, piece: &Piece) -> Blame {
+        match (self, piece.lwp) {
+            (Blame::Who(_), Some(lwp)) if by == By::Lwp => Blame::Who(Actor::Lwp(lwp)),
+            _ => self,
+        }
+    }
+
     /// One that has the same [label](Blame::label) in an answer that is grouped like that: mostly the same for all that have it, so
     /// that there are few.
     pub(super) fn representative(self, history: &History, by: By) -> Blame {
@@ -114,7 +122,7 @@ impl Piece {
     /// The culprits with their ticks, the largest first; the ticks sum to the length of the piece.
     pub fn blames(&self, history: &History, by: By) -> Vec<(Blame, i64)> {
         if let Some(blame) = Blame::of(history, self, false) {
-            return vec![(blame, self.interval.ticks())];
+            return vec![(blame.at_level(by, self), self.interval.ticks())];
         }
         let (mut waits, mut labels) = (Waits::default(), Labels::default());
         waits.push(history, (), self, 1);

@@ -77,6 +77,11 @@ pub enum What {
 }
 
 impl What {
+    /// Whether it waits for an instant or a descriptor: the LWP of a runtime that wakes it has only noticed that it came.
+    pub(super) fn is_for_the_kernel(self) -> bool {
+        matches!(self, What::BlockedOn { kind: Some(WaitKind::Sleep | WaitKind::Io), .. })
+    }
+
     /// For people, without the culprit.
     pub fn name(self) -> &'static str {
         match self {

@@ -219,6 +219,7 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
     fn woken(&mut self, woken: Woken) {
         let Woken { wakeup, target, since, lwp, cpu, what } = woken;
         match wait::waker(&mut self.walks.searches, target, &wakeup) {
+            Waker::Actor(Actor::Lwp(_)) if what.is_for_the_kernel() => self.piece(since, lwp, cpu, what),
             Waker::Actor(actor) if actor != self.at.actor => {
                 self.jump(actor, Link::Woke { woken: self.at.actor, since, wait: what });
             }

@@ -110,7 +110,7 @@ impl Pieces {
         match blame {
             Some(blame) => {
                 let sum = Sum::of(count, piece.interval.ticks(), goes_on);
-                self.others.add(history, self.by, (of, blame), sum);
+                self.others.add(history, self.by, (of, blame.at_level(self.by, piece)), sum);
             }
             None => self.waits.push(history, of, piece, count),
         }

@@ -10,7 +10,7 @@ use crate::support::{
     slow_walk::{Slow, damage, each_tick, mix},
     tid,
 };
-use sigmund_measures::{Actor, Blame, By, Context, History, Link, Source, What, walk_back};
+use sigmund_measures::{Actor, Blame, By, Context, History, Link, Source, ThreadStay, What, walk_back};
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use LwpState::{Runnable, Running, Sleeping};
@@ -85,6 +85,31 @@ fn an_interrupt_that_wakes_is_what_was_waited_for() {
     assert_eq!(by_idle_task, by_idle);
     let by_other = walk(Context::Task, 300, "irq").1;
     assert_eq!(by_other, [(0, 28, Actor::Lwp(300), What::Running)]);
+}
+
+// thread 1 |--active--|- blocked -|-ready-|--active--|
+//          0          10          30      35         40
+// LWP 100  |----------------- running ---------------|    unparks it at 30, and carries no thread then
+#[test]
+fn a_runtime_that_notices_an_instant_or_a_descriptor_is_not_what_was_waited_for() {
+    let lwp = Actor::Lwp(100);
+    let blocked_for = |kind| {
+        let mut drawing = Drawing::default();
+        let blocked = ThreadStay { state: Blocked, lwp: None, waits_for: Some(kind), object: 0, end: None };
+        drawing.thread(1, &[(0, 10, Active, 100)]).0.thread_state(1, at(10, 30), blocked);
+        drawing.thread(1, &[(30, 35, Ready, 0), (35, 40, Active, 100)]).lwp(100, &[(0, 40, Running, 0)]);
+        drawing.wakeup(30, 5, Context::Task, lwp, X);
+        let mut pieces = pieces(&drawing.build(), X, 0, 40);
+        assert_eq!(pieces.pop(), Some((35, 40, X, What::Running)));
+        assert_eq!(pieces.pop(), Some((30, 35, X, What::WaitingForLwp)));
+        pieces
+    };
+    for kind in [WaitKind::Sleep, WaitKind::Io] {
+        let what = What::BlockedOn { kind: Some(kind), object: 0 };
+        assert_eq!(blocked_for(kind), [(0, 10, X, What::Running), (10, 30, X, what)]);
+    }
+    // A plain thread may have a mutex.
+    assert_eq!(blocked_for(WaitKind::Mutex), [(0, 30, lwp, What::Running)]);
 }
 
 // thread 1 |------------- active ---------------------|

@@ -27,7 +27,7 @@ pub fn measure_columns(measure: &Measure, has_threads: bool, options: &MeasureOp
         is_of_pairs: measure.subject == Subject::Pair,
         ..Request::default()
     };
-    let nothing = nothing(has_threads, request.subject.as_deref());
+    let nothing = nothing(has_threads, &request);
     measure.answer(&nothing, &request).map(|answer| answer.columns).unwrap_or_default()
 }
 

@@ -4,12 +4,13 @@ mod batch;
 mod compared;
 mod described;
 mod elsewhere;
+mod gaps;
 mod hosts;
 mod load;
 mod table_function;
 mod words;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use sigmund_measures::{Answer, By, History, Interval, Level, Measure, Needs, Request, Sliced, Subject};
 use sigmund_model::tables::{SYSCALLS, Table, WAKEUPS};
@@ -23,6 +24,7 @@ pub use batch::to_batch;
 pub use compared::compare_traces;
 pub use described::{measure_arguments, measure_columns, measure_functions};
 pub use elsewhere::{Elsewhere, measure_elsewhere};
+pub use gaps::{count_gaps, gaps_note};
 pub use hosts::{OfHost, measure_hosts};
 pub use load::SliceSize;
 pub use table_function::{register_measures, register_measures_noting};
@@ -87,14 +89,26 @@ pub async fn measure_in_slices(
 ) -> Result<Measured, Error> {
     let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
     let mut measured = computed(trace, measure, (&request, window), options, (size, None)).await?.0;
-    if let Some((from, to)) = options.pair.as_ref().filter(|_| measured.answer.rows.is_empty()) {
+    if let Some((from, to)) = options.pair.as_ref().filter(|_| has_no_pair(&measured.answer)) {
         measured.answer.notes.extend(nearest_values(trace, from).await?);
         measured.answer.notes.extend(nearest_values(trace, to).await?);
     }
     Ok(measured)
 }
 
-/// Computes a measure. What was read of the trace's threads and gaps is of use for the next one.
+/// Whether an answer is of no pair of events: without rows, or with all FROM events unmatched.
+fn has_no_pair(answer: &Answer) -> bool {
+    let (row, what) = (answer.column("row"), answer.column("what"));
+    let Some((row, what)) = row.zip(what) else { return answer.rows.is_empty() };
+    let count = answer.column("count");
+    let is_pairs = |at: &usize| {
+        answer.rows.cell(*at, row) == "pairs".into() && answer.rows.cell(*at, what) == "all".into()
+    };
+    let of_pairs = (0..answer.rows.len()).find(is_pairs).zip(count);
+    of_pairs.is_none_or(|(at, count)| answer.rows.cell(at, count) == 0_i64.into())
+}
+
+/// Computes a measure. What was read of the trace's threads and gaps is of use for the next one, whose gaps are not counted.
 async fn computed(
     trace: &SuperTrace,
     measure: &Measure,
@@ -103,6 +117,7 @@ async fn computed(
     (size, mut known): (SliceSize, Option<Known>),
 ) -> Result<(Measured, Known), Error> {
     let refused = |message| Error::argument(format!("{}: {message}", measure.name));
+    let is_first = known.is_none();
     if measure.subject == Subject::Pair && options.pair.is_none() {
         return Err(refused("expected two events, FROM and TO, found neither".to_string()));
     }
@@ -123,7 +138,8 @@ async fn computed(
                 let mut answer = computed.finish(shared).map_err(refused)?;
                 answer.notes.extend(slices.left_out.iter().map(|table| left_out_note(table)));
                 answer.notes.extend(not_recorded(trace, measure, &slices.left_out));
-                return Ok((Measured { answer, gaps: gaps(shared, request) }, slices.into_known()));
+                let gaps = if is_first { gaps::count(trace, shared, request).await? } else { 0 };
+                return Ok((Measured { answer, gaps }, slices.into_known()));
             }
             known = Some(slices.into_known());
         }
@@ -231,32 +247,6 @@ async fn loaded_window(trace: &SuperTrace, needs: Needs, request: &Request) -> R
         }
         _ => Ok(load::Window { of_rows: request.window, of_names: Interval::ALL, around: Interval::ALL }),
     }
-}
-
-/// The gaps of the window.
-fn gaps(history: &History, request: &Request) -> usize {
-    let extent = request.extent(history);
-    history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count()
-}
-
-/// The number of gaps in the time that a filter selects: places where events are missing that analyses depend on.
-///
-/// # Errors
-/// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
-pub async fn count_gaps(trace: &SuperTrace, filter: &Filter) -> Result<usize, Error> {
-    let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else { return Ok(0) };
-    // Only its time matters.
-    let filter = Filter { from: filter.from, to: filter.to, ..Filter::default() };
-    let request = request(trace, "gaps", &filter, None, &MeasureOptions::default())?;
-    let extent = Interval::new(first.0 as i64, last.0 as i64);
-    let gaps = Arc::new(load::gaps(trace, extent).await?);
-    Ok(self::gaps(&History { extent: Some(extent), gaps, ..History::default() }, &request))
-}
-
-/// That events are missing, for who reads an answer: at so many places in its time.
-pub fn gaps_note(gaps: usize) -> String {
-    let plural = if gaps == 1 { "" } else { "s" };
-    format!("events are missing in this time ({gaps} gap{plural}): `sigmund check` tells where")
 }
 
 fn left_out_note(table: &str) -> String {

@@ -21,7 +21,7 @@ use datafusion::{
     physical_plan::{ExecutionPlan, stream::RecordBatchStreamAdapter, streaming::PartitionStream},
 };
 use futures::{TryStreamExt, stream};
-use sigmund_measures::{ALL, Answer, History, Interval, Life, Measure, Rows, Span, Subject};
+use sigmund_measures::{ALL, Answer, History, Interval, Life, Measure, Request, Rows, Span, Subject};
 use sigmund_model::EndReason;
 use sigmund_sql::SuperTrace;
 
@@ -68,10 +68,10 @@ impl TableFunctionImpl for MeasureFunction {
         let (filter, options) = words(self.measure, args.exprs())?.parse()?;
         let trace = open(&self.trace)?;
         // Which threads are selected does not matter for the columns, but whether any are.
-        let threads = (!filter.threads.is_empty()).then(BTreeSet::new);
+        let threads = (!filter.threads.is_empty()).then(|| BTreeSet::from([0]));
         let request = request(&trace, self.measure.name, &filter, threads, &options);
         let request = request.map_err(|error| in_sql(self.measure, error))?;
-        let nothing = nothing(trace.has_threads(), request.subject.as_deref());
+        let nothing = nothing(trace.has_threads(), &request);
         if self.measure.subject == Subject::Pair && options.pair.is_none() {
             return plan_err!("{}: expected from_event and to_event, found neither", self.measure.name);
         }
@@ -86,15 +86,18 @@ impl TableFunctionImpl for MeasureFunction {
 }
 
 /// A trace in which nothing happened: the columns of an answer about it are those of any. It has a user thread if the trace
-/// has any, and a span of the name that is asked about.
-pub(super) fn nothing(has_threads: bool, subject: Option<&str>) -> History {
+/// has any, the LWPs that are asked about, and a span of the name that is.
+pub(super) fn nothing(has_threads: bool, request: &Request) -> History {
     let mut history = History::default();
     let interval = Interval::new(0, 0);
+    let life = Life { name: None, pid: None, interval, created_by: None };
     if has_threads {
-        let life = Life { name: None, pid: None, interval, created_by: None };
-        history.names.threads.insert(0, life);
+        history.names.threads.insert(0, life.clone());
     }
-    if let Some(subject) = subject {
+    for lwp in request.lwps.iter().flatten() {
+        history.names.lwps.insert(*lwp, life.clone());
+    }
+    if let Some(subject) = &request.subject {
         let name = Some(history.words.intern(subject));
         let (thread, end) = (has_threads.then_some(0), EndReason::Returned);
         let (lwp, is_function, depth, active, source) = (Some(0), false, 0, None, None);

@@ -10,6 +10,7 @@ use sigmund_model::{
     tables::{EVENTS, SPANS},
 };
 use sigmund_sql::SuperTrace;
+use syscalls::Sysno;
 
 use super::selector::Selector;
 use crate::{Error, filter::check_thread};
@@ -108,8 +109,21 @@ pub async fn nearest_values(trace: &SuperTrace, selector: &Selector) -> Result<O
     if values.contains(&condition.value) || values.is_empty() {
         return Ok(None);
     }
-    let near = sigmund_sql::nearest(&condition.value, values.iter().map(String::as_str)).join(", ");
-    Ok(Some(format!("selector `{selector}`: no event has this value; nearest: {near}")))
+    // What begins with it first: a span `request` is `request at server.rs:32`.
+    let mut near: Vec<&str> = values.iter().map(String::as_str).collect();
+    near.sort_unstable();
+    near.retain(|value| value.starts_with(&condition.value));
+    near.extend(sigmund_sql::nearest(&condition.value, values.iter().map(String::as_str)));
+    near.truncate(MOST_PROPOSED);
+    let near = near.join(", ");
+    let message = format!("selector `{selector}`: no event has this value; nearest: {near}");
+    let is_call =
+        synonyms.iter().any(|name| matches!(*name, "sys_enter" | "sys_exit")) && condition.field.is_none();
+    // That no event has a value only a look at all of them tells; that there is no such system call is a mistake.
+    match is_call && condition.value.parse::<Sysno>().is_err() {
+        true => Err(Error::argument(message)),
+        false => Ok(Some(message)),
+    }
 }
 
 /// Similar names of events, the nearest first.

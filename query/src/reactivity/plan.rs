@@ -103,6 +103,11 @@ fn fulfils(trace: &SuperTrace, ty: &EventType, condition: &Condition) -> Result<
     let is_text = |position| element("texts", position).eq(lit(condition.value.as_str()));
     let mut alternatives = vec![is_text(position)];
     alternatives.extend(numbers.iter().map(|n| element("args", position).eq(lit(*n))));
+    // A span has its place in the code behind its name: `request at server.rs:32`.
+    if condition.field.is_none() && matches!(ty.name.as_str(), "SPAN_BEGIN" | "SPAN_END") {
+        let name = condition.value.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        alternatives.push(element("texts", position).like(lit(format!("{name} at %"))));
+    }
     // irq_handler_entry has the name of its number in a separate field: IRQ(eth0) selects it too.
     if condition.field.is_none()
         && numbers.is_empty()

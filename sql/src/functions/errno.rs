@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::{
-    array::{ArrayRef, Int64Array, StringArray},
+    array::{ArrayRef, StringArray},
     datatypes::DataType,
 };
 use datafusion::logical_expr::ScalarUDF;

@@ -208,7 +208,7 @@ impl Machine {
             }
             1 => {
                 now.lwps[lwp].carries = None;
-                let kind = [WaitKind::Mutex, WaitKind::Condvar][self.random.below(2)];
+                let kind = [WaitKind::Mutex, WaitKind::Condvar, WaitKind::Io][self.random.below(3)];
                 let object = 0x10 + self.random.below(2) as i64;
                 now.threads[thread] =
                     ThreadNow { state: ThreadState::Blocked, lwp: None, waits_for: Some(kind), object };

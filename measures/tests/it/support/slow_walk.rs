@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sigmund_measures::{Actor, Blame, By, Context, History, Life, Piece, Source, Syscall, Wakeup, What};
-use sigmund_model::{LwpState, ThreadState};
+use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use super::{LWPS, Machine, Now, THREADS, TICKS, ThreadNow, number, tid};
 
@@ -209,7 +209,9 @@ impl Slow<'_> {
                     let lwp = wakeup.waker_lwp.unwrap();
                     let carried = then.threads.iter().position(|thread| thread.lwp.map(tid) == Some(lwp));
                     let thread = wakeup.waker_thread.or(carried.map(number));
-                    Some(thread.map_or(Actor::Lwp(lwp), Actor::Thread))
+                    let kind = if let What::BlockedOn { kind, .. } = what { kind } else { None };
+                    let has_noticed = matches!(kind, Some(WaitKind::Sleep | WaitKind::Io));
+                    thread.map(Actor::Thread).or((!has_noticed).then_some(Actor::Lwp(lwp)))
                 }
             };
             match waker.filter(|waker| *waker != actor && *waker != target) {

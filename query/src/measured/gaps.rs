@@ -1,0 +1,91 @@
+//! The places in the time of a question where events are missing.
+//!
+//! A row of `losses` has where it begins and ends, and maybe the CPU or the LWP of which events are missing. Contradictions are
+//! summed up: hundreds of places of an instant each make one row from the first to the last. Such a row is of a part of the
+//! time, or of some threads, only if a state there is unknown because of it.
+
+use std::sync::Arc;
+
+use datafusion::{
+    logical_expr::{Expr, ident, lit},
+    prelude::DataFrame,
+};
+use sigmund_measures::{Gap, History, Interval, Request};
+use sigmund_model::tables::{LWP_STATES, THREAD_STATES, Table};
+use sigmund_sql::SuperTrace;
+
+use super::{MeasureOptions, load, request};
+use crate::{Error, Filter};
+
+/// More threads than these are not looked for one by one.
+const MOST_LISTED: usize = 1000;
+
+/// The number of gaps in the time that a filter selects: places where events are missing that analyses depend on.
+///
+/// # Errors
+/// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
+pub async fn count_gaps(trace: &SuperTrace, filter: &Filter) -> Result<usize, Error> {
+    let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else { return Ok(0) };
+    // Only its time matters.
+    let filter = Filter { from: filter.from, to: filter.to, ..Filter::default() };
+    let request = request(trace, "gaps", &filter, None, &MeasureOptions::default())?;
+    let extent = Interval::new(first.0 as i64, last.0 as i64);
+    let gaps = Arc::new(load::gaps(trace, extent).await?);
+    count(trace, &History { extent: Some(extent), gaps, ..History::default() }, &request).await
+}
+
+/// That events are missing, for who reads an answer: at so many places in its time.
+pub fn gaps_note(gaps: usize) -> String {
+    let plural = if gaps == 1 { "" } else { "s" };
+    format!("events are missing in this time ({gaps} gap{plural}): `sigmund check` tells where")
+}
+
+/// The gaps of what is asked about.
+pub(super) async fn count(trace: &SuperTrace, history: &History, request: &Request) -> Result<usize, Error> {
+    let extent = request.extent(history);
+    let is_of_request = |gap: &&Gap| {
+        let is_elsewhere = |asked: &Option<std::collections::BTreeSet<u32>>, of: Option<u32>| {
+            asked.as_ref().zip(of).is_some_and(|(asked, of)| !asked.contains(&of))
+        };
+        gap.interval.clipped(extent).is_some()
+            && !is_elsewhere(&request.cpus, gap.cpu)
+            && !is_elsewhere(&request.lwps, gap.lwp)
+    };
+    let (sums, places): (Vec<&Gap>, Vec<&Gap>) =
+        history.gaps.iter().filter(is_of_request).partition(|gap| gap.is_sum);
+    let is_all =
+        history.extent.is_none_or(|all| extent == all) && request.threads.is_none() && request.lwps.is_none();
+    if sums.is_empty() || !is_all && !is_unknown(trace, extent, request).await? {
+        return Ok(places.len());
+    }
+    Ok(places.len() + sums.len())
+}
+
+/// Whether a state in this time is unknown, of those that are asked about.
+async fn is_unknown(trace: &SuperTrace, time: Interval, request: &Request) -> Result<bool, Error> {
+    let threads = request.threads.as_ref().filter(|threads| threads.len() <= MOST_LISTED);
+    let threads = threads.map(|threads| threads.iter().map(|thread| lit(*thread as i64)).collect());
+    let lwps = request.lwps.as_ref().map(|lwps| lwps.iter().map(|lwp| lit(*lwp as i32)).collect());
+    let (of_threads, of_lwps) = (request.threads.is_some(), request.lwps.is_some());
+    if (of_threads || !of_lwps) && has_unknown(trace, &THREAD_STATES, ("thread", threads), time).await? {
+        return Ok(true);
+    }
+    Ok((of_lwps || !of_threads) && has_unknown(trace, &LWP_STATES, ("lwp", lwps), time).await?)
+}
+
+async fn has_unknown(
+    trace: &SuperTrace,
+    table: &Table,
+    (column, asked): (&str, Option<Vec<Expr>>),
+    time: Interval,
+) -> Result<bool, Error> {
+    let on_table = Error::on(trace, table.name);
+    let is_in_time =
+        ident("ts_tick").lt(lit(time.to)).and((ident("ts_tick") + ident("dur_tick")).gt(lit(time.from)));
+    let is_one = ident("state").eq(lit("unknown")).and(is_in_time);
+    let is_one =
+        asked.into_iter().fold(is_one, |is_one, asked| is_one.and(ident(column).in_list(asked, false)));
+    let first = |states: DataFrame| states.filter(is_one)?.limit(0, Some(1));
+    let found = first(trace.raw(table).await?).map_err(&on_table)?.count().await.map_err(&on_table)?;
+    Ok(found > 0)
+}
