@@ -25,10 +25,7 @@ use crate::{
 
 pub(crate) async fn run(mut question: Question) -> Result<Found> {
     let filter = Filter::from(&question.filter);
-    let is_elsewhere = question.fleet.is_some() || question.cluster.is_asked();
-    if is_elsewhere && !question.reactivity.is_empty() && !question.list_events {
-        question.measure.measure = question.measure.measure.or_else(|| named("reactivity"));
-    }
+    imply_why(&mut question)?;
     // Pairs of events are a question of their own without --why.
     let compared =
         if question.reactivity.is_empty() { question.measure.measure } else { named("reactivity") };
@@ -75,7 +72,8 @@ pub(crate) async fn run(mut question: Question) -> Result<Found> {
         return drawings::run(&trace, &filter, &question).await;
     }
     // Rows of LWPs and of parts of the time are those of the measure.
-    let is_of_all = filter.level.is_none() && filter.lwps.is_empty() && filter.cpus.is_empty();
+    let is_of_threads = !filter.threads.is_empty() || filter.lwps.is_empty() && filter.cpus.is_empty();
+    let is_of_all = filter.level.is_none() && is_of_threads;
     let is_plain_active_time = question.measure.is_plain_active_time() && is_of_all;
     if is_plain_active_time && (!filter.threads.is_empty() || trace.has_threads()) {
         filter.check_known(&trace).await?;
@@ -92,6 +90,24 @@ pub(crate) async fn run(mut question: Question) -> Result<Found> {
     let rows = list(&trace, &filter, question.format.of_table()?.into(), &mut out).await?;
     out.flush()?;
     Ok(if rows > 0 { Found::Something } else { Found::Nothing })
+}
+
+/// Pairs of events are a measure if that is asked for which only measures have.
+fn imply_why(question: &mut Question) -> Result<()> {
+    let args = &mut question.measure;
+    if question.reactivity.is_empty() || args.measure.is_some() || args.compare.is_some() {
+        return Ok(());
+    }
+    let is_elsewhere = question.fleet.is_some() || question.cluster.is_asked();
+    let options = [("by", args.by.is_some()), ("worst", args.worst > 0), ("strict", args.strict)];
+    match options.iter().find(|(_, is_asked)| *is_asked) {
+        Some((option, _)) if question.list_events => {
+            bail!("--list-events: expected no --{option} beside it, found one")
+        }
+        None if !is_elsewhere || question.list_events => {}
+        _ => args.measure = named("reactivity"),
+    }
+    Ok(())
 }
 
 /// Opens a super-trace; the only one in this folder if none is named.

@@ -53,6 +53,7 @@ mod supertrace;
 mod syntax;
 mod tables;
 mod threads;
+mod unused_join;
 mod views;
 mod yielding;
 

@@ -8,10 +8,14 @@ use arrow::datatypes::DataType;
 use datafusion::{
     common::{ScalarValue, TableReference},
     error::Result,
-    logical_expr::{Expr, cast, ident, lit, when},
-    prelude::SessionContext,
+    functions_aggregate::min_max::min,
+    logical_expr::{Expr, JoinType, cast, ident, lit, when},
+    prelude::{DataFrame, SessionContext},
 };
-use sigmund_model::{LwpState, tables::LWP_STATES};
+use sigmund_model::{
+    LwpState,
+    tables::{LWP_STATES, WAKEUPS},
+};
 
 use crate::{Info, functions::row_id, nanos, tables::raw_name};
 
@@ -48,6 +52,10 @@ pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
         (SCHED_SLICE | SCHED | THREAD_STATE, "utid") => Some("The LWP."),
         (SCHED_SLICE | SCHED, "ts_end") => Some("Its end in nanoseconds since the first event."),
         (SCHED_SLICE | SCHED, "priority") => Some("NULL: it is not kept."),
+        (THREAD_STATE, "waker_utid") => {
+            Some("The LWP that woke it, of a wait for a CPU after a wakeup; 0 is the idle task.")
+        }
+        (THREAD_STATE, "irq_context") => Some("Of the same, 1 if it was woken in an interrupt, else 0."),
         (THREAD_STATE, "state") => {
             Some("Running, or the letter of the kernel: R, S, D, I, T, X; NULL if it is not known.")
         }
@@ -89,7 +97,7 @@ pub(crate) fn of_host(view: &str, column: &str, host: usize) -> Expr {
             row_id().call(vec![number(), lit(host as i64), lit(0_i64)]).alias(column)
         }
         "id" if is_row => ident(column),
-        "id" | "utid" | "upid" | "parent_upid" | "track_id" => {
+        "id" | "utid" | "waker_utid" | "upid" | "parent_upid" | "track_id" => {
             (number() + lit(host as i64 * PER_HOST)).alias(column)
         }
         _ => ident(column),
@@ -122,9 +130,43 @@ pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Res
     context.register_table(TableReference::bare(SCHED_SLICE), slices.clone().into_view())?;
     context.register_table(TableReference::bare(SCHED), slices.into_view())?;
 
-    let columns = [place(), vec![state()?.alias("state")], tail()].concat();
-    context.register_table(TableReference::bare(THREAD_STATE), states.select(columns)?.into_view())?;
+    let with_wakers = with_wakers(context, states).await?;
+    let wakers = vec![ident("waker_utid"), ident("irq_context")];
+    let columns = [place(), vec![state()?.alias("state")], wakers, tail()].concat();
+    context.register_table(TableReference::bare(THREAD_STATE), with_wakers.select(columns)?.into_view())?;
     Ok(())
+}
+
+/// States of LWPs; those of a wait for a CPU with who woke the LWP, and whether it did so in an interrupt. A wait that a wakeup
+/// began ends when its latency does. (A query that asks for neither does not join: `EliminateUnusedJoin`.)
+async fn with_wakers(context: &SessionContext, states: DataFrame) -> Result<DataFrame> {
+    let raw = raw_name(&WAKEUPS);
+    if !context.table_exist(TableReference::bare(raw.as_str()))? {
+        let nobody = |ty, name: &str| cast(lit(ScalarValue::Null), ty).alias(name);
+        let missing = [nobody(DataType::Int32, "waker_utid"), nobody(DataType::Int64, "irq_context")];
+        let columns = LWP_STATES.columns.iter().map(|column| ident(column.name));
+        return states.select(columns.chain(missing));
+    }
+    let wakeups = context.table(TableReference::bare(raw)).await?;
+    let is_interrupt = ident("context").in_list(["irq", "softirq", "nmi"].map(lit).to_vec(), false);
+    let wakeups =
+        wakeups.filter(ident("level").eq(lit("KERN")).and(ident("latency_tick").is_not_null()))?.select([
+            ident("lwp").alias("woken"),
+            (ident("ts_tick") + ident("latency_tick")).alias("ran_tick"),
+            ident("waker_lwp").alias("waker"),
+            cast(is_interrupt, DataType::Int64).alias("in_interrupt"),
+        ])?;
+    let first = |column: &str, name: &str| min(ident(column)).alias(name);
+    let wakeups = wakeups.aggregate(
+        vec![ident("woken"), ident("ran_tick")],
+        vec![first("waker", "waker_utid"), first("in_interrupt", "irq_context")],
+    )?;
+    // NULL if it is no wait for a CPU, so that it meets none.
+    let ran = when(ident("state").eq(lit(LwpState::Runnable.name())), ident("ts_tick") + ident("dur_tick"))
+        .end()?;
+    let columns = LWP_STATES.columns.iter().map(|column| ident(column.name));
+    let states = states.select(columns.chain([ran.alias("ran")]))?;
+    states.join(wakeups, JoinType::Left, &["lwp", "ran"], &["woken", "ran_tick"], None)
 }
 
 /// The letters of Perfetto; NULL where the trace does not say why the LWP is off-CPU.

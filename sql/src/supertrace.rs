@@ -33,6 +33,7 @@ use crate::{
     session_views::SessionViews,
     tables::{self, Root},
     threads::AllThreads,
+    unused_join::EliminateUnusedJoin,
     views,
     yielding::YieldWhereRowsMultiply,
 };
@@ -524,6 +525,7 @@ fn session(memory: Option<usize>) -> Result<SessionContext, DataFusionError> {
     let state = SessionStateBuilder::new_with_default_features()
         .with_config(config)
         .with_runtime_env(runtime.build_arc()?)
+        .with_optimizer_rule(Arc::new(EliminateUnusedJoin))
         .with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply))
         .build();
     let context = SessionContext::new_with_state(state);

@@ -6,7 +6,6 @@ use clap::{
     Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches, ValueHint,
     builder::{PossibleValuesParser, TypedValueParser},
     error::ErrorKind,
-    parser::ValueSource,
     value_parser,
 };
 use sigmund_measures::{ALL, By, Measure, Subject, named};
@@ -137,17 +136,7 @@ impl FromArgMatches for MeasureArgs {
         };
         let paths = matches.get_many::<PathBuf>("compare").unwrap_or_default().cloned().collect::<Vec<_>>();
         let compare = if let [a, b] = paths.as_slice() { Some((a.clone(), b.clone())) } else { None };
-        let is_of_measure = |option: &str| matches.value_source(option) == Some(ValueSource::CommandLine);
-        let options = ["by", "worst", "strict"].into_iter().filter(|option| is_of_measure(option));
-        let listed = matches.get_flag("list_events");
-        if let Some(option) = options.clone().next().filter(|_| listed) {
-            let message = format!("--{option}: expected a measure, found --list-events\n");
-            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
-        }
-        // Pairs of events without more are a question of their own.
-        let is_why = matches.get_flag("why")
-            || matches.contains_id("reactivity") && compare.is_none() && options.count() > 0;
-        let measure = match is_why {
+        let measure = match matches.get_flag("why") {
             true => ALL.iter().find(|measure| measure.subject == Subject::Pair),
             false => ALL.iter().find(is_asked),
         };

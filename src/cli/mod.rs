@@ -106,21 +106,29 @@ pub(crate) fn tip(error: &clap::Error) -> Option<String> {
     if is_of_clusters(error) {
         return Some(format!("  tip: {WITHOUT_CLUSTERS}"));
     }
-    #[cfg(feature = "sql")]
-    if error.kind() == clap::error::ErrorKind::InvalidSubcommand {
-        let measures =
-            sigmund_measures::ALL.iter().filter(|measure| measure.subject != sigmund_measures::Subject::Pair);
-        let near = sigmund_sql::nearest(word, measures.map(|measure| measure.name));
-        if let Some(near) = near.first() {
-            return Some(format!("  tip: a question is an option: sigmund --{near}"));
-        }
-    }
     let path = Path::new(word);
     if path.is_file() {
         return Some(format!("  tip: sigmund merge {word} makes a super-trace of a trace"));
     }
+    #[cfg(feature = "sql")]
+    if !path.exists()
+        && let Some(flag) = measure_like(word)
+    {
+        return Some(format!("  tip: a question is an option: sigmund --{flag}"));
+    }
     let is_asked = cfg!(feature = "sql") && path.is_dir();
     is_asked.then(|| format!("  tip: a question has its super-trace after -f: sigmund -f {word} --summary"))
+}
+
+/// The flag of the measure whose name is like this word.
+#[cfg(feature = "sql")]
+fn measure_like(word: &str) -> Option<&'static str> {
+    let measures = sigmund_measures::ALL.iter().map(|measure| measure.name);
+    let near = sigmund_sql::nearest(word, measures.clone());
+    let near = near.first().copied()?;
+    // There is always a nearest one, which may be far.
+    let begin = word.get(..3)?;
+    measures.into_iter().find(|name| *name == near && name.starts_with(begin))
 }
 
 /// A query may begin with a comment of SQL, which is no option.

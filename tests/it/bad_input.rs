@@ -200,6 +200,8 @@ fn a_super_trace_of_another_schema_version_is_refused_with_both_versions() {
 }
 
 fn rewrite_fact(path: &Path, key: &str, value: &str) {
+    // Of the file as the merge wrote it. It is gone after the first one.
+    let _ = fs::remove_file(path.ancestors().nth(2).unwrap().join("checksums"));
     let reader =
         ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap().build().unwrap();
     let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
@@ -358,4 +360,41 @@ fn a_query_that_fails_at_once_prints_no_header() {
         sigmund.run(["sql", "out.supertrace", "SELECT 1 / (lwp - lwp) AS n FROM lwps", "--format", "csv"]);
     assert_eq!(said.stdout, "");
     said.complained(&["ivide by zero"]);
+}
+
+// Pages have a checksum each, and the ends of files another; what is left are the heads of pages.
+#[test]
+fn a_changed_bit_of_a_super_trace_is_an_error_or_changes_nothing() {
+    let (sigmund, _) = run_of_sumtime();
+    sigmund.run(["merge", "RUN"]).found();
+    let query = "SELECT count(*), sum(ts_tick), sum(thread), sum(lwp), sum(code), min(name), max(cpu_seen), min(context), \
+                 sum(args[1]), sum(args[2]), count(texts[1]) FROM events";
+    let asked = || sigmund.run(["sql", "RUN.supertrace", query, "--format", "csv"]);
+    let whole = asked().found();
+    let events = sigmund.path("RUN.supertrace/events/part-00000.parquet");
+    let bytes = fs::read(&events).unwrap();
+    let (mut errors, places) = (0, 48);
+    for place in 0..places {
+        let at = bytes.len() * place / places + place % 7;
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << (place % 8);
+        fs::write(&events, &changed).unwrap();
+        let said = asked();
+        match said.status {
+            0 => assert_eq!(said.stdout, whole, "byte {at} of {}", bytes.len()),
+            2 => assert!(said.stderr.contains("events/part-00000.parquet"), "{said:?}"),
+            _ => panic!("byte {at}: {said:?}"),
+        }
+        errors += usize::from(said.status == 2);
+    }
+    assert!(errors > places / 2, "{errors} of {places}");
+    fs::write(&events, &bytes).unwrap();
+    let checksums = sigmund.path("RUN.supertrace/checksums");
+    let mut text = fs::read(&checksums).unwrap();
+    text[30] ^= 1;
+    fs::write(&checksums, text).unwrap();
+    assert!(asked().complained(&["RUN.supertrace/checksums: expected the checksum"]).is_empty());
+    // Copies of files are a super-trace without it.
+    fs::remove_file(&checksums).unwrap();
+    assert_eq!(asked().found(), whole);
 }

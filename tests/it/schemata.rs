@@ -159,7 +159,7 @@ fn is_true(sigmund: &Sigmund, name: &str, found: &Value) {
             assert!(calls.iter().any(|row| row["name"] == "execve"), "{calls:?}");
             rows(found, "split");
             // The loader looks for files that are not there.
-            assert!(rows(found, "fail").iter().all(|row| row["errno"].as_i64().unwrap() > 0));
+            has_text(rows(found, "fail"), "error", "ENOENT");
         }
         "memory" => {
             has_text(rows(found, "system calls"), "name", "mmap");

@@ -76,13 +76,21 @@ fn perfettos_tables_join_by_their_ids() {
         "SELECT s.ts, s.dur, s.category, s.name, t.utid FROM slice s LEFT JOIN thread_track t ON s.track_id = t.id
          ORDER BY s.ts",
     );
-    assert_eq!(slices, "ts,dur,category,name,utid\n9,31,syscall,read,70\n75,5,irq,eth0,\n");
+    assert_eq!(slices, "ts,dur,category,name,utid\n9,31,syscall,sys_read,70\n75,5,irq,eth0,\n");
     let states = asked(
         &sigmund,
         "SELECT s.end_state, count(*) AS times FROM sched_slice s JOIN thread t ON s.utid = t.utid
          WHERE t.tid = 70 GROUP BY 1 ORDER BY 2, 1",
     );
     assert_eq!(states, "end_state,times\nR,1\nS,1\n,1\n");
+    let woken =
+        "SELECT ts, utid, state, waker_utid, irq_context FROM thread_state WHERE waker_utid IS NOT NULL";
+    assert_eq!(asked(&sigmund, woken), "ts,utid,state,waker_utid,irq_context\n25,70,R,80,0\n");
+    // Who does not ask for a waker does not pay for the join.
+    let plan = |columns: &str| {
+        asked(&sigmund, &format!("EXPLAIN SELECT {columns} FROM thread_state GROUP BY state"))
+    };
+    assert!(plan("state, max(waker_utid)").contains("Join") && !plan("state, sum(dur)").contains("Join"));
     let counters = asked(&sigmund, "SELECT ts, value FROM counter WHERE name = 'run-queue' ORDER BY ts");
     assert_eq!(counters, "ts,value\n25,1.0\n30,0.0\n50,1.0\n70,0.0\n");
 }
@@ -93,12 +101,12 @@ fn perfettos_tables_join_by_their_ids() {
 fn queries_of_perfettos_documentation_run_unchanged() {
     let sigmund = Sigmund::with_listing("t", &listing());
     let rows = |query: &str| asked(&sigmund, query).lines().skip(1).map(String::from).collect::<Vec<_>>();
-    assert_eq!(rows("SELECT ts, dur, name FROM slice ORDER BY ts LIMIT 10"), ["9,31,read", "75,5,eth0"]);
+    assert_eq!(rows("SELECT ts, dur, name FROM slice ORDER BY ts LIMIT 10"), ["9,31,sys_read", "75,5,eth0"]);
     let of_slice = "FROM slice JOIN thread_track ON thread_track.id = slice.track_id";
-    assert_eq!(rows(&format!("SELECT utid {of_slice} WHERE slice.name = 'read'")), ["70"]);
+    assert_eq!(rows(&format!("SELECT utid {of_slice} WHERE slice.name = 'sys_read'")), ["70"]);
     assert_eq!(rows("SELECT tid, is_main_thread FROM thread WHERE utid = 70").len(), 1);
     let thread = format!(
-        "SELECT thread.tid AS tid {of_slice} JOIN thread USING(utid) WHERE slice.name = 'read' GROUP BY tid"
+        "SELECT thread.tid AS tid {of_slice} JOIN thread USING(utid) WHERE slice.name = 'sys_read' GROUP BY tid"
     );
     assert_eq!(rows(&thread), ["70"]);
     let deep = rows(
@@ -135,7 +143,7 @@ fn queries_of_perfettos_documentation_run_unchanged() {
                            JOIN thread_track ON thread_track.id = slice.track_id JOIN thread USING (utid)),
                           (SELECT ts, dur, utid, state FROM thread_state), utid)
         GROUP BY slice_name, state ORDER BY state";
-    assert_eq!(rows(cpu_time), ["read,R,5", "read,Running,11", "read,S,15"]);
+    assert_eq!(rows(cpu_time), ["sys_read,R,5", "sys_read,Running,11", "sys_read,S,15"]);
 }
 
 /// What Perfetto's documentation writes before a query: relations of the session, and a span join.
@@ -157,10 +165,13 @@ fn views_of_perfettos_documentation_run_unchanged() {
 
         SELECT slice_name, state, SUM(dur) AS time FROM slice_thread_state_breakdown
         GROUP BY slice_name, state ORDER BY state;";
-    assert_eq!(asked(&sigmund, joined), "slice_name,state,time\nread,R,5\nread,Running,11\nread,S,15\n");
+    assert_eq!(
+        asked(&sigmund, joined),
+        "slice_name,state,time\nsys_read,R,5\nsys_read,Running,11\nsys_read,S,15\n"
+    );
     let tables = "DROP VIEW IF EXISTS calls; CREATE PERFETTO TABLE calls AS SELECT name, dur FROM slice;
                   CREATE OR REPLACE PERFETTO VIEW calls AS SELECT name FROM slice; SELECT * FROM calls ORDER BY 1";
-    assert_eq!(asked(&sigmund, tables), "name\neth0\nread\n");
+    assert_eq!(asked(&sigmund, tables), "name\neth0\nsys_read\n");
 }
 
 #[test]

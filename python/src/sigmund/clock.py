@@ -112,7 +112,8 @@ class Clock:
         from_tick = self.tick(start) if start is not None else self.first_tick or 0
         to_tick = self.tick(end) if end is not None else self.last_tick or 0
         if from_tick > to_tick:
-            raise SigmundError(f"expected a start before the end, found {from_tick} and {to_tick}")
+            covered = f"the trace covers ticks {self.first_tick} to {self.last_tick}"
+            raise SigmundError(f"expected a start before the end, found {from_tick} and {to_tick}; {covered}")
         return from_tick, to_tick if end is None else to_tick + 1
 
 

@@ -87,7 +87,9 @@ def read(super_trace: Path, table: str, columns: Sequence[str], where: Any = Non
     """These columns of the rows that `where` (an expression of pyarrow) selects, in the order of the files."""
 
     def rows(file: pa.NativeFile) -> pa.Table:
-        return pq.read_table(file, columns=list(columns), filters=where, partitioning=None)
+        return pq.read_table(
+            file, columns=list(columns), filters=where, partitioning=None, page_checksum_verification=True
+        )
 
     return pa.concat_tables([_read(path, rows) for path in parts(super_trace, table)])
 

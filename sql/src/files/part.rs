@@ -30,6 +30,10 @@ use sigmund_model::tables::{FileEnd, Table};
 use super::{Store, StoredFile};
 use crate::{Error, ErrorKind};
 
+/// What a file that is not the one that was written may be.
+const CHANGED: &str =
+    " (one that was changed on purpose is read when the super-trace's file `checksums` is removed)";
+
 /// Rows of a batch: names of many threads are looked up in few batches.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
@@ -205,13 +209,15 @@ impl FileBytes {
     /// Whether it ends as it was written; if not, what it has instead.
     fn check_end(&self, expected: FileEnd) -> Result<(), String> {
         if self.len != expected.len {
-            return Err(format!("{} bytes instead of {}", self.len, expected.len));
+            return Err(format!("{} bytes instead of {}{CHANGED}", self.len, expected.len));
         }
         let end = self.read(expected.from..self.len).map_err(|error| error.to_string())?;
         let crc = FileEnd::new(expected.from, &end).crc;
         if crc != expected.crc {
             let FileEnd { from, crc: written, .. } = expected;
-            return Err(format!("bytes from {from} on of checksum {crc:08x} instead of {written:08x}"));
+            return Err(format!(
+                "checksum {crc:08x} of the bytes from {from} on instead of {written:08x}{CHANGED}"
+            ));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 -- dur: Its length in nanoseconds; NULL if it did not end.
 -- track_id: The track, as in thread_track; of an interrupt -1 less its CPU.
 -- category: span, function, syscall, or the kind of an interrupt.
--- name: What it is called.
+-- name: What it is called; a system call has sys_ before its name, as in Perfetto.
 -- depth: How many slices of its track are around it.
 -- ts_tick: Its begin.
 -- dur_tick: Its length; NULL if it did not end.
@@ -15,7 +15,7 @@ FROM spans
 UNION ALL
 -- An LWP without user threads has spans of depth 0 on the track of its system calls.
 SELECT row_id(CAST(lwp AS BIGINT), ts_tick, CAST(-1 AS BIGINT)) AS id,
-       ts_ns AS ts, dur_ns AS dur, CAST(lwp AS BIGINT) AS track_id, 'syscall' AS category, CAST(name AS VARCHAR) AS name,
+       ts_ns AS ts, dur_ns AS dur, CAST(lwp AS BIGINT) AS track_id, 'syscall' AS category, 'sys_' || CAST(name AS VARCHAR) AS name,
        CAST(0 AS INT) AS depth, ts_tick, dur_tick
 FROM syscalls
 UNION ALL

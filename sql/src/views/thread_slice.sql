@@ -4,20 +4,20 @@
 -- dur: Its length in nanoseconds; NULL if it did not end.
 -- track_id: The track, as in thread_track.
 -- category: span, function or syscall.
--- name: What it is called.
+-- name: What it is called, as in slice.
 -- depth: How many slices of its track are around it.
 -- utid: The LWP, as in thread; NULL for a user thread.
 -- tid: The tid of the LWP; NULL for a user thread.
 -- thread: The user thread; NULL for an LWP.
 -- thread_name: The name of the LWP or user thread.
--- is_main_thread: Whether it is the first LWP of its process.
+-- is_main_thread: 1 if it is the first LWP of its process, else 0.
 -- upid: Its process, as in process.
 -- pid: Its process.
 -- process_name: The name of its process.
 -- ts_tick: Its begin.
 -- dur_tick: Its length; NULL if it did not end.
 SELECT s.id, s.ts, s.dur, s.track_id, s.category, s.name, s.depth, t.utid, t.utid AS tid, t.thread, t.name AS thread_name,
-       t.utid = t.pid AS is_main_thread, t.pid AS upid, t.pid, p.name AS process_name, s.ts_tick, s.dur_tick
+       CAST(t.utid = t.pid AS BIGINT) AS is_main_thread, t.pid AS upid, t.pid, p.name AS process_name, s.ts_tick, s.dur_tick
 FROM slice AS s
 JOIN (
   SELECT CAST(lwp AS BIGINT) AS track_id, lwp AS utid, CAST(NULL AS BIGINT) AS thread, name, pid

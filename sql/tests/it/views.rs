@@ -156,9 +156,9 @@ async fn perfettos_slices_have_ids_and_threads() {
     let of_threads = "SELECT name, utid, thread, thread_name, is_main_thread, pid, process_name FROM thread_slice ORDER BY name";
     let expected = [
         "parse  5 worker  70 server",
-        "poll 70  main true 70 server",
-        "read 70  main true 70 server",
+        "poll 70  main 1 70 server",
         "request  5 worker  70 server",
+        "sys_read 70  main 1 70 server",
     ];
     assert_eq!(answer(&trace, of_threads).await, expected);
     let tracks = "SELECT id, name, cpu, upid FROM counter_track ORDER BY id";

@@ -110,7 +110,8 @@ fn forward(mut from: TcpStream, mut to: TcpStream) {
 /// A super-trace as objects below `KEY`.
 fn put(port: u16, trace: &Path, key: &str) {
     request(port, "", b"");
-    for table in fs::read_dir(trace).unwrap().map(|entry| entry.unwrap().path()) {
+    let tables = fs::read_dir(trace).unwrap().map(|entry| entry.unwrap().path());
+    for table in tables.filter(|table| table.is_dir()) {
         for file in fs::read_dir(&table).unwrap().map(|entry| entry.unwrap().path()) {
             let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_string();
             request(port, &format!("/{key}/{}/{}", name(&table), name(&file)), &fs::read(&file).unwrap());
