@@ -76,7 +76,9 @@ pub fn sleep(duration: Duration) {
     let Some(deadline) = Instant::now().checked_add(duration) else {
         return sleep(Duration::from_secs(1 << 30));
     };
-    let on = WaitsFor { kind: WaitKind::Sleep, address: 0, holder: None, is_fed: false };
+    // For who reads the trace: what comes later than that is not sleep.
+    let asked = usize::try_from(duration.as_nanos()).unwrap_or(usize::MAX);
+    let on = WaitsFor { kind: WaitKind::Sleep, address: asked, holder: None, is_fed: false };
     while Instant::now() < deadline {
         thread.park_until(&on, deadline);
     }

@@ -9,7 +9,8 @@ pub use sigmund_model::WaitKind;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitsFor<'a> {
     pub(crate) kind: WaitKind,
-    /// Address of the object. For `Join` the number of the thread, for `Io` that of the descriptor, for `Scope` of the
+    /// Address of the object. For `Join` the number of the thread, for `Io` that of the descriptor, for `Sleep` the
+    /// nanoseconds that were asked for, for `Scope` of the
     /// team.
     pub(crate) address: usize,
     /// The word with the number of the user thread that holds the object, 0 if none; `None` if the object cannot be

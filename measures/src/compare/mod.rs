@@ -19,8 +19,8 @@
 //! 13 % differ.)
 //!
 //! **Verdict**: `differs` if the difference between A and B is larger than the spread; `within the spread`; `only in A` and
-//! `only in B` for rows of one answer; `too few` if the odd or the even slices of A or B have no value, or a percentile or mean
-//! is of fewer than 20 lengths in either.
+//! `only in B` for rows of one answer; `too few` if the odd or the even slices of A or B have no value, or a median or mean
+//! is of fewer than 8 lengths in either, or a p99 of fewer than 20.
 
 mod figures;
 mod slices;
@@ -98,13 +98,15 @@ struct Compared {
     notes: Vec<String>,
 }
 
-/// Percentiles and means of fewer lengths than these say nothing: one long one more or less is another p99.
-const FEWEST: f64 = 20.0;
+/// Of fewer lengths a median or mean says nothing, and a p99 (which is the longest, up to 99) less.
+const FEWEST: f64 = 8.0;
+const FEWEST_OF_P99: f64 = 20.0;
 
 impl Compared {
     /// Whether a row is of few lengths in either.
-    fn has_few(&self, key: &Key, other: &Compared) -> bool {
-        [self, other].iter().any(|side| side.whole.lengths(key).is_some_and(|lengths| lengths < FEWEST))
+    fn has_few(&self, key: &Key, figure: &Figure, other: &Compared) -> bool {
+        let fewest = if figure.name == "p99" { FEWEST_OF_P99 } else { FEWEST };
+        [self, other].iter().any(|side| side.whole.lengths(key).is_some_and(|lengths| lengths < fewest))
     }
 
     fn new(side: &Side, name: &str) -> Result<Compared, String> {
@@ -168,7 +170,7 @@ fn row(key: &Key, figure: &Figure, a: &Compared, b: &Compared) -> Option<Row> {
     let verdict = match (of_a, of_b, spread) {
         (Some(_), None, _) if !b.whole.rows.contains_key(key) => Verdict::OnlyInA,
         (None, Some(_), _) if !a.whole.rows.contains_key(key) => Verdict::OnlyInB,
-        (Some(_), Some(_), Some(_)) if !figure.unit.is_sum() && a.has_few(key, b) => Verdict::TooFew,
+        (Some(_), Some(_), Some(_)) if !figure.unit.is_sum() && a.has_few(key, figure, b) => Verdict::TooFew,
         (Some(a), Some(b), Some(spread)) => match (b - a).abs() > spread + ROUNDING * a.abs().max(b.abs()) {
             true => Verdict::Differs,
             false => Verdict::Within,
@@ -241,7 +243,7 @@ fn columns(table: &Table) -> Vec<Column> {
         Column::text(
             "verdict",
             "differs (the difference is larger than the spread), within the spread, only in A, only in B, or too few \
-             (no value in the odd or the even slices, or fewer than 20 lengths).",
+             (no value in the odd or the even slices, or fewer than 8 lengths; of a p99, 20).",
         ),
     ]);
     columns

@@ -23,7 +23,7 @@ pub(crate) const CRITICAL_PATH: Measure = Measure {
         for the life of the one selected thread or LWP in the window: the walk back from its end to its begin. Where \
         its thread ran, waited for a CPU or for an LWP, that is on the path; where it waited for somebody who woke it, \
         what that one did before is on the path instead, across both levels. Who slept, or waited for a descriptor, waited for that, \
-        and not for the LWP of the runtime that noticed it. The path of each instance is as long as the \
+        and not for the thread or LWP on which the runtime noticed it; from when a sleep was to end, it waited for an LWP. The path of each instance is as long as the \
         instance, to the tick. `running`: by who ran. `waiting for a CPU`: by who had it; a wait counts once for each stretch \
         of a culprit in it. `waiting for an LWP`: by what the LWPs of the process carried meanwhile, each LWP alike, \
         scaled to the wait. `waiting for an interrupt`, `interrupt`: by the interrupt. `blocked`, `in system call`: it \

@@ -8,9 +8,9 @@
 //! 3. A wait (blocked, in-kernel, asleep, stopped) that a wakeup ended at t: from the waking to the wakeup, where these
 //!    differ, a piece of waiting for a CPU. At the waking:
 //!    * by a user thread or an LWP Y: continues at (Y, waking); the wait itself is no piece. If Y is an LWP that carried a
-//!      user thread at that tick, it continues with that thread. If Y is an LWP that carried none, and X a user thread that
-//!      waited for an instant or a descriptor (sleep, io), Y has only noticed that it came: a piece of being blocked, back to the
-//!      start of the wait; continues with X;
+//!      user thread at that tick, it continues with that thread. If X is a user thread that waited for an instant or a
+//!      descriptor (sleep, io), the runtime has only noticed on Y that it came: a piece of being blocked, back to the start of
+//!      the wait, of a sleep that came late after a piece of waiting for an LWP, back to when it was to end; continues with X;
 //!    * by an interrupt: a piece of waiting for that, back to the start of the wait; continues with X. If no handler
 //!      of that kind is known to have been running, the piece is named after the context;
 //!    * if the waker is not known (an idle task, X itself): a piece of being blocked, back to the start of the wait.

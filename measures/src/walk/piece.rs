@@ -77,9 +77,18 @@ pub enum What {
 }
 
 impl What {
-    /// Whether it waits for an instant or a descriptor: the LWP of a runtime that wakes it has only noticed that it came.
+    /// Whether it waits for an instant or a descriptor: who wakes it is a runtime that has noticed that it came, on the LWP of any
+    /// user thread or of none.
     pub(super) fn is_for_the_kernel(self) -> bool {
         matches!(self, What::BlockedOn { kind: Some(WaitKind::Sleep | WaitKind::Io), .. })
+    }
+
+    /// When a sleep was to end, if that is known.
+    pub(super) fn asked_end(self) -> Option<i64> {
+        match self {
+            What::BlockedOn { kind: Some(WaitKind::Sleep), object } if object > 0 => Some(object),
+            _ => None,
+        }
     }
 
     /// For people, without the culprit.

@@ -219,7 +219,14 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
     fn woken(&mut self, woken: Woken) {
         let Woken { wakeup, target, since, lwp, cpu, what } = woken;
         match wait::waker(&mut self.walks.searches, target, &wakeup) {
-            Waker::Actor(Actor::Lwp(_)) if what.is_for_the_kernel() => self.piece(since, lwp, cpu, what),
+            Waker::Actor(_) if what.is_for_the_kernel() => {
+                if let Some(end) = what.asked_end().filter(|end| (since..self.at.tick).contains(end)) {
+                    self.piece(end, lwp, cpu, What::WaitingForLwp);
+                }
+                if self.at.tick > self.at.until {
+                    self.piece(since, lwp, cpu, what);
+                }
+            }
             Waker::Actor(actor) if actor != self.at.actor => {
                 self.jump(actor, Link::Woke { woken: self.at.actor, since, wait: what });
             }

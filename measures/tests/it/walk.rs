@@ -89,27 +89,34 @@ fn an_interrupt_that_wakes_is_what_was_waited_for() {
 
 // thread 1 |--active--|- blocked -|-ready-|--active--|
 //          0          10          30      35         40
-// LWP 100  |----------------- running ---------------|    unparks it at 30, and carries no thread then
+// LWP 100  |----------------- running ---------------|    unparks it at 30, and carries no thread then; or thread 2 does
 #[test]
 fn a_runtime_that_notices_an_instant_or_a_descriptor_is_not_what_was_waited_for() {
     let lwp = Actor::Lwp(100);
-    let blocked_for = |kind| {
+    let blocked_for = |kind, object, waker| {
         let mut drawing = Drawing::default();
-        let blocked = ThreadStay { state: Blocked, lwp: None, waits_for: Some(kind), object: 0, end: None };
+        let blocked = ThreadStay { state: Blocked, lwp: None, waits_for: Some(kind), object, end: None };
         drawing.thread(1, &[(0, 10, Active, 100)]).0.thread_state(1, at(10, 30), blocked);
         drawing.thread(1, &[(30, 35, Ready, 0), (35, 40, Active, 100)]).lwp(100, &[(0, 40, Running, 0)]);
-        drawing.wakeup(30, 5, Context::Task, lwp, X);
+        drawing.thread(2, &[(0, 40, Active, 101)]).lwp(101, &[(0, 40, Running, 1)]);
+        drawing.wakeup(30, 5, Context::Task, waker, X);
         let mut pieces = pieces(&drawing.build(), X, 0, 40);
         assert_eq!(pieces.pop(), Some((35, 40, X, What::Running)));
         assert_eq!(pieces.pop(), Some((30, 35, X, What::WaitingForLwp)));
         pieces
     };
-    for kind in [WaitKind::Sleep, WaitKind::Io] {
-        let what = What::BlockedOn { kind: Some(kind), object: 0 };
-        assert_eq!(blocked_for(kind), [(0, 10, X, What::Running), (10, 30, X, what)]);
+    for waker in [lwp, Y] {
+        for kind in [WaitKind::Sleep, WaitKind::Io] {
+            let what = What::BlockedOn { kind: Some(kind), object: 0 };
+            assert_eq!(blocked_for(kind, 0, waker), [(0, 10, X, What::Running), (10, 30, X, what)]);
+        }
+        // It was to sleep until 25.
+        let what = What::BlockedOn { kind: Some(WaitKind::Sleep), object: 25 };
+        let late = (25, 30, X, What::WaitingForLwp);
+        let before = [(0, 10, X, What::Running), (10, 25, X, what)];
+        assert_eq!(blocked_for(WaitKind::Sleep, 25, waker), [before[0], before[1], late]);
+        assert_eq!(blocked_for(WaitKind::Mutex, 0, waker), [(0, 30, waker, What::Running)]);
     }
-    // A plain thread may have a mutex.
-    assert_eq!(blocked_for(WaitKind::Mutex), [(0, 30, lwp, What::Running)]);
 }
 
 // thread 1 |------------- active ---------------------|

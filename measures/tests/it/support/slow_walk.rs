@@ -211,7 +211,7 @@ impl Slow<'_> {
                     let thread = wakeup.waker_thread.or(carried.map(number));
                     let kind = if let What::BlockedOn { kind, .. } = what { kind } else { None };
                     let has_noticed = matches!(kind, Some(WaitKind::Sleep | WaitKind::Io));
-                    thread.map(Actor::Thread).or((!has_noticed).then_some(Actor::Lwp(lwp)))
+                    (!has_noticed).then(|| thread.map_or(Actor::Lwp(lwp), Actor::Thread))
                 }
             };
             match waker.filter(|waker| *waker != actor && *waker != target) {
@@ -219,7 +219,15 @@ impl Slow<'_> {
                     (actor, link) = (waker, Some(what));
                     jumps += 1;
                 }
-                None => fill(&mut tick, since, cpu32, what),
+                None => {
+                    if let What::BlockedOn { kind: Some(WaitKind::Sleep), object } = what
+                        && wakeup.context != Context::Idle
+                        && (since..tick).contains(&object)
+                    {
+                        fill(&mut tick, object, cpu32, What::WaitingForLwp);
+                    }
+                    fill(&mut tick, since, cpu32, what);
+                }
             }
         }
         seen

@@ -111,7 +111,8 @@ impl Slices {
         let mut readers = Vec::new();
         let last = extent.to;
         if needs.thread_states {
-            let decode = move |batch: &RecordBatch| states::of_threads(batch, last);
+            let hz = trace.tick_hz();
+            let decode = move |batch: &RecordBatch| states::of_threads(batch, last, hz);
             let table = (&THREAD_STATES, states::OF_THREADS);
             readers.push(TableReader::open(trace, table, of_rows, decode, Slicer::threads)?);
         }

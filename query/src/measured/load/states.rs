@@ -2,7 +2,7 @@
 
 use arrow::array::RecordBatch;
 use sigmund_measures::{LwpRow, LwpStay, ThreadRow, ThreadStay};
-use sigmund_model::{EndReason, LwpState, ThreadState, WaitKind};
+use sigmund_model::{EndReason, Hertz, LwpState, ThreadState, WaitKind};
 
 use super::{
     cells::{Small, Wide, Words, interval},
@@ -19,7 +19,7 @@ pub(super) const OF_THREADS: &[&str] =
     &["ts_tick", "dur_tick", "thread", "state", "lwp", "blocked_on", "blocked_for", "end_reason"];
 
 /// Rows of these columns; those that nothing ended last to the end of the trace.
-pub(super) fn of_threads(batch: &RecordBatch, last: i64) -> Decoded<ThreadRow> {
+pub(super) fn of_threads(batch: &RecordBatch, last: i64, hz: Option<Hertz>) -> Decoded<ThreadRow> {
     let (from, length, thread) = (Wide::of(batch, 0), Wide::of(batch, 1), Wide::of(batch, 2));
     let state = |word: &str| ThreadState::ALL.iter().copied().find(|state| state.name() == word);
     let state = Words::of(batch, 3, state);
@@ -28,11 +28,16 @@ pub(super) fn of_threads(batch: &RecordBatch, last: i64) -> Decoded<ThreadRow> {
     let end = Words::of(batch, 7, end_reason);
     let mut decoded = Decoded::new(batch);
     for row in 0..batch.num_rows() {
+        let waits_for = waits_for.get(row).flatten();
+        let object = object.or_zero(row);
         let stay = ThreadStay {
             state: state.get(row).flatten().unwrap_or(ThreadState::Unknown),
             lwp: lwp.get(row),
-            waits_for: waits_for.get(row).flatten(),
-            object: object.or_zero(row),
+            waits_for,
+            object: match waits_for {
+                Some(WaitKind::Sleep) => end_of_sleep(from.or_zero(row), object, hz),
+                _ => object,
+            },
             end: end.get(row).flatten(),
         };
         let length = length.get(row);
@@ -40,6 +45,14 @@ pub(super) fn of_threads(batch: &RecordBatch, last: i64) -> Decoded<ThreadRow> {
         decoded.push((thread.or_zero(row) as u64, interval, stay), length.map(|_| interval.to));
     }
     decoded
+}
+
+/// When a sleep of so many nanoseconds was to end; 0 if that is not known.
+fn end_of_sleep(from: i64, ns: i64, hz: Option<Hertz>) -> i64 {
+    match hz {
+        Some(hz) if ns > 0 => from.saturating_add((ns as f64 * hz.per_second() / 1e9).round() as i64),
+        _ => 0,
+    }
 }
 
 /// Columns of `lwp_states`.
