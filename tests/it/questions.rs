@@ -141,6 +141,27 @@ fn active_time_is_one_figure_for_one_thread_and_a_row_each_for_more_or_for_all()
 }
 
 #[test]
+fn many_threads_can_be_selected() {
+    let switch = |next: u64| {
+        let before = if next == 1 { "?".to_string() } else { (next - 1).to_string() };
+        let cells =
+            ["USER", &(100 + next).to_string(), "70", "0", &before, "-", "USER_CONTEXT_SWITCH"].join("\t");
+        format!("{cells}\tnext={next} reason=0 on=0 blocked_for=0\n")
+    };
+    let head = "# tick_hz=1000000000\ntype\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams\n";
+    let listing = head.to_string() + &(1..=300).map(switch).collect::<String>();
+    let sigmund = Sigmund::with_listing("t", &listing);
+    let listed = |most: u64| {
+        let threads = (1..=most).map(|thread| thread.to_string()).collect::<Vec<_>>().join(",");
+        sigmund.run(["--list-events", "--thread", &threads, "--format", "csv"]).found().lines().count() as u64
+    };
+    // The heading, the switches to each, and that from the last one.
+    for most in [1, 100, 101, 250] {
+        assert_eq!(listed(most), 1 + most + 1);
+    }
+}
+
+#[test]
 fn what_the_trace_does_not_have_is_refused_with_the_nearest_names() {
     let sigmund = figure_3();
     for measure in ["--list-events", "--active-time", "--states"] {

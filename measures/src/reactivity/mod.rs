@@ -24,7 +24,8 @@ pub(crate) const REACTIVITY: Measure = Measure {
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::Pair,
     lists_cases: true,
-    definition: "Pairs of a FROM and a TO event. Forward from FROM a set grows: it begins with the thread (or LWP without one) of \
+    definition: "Pairs of a FROM and a TO event. (--reactivity without --why, which --by, --worst and --strict imply, gives each FROM \
+        the next TO event, and prints min, median, p99 and max of these lengths, and how many were unanswered.) Forward from FROM a set grows: it begins with the thread (or LWP without one) of \
         FROM, and with those that FROM switches in, wakes or creates; in an interrupt, with its handler and the softirqs after \
         it, before another interrupt and the next switch of \
         the CPU; where the handler is not traced, with what the CPU woke at that tick. It grows by each wakeup or unpark that a \

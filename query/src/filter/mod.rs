@@ -2,6 +2,7 @@
 
 mod instant;
 mod known;
+mod one_of;
 mod pattern;
 mod plan;
 mod thread;

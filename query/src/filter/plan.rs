@@ -4,6 +4,7 @@ use datafusion::logical_expr::{Expr, ident, in_list, lit};
 use sigmund_model::Thread;
 use sigmund_sql::SuperTrace;
 
+use super::one_of::is_one_of;
 use crate::{Error, Filter};
 
 /// The ticks that a query covers: `from <= tick <= to`.
@@ -103,9 +104,16 @@ impl Filter {
     }
 }
 
+/// More numbers than these are no list of literals.
+const MOST_LISTED: usize = 100;
+
 /// Whether a column holds one of these numbers; never, if there is none.
 pub fn number_in(column: &str, numbers: impl Iterator<Item = i64>) -> Expr {
-    one_of(column, numbers.map(lit).collect())
+    let numbers: Vec<i64> = numbers.collect();
+    match numbers.len() <= MOST_LISTED {
+        true => one_of(column, numbers.into_iter().map(lit).collect()),
+        false => is_one_of(column, numbers),
+    }
 }
 
 /// Whether a column holds one of these values; never, if there is none.

@@ -15,10 +15,7 @@ use sigmund_model::tables::{LWP_STATES, THREAD_STATES, Table};
 use sigmund_sql::SuperTrace;
 
 use super::{MeasureOptions, load, request};
-use crate::{Error, Filter};
-
-/// More threads than these are not looked for one by one.
-const MOST_LISTED: usize = 1000;
+use crate::{Error, Filter, filter::number_in};
 
 /// The number of gaps in the time that a filter selects: places where events are missing that analyses depend on.
 ///
@@ -63,28 +60,28 @@ pub(super) async fn count(trace: &SuperTrace, history: &History, request: &Reque
 
 /// Whether a state in this time is unknown, of those that are asked about.
 async fn is_unknown(trace: &SuperTrace, time: Interval, request: &Request) -> Result<bool, Error> {
-    let threads = request.threads.as_ref().filter(|threads| threads.len() <= MOST_LISTED);
-    let threads = threads.map(|threads| threads.iter().map(|thread| lit(*thread as i64)).collect());
-    let lwps = request.lwps.as_ref().map(|lwps| lwps.iter().map(|lwp| lit(*lwp as i32)).collect());
+    let threads = request.threads.as_ref();
+    let threads = threads.map(|threads| number_in("thread", threads.iter().map(|thread| *thread as i64)));
+    let lwps = request.lwps.as_ref();
+    let lwps = lwps.map(|lwps| number_in("lwp", lwps.iter().map(|lwp| i64::from(*lwp))));
     let (of_threads, of_lwps) = (request.threads.is_some(), request.lwps.is_some());
-    if (of_threads || !of_lwps) && has_unknown(trace, &THREAD_STATES, ("thread", threads), time).await? {
+    if (of_threads || !of_lwps) && has_unknown(trace, &THREAD_STATES, threads, time).await? {
         return Ok(true);
     }
-    Ok((of_lwps || !of_threads) && has_unknown(trace, &LWP_STATES, ("lwp", lwps), time).await?)
+    Ok((of_lwps || !of_threads) && has_unknown(trace, &LWP_STATES, lwps, time).await?)
 }
 
 async fn has_unknown(
     trace: &SuperTrace,
     table: &Table,
-    (column, asked): (&str, Option<Vec<Expr>>),
+    is_asked: Option<Expr>,
     time: Interval,
 ) -> Result<bool, Error> {
     let on_table = Error::on(trace, table.name);
     let is_in_time =
         ident("ts_tick").lt(lit(time.to)).and((ident("ts_tick") + ident("dur_tick")).gt(lit(time.from)));
     let is_one = ident("state").eq(lit("unknown")).and(is_in_time);
-    let is_one =
-        asked.into_iter().fold(is_one, |is_one, asked| is_one.and(ident(column).in_list(asked, false)));
+    let is_one = is_asked.into_iter().fold(is_one, Expr::and);
     let first = |states: DataFrame| states.filter(is_one)?.limit(0, Some(1));
     let found = first(trace.raw(table).await?).map_err(&on_table)?.count().await.map_err(&on_table)?;
     Ok(found > 0)
