@@ -68,7 +68,7 @@ pub(crate) enum Found {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(env::args_os().map(cli::not_a_comment)) {
+    let cli = match Cli::try_parse_from(cli::with_queries(env::args_os().collect())) {
         Ok(cli) => cli,
         // Help and version go to stdout.
         Err(error) if !error.use_stderr() => error.exit(),

@@ -131,18 +131,19 @@ fn measure_like(word: &str) -> Option<&'static str> {
     measures.into_iter().find(|name| *name == near && name.starts_with(begin))
 }
 
-/// A query may begin with a comment of SQL, which is no option.
-pub(crate) fn not_a_comment(argument: OsString) -> OsString {
-    let is_comment = argument
-        .as_encoded_bytes()
-        .strip_prefix(b"--")
-        .is_some_and(|text| text.first().is_some_and(u8::is_ascii_whitespace));
-    if !is_comment {
-        return argument;
+/// The arguments of `sigmund sql`, in which a query may begin with a comment: that is no option.
+pub(crate) fn with_queries(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_none_or(|subcommand| subcommand != "sql") {
+        return arguments;
     }
-    let mut query = OsString::from("\n");
-    query.push(argument);
-    query
+    for argument in &mut arguments {
+        let text = argument.as_encoded_bytes().strip_prefix(b"--").and_then(|text| text.first());
+        if text.is_some_and(u8::is_ascii_whitespace) {
+            let query = std::mem::replace(argument, OsString::from("\n"));
+            argument.push(query);
+        }
+    }
+    arguments
 }
 
 /// Whether a subcommand was asked for that only a command with clusters has.

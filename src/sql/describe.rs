@@ -53,7 +53,8 @@ pub(super) async fn one(trace: &SuperTrace, name: &str, format: FormatArg) -> Re
 /// Whether a table function, and no table, has this name.
 pub(super) fn is_function(trace: &SuperTrace, name: &str) -> bool {
     let name = name.trim_end_matches("()").replace('-', "_");
-    functions(trace).iter().any(|function| function.name == name)
+    let is_table = trace.relations().iter().any(|relation| relation.name == name);
+    !is_table && functions(trace).iter().any(|function| function.name == name)
 }
 
 fn functions(trace: &SuperTrace) -> Vec<DescribedFunction> {

@@ -117,7 +117,9 @@ impl<'a> Replayer<'a> {
             return self.exited(row.from, Slot::Thread(thread));
         }
         self.current.set_state(Slot::Thread(thread), row.to);
-        let (blocked_on, blocked_for) = (row.blocked_on, WaitKind::from_number(row.blocked_for.into()));
+        let blocked_for = WaitKind::from_number(row.blocked_for.into());
+        // The length of a sleep is no object.
+        let blocked_on = row.blocked_on.filter(|_| blocked_for != Some(WaitKind::Sleep));
         let change = Change::Thread { thread, state: Some(state), lwp, cpu, blocked_on, blocked_for };
         self.changes.push(row.from, change);
         if let Some(lwp) = lwp {

@@ -76,10 +76,14 @@ pub fn sleep(duration: Duration) {
     let Some(deadline) = Instant::now().checked_add(duration) else {
         return sleep(Duration::from_secs(1 << 30));
     };
-    // For who reads the trace: what comes later than that is not sleep.
-    let asked = usize::try_from(duration.as_nanos()).unwrap_or(usize::MAX);
-    let on = WaitsFor { kind: WaitKind::Sleep, address: asked, holder: None, is_fed: false };
-    while Instant::now() < deadline {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        // For who reads the trace: what comes later than that is not sleep.
+        let asked = usize::try_from(left.as_nanos()).unwrap_or(usize::MAX);
+        let on = WaitsFor { kind: WaitKind::Sleep, address: asked, holder: None, is_fed: false };
         thread.park_until(&on, deadline);
     }
 }

@@ -99,8 +99,8 @@ struct Compared {
 }
 
 /// Of fewer lengths a median or mean says nothing, and a p99 (which is the longest, up to 99) less.
-const FEWEST: f64 = 8.0;
-const FEWEST_OF_P99: f64 = 20.0;
+const FEWEST: i64 = 8;
+const FEWEST_OF_P99: i64 = 20;
 
 impl Compared {
     /// Whether a row is of few lengths in either.

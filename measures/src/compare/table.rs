@@ -19,6 +19,8 @@ pub(super) struct Table {
     pub(super) figures: Vec<Figure>,
     /// Of each row a cell for each figure: sums in nanoseconds or numbers, not per second.
     pub(super) rows: BTreeMap<Key, Vec<Option<f64>>>,
+    /// Of how many lengths the percentiles and means of a row are, if the answer says so.
+    lengths: BTreeMap<Key, i64>,
     /// How many rows had the key of another one.
     pub(super) merged: usize,
     /// The length of the window.
@@ -37,10 +39,12 @@ impl Table {
             names,
             figures,
             rows: BTreeMap::new(),
+            lengths: BTreeMap::new(),
             merged: 0,
             seconds: window.ticks() as f64 / hz.per_second(),
         };
         let ns = 1e9 / hz.per_second();
+        let lengths = answer.column("count").or_else(|| answer.column("instances"));
         for row in answer.rows.iter() {
             let values = table.figures.iter().map(|figure| match (row.get(figure.place), figure.unit) {
                 (Some(Value::Number(number)), Unit::PerSecond) => Some(*number as f64),
@@ -48,7 +52,11 @@ impl Table {
                 _ => None,
             });
             let values: Vec<Option<f64>> = values.collect();
-            table.add(key(&answer.columns, &places, &row), values);
+            let key = key(&answer.columns, &places, &row);
+            if let Some(Value::Number(lengths)) = lengths.and_then(|place| row.get(place)) {
+                table.lengths.insert(key.clone(), *lengths);
+            }
+            table.add(key, values);
         }
         table
     }
@@ -76,9 +84,8 @@ impl Table {
     }
 
     /// Of how many lengths the percentiles and means of a row are; `None` if the answer does not say.
-    pub(super) fn lengths(&self, key: &Key) -> Option<f64> {
-        let count = self.figures.iter().find(|figure| figure.name == "count")?;
-        self.raw(key, count)
+    pub(super) fn lengths(&self, key: &Key) -> Option<i64> {
+        self.lengths.get(key).copied()
     }
 
     /// A figure of a row; sums are per second.

@@ -245,7 +245,11 @@ fn holder(history: &History, now: &Now, tick: i64, object: i64, of_lwps: bool) -
             ("in-kernel" | "sleeping", Some(lwp)) => call(lwp),
             ("blocked", _) => {
                 let stay = now.threads[lock.thread.unwrap() as usize - 1];
-                Some(format!("{} {}", stay.waits_for.unwrap().name(), stay.object))
+                let kind = stay.waits_for.unwrap();
+                match kind {
+                    WaitKind::Sleep => Some(kind.name().to_string()),
+                    _ => Some(format!("{} {}", kind.name(), stay.object)),
+                }
             }
             _ => None,
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{LWPS, Machine, Now, THREADS, number, tid};
 use sigmund_measures::{Answer, By, Interval, Request, Value, named};
-use sigmund_model::{LwpState, ThreadState};
+use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 type Key = (i64, String, Option<String>, Option<i64>, Option<String>);
 
@@ -80,7 +80,7 @@ fn the_time_in_each_state_is_that_of_counting_every_tick() {
                     (ThreadState::InKernel, Some(lwp)) => reason = lwp.call.map(|call| calls[call].clone()),
                     (ThreadState::Blocked, _) => {
                         reason = stay.waits_for.map(|kind| kind.name().into());
-                        object = Some(stay.object);
+                        object = Some(stay.object).filter(|_| stay.waits_for != Some(WaitKind::Sleep));
                     }
                     _ => {}
                 }

@@ -51,6 +51,11 @@ impl Checksums {
         self.0.insert(name, end);
     }
 
+    /// The names of the files of a table.
+    pub fn names<'c>(&'c self, table: &'c str) -> impl Iterator<Item = &'c str> {
+        self.0.keys().filter_map(move |name| name.strip_prefix(table)?.strip_prefix('/'))
+    }
+
     /// What a file has to end with; `None` if that is not known.
     pub fn get(&self, name: &str) -> Option<FileEnd> {
         self.0.get(name).copied()

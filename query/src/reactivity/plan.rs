@@ -34,8 +34,11 @@ pub(crate) fn selects(trace: &SuperTrace, selector: &Selector) -> Result<Expr, E
     match &selector.condition {
         None => {
             alternatives.extend(names.into_iter().map(|name| ident("name").eq(lit(name))));
-            let is_text = element("texts", 0).eq(lit(selector.name.as_str()));
-            alternatives.push(ident("name").eq(lit(names::USER_EVENT)).and(is_text));
+            // Only where there are any: the texts of all events would be read for it.
+            if trace.event_types().iter().any(|event| event.ty.name == names::USER_EVENT) {
+                let is_text = element("texts", 0).eq(lit(selector.name.as_str()));
+                alternatives.push(ident("name").eq(lit(names::USER_EVENT)).and(is_text));
+            }
         }
         Some(condition) => {
             if let Some(field) = &condition.field {

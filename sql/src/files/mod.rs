@@ -26,6 +26,7 @@ use std::{
 use arrow::array::{AsArray, RecordBatch};
 use sigmund_model::tables::{ALL, CHECKSUMS, Checksums, INFO, OPTIONAL, Table};
 
+use self::part::CHANGED;
 pub(crate) use self::{
     damage::{Sources, is_of_a_file},
     part::Part,
@@ -97,10 +98,10 @@ impl Files {
     fn open_tables(&mut self) -> Result<Info, Error> {
         // The version first: another version may not have all tables.
         let keep_going = std::mem::take(&mut self.keep_going);
-        self.checksums = self.read_checksums()?;
         self.open_table(&INFO)?;
         let info = Info::new(&self.path.join(INFO.name), facts(&self.read(&INFO, &["key", "value"])?))?;
         self.keep_going = keep_going;
+        self.check_ends()?;
         let left_out: Vec<&str> = info.left_out_tables().collect();
         let is_left_out = |table: &Table| {
             left_out.contains(&table.name) && OPTIONAL.iter().any(|optional| optional.name == table.name)
@@ -135,11 +136,25 @@ impl Files {
         Files { place, path, keep_going, checksums, tables, left_out: Vec::new() }
     }
 
+    /// Reads how files must end, which a later version may write in another way: so the version was looked at before.
+    fn check_ends(&mut self) -> Result<(), Error> {
+        match self.read_checksums() {
+            Ok(checksums) => self.checksums = checksums,
+            Err(error) => self.leave_out(error)?,
+        }
+        for part in self.tables.get(INFO.name).into_iter().flatten() {
+            if let Some(end) = self.checksums.get(&format!("{}/{}", INFO.name, part.name())) {
+                part.check_end(end)?;
+            }
+        }
+        Ok(())
+    }
+
     /// None of a store, whose files are read over a network: of each only its footer, and not what lies before.
     fn read_checksums(&self) -> Result<Checksums, Error> {
         let Place::Folder(folder) = &self.place else { return Ok(Checksums::default()) };
         let path = self.path.join(CHECKSUMS);
-        let unreadable = |found: String| Error::at(ErrorKind::Unreadable, &path, found);
+        let unreadable = |found: String| Error::at(ErrorKind::Unreadable, &path, found + CHANGED);
         let mut text = Vec::new();
         match folder.open_file(CHECKSUMS).and_then(|file| file.take(MOST_CHECKSUMS).read_to_end(&mut text)) {
             Ok(_) => Checksums::parse(&text).map_err(unreadable),
@@ -174,7 +189,16 @@ impl Files {
                 let (folder, names) = self.names(folder, table)?;
                 let end = |name: &str| self.checksums.get(&format!("{}/{name}", table.name));
                 let open = |name: &String| Part::open(&folder, &path(name), name, (table, end(name)));
-                Ok(names.iter().map(open).collect())
+                // One that was written and is not there any more would be rows less.
+                let is_gone = |name: &&str| !names.iter().any(|found| found == name);
+                let gone = self.checksums.names(table.name).filter(is_gone).map(|name| {
+                    Err(Error::at(
+                        ErrorKind::Unreadable,
+                        &path(name),
+                        format!("expected this file, found none{CHANGED}"),
+                    ))
+                });
+                Ok(names.iter().map(open).chain(gone).collect())
             }
             Place::Store(store) => {
                 let names =

@@ -80,7 +80,7 @@ async fn state(view: &View, key: Key, stay: Stay) -> Result<Value, Refusal> {
         (Kind::Thread, "ready" | "new") => had_lwps(view, key, window),
         _ => Vec::new(),
     };
-    let object = interval.get("blocked_on").and_then(blocked_on);
+    let object = blocked_on(&interval);
     let fields = json!({
         "track": "state", "value": word,
         "from": view.offset(stay.from), "to": view.offset(stay.to),
@@ -93,8 +93,14 @@ async fn state(view: &View, key: Key, stay: Stay) -> Result<Value, Refusal> {
     Ok(interval)
 }
 
+/// What an interval of a thread waits for, as its address. The length of a sleep is none.
+pub(super) fn blocked_on(interval: &Value) -> Option<String> {
+    let is_sleep = interval.get("blocked_for").and_then(Value::as_str) == Some("sleep");
+    interval.get("blocked_on").filter(|_| !is_sleep).and_then(address)
+}
+
 /// An object as its address.
-pub(super) fn blocked_on(object: &Value) -> Option<String> {
+pub(super) fn address(object: &Value) -> Option<String> {
     let number = object.as_i64().or_else(|| object.as_str()?.parse().ok())?;
     Some(format!("{:#x}", number as u64))
 }

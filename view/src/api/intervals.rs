@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sigmund_model::tables::{COUNTERS, INTERRUPTS, LOCKS, SPANS, Table};
 
-use super::{Query, Refusal, at::blocked_on, cells::objects, life::keyed, listed, query::Window};
+use super::{Query, Refusal, at::address, cells::objects, life::keyed, listed, query::Window};
 use crate::{View, key::Kind};
 
 const MOST: usize = 5000;
@@ -65,7 +65,7 @@ pub(super) async fn locks(view: &View, query: &Query) -> Result<Value, Refusal> 
     let mut locks = objects(view, &query, limit).await?;
     for lock in &mut locks {
         keyed(lock, "holder", Kind::Thread);
-        lock["object"] = lock.get("object").and_then(blocked_on).into();
+        lock["object"] = lock.get("object").and_then(address).into();
     }
     Ok(listed("locks", locks, limit))
 }

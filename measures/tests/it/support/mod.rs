@@ -208,8 +208,13 @@ impl Machine {
             }
             1 => {
                 now.lwps[lwp].carries = None;
-                let kind = [WaitKind::Mutex, WaitKind::Condvar, WaitKind::Io][self.random.below(3)];
-                let object = 0x10 + self.random.below(2) as i64;
+                let kind =
+                    [WaitKind::Mutex, WaitKind::Condvar, WaitKind::Sleep, WaitKind::Io][self.random.below(4)];
+                let object = match kind {
+                    // When it is to end, maybe.
+                    WaitKind::Sleep => tick + self.random.below(12) as i64,
+                    _ => 0x10 + self.random.below(2) as i64,
+                };
                 now.threads[thread] =
                     ThreadNow { state: ThreadState::Blocked, lwp: None, waits_for: Some(kind), object };
             }

@@ -120,9 +120,10 @@ pub(in crate::measured) async fn gaps(trace: &SuperTrace, extent: Interval) -> R
         let (from, to) = (Wide::of(batch, 3), Wide::of(batch, 4));
         let is_sum = Words::of(batch, 5, |word| word == LossKind::Contradiction.name());
         for row in (0..batch.num_rows()).filter(|row| is_note.get(*row) != Some(true)) {
+            // A contradiction without a time, as that of counters which are not aligned, is one of all of it.
+            let is_sum = is_sum.get(row) == Some(true) && from.get(row).is_some() && to.get(row).is_some();
             let from = from.get(row).unwrap_or(extent.from);
             let interval = Interval::new(from, to.get(row).unwrap_or(extent.to));
-            let is_sum = is_sum.get(row) == Some(true);
             gaps.push(Gap { interval, cpu: cpu.get(row), lwp: lwp.get(row), is_sum });
         }
     })
