@@ -92,10 +92,10 @@ pub(super) fn nothing(has_threads: bool, request: &Request) -> History {
     let interval = Interval::new(0, 0);
     let life = Life { name: None, pid: None, interval, created_by: None };
     if has_threads {
-        history.names.threads.insert(0, life.clone());
+        history.names.threads.insert(0, life);
     }
     for lwp in request.lwps.iter().flatten() {
-        history.names.lwps.insert(*lwp, life.clone());
+        history.names.lwps.insert(*lwp, life);
     }
     if let Some(subject) = &request.subject {
         let name = Some(history.words.intern(subject));

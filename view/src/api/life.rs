@@ -33,7 +33,7 @@ pub(super) async fn life(view: &View, query: &Query) -> Result<Value, Refusal> {
     for interval in &mut intervals {
         keyed(interval, "lwp", Kind::Lwp);
         keyed(interval, "cpu", Kind::Cpu);
-        interval["blocked_on"] = blocked_on(&interval).into();
+        interval["blocked_on"] = blocked_on(interval).into();
     }
     let wakeups = wakeups(view, key, window, limit).await?;
     Ok(json!({ "more": more, "intervals": intervals, "wakeups": wakeups }))
