@@ -40,10 +40,13 @@ fn merge_with(
 /// All files of a super-trace.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
-    for table in fs::read_dir(folder).unwrap() {
-        for file in fs::read_dir(table.unwrap().path()).unwrap() {
-            let path = file.unwrap().path();
-            all.insert(path.strip_prefix(folder).unwrap().to_path_buf(), fs::read(&path).unwrap());
+    let mut add = |path: PathBuf| {
+        all.insert(path.strip_prefix(folder).unwrap().to_path_buf(), fs::read(&path).unwrap());
+    };
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        match entry.is_dir() {
+            true => fs::read_dir(&entry).unwrap().for_each(|file| add(file.unwrap().path())),
+            false => add(entry),
         }
     }
     all
