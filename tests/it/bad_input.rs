@@ -4,6 +4,7 @@ use std::{fs, fs::File, path::Path, sync::Arc};
 
 use arrow::array::{AsArray, RecordBatch, StringArray};
 use parquet::arrow::{ArrowWriter, arrow_reader::ParquetRecordBatchReaderBuilder};
+use sigmund_model::tables::{Checksums, FileEnd};
 
 use crate::{
     kernel,
@@ -391,9 +392,18 @@ fn a_changed_bit_of_a_super_trace_is_an_error_or_changes_nothing() {
     fs::write(&events, &bytes).unwrap();
     let checksums = sigmund.path("RUN.supertrace/checksums");
     let mut text = fs::read(&checksums).unwrap();
+    let listed = Checksums::parse(&text).unwrap();
     text[30] ^= 1;
     fs::write(&checksums, text).unwrap();
     assert!(asked().complained(&["RUN.supertrace/checksums: expected the checksum"]).is_empty());
+    let left_out = sigmund.run(["sql", "RUN.supertrace", query, "--format", "csv", "--keep-going"]);
+    assert_eq!((left_out.status, &left_out.stdout), (2, &whole), "{left_out:?}");
+    assert!(left_out.stderr.contains("left out: RUN.supertrace/checksums"), "{left_out:?}");
+    // A file that it names and that is gone would be rows less.
+    let mut with_another = listed;
+    with_another.insert("events/part-00001.parquet".into(), FileEnd::new(4, b"PAR1"));
+    fs::write(&checksums, with_another.text()).unwrap();
+    assert!(asked().complained(&["events/part-00001.parquet: expected this file, found none"]).is_empty());
     // Copies of files are a super-trace without it.
     fs::remove_file(&checksums).unwrap();
     assert_eq!(asked().found(), whole);

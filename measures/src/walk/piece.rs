@@ -61,7 +61,7 @@ pub enum What {
     WaitingForLwp,
     /// It waited until an interrupt woke it: a timer or a device.
     WaitingFor(Source),
-    /// It waited for an object, and the waker is not known.
+    /// It waited for an object, and the waker is not known; or for an instant or a descriptor.
     BlockedOn {
         /// The kind of the object, if the runtime recorded it.
         kind: Option<WaitKind>,

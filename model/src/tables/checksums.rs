@@ -20,6 +20,9 @@ use std::iter;
 /// The name of the file.
 pub const CHECKSUMS: &str = "checksums";
 
+/// The most characters of a line in a message.
+const MOST_SHOWN: usize = 80;
+
 /// The first line.
 const HEAD: &str = "sigmund checksums 1\n";
 
@@ -83,10 +86,14 @@ impl Checksums {
         let (lines, end) = text.split_at(last);
         let found = crc32fast::hash(lines.as_bytes());
         if u32::from_str_radix(end.trim_end_matches('\n'), 16) != Ok(found) {
+            let end = shown(end);
             return Err(format!("expected the checksum {found:08x} of the lines above, found {end:?}"));
         }
         let lines = lines.strip_prefix(HEAD).ok_or_else(|| {
-            format!("expected {HEAD:?} at its begin, found {:?}", lines.lines().next().unwrap_or_default())
+            format!(
+                "expected {HEAD:?} at its begin, found {:?}",
+                shown(lines.lines().next().unwrap_or_default())
+            )
         })?;
         let file = |(line, text): (usize, &str)| {
             let mut words = text.splitn(4, ' ');
@@ -97,11 +104,17 @@ impl Checksums {
             let known =
                 whole.map(|(((crc, from), len), name)| (name.to_string(), FileEnd { from, len, crc }));
             known.filter(|(_, end)| end.from <= end.len).ok_or_else(|| {
+                let text = shown(text);
                 format!("line {line}: expected a checksum, an offset, a length and a name, found {text:?}")
             })
         };
         iter::zip(2.., lines.lines()).map(file).collect::<Result<_, _>>().map(Checksums)
     }
+}
+
+/// The begin of a text, for a message: a stranger's line may have millions of characters.
+fn shown(text: &str) -> &str {
+    text.char_indices().nth(MOST_SHOWN).map_or(text, |(end, _)| &text[..end])
 }
 
 #[cfg(test)]
@@ -140,6 +153,12 @@ mod tests {
             let text = format!("{lines}{:08x}\n", crc32fast::hash(lines.as_bytes()));
             let error = Checksums::parse(text.as_bytes()).unwrap_err();
             assert!(error.contains("expected"), "{error}");
+        }
+        let long = "x".repeat(1 << 20);
+        for text in
+            [long.clone(), format!("{long}\n{:08x}\n", crc32fast::hash(format!("{long}\n").as_bytes()))]
+        {
+            assert!(Checksums::parse(text.as_bytes()).unwrap_err().len() < 300);
         }
     }
 }
