@@ -135,8 +135,13 @@ fn super_trace(cli: &Cli, world: World, truth: &Truth) -> io::Result<PathBuf> {
 
 fn bytes(trace: &Path) -> io::Result<u64> {
     let mut sum = 0;
-    for table in std::fs::read_dir(trace)? {
-        for file in std::fs::read_dir(table?.path())? {
+    for entry in std::fs::read_dir(trace)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_dir() {
+            sum += entry.metadata()?.len();
+            continue;
+        }
+        for file in std::fs::read_dir(entry.path())? {
             sum += file?.metadata()?.len();
         }
     }
