@@ -99,7 +99,12 @@ fn imply_why(question: &mut Question) -> Result<()> {
         return Ok(());
     }
     let is_elsewhere = question.fleet.is_some() || question.cluster.is_asked();
-    let options = [("by", args.by.is_some()), ("worst", args.worst > 0), ("strict", args.strict)];
+    let options = [
+        ("by", args.by.is_some()),
+        ("worst", args.worst > 0),
+        ("strict", args.strict),
+        ("level", question.filter.level.is_some()),
+    ];
     match options.iter().find(|(_, is_asked)| *is_asked) {
         Some((option, _)) if question.list_events => {
             bail!("--list-events: expected no --{option} beside it, found one")

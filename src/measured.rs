@@ -5,7 +5,7 @@ use std::ops::Range;
 use anyhow::Result;
 use sigmund_measures::{Answer, Kind, Measure, Value, object_text};
 use sigmund_model::{Hertz, Ticks};
-use sigmund_query::{Filter, MeasureOptions, Measured, compare_traces, measure_hosts};
+use sigmund_query::{Filter, MeasureOptions, Measured, OfHosts, compare_traces, measure_hosts};
 use sigmund_sql::SuperTrace;
 
 use crate::{
@@ -21,12 +21,13 @@ pub(crate) async fn run(
     filter: &Filter,
     question: &Question,
 ) -> Result<Found> {
-    let answers = measure_hosts(trace, measure, filter, &options(question)).await?;
+    let OfHosts { answers, notes } = measure_hosts(trace, measure, filter, &options(question)).await?;
     print(
         &answers.iter().map(|of| (of.host, &of.measured.answer, of.trace.tick_hz())).collect::<Vec<_>>(),
         question,
     )?;
-    finish(answers.iter().map(|of| &of.measured), question)
+    notes.iter().for_each(|note| notice(note));
+    finish(answers.iter().map(|of| (of.host, &of.measured)), question)
 }
 
 /// The differences between two super-traces.
@@ -44,7 +45,7 @@ pub(crate) async fn compare(
     } else {
         print(&[(None, answer, None)], question)?;
     }
-    finish([&measured].into_iter(), question)
+    finish([(None, &measured)].into_iter(), question)
 }
 
 /// For people, each figure has its unit: `31.2 ms/s`, `450 ns`, `12.0 /s`.
@@ -85,10 +86,14 @@ pub(crate) fn options(question: &Question) -> MeasureOptions {
 }
 
 /// Notes, and how the command ends.
-fn finish<'m>(measured: impl Iterator<Item = &'m Measured>, question: &Question) -> Result<Found> {
+fn finish<'m>(
+    measured: impl Iterator<Item = (Option<&'m str>, &'m Measured)>,
+    question: &Question,
+) -> Result<Found> {
     let (mut rows, mut gaps) = (0, 0);
-    for measured in measured {
-        measured.answer.notes.iter().for_each(|note| notice(note));
+    for (host, measured) in measured {
+        let of_host = host.map_or_else(String::new, |host| format!("{host}: "));
+        measured.answer.notes.iter().for_each(|note| notice(&format!("{of_host}{note}")));
         rows += measured.answer.rows.len();
         gaps += measured.gaps;
     }

@@ -158,6 +158,27 @@ fn sleeping_blocks_the_thread_not_the_lwp() {
 }
 
 #[test]
+fn sleeps_that_may_be_late_end_together_and_none_too_early() {
+    let slack = Duration::from_millis(200);
+    let ends = builder().lwps(1).timer_slack(slack).build().unwrap().run(|| {
+        let begin = Instant::now();
+        let sleeper = |ms: u64| {
+            spawn(move || {
+                fut::sleep(Duration::from_millis(ms));
+                (Duration::from_millis(ms), begin.elapsed())
+            })
+        };
+        let threads = [sleeper(1), sleeper(100), sleeper(150)];
+        threads.map(|thread| thread.join().unwrap())
+    });
+    for (asked, slept) in ends {
+        assert!(slept >= asked, "{ends:?}");
+    }
+    // The first waits for the others.
+    assert!(ends[0].1 >= slack, "{ends:?}");
+}
+
+#[test]
 fn a_thread_leaves_at_a_safe_point_when_its_quantum_is_over() {
     let runtime = builder().lwps(1).quantum(Duration::from_millis(1)).build().unwrap();
     let rounds = runtime.run(|| {

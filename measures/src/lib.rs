@@ -49,7 +49,7 @@ mod texts;
 mod walk;
 
 pub use answer::{Answer, Column, Kind, Value, object_text, percent};
-pub use compare::{Side, compare, request_to_compare, slices_to_compare};
+pub use compare::{Side, columns_to_compare, compare, request_to_compare, slices_to_compare};
 pub use critical_path::critical_path_chains;
 pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
 pub use distribution::Distribution;

@@ -45,8 +45,8 @@ pub use error::{Error, ErrorKind};
 pub use filter::{EventPattern, Filter, Instant, ThreadList, ThreadRef, Window, number_in};
 pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};
 pub use measured::{
-    Asked, Elsewhere, MeasureOptions, Measured, OfHost, compare_traces, count_gaps, gaps_note, measure,
-    measure_arguments, measure_columns, measure_elsewhere, measure_functions, measure_hosts,
+    Asked, Elsewhere, MeasureOptions, Measured, OfHost, OfHosts, compare_traces, count_gaps, gaps_note,
+    measure, measure_arguments, measure_columns, measure_elsewhere, measure_functions, measure_hosts,
     register_measures, register_measures_noting, to_batch, with_history,
 };
 #[doc(hidden)]

@@ -114,7 +114,7 @@ impl SuperTrace {
                 "expected another name for a host, found `{FLEET}`, which is taken"
             )));
         }
-        let mut hosts = vec![(name.clone(), catalog.schema(OWN_SCHEMA).ok_or_else(missing)?)];
+        let mut hosts = vec![(name, catalog.schema(OWN_SCHEMA).ok_or_else(missing)?)];
         for host in self.attached().keys() {
             hosts.push((host.clone(), catalog.schema(host).ok_or_else(missing)?));
         }
@@ -122,7 +122,7 @@ impl SuperTrace {
         catalog.register_schema(FLEET, Arc::new(FleetSchema { hosts, defined })).map_err(of_fleet)?;
         let state = self.session().state_ref();
         state.write().config_mut().options_mut().catalog.default_schema = FLEET.into();
-        self.set_host(name);
+        self.set_fleet();
         Ok(())
     }
 }

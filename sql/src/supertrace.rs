@@ -64,8 +64,10 @@ pub struct SuperTrace {
     clocks: Arc<Clocks>,
     /// Others that its session can read, by the names of their schemas.
     attached: BTreeMap<String, SuperTrace>,
-    /// Its name in a fleet, whose session it has.
-    host: Option<String>,
+    /// Its name among those of its session.
+    name: Option<String>,
+    /// Whether these are hosts of a fleet.
+    is_fleet: bool,
 }
 
 impl SuperTrace {
@@ -117,7 +119,8 @@ impl SuperTrace {
             threads: AllThreads::default(),
             clocks,
             attached: BTreeMap::new(),
-            host: None,
+            name: None,
+            is_fleet: false,
         })
     }
 
@@ -130,9 +133,10 @@ impl SuperTrace {
     ///
     /// # Errors
     /// When the session has a schema of this name.
-    pub fn name(&self, name: &str) -> Result<(), Error> {
+    pub fn name(&mut self, name: &str) -> Result<(), Error> {
         self.add_schema(name, &self.context)?;
         self.clocks.name(name);
+        self.name = Some(name.to_string());
         Ok(())
     }
 
@@ -179,13 +183,17 @@ impl SuperTrace {
 
     /// The hosts of its fleet, by name, itself the first; none if it is not of a fleet.
     pub fn hosts(&self) -> Vec<(&str, &SuperTrace)> {
-        let own = self.host.iter().map(|name| (name.as_str(), self));
-        let others = self.attached.iter().filter(|_| self.host.is_some());
-        own.chain(others.map(|(name, trace)| (name.as_str(), trace))).collect()
+        if self.is_fleet { self.named().collect() } else { Vec::new() }
     }
 
-    pub(crate) fn set_host(&mut self, name: String) {
-        self.host = Some(name);
+    /// All that its session can read and that have a name, itself the first.
+    pub fn named(&self) -> impl Iterator<Item = (&str, &SuperTrace)> {
+        let own = self.name.iter().map(move |name| (name.as_str(), self));
+        own.chain(self.attached.iter().map(|(name, trace)| (name.as_str(), trace)))
+    }
+
+    pub(crate) fn set_fleet(&mut self) {
+        self.is_fleet = true;
         self.clocks.join();
     }
 

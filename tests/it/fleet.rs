@@ -79,6 +79,22 @@ fn a_host_that_does_not_have_what_is_asked_for_is_named() {
 }
 
 #[test]
+fn rows_of_lwps_among_those_of_user_threads_are_said_to_be() {
+    let sigmund = fleet();
+    let kernel_only =
+        listing().lines().filter(|line| !line.starts_with("USER\t")).collect::<Vec<_>>().join("\n");
+    sigmund.merge_listing("plain", &kernel_only);
+    let by_name = sigmund.run(["--fleet", ".", "--states", "--by", "name"]);
+    let note = "sigmund: the rows of web-1, web-2 are of user threads, those of plain of LWPs";
+    assert!(by_name.status == 0 && by_name.stderr.contains(note), "{by_name:?}");
+    let of_lwps = sigmund.run(["--fleet", ".", "--states", "--by", "name", "--level", "kern"]);
+    assert!(of_lwps.status == 0 && !of_lwps.stderr.contains("are of user threads"), "{of_lwps:?}");
+    // A note of one host has its name.
+    let lacking = sigmund.run(["--fleet", ".", "--states", "--thread", "16", "--by", "name"]);
+    assert!(lacking.stderr.contains("sigmund: no answer of web-1: --thread"), "{lacking:?}");
+}
+
+#[test]
 fn a_table_that_one_host_was_merged_without_is_named_with_the_host() {
     let sigmund = Sigmund::with_listing("web-1", &listing());
     sigmund.write("web-2.tsv", listing().as_bytes());

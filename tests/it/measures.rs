@@ -393,6 +393,32 @@ fn two_super_traces_are_compared_by_name() {
     assert!(summary.starts_with("what,number,name,figure,"), "{summary}");
     let pairs = compare(&["--reactivity", "sched_waking", "sys_exit"], "a.supertrace", "b.supertrace");
     assert!(pairs.starts_with("row,what,culprit,figure,"), "{pairs}");
+    let in_sql = |query: &str, more: &[&str]| {
+        let named = ["sql", "a=a.supertrace", "b=b.supertrace", query, "--format", "csv"];
+        sigmund.run([&named[..], more].concat())
+    };
+    // The same as a table of SQL.
+    let of_sql = in_sql("SELECT * FROM compare(measure => 'states', a => 'a', b => 'b', thread => 5)", &[]);
+    assert_eq!(of_sql.found().replace(".0,", ","), states);
+    // A measure of the other one.
+    let of_b = in_sql("SELECT count(*), sum(total_ns) FROM states(thread => 5, trace => 'b')", &[]).found();
+    let alone = ["sql", "b.supertrace", "SELECT count(*), sum(total_ns) FROM states(thread => 5)"];
+    let alone = sigmund.run([&alone[..], &["--format", "csv"]].concat()).found();
+    assert_eq!(of_b.lines().nth(1), alone.lines().nth(1));
+    for (query, expected) in [
+        ("SELECT * FROM states(trace => 'c')", ["states: expected a, b, found c"; 2]),
+        ("SELECT * FROM compare(measure => 'states', a => 'a', b => 'c')", ["expected a, b, found c"; 2]),
+        ("SELECT * FROM compare(measure => 'stats', a => 'a', b => 'b')", ["states", "found stats"]),
+        ("SELECT * FROM compare(a => 'a')", ["compare: expected a and b", "two super-traces"]),
+        (
+            "SELECT * FROM compare(measure => 'states', a => 'a', b => 'b', off => 1)",
+            ["expected thread", "off"],
+        ),
+    ] {
+        in_sql(query, &[]).complained(&expected);
+    }
+    let alone = ["sql", "a.supertrace", "SELECT * FROM states(trace => 'b')"];
+    sigmund.run(alone).complained(&["states: expected several super-traces, found b"]);
     let for_people = sigmund.run(["--states", "--compare", "a.supertrace", "b.supertrace"]).found();
     assert!(for_people.contains("38.462 ms/s"), "{for_people}");
     // A figure that says no more than one before it is not a row of its own: the part, the total, and both on a CPU.

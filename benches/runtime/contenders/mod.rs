@@ -11,7 +11,7 @@ mod tasks;
 mod threads;
 mod tokio;
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use clap::ValueEnum;
 
@@ -24,6 +24,8 @@ pub(crate) enum Contender {
     Fut,
     /// User threads that stay on the LWP that began them: what safe calls build. Not recorded.
     FutPinned,
+    /// Timers may be late by a millisecond, as tokio's are. Not recorded.
+    FutSlack,
     /// Not recorded either: differences between these two are noise.
     FutAgain,
     /// Scheduling events are recorded.
@@ -68,6 +70,7 @@ impl Contender {
         match self {
             Contender::Fut
             | Contender::FutPinned
+            | Contender::FutSlack
             | Contender::FutAgain
             | Contender::FutScheduling
             | Contender::FutAll => Role::Ours,
@@ -81,6 +84,7 @@ impl Contender {
         match self {
             Contender::Fut => "fut".into(),
             Contender::FutPinned => "fut, pinned".into(),
+            Contender::FutSlack => "fut, timers late by up to 1 ms".into(),
             Contender::FutAgain => "fut, once more".into(),
             Contender::FutScheduling => "fut, scheduling events recorded".into(),
             Contender::FutAll => "fut, all events recorded".into(),
@@ -179,6 +183,7 @@ impl Contender {
             Contender::TokioCurrentThread => Ok(scale::run_current_thread(threads, operations)),
             Contender::TokioMultiThread => Ok(scale::run_multi_thread(threads, operations, lwps)),
             Contender::FutPinned => ours(::fut::Runtime::builder()),
+            Contender::FutSlack => ours(fut::migrating().timer_slack(Duration::from_millis(1))),
             _ => ours(fut::migrating()),
         }
     }

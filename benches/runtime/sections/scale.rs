@@ -14,6 +14,9 @@ use crate::{
 const THREADS: [u64; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
 const SOCKETS: [u64; 4] = [100, 1_000, 10_000, 100_000];
 const CONTENDERS: [Contender; 3] = [Contender::Fut, Contender::FutPinned, Contender::TokioCurrentThread];
+/// Tokio's timers have a granularity of a millisecond: the last one sleeps as precisely.
+const OF_THREADS: [Contender; 4] =
+    [Contender::Fut, Contender::FutPinned, Contender::TokioCurrentThread, Contender::FutSlack];
 const QUANTA_US: [u64; 2] = [10_000, 50_000];
 /// LWPs on few CPUs, and the user threads that they carry.
 const MANY_LWPS: usize = 64;
@@ -23,7 +26,7 @@ const MOST_QUANTA: f64 = 2.5;
 
 pub(crate) fn run(plan: Plan<'_>) {
     let operations = scale::OPERATIONS / plan.hurry;
-    for contender in CONTENDERS {
+    for contender in OF_THREADS {
         println!(
             "\n{}, on 1 LWP and CPU: CPU ns an operation, by the number of user threads",
             contender.label()

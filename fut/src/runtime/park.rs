@@ -76,15 +76,15 @@ pub fn sleep(duration: Duration) {
     let Some(deadline) = Instant::now().checked_add(duration) else {
         return sleep(Duration::from_secs(1 << 30));
     };
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        }
+    let mut left = duration;
+    while !left.is_zero() {
         // For who reads the trace: what comes later than that is not sleep.
         let asked = usize::try_from(left.as_nanos()).unwrap_or(usize::MAX);
         let on = WaitsFor { kind: WaitKind::Sleep, address: asked, holder: None, is_fed: false };
-        thread.park_until(&on, deadline);
+        if thread.is_over_after_park(&on, deadline) {
+            return;
+        }
+        left = deadline.saturating_duration_since(Instant::now());
     }
 }
 
@@ -117,13 +117,18 @@ impl ThreadRef {
 
     /// As [`park_until`].
     pub(super) fn park_until(self, on: &WaitsFor<'_>, deadline: Instant) {
+        let _ = self.is_over_after_park(on, deadline);
+    }
+
+    /// As [`park_until`]. The answer is whether the deadline is known to have come, without a look at the clock.
+    fn is_over_after_park(self, on: &WaitsFor<'_>, deadline: Instant) -> bool {
         if self.take_token() {
-            return;
+            return false;
         }
         self.waits().set(on, true);
         let shared = self.shared();
         let timer = shared.reactor.add_timer(deadline, self);
         self.leave(Leave::Park);
-        shared.reactor.remove_timer(timer);
+        shared.reactor.remove_timer(timer)
     }
 }

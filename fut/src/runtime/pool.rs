@@ -104,6 +104,8 @@ struct Reported {
 /// Limits of [`RuntimeBuilder::quantum`]. A much longer one could overflow when it is added to an `Instant`.
 const SHORTEST_QUANTUM: Duration = Duration::from_micros(100);
 const LONGEST_QUANTUM: Duration = Duration::from_secs(24 * 60 * 60);
+/// Limit of [`RuntimeBuilder::timer_slack`].
+const MOST_SLACK: Duration = Duration::from_secs(1);
 /// How long all workers must sleep before the runtime checks for a deadlock.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// The same, in durations of the last check, which looks at every thread: so it takes at most a hundredth of a CPU. (An idle
@@ -207,6 +209,7 @@ pub struct RuntimeBuilder {
     policy: Policy,
     is_migrating: bool,
     quantum: Option<Duration>,
+    timer_slack: Duration,
     realtime_reactor: bool,
     on_deadlock: Option<deadlock::Handler>,
 }
@@ -221,6 +224,7 @@ impl Runtime {
             policy: Policy::default(),
             is_migrating: false,
             quantum: None,
+            timer_slack: Duration::ZERO,
             realtime_reactor: false,
             on_deadlock: Some(Arc::new(deadlock::print_report)),
         }
@@ -338,6 +342,15 @@ impl RuntimeBuilder {
         self
     }
 
+    /// How much later than asked for a sleep or a time limit may end, so that several end together. Zero unless it is set, and at
+    /// most a second; the kernel adds its own, some 50 µs (`PR_SET_TIMERSLACK`). With a millisecond, the granularity of tokio's
+    /// timers, a sleep takes half as much CPU time where many user threads sleep. Not for [`Priority::Urgent`] threads.
+    #[must_use]
+    pub fn timer_slack(mut self, slack: Duration) -> RuntimeBuilder {
+        self.timer_slack = slack.min(MOST_SLACK);
+        self
+    }
+
     /// Lets the kernel run the reactor's LWP ahead of all ordinary ones, including those of other processes
     /// (SCHED_FIFO): for [`Priority::Urgent`] threads that must run at once even if more LWPs are runnable than there
     /// are CPUs. This requires CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least 1; otherwise the runtime runs without it,
@@ -374,7 +387,8 @@ impl RuntimeBuilder {
         let _ = session::init();
         let lwps = self.lwps.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
         let is_pinned = !self.is_migrating || self.policy == Policy::Affinity;
-        let reactor = Reactor::new(self.quantum, self.realtime_reactor, if is_pinned { lwps } else { 1 })?;
+        let sets = if is_pinned { lwps } else { 1 };
+        let reactor = Reactor::new(self.quantum, self.realtime_reactor, sets, self.timer_slack)?;
         let stacks = StackPool::new(self.stack_size)?;
         overflow::watch();
         let (choices, stealable) = Choice::of_workers(lwps);
@@ -426,6 +440,7 @@ impl fmt::Debug for RuntimeBuilder {
             .field("policy", &self.policy)
             .field("is_migrating", &self.is_migrating)
             .field("quantum", &self.quantum)
+            .field("timer_slack", &self.timer_slack)
             .field("realtime_reactor", &self.realtime_reactor)
             .finish_non_exhaustive()
     }

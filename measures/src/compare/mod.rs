@@ -31,7 +31,7 @@ use std::cmp::Ordering;
 use sigmund_model::Hertz;
 
 use self::{
-    figures::{Figure, Unit},
+    figures::{Figure, Unit, keys},
     slices::Slices,
     table::{Key, Table},
 };
@@ -85,7 +85,7 @@ pub fn compare(a: &Side, b: &Side) -> Result<Answer, String> {
         }
     }
     rows.sort_by(Row::order);
-    let mut answer = Answer::new(columns(&a.whole));
+    let mut answer = Answer::new(columns(a.whole.keys.clone()));
     answer.rows = rows.into_iter().map(Row::cells).collect();
     answer.notes = a.notes.into_iter().chain(b.notes).collect();
     Ok(answer)
@@ -222,13 +222,20 @@ impl Row {
     }
 }
 
-fn columns(table: &Table) -> Vec<Column> {
+/// The columns of a comparison of answers like this one.
+pub fn columns_to_compare(answer: &Answer) -> Vec<Column> {
+    columns(
+        keys(&answer.columns).into_iter().map(|place| table::key_column(&answer.columns[place])).collect(),
+    )
+}
+
+fn columns(keys: Vec<Column>) -> Vec<Column> {
     let fraction = |name: &'static str, doc: &'static str| Column {
         name: name.into(),
         kind: crate::Kind::Fraction,
         doc: doc.into(),
     };
-    let mut columns = table.keys.clone();
+    let mut columns = keys;
     columns.extend([
         Column::text("figure", "The column of the measure; without `_tick`."),
         Column::text("unit", "ns/s (time per second of the window), ns, or 1/s (how many per second)."),

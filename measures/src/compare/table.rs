@@ -30,8 +30,7 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(answer: &Answer, hz: Hertz, window: Interval) -> Table {
         let (places, figures) = (keys(&answer.columns), figures(&answer.columns));
-        let key_column = |place: &usize| Column { kind: Kind::Text, ..answer.columns[*place].clone() };
-        let keys: Vec<Column> = places.iter().map(key_column).collect();
+        let keys: Vec<Column> = places.iter().map(|place| key_column(&answer.columns[*place])).collect();
         let names = keys.iter().map(|column| column.name.to_string());
         let names = names.chain(figures.iter().map(|figure| figure.name.clone())).collect();
         let mut table = Table {
@@ -93,6 +92,11 @@ impl Table {
         let per = if figure.unit.is_sum() { self.seconds } else { 1.0 };
         Some(self.raw(key, figure)? / per)
     }
+}
+
+/// A column of keys: texts.
+pub(super) fn key_column(column: &Column) -> Column {
+    Column { kind: Kind::Text, ..column.clone() }
 }
 
 fn key(columns: &[Column], places: &[usize], row: &[Value<'_>]) -> Key {

@@ -6,12 +6,31 @@ use sigmund_sql::{Described, DescribedArgument, DescribedFunction, SuperTrace, d
 use super::{
     MeasureOptions,
     batch::to_batch,
-    table_function::{nothing, of_host},
+    table_function::{COMPARE, nothing, of_host},
 };
 
 /// Descriptions of the table functions that [`register_measures`](super::register_measures) adds to this session.
 pub fn measure_functions(trace: &SuperTrace) -> Vec<DescribedFunction> {
-    ALL.iter().map(|measure| described(measure, trace)).collect()
+    ALL.iter().map(|measure| described(measure, trace)).chain([comparing()]).collect()
+}
+
+fn comparing() -> DescribedFunction {
+    let own = [
+        ("measure", "The measure, by the name of its function ('states'); 'summary' if none is given."),
+        ("a", "Required: the name of a super-trace of this session, or of a host of its fleet."),
+        ("b", "Required: the name of another."),
+    ];
+    DescribedFunction {
+        name: COMPARE.to_string(),
+        sentence: "What differs between two super-traces in a measure, and by more than the spread inside each?"
+            .to_string(),
+        definition: "The answers about both, matched by their texts, in nanoseconds, per second where it is a sum; \
+            the arguments of the measure are those of this function, too. As `sigmund --compare A B`, see questions.md."
+            .to_string(),
+        arguments: own.map(|(name, sentence)| DescribedArgument::new(name, sentence)).into(),
+        columns: Vec::new(),
+        columns_of_cases: Vec::new(),
+    }
 }
 
 /// The columns of a measure's answer, about a trace with user threads or without. They depend on `by` and `worst`.
@@ -42,7 +61,7 @@ fn described(measure: &Measure, trace: &SuperTrace) -> DescribedFunction {
         name: measure.name.replace('-', "_"),
         sentence: measure.question.to_string(),
         definition: measure.definition.to_string(),
-        arguments: arguments(measure),
+        arguments: arguments_in(measure, trace),
         columns: in_sql(columns, trace),
         columns_of_cases: in_sql(of_cases, trace),
     }
@@ -101,6 +120,17 @@ pub(super) fn arguments(measure: &Measure) -> Vec<DescribedArgument> {
     let all =
         all.chain(subject.map(|sentence| ("of", sentence))).chain(pair.into_iter().filter(|_| is_of_pairs));
     all.map(|(name, sentence)| DescribedArgument::new(name, sentence)).collect()
+}
+
+/// Also which of several super-traces it is about.
+fn arguments_in(measure: &Measure, trace: &SuperTrace) -> Vec<DescribedArgument> {
+    let mut arguments = arguments(measure);
+    if trace.named().next().is_some() {
+        let sentence =
+            "The name of the super-trace that the question is about, if not the first (of a fleet, all).";
+        arguments.push(DescribedArgument::new("trace", sentence));
+    }
+    arguments
 }
 
 /// The names of the arguments that a measure uses: `worst` if it lists cases, `of` if something may be named, and so on.

@@ -1,6 +1,6 @@
 //! A measure of each host of a fleet.
 
-use sigmund_measures::Measure;
+use sigmund_measures::{By, Measure};
 use sigmund_sql::SuperTrace;
 
 use super::{Asked, MeasureOptions, Measured, elsewhere, measure};
@@ -16,9 +16,17 @@ pub struct OfHost<'t> {
     pub measured: Measured,
 }
 
+/// The answers of the hosts of a fleet, or of one super-trace.
+pub struct OfHosts<'t> {
+    /// At least one.
+    pub answers: Vec<OfHost<'t>>,
+    /// What is to be known about all of them together.
+    pub notes: Vec<String>,
+}
+
 /// Computes a measure for each host of the trace's fleet; for the trace alone if it is not of a fleet.
 ///
-/// A host that does not have what the filter names (another may) has no answer, and a note of the first that has one says why.
+/// A host that does not have what the filter names (another may) has no answer, and a note says why.
 ///
 /// # Errors
 /// As [`measure`]; when no host has an answer; when the columns of answers differ, as those of hosts with user threads and
@@ -28,11 +36,11 @@ pub async fn measure_hosts<'t>(
     of: &'static Measure,
     filter: &Filter,
     options: &MeasureOptions,
-) -> Result<Vec<OfHost<'t>>, Error> {
+) -> Result<OfHosts<'t>, Error> {
     let hosts = trace.hosts();
     if hosts.is_empty() {
         let measured = measured(&[trace], of, filter, options).await?.swap_remove(0)?;
-        return Ok(vec![OfHost { host: None, trace, measured }]);
+        return Ok(OfHosts { answers: vec![OfHost { host: None, trace, measured }], notes: Vec::new() });
     }
     let traces: Vec<&SuperTrace> = hosts.iter().map(|(_, trace)| *trace).collect();
     let of_hosts = measured(&traces, of, filter, options).await?;
@@ -44,7 +52,7 @@ pub async fn measure_hosts<'t>(
             Err(error) => return Err(error),
         }
     }
-    let Some((first, others)) = answers.split_first_mut() else {
+    let Some((first, others)) = answers.split_first() else {
         return Err(without.swap_remove(0));
     };
     if let Some(other) = others.iter().find(|o| o.measured.answer.columns != first.measured.answer.columns) {
@@ -54,8 +62,26 @@ pub async fn measure_hosts<'t>(
             of.name
         )));
     }
-    first.measured.answer.notes.extend(without.iter().map(|error| format!("no answer of {error}")));
-    Ok(answers)
+    let without = without.iter().map(|error| format!("no answer of {error}"));
+    let notes = without.chain(levels_note(&answers, filter, options)).collect();
+    Ok(OfHosts { answers, notes })
+}
+
+/// Says of which hosts the rows are of LWPs, where those of others are of user threads and the columns are the same.
+fn levels_note(answers: &[OfHost<'_>], filter: &Filter, options: &MeasureOptions) -> Option<String> {
+    if filter.level.is_some() || !matches!(options.by, Some(By::Process | By::Name | By::Pattern)) {
+        return None;
+    }
+    let (with, without): (Vec<_>, Vec<_>) = answers.iter().partition(|of| of.trace.has_threads());
+    let names =
+        |of: Vec<&OfHost<'_>>| of.iter().map(|of| of.host.unwrap_or_default()).collect::<Vec<_>>().join(", ");
+    (!with.is_empty() && !without.is_empty()).then(|| {
+        format!(
+            "the rows of {} are of user threads, those of {} of LWPs; --level kern asks all of LWPs",
+            names(with),
+            names(without)
+        )
+    })
 }
 
 /// The answer about each of these, the first of which has the session: computed here, or where that session has it computed.

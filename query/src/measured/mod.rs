@@ -1,5 +1,6 @@
 //! The measures of `sigmund-measures` on a super-trace: by filters, or as table functions of SQL.
 
+mod answer_table;
 mod batch;
 mod compared;
 mod described;
@@ -25,7 +26,7 @@ pub use compared::compare_traces;
 pub use described::{measure_arguments, measure_columns, measure_functions};
 pub use elsewhere::{Elsewhere, measure_elsewhere};
 pub use gaps::{count_gaps, gaps_note};
-pub use hosts::{OfHost, measure_hosts};
+pub use hosts::{OfHost, OfHosts, measure_hosts};
 pub use load::SliceSize;
 pub use table_function::{register_measures, register_measures_noting};
 pub use words::Asked;

@@ -1,38 +1,36 @@
 //! Measures in SQL: `SELECT * FROM states(thread => 15, "by" => 'name')`.
 
 use std::{
-    collections::BTreeSet,
     fmt,
     sync::{Arc, Weak},
 };
 
 use arrow::{
     array::{ArrayRef, RecordBatch, StringArray},
-    datatypes::{DataType, Field, Schema, SchemaRef},
+    datatypes::{DataType, Field, Schema},
 };
 use datafusion::{
-    catalog::{
-        MemTable, Session, TableFunctionArgs, TableFunctionImpl, TableProvider, streaming::StreamingTable,
-    },
+    catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider},
     common::{Result, ScalarValue, plan_err},
     error::DataFusionError,
-    execution::{SendableRecordBatchStream, TaskContext},
-    logical_expr::{Expr, TableType},
-    physical_plan::{ExecutionPlan, stream::RecordBatchStreamAdapter, streaming::PartitionStream},
+    logical_expr::Expr,
 };
-use futures::{TryStreamExt, stream};
-use sigmund_measures::{ALL, Answer, History, Interval, Life, Measure, Request, Rows, Span, Subject};
+use sigmund_measures::{ALL, History, Interval, Life, Measure, Request, Span};
 use sigmund_model::EndReason;
 use sigmund_sql::SuperTrace;
 
-use super::{Asked, MeasureOptions, OfHost, batch::to_batch, elsewhere, gaps_note, measure_hosts, request};
-use crate::{Error, ErrorKind, Filter};
+use super::{
+    Asked,
+    answer_table::{Of, Question, answer_table},
+};
+use crate::{Error, ErrorKind};
 
 /// Makes every measure a table function of the trace's session; `-` in its name is `_`.
 ///
 /// Arguments have names: `thread`, `lwp`, `cpu` (a number, or a text with several), `from`, `to`, `by`, `worst`, `of` (the
 /// span, function or lock that the measure is about), `from_event` and `to_event` (selectors of the two events that it is
-/// about).
+/// about), `trace` (the name of one of several super-traces in the session). `compare` takes those, `measure`, and the names `a` and `b`
+/// of two super-traces.
 pub fn register_measures(trace: &Arc<SuperTrace>) {
     register_measures_noting(trace, |_| {});
 }
@@ -45,10 +43,12 @@ pub fn register_measures_noting(trace: &Arc<SuperTrace>, note: impl Fn(String) +
         let function = MeasureFunction { trace: Arc::downgrade(trace), measure, note: note.clone() };
         trace.session().register_udtf(&measure.name.replace('-', "_"), Arc::new(function));
     }
+    let function = CompareFunction { trace: Arc::downgrade(trace), note };
+    trace.session().register_udtf(COMPARE, Arc::new(function));
 }
 
 /// Is told the notes about answers.
-type Note = dyn Fn(String) + Send + Sync;
+pub(super) type Note = dyn Fn(String) + Send + Sync;
 
 struct MeasureFunction {
     /// The session of the trace has this function: a strong reference would be a cycle.
@@ -65,25 +65,51 @@ impl fmt::Debug for MeasureFunction {
 
 impl TableFunctionImpl for MeasureFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
-        let (filter, options) = words(self.measure, args.exprs())?.parse()?;
-        let trace = open(&self.trace)?;
-        // Which threads are selected does not matter for the columns, but whether any are.
-        let threads = (!filter.threads.is_empty()).then(|| BTreeSet::from([0]));
-        let request = request(&trace, self.measure.name, &filter, threads, &options);
-        let request = request.map_err(|error| in_sql(self.measure, error))?;
-        let nothing = nothing(trace.has_threads(), &request);
-        if self.measure.subject == Subject::Pair && options.pair.is_none() {
-            return plan_err!("{}: expected from_event and to_event, found neither", self.measure.name);
-        }
-        let empty = self.measure.answer(&nothing, &request).map_err(DataFusionError::Plan)?;
-        let empty = Answer { rows: Rows::default(), ..empty };
-        let empty = to_batch(&empty, trace.tick_hz(), trace.first_tick())?;
-        let schema = of_host(trace.hosts().first().map(|(name, _)| *name), empty)?.schema();
-        let (trace, measure, note) = (self.trace.clone(), self.measure, self.note.clone());
-        let question = Question { trace, measure, filter, options, note };
-        Ok(Arc::new(MeasureTable { question, schema }))
+        let mut arguments = arguments(self.measure.name, args.exprs())?;
+        let of = taken(&mut arguments, "trace").map_or(Of::Own, Of::One);
+        self.question(of, arguments)
     }
 }
+
+impl MeasureFunction {
+    fn question(&self, of: Of, arguments: Vec<(String, String)>) -> Result<Arc<dyn TableProvider>> {
+        let (trace, measure, note) = (self.trace.clone(), self.measure, self.note.clone());
+        let (filter, options) = Asked { measure, arguments }.parse()?;
+        answer_table(Question { trace, of, measure, filter, options, note })
+    }
+}
+
+/// `compare(measure => 'states', a => 'before', b => 'after')`.
+struct CompareFunction {
+    trace: Weak<SuperTrace>,
+    note: Arc<Note>,
+}
+
+impl fmt::Debug for CompareFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompareFunction").finish_non_exhaustive()
+    }
+}
+
+impl TableFunctionImpl for CompareFunction {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        let mut arguments = arguments(COMPARE, args.exprs())?;
+        let [measure, a, b] = ["measure", "a", "b"].map(|name| taken(&mut arguments, name));
+        let (Some(a), Some(b)) = (a, b) else {
+            return plan_err!("{COMPARE}: expected a and b, the names of two super-traces of this session");
+        };
+        let name = measure.unwrap_or_else(|| "summary".into()).replace('_', "-");
+        let Some(measure) = sigmund_measures::named(&name) else {
+            let names: Vec<&str> = ALL.iter().map(|measure| measure.name).collect();
+            return plan_err!("{COMPARE}: measure: expected {}, found {name}", names.join(", "));
+        };
+        let of_measure = MeasureFunction { trace: self.trace.clone(), measure, note: self.note.clone() };
+        of_measure.question(Of::Two(a, b), arguments)
+    }
+}
+
+/// The name of the function that compares two super-traces.
+pub(super) const COMPARE: &str = "compare";
 
 /// A trace in which nothing happened: the columns of an answer about it are those of any. It has a user thread if the trace
 /// has any, the LWPs that are asked about, and a span of the name that is.
@@ -116,10 +142,6 @@ pub(super) fn of_host(host: Option<&str>, rows: RecordBatch) -> Result<RecordBat
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }
 
-fn open(trace: &Weak<SuperTrace>) -> Result<Arc<SuperTrace>> {
-    trace.upgrade().ok_or_else(|| DataFusionError::Execution("the super-trace has been closed".into()))
-}
-
 /// An error as one of the query. Of an option of the command, SQL has an argument.
 pub(super) fn in_sql(measure: &Measure, error: Error) -> DataFusionError {
     if error.kind() != ErrorKind::Argument {
@@ -133,114 +155,19 @@ pub(super) fn in_sql(measure: &Measure, error: Error) -> DataFusionError {
 }
 
 /// Names and values in turns, as the session passes named arguments on.
-fn words(measure: &'static Measure, exprs: &[Expr]) -> Result<Asked> {
-    let name = measure.name;
+fn arguments(function: &str, exprs: &[Expr]) -> Result<Vec<(String, String)>> {
     let mut arguments = Vec::new();
     for pair in exprs.chunks(2) {
         let [Expr::Literal(ScalarValue::Utf8(Some(argument)), _), Expr::Literal(value, _)] = pair else {
-            return plan_err!("{name}: expected arguments with names and constants, as in thread => 15");
+            return plan_err!("{function}: expected arguments with names and constants, as in thread => 15");
         };
         arguments.push((argument.clone(), value.to_string()));
     }
-    Ok(Asked { measure, arguments })
+    Ok(arguments)
 }
 
-/// The answer of a measure, computed when the table is read.
-struct MeasureTable {
-    question: Question,
-    schema: SchemaRef,
-}
-
-impl fmt::Debug for MeasureTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MeasureTable").field("measure", &self.question.measure.name).finish_non_exhaustive()
-    }
-}
-
-#[async_trait::async_trait]
-impl TableProvider for MeasureTable {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = Arc::clone(&self.schema);
-        if elsewhere::of(&*open(&self.question.trace)?).is_some() {
-            // A plan that goes to other processes has the rows.
-            let rows = MemTable::try_new(schema, vec![self.question.clone().answer().await?])?;
-            return rows.scan(state, projection, filters, limit).await;
-        }
-        let rows = MeasureRows { question: self.question.clone(), schema: Arc::clone(&schema) };
-        StreamingTable::try_new(schema, vec![Arc::new(rows)])?.scan(state, projection, filters, limit).await
-    }
-}
-
-/// What is asked of which trace.
-#[derive(Clone)]
-struct Question {
-    trace: Weak<SuperTrace>,
-    measure: &'static Measure,
-    filter: Filter,
-    options: MeasureOptions,
-    note: Arc<Note>,
-}
-
-impl Question {
-    /// The rows of all hosts, in small batches.
-    async fn answer(self) -> Result<Vec<RecordBatch>> {
-        let Question { trace, measure, filter, options, note } = self;
-        let trace = open(&trace)?;
-        let answers = measure_hosts(&trace, measure, &filter, &options).await;
-        let mut batches = Vec::new();
-        for OfHost { host, trace, measured } in answers.map_err(|error| in_sql(measure, error))? {
-            let of =
-                host.map_or_else(|| measure.name.to_string(), |host| format!("{} of {host}", measure.name));
-            measured.answer.notes.iter().for_each(|text| note(format!("{of}: {text}")));
-            if measured.gaps > 0 {
-                note(format!("{of}: {}", gaps_note(measured.gaps)));
-            }
-            let rows = to_batch(&measured.answer, trace.tick_hz(), trace.first_tick())?;
-            let rows = of_host(host, rows)?;
-            let parts = (0..rows.num_rows()).step_by(BATCH);
-            batches.extend(parts.map(|from| rows.slice(from, BATCH.min(rows.num_rows() - from))));
-        }
-        Ok(batches)
-    }
-}
-
-/// Rows of a batch, as DataFusion's sources have them.
-const BATCH: usize = 8192;
-
-/// The rows of an answer, which is computed when the first is asked for: not by EXPLAIN.
-struct MeasureRows {
-    question: Question,
-    schema: SchemaRef,
-}
-
-impl fmt::Debug for MeasureRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MeasureRows").field("measure", &self.question.measure.name).finish_non_exhaustive()
-    }
-}
-
-impl PartitionStream for MeasureRows {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let answer = self.question.clone().answer();
-        let rows = stream::once(answer).map_ok(|batches| stream::iter(batches.into_iter().map(Ok)));
-        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), rows.try_flatten()))
-    }
+/// Takes the first argument of a name out.
+fn taken(arguments: &mut Vec<(String, String)>, name: &str) -> Option<String> {
+    let place = arguments.iter().position(|(other, _)| other == name)?;
+    Some(arguments.remove(place).1)
 }

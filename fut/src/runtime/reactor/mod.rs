@@ -94,14 +94,15 @@ const SHARE: u64 = 4;
 /// Descriptors of a set.
 const OF_A_SET: u64 = 2;
 
-/// The sets of `workers` workers and of the reactor's LWP; fewer, if descriptors are few.
-fn sets(workers: usize) -> io::Result<Box<[Arc<PollSet>]>> {
+/// The sets of `workers` workers, whose timers may be late by `slack`, and of the reactor's LWP; fewer, if descriptors are few.
+fn sets(workers: usize, slack: Duration) -> io::Result<Box<[Arc<PollSet>]>> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let is_much = limit.is_some_and(|limit| OF_A_SET * (workers as u64 + 1) > limit / SHARE);
     let first = if is_much { 1 } else { workers };
     let mut made = Err(io::ErrorKind::Other.into());
     for workers in [first, 1, 0] {
-        made = (0..=workers).map(|_| PollSet::new().map(Arc::new)).collect();
+        let slacks = std::iter::repeat_n(slack, workers).chain([Duration::ZERO]);
+        made = slacks.map(|slack| PollSet::new(slack).map(Arc::new)).collect();
         let is_short = |error: &io::Error| matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
         if !made.as_ref().is_err_and(is_short) {
             break;
@@ -139,8 +140,13 @@ pub(super) struct Reactor {
 impl Reactor {
     /// # Errors
     /// When no descriptors are available.
-    pub(super) fn new(quantum: Option<Duration>, realtime: bool, worker_sets: usize) -> io::Result<Reactor> {
-        let sets = sets(worker_sets).map_err(|error| {
+    pub(super) fn new(
+        quantum: Option<Duration>,
+        realtime: bool,
+        worker_sets: usize,
+        timer_slack: Duration,
+    ) -> io::Result<Reactor> {
+        let sets = sets(worker_sets, timer_slack).map_err(|error| {
             let text = format!("no descriptors for the reactor of a runtime (epoll, eventfd): {error}");
             io::Error::new(error.kind(), text)
         })?;
@@ -336,8 +342,9 @@ impl Reactor {
         Timer { set, timer: self.sets[set].add_timer(deadline, Waiter::Task(waker)) }
     }
 
-    pub(super) fn remove_timer(&self, timer: Timer) {
-        self.sets[timer.set].remove_timer(timer.timer);
+    /// The answer is whether its time has come.
+    pub(super) fn remove_timer(&self, timer: Timer) -> bool {
+        self.sets[timer.set].remove_timer(timer.timer)
     }
 
     /// Waits for the end of its LWP until `limit`.

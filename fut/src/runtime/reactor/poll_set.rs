@@ -42,13 +42,15 @@ pub(in crate::runtime) struct PollSet {
 }
 
 impl PollSet {
+    /// A set whose timers may be late by `slack`.
+    ///
     /// # Errors
     /// When no descriptors are available.
-    pub(super) fn new() -> io::Result<PollSet> {
+    pub(super) fn new(slack: Duration) -> io::Result<PollSet> {
         Ok(PollSet {
             epoll: Mutex::new(Some(Arc::new(Epoll::new()?))),
             owner: Process::this(),
-            timers: Timers::default(),
+            timers: Timers::new(slack),
             has_poller: AtomicBool::new(false),
             polls: AtomicU64::new(0),
         })
@@ -145,11 +147,10 @@ impl PollSet {
         if self.timers.is_empty() {
             return;
         }
-        let now = Instant::now();
-        while let Some(waiter) = self.timers.take_due(now) {
+        self.timers.take_due(Instant::now(), |waiter| {
             begin();
             ready(waiter);
-        }
+        });
     }
 
     /// Adds a timer; a thread that waits for a later one is rung.
@@ -163,8 +164,9 @@ impl PollSet {
         timer
     }
 
-    pub(super) fn remove_timer(&self, timer: Timer) {
-        self.timers.remove(timer);
+    /// The answer is whether its time has come.
+    pub(super) fn remove_timer(&self, timer: Timer) -> bool {
+        self.timers.remove(timer)
     }
 }
 

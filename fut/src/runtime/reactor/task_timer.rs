@@ -49,7 +49,7 @@ impl TaskTimer {
 
     fn remove(&mut self) {
         if let Some(added) = self.added.take() {
-            self.shared.reactor.remove_timer(added.timer);
+            let _is_over = self.shared.reactor.remove_timer(added.timer);
         }
     }
 }

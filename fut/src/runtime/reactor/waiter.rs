@@ -15,6 +15,13 @@ pub(in crate::runtime) enum Waiter<W = ThreadRef> {
 }
 
 impl Waiter {
+    pub(super) fn thread(&self) -> Option<ThreadRef> {
+        match self {
+            Waiter::Thread(thread) => Some(*thread),
+            Waiter::Task(_) => None,
+        }
+    }
+
     pub(in crate::runtime) fn wake(self) {
         match self {
             Waiter::Thread(thread) => thread.unpark(),

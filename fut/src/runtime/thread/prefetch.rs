@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::UserThread;
+use super::{ThreadRef, UserThread};
 
 /// Prefetches the data of threads that wait in a queue: first the block, and one turn later the stack.
 #[inline]
@@ -15,6 +15,14 @@ pub(in crate::runtime) fn prefetch(block_soon: *const UserThread, stack_next: *c
         for line in 0..5 {
             prefetch_line(body.wrapping_sub(64 * line));
         }
+    }
+}
+
+impl ThreadRef {
+    /// Prefetches its block.
+    #[inline]
+    pub(in crate::runtime) fn prefetch(self) {
+        prefetch(self.0, std::ptr::null());
     }
 }
 

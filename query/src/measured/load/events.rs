@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use arrow::array::RecordBatch;
 use datafusion::logical_expr::{ident, lit};
+use futures::future::try_join_all;
 use sigmund_measures::{Context, EventAt, Fault, Interval, Mark};
 use sigmund_model::{
     tables::EVENTS,
@@ -77,8 +78,40 @@ fn in_window(
     frame.filter(ident("ts_tick").gt_eq(lit(window.from)).and(ident("ts_tick").lt(lit(window.to))))
 }
 
-/// The events that FROM or TO selects, in the window.
+/// The events that FROM or TO selects, in the window, by parts of it: the earliest first.
 pub(super) async fn marks(
+    trace: &SuperTrace,
+    pair: (&Selector, &Selector),
+    window: Option<Interval>,
+) -> Result<Vec<Vec<Mark>>, Error> {
+    let parts = parts(trace, window)?;
+    // A plan that keeps the order of rows runs on one CPU.
+    try_join_all(parts.into_iter().map(|part| marks_of(trace, pair, part))).await
+}
+
+/// The window in about as many parts as there are CPUs, divided where row groups begin. `None` is all of the trace.
+fn parts(trace: &SuperTrace, window: Option<Interval>) -> Result<Vec<Option<Interval>>, Error> {
+    let groups = trace.row_groups(&EVENTS, &["ts_tick"])?;
+    let whole = window.unwrap_or(Interval::ALL);
+    let firsts = (0..groups.len()).filter_map(|group| Some(groups.bounds(group, "ts_tick")?.0));
+    let firsts: Vec<i64> = firsts.filter(|first| (whole.from..whole.to).contains(first)).collect();
+    let count = std::thread::available_parallelism().map_or(1, usize::from).min(firsts.len() / LEAST_GROUPS);
+    let borders = (1..count).map(|part| firsts[part * firsts.len() / count]);
+    let mut borders: Vec<i64> = borders.filter(|border| *border > whole.from).collect();
+    borders.dedup();
+    if borders.is_empty() || !borders.is_sorted() {
+        return Ok(vec![window]);
+    }
+    let froms = std::iter::once(whole.from).chain(borders.iter().copied());
+    let tos = borders.iter().copied().chain([whole.to]);
+    Ok(froms.zip(tos).map(|(from, to)| Some(Interval { from, to })).collect())
+}
+
+/// A part has no fewer row groups: those at its ends are read twice.
+const LEAST_GROUPS: usize = 4;
+
+/// The events that FROM or TO selects, in the window.
+async fn marks_of(
     trace: &SuperTrace,
     (from, to): (&Selector, &Selector),
     window: Option<Interval>,

@@ -172,7 +172,9 @@ impl Slices {
             slicer.faults(events::faults(trace, window).await?, &words);
         }
         if let Some(pair) = pair {
-            slicer.marks(events::marks(trace, pair, window).await?, &words);
+            for part in events::marks(trace, pair, window).await?.into_iter().rev() {
+                slicer.marks(part, &words);
+            }
         }
         if !needs.culprits {
             slicer.without_culprits();

@@ -1,0 +1,214 @@
+//! Answers of measures as tables of SQL, computed when they are read.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, Weak},
+};
+
+use arrow::{array::RecordBatch, datatypes::SchemaRef};
+use datafusion::{
+    catalog::{MemTable, Session, TableProvider, streaming::StreamingTable},
+    common::{Result, plan_err},
+    error::DataFusionError,
+    execution::{SendableRecordBatchStream, TaskContext},
+    logical_expr::{Expr, TableType},
+    physical_plan::{ExecutionPlan, stream::RecordBatchStreamAdapter, streaming::PartitionStream},
+};
+use futures::{TryStreamExt, stream};
+use sigmund_measures::{Answer, Measure, Subject, columns_to_compare, request_to_compare};
+use sigmund_sql::SuperTrace;
+
+use super::{
+    MeasureOptions, OfHost, OfHosts,
+    batch::to_batch,
+    compare_traces, elsewhere, gaps_note, measure_hosts, request,
+    table_function::{Note, in_sql, nothing, of_host},
+};
+use crate::Filter;
+
+/// The answer of a measure, computed when the table is read.
+struct MeasureTable {
+    question: Question,
+    schema: SchemaRef,
+}
+
+impl fmt::Debug for MeasureTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MeasureTable").field("measure", &self.question.measure.name).finish_non_exhaustive()
+    }
+}
+
+/// The answer of a question as a table.
+///
+/// # Errors
+/// When the question cannot be asked of these super-traces.
+pub(super) fn answer_table(question: Question) -> Result<Arc<dyn TableProvider>> {
+    let schema = question.schema()?;
+    Ok(Arc::new(MeasureTable { question, schema }))
+}
+
+#[async_trait::async_trait]
+impl TableProvider for MeasureTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = Arc::clone(&self.schema);
+        if elsewhere::of(&*open(&self.question.trace)?).is_some() {
+            // A plan that goes to other processes has the rows.
+            let rows = MemTable::try_new(schema, vec![self.question.clone().answer().await?])?;
+            return rows.scan(state, projection, filters, limit).await;
+        }
+        let rows = MeasureRows { question: self.question.clone(), schema: Arc::clone(&schema) };
+        StreamingTable::try_new(schema, vec![Arc::new(rows)])?.scan(state, projection, filters, limit).await
+    }
+}
+
+/// What is asked of which trace.
+#[derive(Clone)]
+pub(super) struct Question {
+    /// The trace whose session was asked: a strong reference would be a cycle.
+    pub(super) trace: Weak<SuperTrace>,
+    pub(super) of: Of,
+    pub(super) measure: &'static Measure,
+    pub(super) filter: Filter,
+    pub(super) options: MeasureOptions,
+    pub(super) note: Arc<Note>,
+}
+
+/// The super-traces of a session that a question is about.
+#[derive(Clone)]
+pub(super) enum Of {
+    /// The session's own, or all hosts of its fleet.
+    Own,
+    /// One, by name.
+    One(String),
+    /// The differences between two, by name.
+    Two(String, String),
+}
+
+impl Question {
+    /// The columns of the answer.
+    pub(super) fn schema(&self) -> Result<SchemaRef> {
+        let Question { measure, filter, options, of, .. } = self;
+        let session = open(&self.trace)?;
+        let trace = match of {
+            Of::Own => &*session,
+            Of::One(name) | Of::Two(name, _) => named(&session, measure, name)?,
+        };
+        if measure.subject == Subject::Pair && options.pair.is_none() {
+            return plan_err!("{}: expected from_event and to_event, found neither", measure.name);
+        }
+        // Which threads are selected does not matter for the columns, but whether any are.
+        let threads = (!filter.threads.is_empty()).then(|| BTreeSet::from([0]));
+        let request = request(trace, measure.name, filter, threads, options);
+        let mut request = request.map_err(|error| in_sql(measure, error))?;
+        if let Of::Two(..) = of {
+            request = request_to_compare(measure, &request);
+        }
+        let empty = measure.answer(&nothing(trace.has_threads(), &request), &request);
+        let empty = empty.map_err(DataFusionError::Plan)?;
+        let columns = match of {
+            Of::Two(..) => columns_to_compare(&empty),
+            Of::Own | Of::One(_) => empty.columns,
+        };
+        let host = session.hosts().first().map(|(name, _)| *name).filter(|_| matches!(of, Of::Own));
+        let rows = to_batch(&Answer::new(columns), trace.tick_hz(), trace.first_tick())?;
+        Ok(of_host(host, rows)?.schema())
+    }
+
+    /// The rows of all hosts, in small batches.
+    async fn answer(self) -> Result<Vec<RecordBatch>> {
+        let Question { measure, filter, options, note, .. } = &self;
+        let session = open(&self.trace)?;
+        let named = |name| named(&session, measure, name);
+        let wrong = |error| in_sql(measure, error);
+        let answers = match &self.of {
+            Of::Own => {
+                let OfHosts { answers, notes } =
+                    measure_hosts(&session, measure, filter, options).await.map_err(wrong)?;
+                notes.iter().for_each(|text| note(format!("{}: {text}", measure.name)));
+                answers
+            }
+            Of::One(name) => {
+                let trace = named(name)?;
+                let measured = super::measure(trace, measure, filter, options).await.map_err(wrong)?;
+                vec![OfHost { host: None, trace, measured }]
+            }
+            Of::Two(a, b) => {
+                let (trace, other) = (named(a)?, named(b)?);
+                let measured =
+                    compare_traces((trace, other), measure, filter, options).await.map_err(wrong)?;
+                vec![OfHost { host: None, trace, measured }]
+            }
+        };
+        let mut batches = Vec::new();
+        for OfHost { host, trace, measured } in answers {
+            let of =
+                host.map_or_else(|| measure.name.to_string(), |host| format!("{} of {host}", measure.name));
+            measured.answer.notes.iter().for_each(|text| note(format!("{of}: {text}")));
+            if measured.gaps > 0 {
+                note(format!("{of}: {}", gaps_note(measured.gaps)));
+            }
+            let rows = to_batch(&measured.answer, trace.tick_hz(), trace.first_tick())?;
+            let rows = of_host(host, rows)?;
+            let parts = (0..rows.num_rows()).step_by(BATCH);
+            batches.extend(parts.map(|from| rows.slice(from, BATCH.min(rows.num_rows() - from))));
+        }
+        Ok(batches)
+    }
+}
+
+fn open(trace: &Weak<SuperTrace>) -> Result<Arc<SuperTrace>> {
+    trace.upgrade().ok_or_else(|| DataFusionError::Execution("the super-trace has been closed".into()))
+}
+
+/// A super-trace of a session, by name.
+fn named<'t>(session: &'t SuperTrace, measure: &Measure, name: &str) -> Result<&'t SuperTrace> {
+    if let Some((_, trace)) = session.named().find(|(other, _)| *other == name) {
+        return Ok(trace);
+    }
+    let names: Vec<&str> = session.named().map(|(name, _)| name).collect();
+    let known = if names.is_empty() { "several super-traces".into() } else { names.join(", ") };
+    let error = format!("{}: expected {known}, found {name}", measure.name);
+    Err(DataFusionError::External(Box::new(sigmund_sql::Error::wrong_query(error))))
+}
+
+/// Rows of a batch, as DataFusion's sources have them.
+const BATCH: usize = 8192;
+
+/// The rows of an answer, which is computed when the first is asked for: not by EXPLAIN.
+struct MeasureRows {
+    question: Question,
+    schema: SchemaRef,
+}
+
+impl fmt::Debug for MeasureRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MeasureRows").field("measure", &self.question.measure.name).finish_non_exhaustive()
+    }
+}
+
+impl PartitionStream for MeasureRows {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let answer = self.question.clone().answer();
+        let rows = stream::once(answer).map_ok(|batches| stream::iter(batches.into_iter().map(Ok)));
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), rows.try_flatten()))
+    }
+}
