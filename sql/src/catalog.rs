@@ -98,7 +98,15 @@ impl SuperTrace {
 
     async fn describe_own(&self, name: &str) -> std::result::Result<Vec<Described>, Error> {
         let columns = self.columns(name).await?;
-        Ok(columns.fields().iter().map(|field| described(name, field)).collect())
+        let mut of_fields = self.event_views().field_sentences(name);
+        let of_column = |field: &Arc<Field>| {
+            let mut found = described(name, field);
+            if found.sentence.is_empty() {
+                found.sentence = of_fields.remove(&found.column).unwrap_or_default();
+            }
+            found
+        };
+        Ok(columns.fields().iter().map(of_column).collect())
     }
 
     /// The columns of a table or view of this super-trace, as Arrow knows them.

@@ -10,6 +10,8 @@
 //!
 //! Rows are drawn part by part, so a table of any length needs the memory of one part. A later cell that is wider than its column
 //! makes its own line longer, and no other.
+//!
+//! If the first part is wider than the terminal, each row is a block of lines, one for each cell that is not NULL or empty.
 
 use arrow::{
     array::RecordBatch,
@@ -45,6 +47,8 @@ pub(crate) struct Drawing {
     names: Vec<String>,
     /// Plans have one step a line; elsewhere line breaks in cells are shown as `\n`.
     keeps_lines: bool,
+    /// Of the terminal.
+    width: Option<usize>,
     columns: Option<Columns>,
     rows: usize,
 }
@@ -55,13 +59,14 @@ struct Columns {
     widths: Vec<usize>,
     /// Characters of a cell.
     longest: usize,
+    are_blocks: bool,
 }
 
 impl Drawing {
     /// A table with these columns, and no rows yet.
-    pub(crate) fn new(schema: &Schema, is_plan: bool) -> Drawing {
+    pub(crate) fn new(schema: &Schema, is_plan: bool, width: Option<usize>) -> Drawing {
         let names = schema.fields().iter().map(|field| field.name().clone()).collect();
-        Drawing { names, keeps_lines: is_plan, columns: None, rows: 0 }
+        Drawing { names, keeps_lines: is_plan, width, columns: None, rows: 0 }
     }
 
     /// How many rows have been drawn.
@@ -80,11 +85,19 @@ impl Drawing {
         for batch in batches {
             add_cells(batch, (longest, self.keeps_lines), &mut texts)?;
         }
+        let first_row = self.rows + 1;
         self.rows += rows;
         let mut text = String::new();
         let names: Vec<String> = self.names.iter().map(|name| shown(name, longest, false)).collect();
         let is_first = self.columns.is_none();
-        let columns = self.columns.get_or_insert_with(|| Columns { widths: widths(&names, &texts), longest });
+        let width = self.width;
+        let columns = self.columns.get_or_insert_with(|| Columns::new(&names, &texts, longest, width));
+        if columns.are_blocks {
+            for (number, row) in (first_row..).zip(texts.chunks(self.names.len().max(1))) {
+                columns.add_block(number, &names, row, &mut text);
+            }
+            return Ok(text);
+        }
         if is_first {
             columns.add_rule(&mut text);
             columns.add_row(&names, &mut text);
@@ -99,12 +112,30 @@ impl Drawing {
     /// The last line; without rows, the header before it.
     pub(crate) fn end(mut self) -> Result<String, ArrowError> {
         let mut text = if self.columns.is_none() { self.next(&[])? } else { String::new() };
-        self.columns.iter().for_each(|columns| columns.add_rule(&mut text));
+        let tables = self.columns.iter().filter(|columns| !columns.are_blocks);
+        tables.for_each(|columns| columns.add_rule(&mut text));
         Ok(text)
     }
 }
 
 impl Columns {
+    fn new(names: &[String], texts: &[String], longest: usize, width: Option<usize>) -> Columns {
+        let widths = widths(names, texts);
+        let line = widths.iter().map(|width| width + 3).sum::<usize>() + 1;
+        // Without rows, the header is all that says what the columns are.
+        let are_blocks = !texts.is_empty() && width.is_some_and(|width| line > width);
+        Columns { widths, longest, are_blocks }
+    }
+
+    fn add_block(&self, number: usize, names: &[String], cells: &[String], text: &mut String) {
+        let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
+        text.push_str(&format!("row {number}\n"));
+        for (name, cell) in names.iter().zip(cells).filter(|(_, cell)| !cell.is_empty()) {
+            let padding = " ".repeat(width - name.width());
+            text.push_str(&format!("  {name}{padding}  {cell}\n"));
+        }
+    }
+
     fn add_rule(&self, text: &mut String) {
         for width in &self.widths {
             text.push('+');
@@ -194,7 +225,7 @@ mod tests {
     }
 
     fn drawn(parts: &[RecordBatch]) -> String {
-        let mut drawing = Drawing::new(&parts[0].schema(), false);
+        let mut drawing = Drawing::new(&parts[0].schema(), false, None);
         let text = parts.iter().map(|part| drawing.next(std::slice::from_ref(part)).unwrap());
         let text: String = text.collect();
         text + &drawing.end().unwrap()
@@ -206,6 +237,24 @@ mod tests {
             let expected = pretty_format_batches(&[rows(names)]).unwrap().to_string();
             assert_eq!(drawn(&[rows(names)]).trim_end(), expected);
         }
+    }
+
+    #[test]
+    fn a_table_that_is_wider_than_the_terminal_is_a_block_for_each_row() {
+        let part = rows(&["ab", "abcde"]);
+        let drawn = |width| {
+            let mut drawing = Drawing::new(&part.schema(), false, Some(width));
+            let text = [(); 2].map(|()| drawing.next(std::slice::from_ref(&part)).unwrap()).concat();
+            text + &drawing.end().unwrap()
+        };
+        assert!(drawn(18).starts_with("+--------+-------+\n"));
+        let block = "  number  0\n  name    ab\n";
+        assert_eq!(
+            drawn(17),
+            format!("row 1\n{block}row 2\n  name    abcde\nrow 3\n{block}row 4\n  name    abcde\n")
+        );
+        let empty = Drawing::new(&part.schema(), false, Some(5)).end().unwrap();
+        assert!(empty.starts_with("+--------+------+\n"), "{empty}");
     }
 
     #[test]

@@ -24,6 +24,7 @@ use datafusion::{
 use sigmund_model::{
     EventType,
     tables::{ALL, OPTIONAL},
+    vocabulary::KnownEvent,
 };
 
 use crate::{
@@ -119,6 +120,22 @@ impl EventViews {
         Some(format!("{level}: {events} events{of}."))
     }
 
+    /// What the columns of a view of events hold that are fields, by name.
+    pub(crate) fn field_sentences(&self, view: &str) -> BTreeMap<String, String> {
+        let mut sentences = BTreeMap::new();
+        let places = self.types.get(view).into_iter().flatten().take(MOST_DESCRIBED);
+        for ty in places.map(|place| &self.declared[*place].ty) {
+            let known = KnownEvent::of(ty);
+            for (column, position) in field_columns::positions(ty) {
+                let role = known.and_then(|known| known.role(position));
+                let of_event = || format!("`{column}` of the event.");
+                let sentence = role.map_or_else(of_event, |role| role.sentence().to_string());
+                sentences.entry(column).or_insert(sentence);
+            }
+        }
+        sentences
+    }
+
     /// What the session has defined: of a fleet nothing, whose views are of all hosts.
     pub(crate) fn defined(&self) -> &Arc<SessionViews> {
         &self.defined
@@ -168,6 +185,9 @@ impl EventViews {
         }
     }
 }
+
+/// Event types of one name whose fields are described.
+const MOST_DESCRIBED: usize = 64;
 
 #[async_trait]
 impl SchemaProvider for EventViews {

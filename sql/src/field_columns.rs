@@ -94,6 +94,12 @@ pub(crate) fn of(types: &[&EventType]) -> FieldColumns {
     FieldColumns { columns: columns.collect(), left_out }
 }
 
+/// The columns that the view of a type has for itself, each with the position of its field.
+pub(crate) fn positions(ty: &EventType) -> impl Iterator<Item = (String, usize)> {
+    let (slots, _) = named_slots(ty, MOST_COLUMNS);
+    slots.into_iter().map(|(name, slot)| (name, slot.position))
+}
+
 /// A type's first parameters with unique names, at most `room` (or one more), and how many that are. Those of listings
 /// have none: `param1`, and `param1_text`.
 fn named_slots(ty: &EventType, room: usize) -> (Vec<(String, Slot<'_>)>, usize) {

@@ -31,6 +31,13 @@ pub(crate) fn translated(query: &str) -> Option<String> {
     None
 }
 
+/// The module in `INCLUDE PERFETTO MODULE name`, which only defines relations.
+pub(crate) fn included(query: &str) -> Option<&str> {
+    let mut rest = Rest(query);
+    let is_included = rest.skip("INCLUDE") && rest.skip("PERFETTO") && rest.skip("MODULE");
+    is_included.then(|| rest.0.trim_end().trim_end_matches(';').trim_end()).filter(|name| !name.is_empty())
+}
+
 /// `SPAN_JOIN(a PARTITIONED key, b PARTITIONED key)` as a query; both have the key, or none has.
 fn span_join(text: &str) -> Option<String> {
     let text = &uncommented(text);
@@ -261,6 +268,16 @@ mod tests {
             "CREATE VIRTUAL TABLE j USING window",
         ] {
             assert_eq!(translated(query), None, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_module_is_included_by_its_name() {
+        for query in ["INCLUDE PERFETTO MODULE a.b;", "-- c\ninclude perfetto module a.b"] {
+            assert_eq!(included(query), Some("a.b"), "{query}");
+        }
+        for query in ["INCLUDE PERFETTO MODULE ;", "INCLUDE PERFETTO", "SELECT 1", ""] {
+            assert_eq!(included(query), None, "{query}");
         }
     }
 

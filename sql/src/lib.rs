@@ -49,6 +49,7 @@ mod parameters;
 mod perfetto;
 mod result;
 mod session_views;
+mod sqlite_words;
 mod supertrace;
 mod syntax;
 mod tables;

@@ -27,11 +27,20 @@ pub struct QueryResult {
     query: String,
     /// What it may read.
     sources: Sources,
+    /// Tables that are wider are drawn as a block of lines for each row.
+    width: Option<usize>,
 }
 
 impl QueryResult {
     pub(crate) fn new(frame: DataFrame, query: &str, sources: Sources) -> QueryResult {
-        QueryResult { frame, query: query.to_string(), sources }
+        QueryResult { frame, query: query.to_string(), sources, width: None }
+    }
+
+    /// Drawn for so many columns of a terminal: a table that is wider is a block of lines for each row.
+    #[must_use]
+    pub fn within(mut self, width: usize) -> QueryResult {
+        self.width = Some(width);
+        self
     }
 
     /// Its columns.
@@ -45,7 +54,7 @@ impl QueryResult {
     /// When it cannot be planned. Errors of the running query are items of the stream; [`Error::from_datafusion`] has what they
     /// say. Of a damaged file it is the file's name.
     pub async fn stream(self) -> Result<SendableRecordBatchStream, Error> {
-        let QueryResult { frame, query, sources } = self;
+        let QueryResult { frame, query, sources, .. } = self;
         let in_query = |error| Error::from_datafusion(query, error);
         let context = Arc::new(frame.task_ctx());
         let plan = frame.create_physical_plan().await.map_err(in_query.clone())?;
@@ -72,7 +81,7 @@ impl QueryResult {
     /// # Errors
     /// When it fails, for instance on a damaged file.
     pub async fn collect(self) -> Result<Vec<RecordBatch>, Error> {
-        let QueryResult { frame, query, sources } = self;
+        let QueryResult { frame, query, sources, .. } = self;
         let context = Arc::new(frame.task_ctx());
         let plan = match frame.create_physical_plan().await {
             Ok(plan) => plan,
@@ -105,7 +114,8 @@ impl QueryResult {
         let is_plan = matches!(self.frame.logical_plan(), LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
         let query = self.query.clone();
         let failed = |error| E::from(Error::from_datafusion(query.clone(), error));
-        let mut drawing = Drawing::new(&self.schema(), is_plan);
+        let width = self.width.filter(|_| !is_plan);
+        let mut drawing = Drawing::new(&self.schema(), is_plan, width);
         let mut stream = self.stream().await?;
         let (mut part, mut rows, mut is_all) = (Vec::new(), 0, true);
         while let Some(batch) = stream.next().await {

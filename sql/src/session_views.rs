@@ -20,7 +20,7 @@ use datafusion::{
 use crate::{
     Error, Parameters, SuperTrace,
     foreign::{self, Rest},
-    named_arguments, parameters,
+    named_arguments, parameters, sqlite_words,
 };
 
 /// The views that a session has defined, by name.
@@ -61,29 +61,33 @@ pub enum Defined {
     View(String),
     /// It has dropped this one, if it was there.
     Dropped(String),
+    /// Nothing: the relations of this module of Perfetto's are here already, or are not.
+    Included(String),
 }
 
 impl SuperTrace {
     /// Defines a view of this session, or drops one, if that is what the statement says: `CREATE [OR REPLACE] VIEW`, `DROP VIEW`,
-    /// and Perfetto's `CREATE PERFETTO TABLE`, `CREATE PERFETTO VIEW` and `CREATE VIRTUAL TABLE … USING SPAN_JOIN`. Otherwise
-    /// `None`: it is a query.
+    /// and Perfetto's `CREATE PERFETTO TABLE`, `CREATE PERFETTO VIEW` and `CREATE VIRTUAL TABLE … USING SPAN_JOIN`; its
+    /// `INCLUDE PERFETTO MODULE` includes nothing. Otherwise `None`: it is a query.
     ///
     /// # Errors
     /// [`Query`](crate::ErrorKind::Query) when it is wrong, or the name is taken; [`Refused`](crate::ErrorKind::Refused) when it
     /// would drop what the super-trace has.
     pub async fn define(&self, statement: &str, values: &Parameters) -> Result<Option<Defined>, Error> {
+        if let Some(module) = foreign::included(statement) {
+            return Ok(Some(Defined::Included(module.to_string())));
+        }
         let translated = foreign::translated(statement);
         let text = translated.as_deref().unwrap_or(statement);
         if !speaks_of_views(text) {
             return Ok(None);
         }
         let state = self.session().state();
-        let dialect = state.config().options().sql_parser.dialect;
         let in_query = |error| self.in_query(error);
-        let mut statement =
-            state.sql_to_statement(&parameters::numbered(text), &dialect).map_err(in_query)?;
+        let mut statement = sqlite_words::parsed(&state, &parameters::numbered(text)).map_err(in_query)?;
         values.apply(&mut statement)?;
         named_arguments::by_place(&mut statement);
+        sqlite_words::in_our_words(&mut statement, self.bounds());
         if let Some(name) = takes_if_not_exists(&mut statement).filter(|name| self.session_views().has(name))
         {
             return Ok(Some(Defined::View(name)));

@@ -31,6 +31,7 @@ use crate::{
     files::{Files, Sources, is_of_a_file},
     foreign, functions, intervals, named_arguments, nearest, parameters, perfetto,
     session_views::SessionViews,
+    sqlite_words,
     tables::{self, Root},
     threads::AllThreads,
     unused_join::EliminateUnusedJoin,
@@ -370,15 +371,21 @@ impl SuperTrace {
         self.plan(query, Some(parameters)).await
     }
 
+    /// From the first event to the last; `None` if that is not known, or if there are several clocks.
+    pub(crate) fn bounds(&self) -> Option<sqlite_words::Bounds> {
+        let (first, last, hz) = (self.first_tick()?, self.last_tick()?, self.tick_hz()?);
+        let end = i64::try_from(hz.to_nanos(Ticks(last.0.saturating_sub(first.0))).0).ok()?;
+        (!self.is_fleet).then_some(sqlite_words::Bounds { start: 0, end })
+    }
+
     async fn plan(&self, query: &str, parameters: Option<&Parameters>) -> Result<QueryResult, Error> {
         let state = self.context.state();
-        let dialect = state.config().options().sql_parser.dialect;
         let in_query = |error| self.in_query(error);
         if let Some(error) = foreign::refused(query) {
             return Err(error);
         }
         let query = parameters::numbered(query);
-        let mut statement = state.sql_to_statement(&query, &dialect).map_err(in_query)?;
+        let mut statement = sqlite_words::parsed(&state, &query).map_err(in_query)?;
         if let Some(parameters) = parameters {
             parameters.apply(&mut statement)?;
         }
@@ -387,6 +394,7 @@ impl SuperTrace {
             return Ok(QueryResult::new(of.description(&table).await?, "query", self.sources()));
         }
         named_arguments::by_place(&mut statement);
+        sqlite_words::in_our_words(&mut statement, self.bounds());
         let plan = state.statement_to_plan(statement).await.map_err(in_query)?;
         let plan = self.clocks.bind(plan).map_err(in_query)?;
         let read_only =

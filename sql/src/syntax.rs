@@ -1,12 +1,11 @@
 //! The syntax of a query, without a super-trace: tables, columns and functions are not looked up.
 
 use datafusion::{
-    config::SqlParserOptions,
     execution::SessionStateBuilder,
     sql::{parser::Statement, sqlparser::ast},
 };
 
-use crate::Error;
+use crate::{Error, sqlite_words};
 
 /// Checks that a text is one statement that only reads.
 ///
@@ -15,8 +14,7 @@ use crate::Error;
 /// anything.
 pub fn check_syntax(query: &str) -> Result<(), Error> {
     let state = SessionStateBuilder::new().build();
-    let dialect = SqlParserOptions::default().dialect;
-    let statement = state.sql_to_statement(query, &dialect);
+    let statement = sqlite_words::parsed(&state, query);
     let statement = statement.map_err(|error| Error::from_datafusion("query", error))?;
     if reads(&statement) {
         return Ok(());

@@ -14,7 +14,7 @@ use clap::{ValueHint, value_parser};
 use sigmund_sql::SuperTrace;
 
 #[cfg(feature = "cluster")]
-use super::{serve::time, sql::size};
+use super::{serve::time, sql::memory};
 
 /// Where a question is answered. A command that was built without clusters has no choice.
 #[derive(Debug, Args)]
@@ -122,7 +122,7 @@ pub(crate) struct ExecutorArgs {
     pub(crate) cpus: Option<u16>,
     /// How much memory sorts, groups and joins may use; what needs more goes to temporary files. 70 % of the machine's if not
     /// given.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory: Option<usize>,
     /// Where rows are kept between the stages of a query, and temporary files; a new folder in the system's if not given.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

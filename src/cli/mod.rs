@@ -21,6 +21,7 @@ mod report;
 mod schema;
 #[cfg(feature = "sql")]
 mod serve;
+mod size;
 #[cfg(feature = "sql")]
 mod sql;
 mod tables;

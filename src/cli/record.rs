@@ -6,6 +6,8 @@ use clap::{Args, ValueEnum, ValueHint};
 use fkt_ingest::live::EventFilter;
 use sigmund_schemata::Schema;
 
+use super::size::bytes;
+
 /// KiB for each LWP: 1.3 ms of probes that do nothing else.
 const USER_BUFFER: u32 = 4096;
 
@@ -67,7 +69,7 @@ pub(crate) struct RecordArgs {
     pub(crate) length: Option<Duration>,
     /// Keep at most this much on the disk (500M, 2G; at least 32M): the oldest parts of the recording are removed. What is
     /// removed is counted in the table `losses`.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = kept_size)]
     pub(crate) max_size: Option<u64>,
     /// Keep at least the last TIME (10m, 1h; at least 1s), and up to a sixteenth more: older parts of the recording are
     /// removed. With --max-size, what exceeds either is removed.
@@ -227,21 +229,9 @@ fn kept_time(text: &str) -> Result<Duration, String> {
     if time >= SHORTEST_KEPT { Ok(time) } else { Err(format!("expected at least 1s, found {text:?}")) }
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("expected a size of at least 32M, such as 500M or 2G, found {text:?}");
-    let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
-    let shift = match unit.trim_end_matches("iB").trim_end_matches('B') {
-        "" => 0,
-        "K" | "k" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return Err(wrong()),
-    };
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-    let bytes = number * (1u64 << shift) as f64;
-    let is_possible = bytes >= SMALLEST_KEPT as f64 && bytes < i64::MAX as f64;
-    if is_possible { Ok(bytes as u64) } else { Err(wrong()) }
+fn kept_size(text: &str) -> Result<u64, String> {
+    let bytes = bytes(text).filter(|bytes| *bytes >= SMALLEST_KEPT);
+    bytes.ok_or_else(|| format!("expected a size of at least 32M, such as 500M or 2G, found {text:?}"))
 }
 
 fn user_buffer(text: &str) -> Result<u32, String> {
@@ -269,12 +259,9 @@ mod tests {
     }
 
     #[test]
-    fn a_size_has_a_unit_of_1024_or_is_in_bytes() {
-        assert_eq!((size("32M"), size("2G"), size("1.5GiB")), (Ok(32 << 20), Ok(2 << 30), Ok(3 << 29)));
-        assert_eq!((size("64MB"), size("33554432"), size("1 T")), (Ok(64 << 20), Ok(32 << 20), Ok(1 << 40)));
-        for wrong in ["", "M", "31M", "-1G", "1e30G", "9999999T", "nanG", "1 day"] {
-            assert!(size(wrong).is_err(), "{wrong}");
-        }
+    fn what_is_kept_is_not_too_small() {
+        assert_eq!((kept_size("32M"), kept_size("33554432")), (Ok(32 << 20), Ok(32 << 20)));
+        assert!(kept_size("31M").is_err() && kept_size("1 day").is_err());
         assert_eq!(kept_time("1s"), Ok(Duration::from_secs(1)));
         assert!(kept_time("999ms").is_err());
     }

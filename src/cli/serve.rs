@@ -7,7 +7,7 @@ use clap::{Args, ValueHint, value_parser};
 
 use super::{
     DamageArgs, Queried, export,
-    sql::{named_trace, size},
+    sql::{memory, named_trace},
 };
 
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = time)]
     pub(crate) time: Duration,
     /// How much memory the sorts, groups and joins of all queries may use; what needs more goes to temporary files, or fails.
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = memory)]
     pub(crate) memory: usize,
     /// How many queries run at once; others wait.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = value_parser!(u32).range(1..=1024))]

@@ -8,7 +8,7 @@ use std::{
 use clap::{Args, ValueHint};
 use sigmund_sql::Parameters;
 
-use super::{ClusterArgs, DamageArgs, FormatArg};
+use super::{ClusterArgs, DamageArgs, FormatArg, size::bytes};
 
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
@@ -36,7 +36,7 @@ pub(crate) struct SqlArgs {
     parameters: Vec<(String, String)>,
     /// How much memory sorts, groups and joins of a query may use, as in 512MiB or 1GiB: what needs more goes to temporary
     /// files, or fails. Without it, there is no limit.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory: Option<usize>,
     /// Output format.
     #[arg(long, value_enum, default_value = "human")]
@@ -99,14 +99,10 @@ pub(super) fn named_trace(word: &OsStr) -> Option<Queried> {
     is_named.then(|| Queried { name: Some(name.to_string()), path: path.into() })
 }
 
-/// Bytes: `1GiB`, `512MiB`, `64KiB`.
-pub(super) fn size(text: &str) -> Result<usize, String> {
-    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
-    let bytes = units.iter().find_map(|(unit, shift)| {
-        let number: usize = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-        number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
-    });
-    bytes.ok_or_else(|| format!("expected a size, as in 512MiB or 1GiB, found {text}"))
+/// How much memory may be used.
+pub(super) fn memory(text: &str) -> Result<usize, String> {
+    let bytes = bytes(text).and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.ok_or_else(|| format!("expected a size, such as 512M or 1GiB, found {text:?}"))
 }
 
 fn parameter(text: &str) -> Result<(String, String), String> {

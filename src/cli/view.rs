@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueHint, value_parser};
 
-use super::{DamageArgs, serve::time, sql::size};
+use super::{DamageArgs, serve::time, sql::memory};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -44,7 +44,7 @@ pub(crate) struct ViewArgs {
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = time)]
     pub(crate) time: Duration,
     /// How much memory the sorts, groups and joins of queries may use.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = memory)]
     pub(crate) memory: usize,
     /// How many queries run at once; others wait.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = value_parser!(u32).range(1..=1024))]

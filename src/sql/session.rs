@@ -67,11 +67,17 @@ impl Session {
             self.warn();
         }
         if let Some(defined) = defined? {
-            if self.is_prompt {
-                terminal::notice(&match defined {
-                    Defined::View(name) => format!("{name} is a view of this session"),
-                    Defined::Dropped(name) => format!("{name} is no view any more"),
-                });
+            match defined {
+                Defined::View(name) if self.is_prompt => {
+                    terminal::notice(&format!("{name} is a view of this session"));
+                }
+                Defined::Dropped(name) if self.is_prompt => {
+                    terminal::notice(&format!("{name} is no view any more"));
+                }
+                Defined::View(_) | Defined::Dropped(_) => {}
+                Defined::Included(module) => terminal::notice(&format!(
+                    "{module}: nothing is included; `sigmund sql --schema` lists the tables that are there"
+                )),
             }
             return Ok(None);
         }
@@ -131,6 +137,10 @@ impl Session {
             return Ok(rows);
         }
         if !self.is_prompt {
+            let result = match terminal::width() {
+                Some(width) => result.within(width),
+                None => result,
+            };
             return result.draw_parts::<anyhow::Error>(|lines| Ok(terminal::block(lines)?)).await;
         }
         let (drawn, is_all) = result.draw_first(MOST_DRAWN).await?;

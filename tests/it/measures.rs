@@ -332,12 +332,17 @@ fn people_see_addresses_as_addresses_and_programs_as_numbers() {
 #[test]
 fn rows_that_do_not_fit_the_terminal_are_blocks_of_lines() {
     let sigmund = Sigmund::with_listing("t", &listing());
-    let shown = |trace: &str, columns: u32| {
-        let line = format!("stty rows 40 cols {columns}; exec {} -f {trace} --locks", program());
+    let asked = |question: &str, columns: u32| {
+        let line = format!("stty rows 40 cols {columns}; exec {} {question}", program());
         let mut command = Command::new("script");
         command.args(["-qec", &line, "/dev/null"]).current_dir(sigmund.folder()).stdin(Stdio::null());
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
+    let shown = |trace: &str, columns: u32| asked(&format!("-f {trace} --locks"), columns);
+    let query = "sql t.supertrace 'SELECT * FROM events ORDER BY ts_tick'";
+    let (narrow, wide) = (asked(query, 80), asked(query, 1000));
+    assert!(narrow.starts_with("row 1\r\n") && narrow.contains("\nrow 17\r\n"), "{narrow}");
+    assert!(wide.starts_with("+---") && wide.contains("| ts_tick "), "{wide}");
     let (narrow, wide) = (shown("t.supertrace", 80), shown("t.supertrace", 1000));
     assert!(narrow.starts_with("row 1 of 1\r\n") && narrow.contains("\n  requests  "), "{narrow}");
     assert!(wide.lines().count() == 2 && wide.contains(" requests "), "{wide}");

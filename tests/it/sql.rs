@@ -366,6 +366,6 @@ fn a_query_keeps_within_its_memory_or_says_so() {
     assert_eq!(said.stderr.matches("1MiB").count(), 1, "{said:?}");
     assert!(!said.stderr.contains("datafusion"), "{said:?}");
     said.complained(&["memory limit of 1MiB (--memory)"]);
-    within("1MB", whole).complained(&["expected a size, as in 512MiB"]);
+    within("1XB", whole).complained(&["expected a size, such as 512M"]);
     within("0KiB", whole).complained(&["expected a size"]);
 }

@@ -138,13 +138,22 @@ pub enum FunctionKey {
 }
 
 macro_rules! roles {
-    ($($(#[$doc:meta])* $role:ident,)*) => {
+    ($($(#[doc = $doc:literal])* $role:ident,)*) => {
         /// What a field of an event holds.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Role { $($(#[$doc])* $role,)* }
+        pub enum Role { $($(#[doc = $doc])* $role,)* }
 
         impl Role {
-            const COUNT: usize = [$(Role::$role,)*].len();
+            /// Every role.
+            pub const ALL: &[Role] = &[$(Role::$role,)*];
+            const COUNT: usize = Role::ALL.len();
+
+            /// What a field of this role holds, as a sentence.
+            pub fn sentence(self) -> &'static str {
+                match self {
+                    $(Role::$role => concat!($($doc),*).trim_ascii_start(),)*
+                }
+            }
         }
     };
 }
@@ -186,13 +195,13 @@ roles! {
     DurationNs,
     /// The user thread that the event concerns.
     Thread,
-    /// Why a user thread left its LWP: a number of [`LeaveReason`](crate::LeaveReason).
+    /// Why a user thread left its LWP, as a number of `LeaveReason`.
     Reason,
     /// The address of a lock, or of another object that a user thread waits for.
     Object,
-    /// The kind of that object: a number of [`WaitKind`](crate::WaitKind).
+    /// The kind of that object, as a number of `WaitKind`.
     WaitKind,
-    /// `CLOCK_THREAD_CPUTIME_ID`.
+    /// The CPU time of the LWP so far, in nanoseconds (`CLOCK_THREAD_CPUTIME_ID`).
     CpuTimeNs,
     /// The address and name of a span's description, or of a function.
     Code,
@@ -290,6 +299,11 @@ impl KnownEvent {
         self.row.meaning
     }
 
+    /// The role of the field at a position.
+    pub fn role(&self, position: usize) -> Option<Role> {
+        Role::ALL.iter().copied().find(|role| self.field(*role) == Some(position))
+    }
+
     /// The position of the field with this role.
     pub fn field(&self, role: Role) -> Option<usize> {
         let position = self.fields[role as usize];
@@ -315,6 +329,16 @@ mod tests {
 
     fn kernel(name: &str, fields: &[&str]) -> Option<KnownEvent> {
         KnownEvent::of(&declared(Level::Kern, name, fields))
+    }
+
+    #[test]
+    fn roles_have_sentences() {
+        for role in Role::ALL {
+            let text = role.sentence();
+            assert!(text.ends_with('.') && text.starts_with(char::is_uppercase), "{role:?}: {text}");
+        }
+        let switch = kernel("sched_switch", &["prev_comm", "prev_pid", "prev_state", "next_pid"]).unwrap();
+        assert_eq!([switch.role(0), switch.role(1)], [None, Some(Role::PrevLwp)]);
     }
 
     #[test]
