@@ -2,6 +2,7 @@
 //!
 //! The documentation of each module describes what is drawn, what is lost, and the cost; `docs/export.md` compares them.
 
+mod background;
 pub mod chrome;
 pub mod ctf;
 pub mod otf2;

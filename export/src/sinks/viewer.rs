@@ -8,7 +8,7 @@ use std::{
 use sigmund_files::{Destination, Replaceable};
 use sigmund_model::{Nanos, Ticks};
 
-use super::{chrome::Chrome, ctf::Ctf, otf2::Otf2, paje::Paje, perfetto::Perfetto};
+use super::{background::Background, chrome::Chrome, ctf::Ctf, otf2::Otf2, paje::Paje, perfetto::Perfetto};
 use crate::{
     coarse::Coarse,
     timeline::{Actors, Change, Sink},
@@ -82,7 +82,7 @@ impl ViewerFormat {
                 Format::Ctf(Box::new(Ctf::create_in(destination.folder()?, Arc::clone(actors))?))
             }
             ViewerFormat::Paje | ViewerFormat::Perfetto | ViewerFormat::Chrome => {
-                return self.write(destination.file()?, actors, coarse);
+                return self.write(Background::new(destination.file()?)?, actors, coarse);
             }
         };
         Ok(ViewerSink::new(format, actors, coarse))

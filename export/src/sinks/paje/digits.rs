@@ -53,6 +53,13 @@ pub(super) fn decimal(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
+/// Appends the hexadecimal digits of a number.
+pub(super) fn hexadecimal(out: &mut Vec<u8>, number: u64) {
+    let digits = (u64::BITS - (number | 1).leading_zeros()).div_ceil(4);
+    let digit = |place: u32| b"0123456789abcdef"[(number >> (4 * place) & 15) as usize];
+    out.extend((0..digits).rev().map(digit));
+}
+
 const BILLION: u64 = 1_000_000_000;
 
 #[cfg(test)]
@@ -71,6 +78,7 @@ mod tests {
         for near in powers.chain([u64::MAX - 1, 123_456_789]) {
             for number in near - 1..=near + 1 {
                 assert_eq!(written(|out| decimal(out, number)), number.to_string());
+                assert_eq!(written(|out| hexadecimal(out, number)), format!("{number:x}"));
                 let [whole, rest] = [number / 1_000_000_000, number % 1_000_000_000];
                 assert_eq!(written(|out| seconds(out, Nanos(number))), format!("{whole}.{rest:09}"));
             }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use sigmund_model::Nanos;
 
 use super::{
-    digits::{ShortText, decimal, seconds},
+    digits::{ShortText, decimal, hexadecimal, seconds},
     header::event,
     name::{self, Commas},
     palette::{self, Color},
@@ -144,7 +144,7 @@ impl<W: Write> Lines<W> {
 
     pub(super) fn hex(&mut self, number: u64) -> &mut Self {
         self.word("0x");
-        write!(self.buffer, "{number:x}").expect("writing to a Vec does not fail");
+        hexadecimal(&mut self.buffer, number);
         self
     }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use sigmund_model::{EventType, FieldType, Param, Params};
 
 use super::{
-    digits::{ShortText, decimal},
+    digits::{ShortText, decimal, hexadecimal},
     name::{self, Commas},
 };
 
@@ -65,22 +65,22 @@ fn value(out: &mut Vec<u8>, ty: FieldType, param: Param<'_>) {
 
 fn number(out: &mut Vec<u8>, ty: FieldType, value: i64) {
     let bits = value as u64;
-    let written = match ty {
+    match ty {
         FieldType::U8 | FieldType::U16 | FieldType::U32 | FieldType::U64 | FieldType::Thread => {
-            decimal(out, bits);
-            return;
+            decimal(out, bits)
         }
         FieldType::I64 | FieldType::Bool | FieldType::Text => {
             if value < 0 {
                 out.push(b'-');
             }
             decimal(out, value.unsigned_abs());
-            return;
         }
-        FieldType::F64 => write!(out, "{}", f64::from_bits(bits)),
-        FieldType::Pointer => write!(out, "{bits:#x}"),
-    };
-    written.expect("writing to a Vec does not fail");
+        FieldType::F64 => write!(out, "{}", f64::from_bits(bits)).expect("writing to a Vec does not fail"),
+        FieldType::Pointer => {
+            out.extend_from_slice(b"0x");
+            hexadecimal(out, bits);
+        }
+    }
 }
 
 #[cfg(test)]
