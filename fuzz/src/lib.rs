@@ -6,8 +6,9 @@ mod bounds;
 use std::{fs::File, io::Write, path::PathBuf};
 
 use fkt_ingest::{TraceFile, TraceStream};
+use fut::trace::{PacketHead, PacketKind, file_head};
 use rustix::fs::{MemfdFlags, memfd_create};
-use sigmund_model::{Event, EventStream, EventType, Loss, Ticks};
+use sigmund_model::{Event, EventStream, EventType, Loss, Lwp, Pid, Thread, Ticks};
 
 /// Largest number of events of a stream: more than a small file can unpack to.
 const MOST_EVENTS: u64 = 1 << 24;
@@ -111,4 +112,19 @@ pub fn file_of(bytes: &[u8]) -> (File, PathBuf) {
     file.write_all(bytes).expect("memory for a file");
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     (file, path)
+}
+
+/// A user trace of these payloads: `u8 kind | u8 LWP | u8 sequence | u8 first tick, u8 last tick | u16 length | payload`, repeated.
+pub fn in_packets(mut bytes: &[u8]) -> Vec<u8> {
+    let mut trace = file_head().to_vec();
+    while let Some((&[kind, lwp, sequence, first, last, low, high], rest)) = bytes.split_first_chunk() {
+        let length = rest.len().min(usize::from(u16::from_le_bytes([low, high])));
+        let (payload, rest) = rest.split_at(length);
+        bytes = rest;
+        let mut head = PacketHead::about(PacketKind(kind.into()), Pid(1), Ticks(first.into()));
+        (head.lwp, head.sequence, head.last_tick) = (Lwp(lwp.into()), sequence.into(), Ticks(last.into()));
+        head.thread = Some(Thread(7)).filter(|_| lwp & 1 == 1);
+        trace.extend(head.encode(payload));
+    }
+    trace
 }

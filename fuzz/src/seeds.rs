@@ -43,7 +43,39 @@ fn main() -> io::Result<()> {
     let all = [&declarations, &costs, &events, &switches, &end];
     let packets = all.map(|(head, payload)| head.encode(payload)).concat();
     seed("user_trace", "whole", &[&file_head()[..], &packets].concat())?;
-    seed("user_trace", "payloads", &all.map(|(head, payload)| unframed(head, payload)).concat())
+    let payloads = all.map(|(head, payload)| unframed(head, payload)).concat();
+    seed("user_trace", "payloads", &payloads)?;
+    let before = carried().map(|(head, payload)| unframed(&head, &payload)).concat();
+    seed("carried", "whole", &[&(before.len() as u16).to_le_bytes()[..], &before, &payloads].concat())?;
+    seed("carried", "part", &[&[0, 0], &payloads[..]].concat())
+}
+
+/// A file of what was carried before: a thread, and an LWP with an open span.
+fn carried() -> [Payload; 3] {
+    let about = |kind| PacketHead::about(kind, Pid(1), Ticks(0));
+    let owner = |tag: u8, number: u64, name: &str, spans: &[[u64; 3]]| {
+        let mut bytes = vec![tag];
+        bytes.extend(number.to_le_bytes());
+        bytes.extend((name.len() as u32).to_le_bytes());
+        bytes.extend(name.bytes());
+        // Creation, creator, mounted; on LWP 3; left, for a mutex at 9, made ready.
+        bytes.extend([2_u64, 1, 4].map(u64::to_le_bytes).concat());
+        bytes.extend(3_u32.to_le_bytes());
+        bytes.extend(5_u64.to_le_bytes());
+        bytes.extend([3, 1]);
+        bytes.extend([9_u64, 6].map(u64::to_le_bytes).concat());
+        bytes.extend((spans.len() as u32).to_le_bytes());
+        bytes.extend(spans.iter().flatten().flat_map(|word| word.to_le_bytes()));
+        bytes
+    };
+    let owners = [owner(0, 7, "server", &[]), owner(1, 3, "", &[[3 << 32 | 5, 16, 8]])].concat();
+    let lwps = [0_u64, 3, 1, 0, 0].map(u64::to_le_bytes).concat();
+    let end = [2_u64, 0].map(u64::to_le_bytes).concat();
+    [
+        (about(PacketKind::CARRIED_LWPS), lwps),
+        (about(PacketKind::CARRIED_THREADS), owners),
+        (about(PacketKind::CARRIED_END), end),
+    ]
 }
 
 fn in_project(path: &str) -> PathBuf {
