@@ -294,6 +294,31 @@ fn timers_sleep_in_a_sandbox_without_epoll_pwait2() {
     sleeps_without_pwait2("timers_sleep_in_a_sandbox_without_epoll_pwait2", libc::EPERM);
 }
 
+/// Nobody looks for such a limit again and again once its time has come.
+#[test]
+fn a_time_limit_that_was_not_reached_leaves_an_idle_runtime_asleep() {
+    passes("a_time_limit_that_was_not_reached_leaves_an_idle_runtime_asleep", || {
+        let runtime = Runtime::builder().lwps(1).build().unwrap();
+        let used = runtime.run(|| {
+            let (sender, receiver) = channel::bounded(1);
+            let sends = spawn(move || sender.send(5).unwrap());
+            assert_eq!(receiver.recv_timeout(Duration::from_millis(50)), Ok(5));
+            sends.join().unwrap();
+            let (sender, receiver) = channel::bounded(1);
+            let plain = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(400));
+                sender.send(()).unwrap();
+            });
+            let began = cpu_time();
+            receiver.recv().unwrap();
+            let used = cpu_time() - began;
+            plain.join().unwrap();
+            used
+        });
+        assert!(used < Duration::from_millis(100), "it waited for 400 ms, and used {used:?} of a CPU");
+    });
+}
+
 /// The owner of a descriptor lends it to a registration that is leaked, and closes it. The number is used again.
 #[test]
 fn a_leaked_registration_does_not_keep_the_number_of_its_descriptor() {

@@ -174,8 +174,8 @@ fn sleeps_that_may_be_late_end_together_and_none_too_early() {
     for (asked, slept) in ends {
         assert!(slept >= asked, "{ends:?}");
     }
-    // The first waits for the others.
-    assert!(ends[0].1 >= slack, "{ends:?}");
+    // The first waits for the others: without, it were 149 ms earlier.
+    assert!(ends[0].1 >= slack && ends[2].1 - ends[0].1 < Duration::from_millis(140), "{ends:?}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub enum Defined {
     View(String),
     /// It has dropped this one, if it was there.
     Dropped(String),
-    /// Nothing: the relations of this module of Perfetto's are here already, or are not.
+    /// Nothing: it includes this module of Perfetto's.
     Included(String),
 }
 

@@ -10,12 +10,12 @@ use datafusion::{
         parser::Statement,
         sqlparser::{
             ast::{
-                BinaryOperator, CaseWhen, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-                FunctionArguments, Ident, ObjectName, Value, VisitMut, VisitorMut,
+                BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+                FunctionArguments, Ident, ObjectName, Query, Value, VisitMut, VisitorMut,
                 helpers::attached_token::AttachedToken,
             },
             dialect::GenericDialect,
-            tokenizer::{Token, Tokenizer},
+            tokenizer::{Location, Token, TokenWithSpan, Tokenizer},
         },
     },
 };
@@ -24,36 +24,78 @@ use datafusion::{
 /// another one.
 pub(crate) fn parsed(state: &SessionState, query: &str) -> Result<Statement> {
     let dialect = state.config().options().sql_parser.dialect;
-    state.sql_to_statement(query, &dialect).or_else(|error| {
-        let with_operator = with_glob(query).and_then(|query| state.sql_to_statement(&query, &dialect).ok());
-        with_operator.ok_or(error)
+    let error = match state.sql_to_statement(query, &dialect) {
+        Ok(statement) => return Ok(statement),
+        Err(error) => error,
+    };
+    let Some(query) = with_glob(query) else { return Err(error) };
+    state.sql_to_statement(&query, &dialect).map_err(|of_rest| {
+        let is_of_operator = ["SIMILAR", "ESCAPE"].iter().any(|word| of_rest.to_string().contains(word));
+        if is_of_operator { error } else { of_rest }
     })
 }
 
 /// The query with `SIMILAR TO 'text' ESCAPE 'GLOB'` for each `GLOB 'text'`, which nobody writes for another purpose; `None` if there
-/// is none. A GLOB before anything else may be a name, and is left.
+/// is none. Left is a GLOB before anything else, which may be a name, and before what is more than a text: `GLOB 'a' || b`.
 fn with_glob(query: &str) -> Option<String> {
-    let tokens = Tokenizer::new(&GenericDialect {}, query).with_unescape(false).tokenize().ok()?;
-    let is_glob = |token: &Token| matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(GLOB));
-    let (mut text, mut is_after_glob, mut has_glob) = (String::new(), false, false);
-    for (place, token) in tokens.iter().enumerate() {
-        let is_pattern = is_after_glob && matches!(token, Token::SingleQuotedString(_));
-        let next = || tokens[place + 1..].iter().find(|token| !matches!(token, Token::Whitespace(_)));
-        if is_glob(token) && matches!(next(), Some(Token::SingleQuotedString(_))) {
-            (is_after_glob, has_glob) = (true, true);
-            text.push_str("SIMILAR TO");
+    let tokens = Tokenizer::new(&GenericDialect {}, query).tokenize_with_location().ok()?;
+    let mut tokens = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).peekable();
+    let (mut text, mut places, mut copied) = (String::new(), Places::new(query), 0);
+    while let Some(operator) = tokens.next() {
+        let is_glob = matches!(&operator.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(GLOB));
+        let is_text = |token: &TokenWithSpan| matches!(token.token, Token::SingleQuotedString(_));
+        if !is_glob || !tokens.peek().is_some_and(|next| is_text(next)) {
             continue;
         }
-        text.push_str(&token.to_string());
-        if is_pattern {
-            text.push_str(&format!(" ESCAPE '{GLOB}'"));
+        let pattern = tokens.next()?;
+        if !tokens.peek().is_none_or(|next| ends_operand(&next.token)) {
+            continue;
         }
-        is_after_glob &= matches!(token, Token::Whitespace(_));
+        let [begin, end, after] =
+            [operator.span.start, operator.span.end, pattern.span.end].map(|at| places.byte(at));
+        text.push_str(query.get(copied..begin)?);
+        text.push_str("SIMILAR TO");
+        text.push_str(query.get(end..after)?);
+        text.push_str(&format!(" ESCAPE '{GLOB}'"));
+        copied = after;
     }
-    has_glob.then_some(text)
+    (copied > 0).then(|| text + &query[copied..])
 }
 
 const GLOB: &str = "GLOB";
+
+/// Whether a token cannot belong to the operand before it, of an operator like GLOB.
+fn ends_operand(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => !word.value.eq_ignore_ascii_case("collate"),
+        Token::EOF | Token::RParen | Token::Comma | Token::SemiColon => true,
+        Token::Eq | Token::DoubleEq | Token::Neq => true,
+        _ => false,
+    }
+}
+
+/// The bytes of places in a text, asked for in their order: lines and characters of a line count from 1.
+struct Places<'q> {
+    rest: std::str::CharIndices<'q>,
+    at: Location,
+}
+
+impl Places<'_> {
+    fn new(text: &str) -> Places<'_> {
+        Places { rest: text.char_indices(), at: Location { line: 1, column: 1 } }
+    }
+
+    fn byte(&mut self, place: Location) -> usize {
+        while (self.at.line, self.at.column) < (place.line, place.column) {
+            match self.rest.next() {
+                Some((_, '\n')) => self.at = Location { line: self.at.line + 1, column: 1 },
+                Some(_) => self.at.column += 1,
+                None => break,
+            }
+        }
+        self.rest.offset()
+    }
+}
 
 /// Nanoseconds, as Perfetto's tables have them.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +120,8 @@ struct Words {
 impl VisitorMut for Words {
     type Break = ();
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    /// What is inside of it has been visited: what replaces it is not.
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
             Expr::Cast { data_type, .. } => in_our_type(data_type),
             Expr::RLike { .. } => matched(expr),
@@ -182,27 +225,38 @@ fn regex_of_glob(glob: &str) -> String {
     regex + "$"
 }
 
-/// What comes after `[`, as a class of a regular expression, and the rest behind it.
+/// What comes after `[`, as a class of a regular expression, and the rest behind it. As SQLite reads it: of a range, whose begin is the
+/// character before `-`, the begin is meant in any case; one that ends before it begins has nothing else.
 fn class(glob: &str) -> Option<(String, &str)> {
-    let (is_negated, begin) = match glob.strip_prefix('^') {
-        Some(rest) => (true, rest),
-        None => (false, glob),
+    let (is_negated, mut rest) = match glob.strip_prefix('^') {
+        Some(rest) => (true, rest.chars()),
+        None => (false, glob.chars()),
     };
-    let first = begin.chars().next()?.len_utf8();
-    let end = first + begin[first..].find(']')?;
-    let mut class = String::from(if is_negated { "[^" } else { "[" });
-    let (inside, mut after_first) = (&begin[..end], false);
-    let last = inside.chars().count() - 1;
-    for (place, character) in inside.chars().enumerate() {
-        if character == '-' && after_first && place < last {
-            class.push('-')
-        } else {
-            class.push_str(&literal(character))
-        }
-        after_first = true;
+    let mut ranges = Vec::new();
+    if let Some(after) = rest.as_str().strip_prefix(']') {
+        ranges.push((']', ']'));
+        rest = after.chars();
     }
-    class.push(']');
-    Some((class, &begin[end + 1..]))
+    let mut before = None;
+    loop {
+        let character = rest.next()?;
+        let next = rest.clone().next().filter(|next| *next != ']');
+        match (character, before, next) {
+            (']', ..) => break,
+            ('-', Some(begin), Some(end)) => {
+                rest.next();
+                before = None;
+                ranges.extend((begin <= end).then_some((begin, end)));
+            }
+            (other, ..) => {
+                ranges.push((other, other));
+                before = Some(other);
+            }
+        }
+    }
+    let shown = |(begin, end): (char, char)| format!("{}-{}", literal(begin), literal(end));
+    let ranges: String = ranges.into_iter().map(shown).collect();
+    Some((format!("[{}{ranges}]", if is_negated { "^" } else { "" }), rest.as_str()))
 }
 
 /// A character that means itself.
@@ -243,15 +297,16 @@ fn conditional(function: &Function) -> Option<Expr> {
     (name == "iif").then(|| case(condition, one, other))
 }
 
-/// `max(a, b)`: the largest, or NULL if one is NULL.
+/// `max(a, b)`: the largest, or NULL if one is NULL. Each argument is there twice then: so not around another one of these.
 fn of_several(function: &Function) -> Option<Expr> {
-    let (name, arguments) = call(function)?;
+    let (name, mut arguments) = call(function)?;
     let ours = match name.as_str() {
-        "max" => "greatest",
-        "min" => "least",
+        "max" => GREATEST,
+        "min" => LEAST,
         _ => return None,
     };
-    if arguments.len() < 2 || function.over.is_some() || function.filter.is_some() {
+    let is_one = arguments.len() >= 2 && function.over.is_none() && function.filter.is_none();
+    if !is_one || arguments.visit(&mut OfSeveral).is_break() {
         return None;
     }
     let are_null = arguments.into_iter().map(|argument| Expr::IsNull(Box::new(argument)));
@@ -262,6 +317,28 @@ fn of_several(function: &Function) -> Option<Expr> {
     })?;
     let ours = Function { name: ObjectName::from(vec![Ident::new(ours)]), ..function.clone() };
     Some(case(is_null, Expr::Value(Value::Null.into()), Expr::Function(ours)))
+}
+
+const GREATEST: &str = "greatest";
+const LEAST: &str = "least";
+
+/// Breaks at what [`of_several`] has made, and at queries.
+struct OfSeveral;
+
+impl VisitorMut for OfSeveral {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        match call(function) {
+            Some((name, _)) if [GREATEST, LEAST].contains(&name.as_str()) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
 }
 
 impl Words {
@@ -275,7 +352,15 @@ impl Words {
             "trace_dur" => end - start,
             _ => return None,
         };
-        arguments.is_empty().then(|| Expr::Value(Value::Number(number.to_string(), false).into()))
+        let number = Expr::Value(Value::Number(number.to_string(), false).into());
+        // A bare number in ORDER BY is a column.
+        arguments.is_empty().then(|| Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(number),
+            data_type: DataType::BigInt(None),
+            array: false,
+            format: None,
+        })
     }
 }
 
@@ -297,7 +382,7 @@ mod tests {
         for (query, expected) in [
             ("SELECT a GLOB 'b*_?%'", r"SELECT a LIKE 'b%\__\%'"),
             ("SELECT a not glob 'b*' AND c", "SELECT a NOT LIKE 'b%' AND c"),
-            ("SELECT a GLOB '[a-c]x*.'", r"SELECT a ~ '(?s)^[a-c]x.*\x{2e}$'"),
+            ("SELECT a GLOB '[a-cx]*.'", r"SELECT a ~ '(?s)^[a-aa-cx-x].*\x{2e}$'"),
             ("SELECT a NOT REGEXP 'b.*' OR a RLIKE 'c'", "SELECT a !~ 'b.*' OR a ~ 'c'"),
             ("SELECT a GLOB /* c */ 'b*' OR a RLIKE 'c*'", "SELECT a LIKE 'b%' OR a ~ 'c*'"),
             ("SELECT a SIMILAR TO 'b*' ESCAPE 'x'", "SELECT a SIMILAR TO 'b*' ESCAPE 'x'"),
@@ -310,7 +395,11 @@ mod tests {
                 "SELECT CAST(a AS LONG), CAST(a AS INT), CAST(a AS STRING)",
                 "SELECT CAST(a AS BIGINT), CAST(a AS BIGINT), CAST(a AS STRING)",
             ),
-            ("SELECT trace_start(), TRACE_DUR() / 2, trace_end(1)", "SELECT 0, 70 / 2, trace_end(1)"),
+            ("SELECT 'é', E'c:\\\\new'\n, a GLOB\t'b*' -- c", "SELECT 'é', E'c:\\\\new', a LIKE 'b%'"),
+            (
+                "SELECT trace_start() ORDER BY TRACE_DUR() / 2, trace_end(1)",
+                "SELECT CAST(0 AS BIGINT) ORDER BY CAST(70 AS BIGINT) / 2, trace_end(1)",
+            ),
             (
                 "SELECT max(a, b), max(a), max(a, b) OVER ()",
                 "SELECT CASE WHEN a IS NULL OR b IS NULL THEN NULL ELSE greatest(a, b) END, max(a), max(a, b) OVER ()",
@@ -322,9 +411,26 @@ mod tests {
         ] {
             assert_eq!(rewritten(query), expected, "{query}");
         }
+        let nested = "max(1, ".repeat(40) + "2" + &")".repeat(40);
+        assert!(rewritten(&format!("SELECT {nested}")).len() < 1000, "nothing grows with each level");
+    }
+
+    #[test]
+    fn what_is_no_operator_of_sqlite_is_left_and_errors_are_of_the_rest() {
         let state = SessionStateBuilder::new().build();
-        let error = parsed(&state, "SELECT glob glob glob").unwrap_err().to_string();
-        assert!(!error.to_ascii_lowercase().contains("similar"), "{error}");
+        let error = |query: &str| parsed(&state, query).unwrap_err().to_string();
+        for query in [
+            "SELECT glob glob glob",
+            "SELECT 1 WHERE a GLOB 'b' || c",
+            "SELECT 1 WHERE a GLOB b",
+            "SELECT 'GLOB",
+            "GLOB 'a'",
+        ] {
+            let error = error(query);
+            assert!(!error.contains("SIMILAR") && !error.contains("ESCAPE"), "{query}: {error}");
+        }
+        let error = error("SELECT a FROM t WHERE a GLOB 'x*' ORDRE BY b");
+        assert!(error.contains("ORDRE"), "{error}");
     }
 
     /// As SQLite answers.
@@ -347,6 +453,16 @@ mod tests {
             ("a.c", "[a].c", true),
             ("abc", "[a].c", false),
             ("a[c", "a[c", false),
+            ("-", "[a--]", false),
+            ("a", "[a--]", true),
+            ("z", "[z-a]", true),
+            ("m", "[z-a]", false),
+            ("b", "[a-c-e]", true),
+            ("-", "[a-c-e]", true),
+            ("d", "[a-c-e]", false),
+            ("é", "[à-ü]", true),
+            ("^", "[a^]", true),
+            ("&&", "[&]&", true),
             ("", "*", true),
         ] {
             let query = format!("SELECT '{text}' GLOB '{glob}' AS found");

@@ -142,7 +142,7 @@ impl SuperTrace {
     }
 
     /// From here on queries can read another super-trace, too: its table `events` is `name.events`. Names without a schema,
-    /// and measures, are about this one.
+    /// and measures that name none, are about this one.
     ///
     /// # Errors
     /// When the session has a schema of this name.
@@ -371,11 +371,11 @@ impl SuperTrace {
         self.plan(query, Some(parameters)).await
     }
 
-    /// From the first event to the last; `None` if that is not known, or if there are several clocks.
+    /// From the first event to the last; `None` if that is not known, or if its session has several super-traces.
     pub(crate) fn bounds(&self) -> Option<sqlite_words::Bounds> {
         let (first, last, hz) = (self.first_tick()?, self.last_tick()?, self.tick_hz()?);
         let end = i64::try_from(hz.to_nanos(Ticks(last.0.saturating_sub(first.0))).0).ok()?;
-        (!self.is_fleet).then_some(sqlite_words::Bounds { start: 0, end })
+        self.attached.is_empty().then_some(sqlite_words::Bounds { start: 0, end })
     }
 
     async fn plan(&self, query: &str, parameters: Option<&Parameters>) -> Result<QueryResult, Error> {

@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use sigmund_sql::{OpenOptions, SuperTrace};
 
 use self::session::Session;
@@ -70,6 +70,10 @@ fn on_standard_input() -> Result<String> {
 pub(crate) async fn open(subjects: Vec<Queried>, how: OpenOptions) -> Result<SuperTrace> {
     let mut subjects = subjects.into_iter();
     let first = subjects.next().context("expected a super-trace, found none")?;
+    let text = first.path.to_string_lossy();
+    if text.trim().contains(char::is_whitespace) && !first.path.exists() {
+        bail!("expected a super-trace before the query, as in `sigmund sql T {text:?}`, found {text}");
+    }
     let mut trace = answer::open(Some(&first.path), how).await?;
     if let Some(name) = &first.name {
         trace.name(name)?;

@@ -411,9 +411,15 @@ fn two_super_traces_are_compared_by_name() {
     let alone = sigmund.run([&alone[..], &["--format", "csv"]].concat()).found();
     assert_eq!(of_b.lines().nth(1), alone.lines().nth(1));
     for (query, expected) in [
-        ("SELECT * FROM states(trace => 'c')", ["states: expected a, b, found c"; 2]),
-        ("SELECT * FROM compare(measure => 'states', a => 'a', b => 'c')", ["expected a, b, found c"; 2]),
+        ("SELECT * FROM states(trace => 'c')", ["states: trace: expected a, b, found c"; 2]),
+        (
+            "SELECT * FROM compare(measure => 'states', a => 'a', b => 'c')",
+            ["states: b: expected a, b, found c"; 2],
+        ),
         ("SELECT * FROM compare(measure => 'stats', a => 'a', b => 'b')", ["states", "found stats"]),
+        ("EXPLAIN SELECT * FROM compare(a => 'a', b => 'c')", ["summary: b: expected a, b, found c"; 2]),
+        ("SELECT * FROM compare(a => 'a', b => 'b', worst => 3)", ["compare: expected", "but worst"]),
+        ("SELECT trace_dur()", ["trace_dur"; 2]),
         ("SELECT * FROM compare(a => 'a')", ["compare: expected a and b", "two super-traces"]),
         (
             "SELECT * FROM compare(measure => 'states', a => 'a', b => 'b', off => 1)",
@@ -423,7 +429,7 @@ fn two_super_traces_are_compared_by_name() {
         in_sql(query, &[]).complained(&expected);
     }
     let alone = ["sql", "a.supertrace", "SELECT * FROM states(trace => 'b')"];
-    sigmund.run(alone).complained(&["states: expected several super-traces, found b"]);
+    sigmund.run(alone).complained(&["states: trace: this session has one super-trace", "found b"]);
     let for_people = sigmund.run(["--states", "--compare", "a.supertrace", "b.supertrace"]).found();
     assert!(for_people.contains("38.462 ms/s"), "{for_people}");
     // A figure that says no more than one before it is not a row of its own: the part, the total, and both on a CPU.

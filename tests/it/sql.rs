@@ -344,6 +344,9 @@ fn several_super_traces_are_asked_at_once() {
         .complained(&["--command", "found both"]);
     sigmund.run(["sql", "a=t.supertrace", "a=t.supertrace", "SELECT 1"]).complained(&["another name", "`a`"]);
     sigmund.run(["sql", "a=t.supertrace", "b=none.supertrace", "SELECT 1"]).complained(&["none.supertrace"]);
+    sigmund
+        .run(["sql", "SELECT 1"])
+        .complained(&["expected a super-trace before the query", "sigmund sql T"]);
     // A path that has such a form is a path.
     std::fs::rename(sigmund.path("t.supertrace"), sigmund.path("a=t.supertrace")).unwrap();
     assert_eq!(sigmund.number("a=t.supertrace", "SELECT count(*) FROM events"), all);

@@ -106,8 +106,18 @@ impl Question {
         let session = open(&self.trace)?;
         let trace = match of {
             Of::Own => &*session,
-            Of::One(name) | Of::Two(name, _) => named(&session, measure, name)?,
+            Of::One(name) => named(&session, ("trace", measure), name)?,
+            Of::Two(a, b) => {
+                named(&session, ("b", measure), b)?;
+                named(&session, ("a", measure), a)?
+            }
         };
+        if !matches!(of, Of::Own) && elsewhere::of(&session).is_some() {
+            return plan_err!(
+                "{}: a cluster is asked about the session's own super-trace: expected no trace and no compare",
+                measure.name
+            );
+        }
         if measure.subject == Subject::Pair && options.pair.is_none() {
             return plan_err!("{}: expected from_event and to_event, found neither", measure.name);
         }
@@ -133,7 +143,7 @@ impl Question {
     async fn answer(self) -> Result<Vec<RecordBatch>> {
         let Question { measure, filter, options, note, .. } = &self;
         let session = open(&self.trace)?;
-        let named = |name| named(&session, measure, name);
+        let named = |argument, name| named(&session, (argument, measure), name);
         let wrong = |error| in_sql(measure, error);
         let answers = match &self.of {
             Of::Own => {
@@ -143,12 +153,12 @@ impl Question {
                 answers
             }
             Of::One(name) => {
-                let trace = named(name)?;
+                let trace = named("trace", name)?;
                 let measured = super::measure(trace, measure, filter, options).await.map_err(wrong)?;
                 vec![OfHost { host: None, trace, measured }]
             }
             Of::Two(a, b) => {
-                let (trace, other) = (named(a)?, named(b)?);
+                let (trace, other) = (named("a", a)?, named("b", b)?);
                 let measured =
                     compare_traces((trace, other), measure, filter, options).await.map_err(wrong)?;
                 vec![OfHost { host: None, trace, measured }]
@@ -175,14 +185,21 @@ fn open(trace: &Weak<SuperTrace>) -> Result<Arc<SuperTrace>> {
     trace.upgrade().ok_or_else(|| DataFusionError::Execution("the super-trace has been closed".into()))
 }
 
-/// A super-trace of a session, by name.
-fn named<'t>(session: &'t SuperTrace, measure: &Measure, name: &str) -> Result<&'t SuperTrace> {
+/// A super-trace of a session, by the name that an argument has.
+fn named<'t>(
+    session: &'t SuperTrace,
+    (argument, measure): (&str, &Measure),
+    name: &str,
+) -> Result<&'t SuperTrace> {
     if let Some((_, trace)) = session.named().find(|(other, _)| *other == name) {
         return Ok(trace);
     }
     let names: Vec<&str> = session.named().map(|(name, _)| name).collect();
-    let known = if names.is_empty() { "several super-traces".into() } else { names.join(", ") };
-    let error = format!("{}: expected {known}, found {name}", measure.name);
+    let expected = match names.is_empty() {
+        true => "this session has one super-trace, which has no name: expected none".to_string(),
+        false => format!("expected {}", names.join(", ")),
+    };
+    let error = format!("{}: {argument}: {expected}, found {name}", measure.name);
     Err(DataFusionError::External(Box::new(sigmund_sql::Error::wrong_query(error))))
 }
 

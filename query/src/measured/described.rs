@@ -1,6 +1,6 @@
 //! What the catalog shows about the measures: arguments, definitions and columns of their table functions.
 
-use sigmund_measures::{ALL, Answer, Column, Measure, Request, Subject};
+use sigmund_measures::{ALL, Answer, Column, Measure, Request, Subject, columns_to_compare};
 use sigmund_sql::{Described, DescribedArgument, DescribedFunction, SuperTrace, describe_columns};
 
 use super::{
@@ -11,10 +11,10 @@ use super::{
 
 /// Descriptions of the table functions that [`register_measures`](super::register_measures) adds to this session.
 pub fn measure_functions(trace: &SuperTrace) -> Vec<DescribedFunction> {
-    ALL.iter().map(|measure| described(measure, trace)).chain([comparing()]).collect()
+    ALL.iter().map(|measure| described(measure, trace)).chain([comparing(trace)]).collect()
 }
 
-fn comparing() -> DescribedFunction {
+fn comparing(trace: &SuperTrace) -> DescribedFunction {
     let own = [
         ("measure", "The measure, by the name of its function ('states'); 'summary' if none is given."),
         ("a", "Required: the name of a super-trace of this session, or of a host of its fleet."),
@@ -24,11 +24,11 @@ fn comparing() -> DescribedFunction {
         name: COMPARE.to_string(),
         sentence: "What differs between two super-traces in a measure, and by more than the spread inside each?"
             .to_string(),
-        definition: "The answers about both, matched by their texts, in nanoseconds, per second where it is a sum; \
-            the arguments of the measure are those of this function, too. As `sigmund --compare A B`, see questions.md."
+        definition: "The answers about both, matched by their texts, in nanoseconds, per second where it is a sum. \
+            The arguments of the measure but worst are those of this function, too, and its columns that name a row come before these."
             .to_string(),
         arguments: own.map(|(name, sentence)| DescribedArgument::new(name, sentence)).into(),
-        columns: Vec::new(),
+        columns: in_sql(columns_to_compare(&Answer::new(Vec::new())), trace),
         columns_of_cases: Vec::new(),
     }
 }

@@ -77,7 +77,7 @@ fn levels_note(answers: &[OfHost<'_>], filter: &Filter, options: &MeasureOptions
         |of: Vec<&OfHost<'_>>| of.iter().map(|of| of.host.unwrap_or_default()).collect::<Vec<_>>().join(", ");
     (!with.is_empty() && !without.is_empty()).then(|| {
         format!(
-            "the rows of {} are of user threads, those of {} of LWPs; --level kern asks all of LWPs",
+            "the rows of {} are of user threads, those of {} of LWPs; the level kern has the LWPs of all",
             names(with),
             names(without)
         )

@@ -98,6 +98,11 @@ impl TableFunctionImpl for CompareFunction {
         let (Some(a), Some(b)) = (a, b) else {
             return plan_err!("{COMPARE}: expected a and b, the names of two super-traces of this session");
         };
+        if taken(&mut arguments, "worst").is_some() {
+            return plan_err!(
+                "{COMPARE}: expected the arguments of a measure but worst: it compares sums and percentiles"
+            );
+        }
         let name = measure.unwrap_or_else(|| "summary".into()).replace('_', "-");
         let Some(measure) = sigmund_measures::named(&name) else {
             let names: Vec<&str> = ALL.iter().map(|measure| measure.name).collect();

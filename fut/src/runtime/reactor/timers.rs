@@ -5,17 +5,19 @@
 //! end of a bucket, and moves to another one only when time comes to its bucket: memory is read in its order, where a tree or a
 //! binary heap of 10^4 timers searches for a place in lines that are in no cache.
 //!
-//! One that is removed before it is due stays in its bucket until time comes to it, or until half of all are such ones. One that has
-//! been taken is not searched for: all in the buckets are after the time up to which they have been taken.
+//! One that is removed before it is due stays in its bucket until time comes to it, or until half of all are such ones; its waker is
+//! dropped at once. One that has been taken is not searched for: all in the buckets are after the time up to which they have been
+//! taken.
 
 use std::{
     cmp::Reverse,
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     hash::{BuildHasherDefault, Hasher},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    task::Waker,
     time::{Duration, Instant},
 };
 
@@ -24,8 +26,8 @@ use crate::runtime::thread::ThreadRef;
 
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// Number of timers; read without the lock.
-    len: AtomicUsize,
+    /// Number of timers in buckets, also of those that were removed; read without the lock.
+    count: AtomicUsize,
     state: Mutex<State>,
     /// From when on times are counted.
     born: Instant,
@@ -41,6 +43,8 @@ struct State {
     full: u64,
     /// How many timers are in them.
     count: usize,
+    /// What is to be woken by those that wake no thread.
+    tasks: HashMap<u64, Waker, BuildHasherDefault<NumberHasher>>,
     /// The numbers of those that were removed.
     removed: HashSet<u64, BuildHasherDefault<NumberHasher>>,
     next_number: u64,
@@ -65,10 +69,11 @@ pub(in crate::runtime) struct Timer {
     number: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Added {
     timer: Timer,
-    waiter: Waiter,
+    /// `None` if it wakes a task.
+    thread: Option<ThreadRef>,
 }
 
 /// So few removed ones are left in the buckets.
@@ -79,8 +84,8 @@ const AHEAD: usize = 4;
 
 impl Timers {
     pub(super) fn new(slack: Duration) -> Timers {
-        let (len, state) = Default::default();
-        Timers { len, state, born: Instant::now(), slack }
+        let (count, state) = Default::default();
+        Timers { count, state, born: Instant::now(), slack }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -102,8 +107,12 @@ impl Timers {
         let at = at.max(state.taken.saturating_add(1));
         let timer = Timer { at, number: state.next_number };
         state.next_number += 1;
-        state.push(Added { timer, waiter });
-        self.len.store(state.len(), Ordering::Relaxed);
+        let thread = waiter.thread();
+        if let Waiter::Task(waker) = waiter {
+            state.tasks.insert(timer.number, waker);
+        }
+        state.push(Added { timer, thread });
+        self.count.store(state.count, Ordering::Relaxed);
         let is_sooner = state.looked_for_at.is_none_or(|then| at < then);
         if is_sooner {
             state.looked_for_at = Some(at);
@@ -118,15 +127,18 @@ impl Timers {
             return true;
         }
         state.removed.insert(timer.number);
-        let dropped = state.drop_if_many();
-        self.len.store(state.len(), Ordering::Relaxed);
+        let waker = if state.tasks.is_empty() { None } else { state.tasks.remove(&timer.number) };
+        state.drop_if_many();
+        self.count.store(state.count, Ordering::Relaxed);
         drop(state);
-        drop(dropped);
+        // Wakers are code of the program.
+        drop(waker);
         false
     }
 
+    /// Whether there is none, not even a removed one, which `next` would have.
     pub(super) fn is_empty(&self) -> bool {
-        self.len.load(Ordering::Relaxed) == 0
+        self.count.load(Ordering::Relaxed) == 0
     }
 
     /// When the next one is to be served, or one that was removed would be, for a caller who waits until then. Takes the lock in any
@@ -148,14 +160,13 @@ impl Timers {
             return;
         }
         let mut taken = state.take(now);
-        let dropped = state.without_removed(&mut taken);
-        self.len.store(state.len(), Ordering::Relaxed);
-        drop(state);
-        drop(dropped);
         // The last first, to be taken from the end.
         taken.sort_unstable_by_key(|added| Reverse(added.timer));
-        while let Some(Added { waiter, .. }) = taken.pop() {
-            let ahead = taken.len().checked_sub(AHEAD).and_then(|place| taken[place].waiter.thread());
+        let mut waiters: Vec<Waiter> = taken.into_iter().filter_map(|added| state.waiter(added)).collect();
+        self.count.store(state.count, Ordering::Relaxed);
+        drop(state);
+        while let Some(waiter) = waiters.pop() {
+            let ahead = waiters.len().checked_sub(AHEAD).and_then(|place| waiters[place].thread());
             ahead.into_iter().for_each(ThreadRef::prefetch);
             each(waiter);
         }
@@ -168,6 +179,7 @@ impl Default for State {
             buckets: [const { Bucket { added: Vec::new(), first: u64::MAX } }; 64],
             full: 0,
             count: 0,
+            tasks: HashMap::default(),
             removed: HashSet::default(),
             next_number: 0,
             taken: 0,
@@ -177,10 +189,6 @@ impl Default for State {
 }
 
 impl State {
-    fn len(&self) -> usize {
-        self.count - self.removed.len()
-    }
-
     /// The bucket of a time after `taken`.
     fn bucket_of(&self, at: u64) -> usize {
         (at ^ self.taken).checked_ilog2().unwrap_or(0) as usize
@@ -232,26 +240,29 @@ impl State {
         taken
     }
 
-    /// Leaves out those that were removed. Wakers are code of the program: the caller drops them without the lock.
-    fn without_removed(&mut self, taken: &mut Vec<Added>) -> Vec<Added> {
-        if self.removed.is_empty() {
-            return Vec::new();
+    /// What waits for a timer that was taken; `None` if it was removed before.
+    fn waiter(&mut self, added: Added) -> Option<Waiter> {
+        if !self.removed.is_empty() && self.removed.remove(&added.timer.number) {
+            return None;
         }
-        taken.extract_if(.., |added| self.removed.remove(&added.timer.number)).collect()
+        match added.thread {
+            Some(thread) => Some(Waiter::Thread(thread)),
+            None => self.tasks.remove(&added.timer.number).map(Waiter::Task),
+        }
     }
 
     /// Takes all removed ones out, if they are half of all.
-    fn drop_if_many(&mut self) -> Vec<Added> {
-        let mut dropped = Vec::new();
+    fn drop_if_many(&mut self) {
         if self.removed.len() <= FEW || self.removed.len() < self.count / 2 {
-            return dropped;
+            return;
         }
         for place in 0..self.buckets.len() {
-            let mut added = self.empty(place);
-            dropped.append(&mut self.without_removed(&mut added));
-            added.into_iter().for_each(|added| self.push(added));
+            for added in self.empty(place) {
+                if !self.removed.remove(&added.timer.number) {
+                    self.push(added);
+                }
+            }
         }
-        dropped
     }
 }
 
@@ -276,10 +287,7 @@ impl Hasher for NumberHasher {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::{Arc, atomic::AtomicU64},
-        task::{Wake, Waker},
-    };
+    use std::{collections::BTreeMap, sync::Arc, task::Wake};
 
     use super::*;
 
@@ -317,6 +325,32 @@ mod tests {
         assert_eq!(timers.next(), Some(at(14)));
     }
 
+    /// Else who waits would look again at once, for ever.
+    #[test]
+    fn a_removed_timer_whose_time_has_come_is_waited_for_no_more() {
+        let (timers, at) = timers(0);
+        let (timer, _) = timers.add(at(10), noop());
+        assert!(!timers.remove(timer));
+        assert!(!timers.is_empty(), "next has it");
+        assert_eq!(timers.next(), Some(at(10)));
+        assert_eq!(taken(&timers, at(10)), 0);
+        assert!(timers.is_empty() && timers.next().is_none());
+    }
+
+    #[test]
+    fn a_waker_is_dropped_when_its_timer_is_removed() {
+        struct Nothing;
+        impl Wake for Nothing {
+            fn wake(self: Arc<Self>) {}
+        }
+        let (timers, at) = timers(0);
+        let held = Arc::new(Nothing);
+        let (timer, _) = timers.add(at(10), Waiter::Task(Waker::from(Arc::clone(&held))));
+        assert_eq!(Arc::strong_count(&held), 2);
+        timers.remove(timer);
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+
     #[test]
     fn the_first_may_be_late_by_the_slack_and_then_all_that_are_due_are_taken() {
         let (timers, at) = timers(10);
@@ -328,7 +362,8 @@ mod tests {
         assert_eq!(timers.next(), Some(at(26)));
     }
 
-    /// As an ordered map does it, for schedules at random.
+    /// As an ordered map does it, for schedules at random: times that are near and far, also before the last that was looked at,
+    /// and hundreds that are removed.
     #[test]
     fn timers_are_taken_in_order_and_removed_ones_are_not() {
         struct Number(u64, Arc<Mutex<Vec<u64>>>);
@@ -337,42 +372,49 @@ mod tests {
                 self.1.lock().unwrap().push(self.0);
             }
         }
-        let seed = AtomicU64::new(7);
-        let draw = |most: u64| {
-            let next = seed.load(Ordering::Relaxed).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            seed.store(next, Ordering::Relaxed);
-            (next >> 33) % (most + 1)
+        let mut seed = 7_u64;
+        let mut draw = |most: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % (most + 1)
         };
-        for _ in 0..200 {
+        let mut most_left_out = 0;
+        for round in 0..100 {
             let (timers, at) = timers(0);
             let woken: Arc<Mutex<Vec<u64>>> = Arc::default();
-            let (mut expected, mut all) = (Vec::new(), Vec::new());
-            let (mut now, mut left) = (0, std::collections::BTreeMap::new());
-            for number in 0..300 {
-                match draw(3) {
+            let (mut expected, mut all, mut left) = (Vec::new(), Vec::new(), BTreeMap::new());
+            let (mut now, far) = (0, if round % 2 == 0 { 40 } else { 1 << 30 });
+            for number in 0..1000 {
+                match draw(4) {
                     0 | 1 => {
-                        let ms = (now + draw(40)).saturating_sub(draw(20));
+                        let ms = (now + draw(far)).saturating_sub(draw(20));
                         let waker = Waker::from(Arc::new(Number(number, Arc::clone(&woken))));
                         let (timer, _) = timers.add(at(ms), Waiter::Task(waker));
                         all.push(timer);
                         left.insert(timer, number);
                     }
-                    2 if !all.is_empty() => {
+                    2 | 3 if !all.is_empty() => {
+                        let before = timers.state().count;
                         let timer = all.swap_remove(draw(all.len() as u64 - 1) as usize);
                         assert_eq!(timers.remove(timer), left.remove(&timer).is_none());
+                        let state = timers.state();
+                        assert!(state.removed.len() <= FEW.max(state.count / 2));
+                        most_left_out = most_left_out.max(before - state.count);
                     }
                     _ => {
-                        now += draw(10);
+                        now += draw(far / 100);
                         timers.take_due(at(now), Waiter::wake);
                         let until = Timer { at: now * 1_000_000, number: u64::MAX };
                         let later = left.split_off(&until);
                         expected.extend(std::mem::replace(&mut left, later).into_values());
                     }
                 }
-                assert_eq!(timers.is_empty(), left.is_empty());
+                let state = timers.state();
+                assert_eq!(state.count - state.removed.len(), left.len());
+                assert_eq!(state.tasks.len(), left.len());
+                assert!(state.first() <= left.keys().next().map(|timer| timer.at).or(Some(u64::MAX)));
             }
             assert_eq!(*woken.lock().unwrap(), expected);
-            assert!(timers.state().count <= 2 * left.len() + FEW + 1);
         }
+        assert!(most_left_out > FEW, "those that were removed have been taken out: {most_left_out}");
     }
 }

@@ -74,8 +74,9 @@ fn in_window(
     frame: datafusion::prelude::DataFrame,
     window: Option<Interval>,
 ) -> datafusion::error::Result<datafusion::prelude::DataFrame> {
-    let Some(window) = window else { return Ok(frame) };
-    frame.filter(ident("ts_tick").gt_eq(lit(window.from)).and(ident("ts_tick").lt(lit(window.to))))
+    let Some(Interval { from, to }) = window else { return Ok(frame) };
+    let frame = if from > i64::MIN { frame.filter(ident("ts_tick").gt_eq(lit(from)))? } else { frame };
+    if to < i64::MAX { frame.filter(ident("ts_tick").lt(lit(to))) } else { Ok(frame) }
 }
 
 /// The events that FROM or TO selects, in the window, by parts of it: the earliest first.
@@ -84,27 +85,26 @@ pub(super) async fn marks(
     pair: (&Selector, &Selector),
     window: Option<Interval>,
 ) -> Result<Vec<Vec<Mark>>, Error> {
-    let parts = parts(trace, window)?;
+    let groups = trace.row_groups(&EVENTS, &["ts_tick"])?;
+    let firsts = (0..groups.len()).filter_map(|group| Some(groups.bounds(group, "ts_tick")?.0));
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let parts = parts(window.unwrap_or(Interval::ALL), firsts.collect(), cpus);
     // A plan that keeps the order of rows runs on one CPU.
-    try_join_all(parts.into_iter().map(|part| marks_of(trace, pair, part))).await
+    try_join_all(parts.into_iter().map(|part| marks_of(trace, pair, Some(part)))).await
 }
 
-/// The window in about as many parts as there are CPUs, divided where row groups begin. `None` is all of the trace.
-fn parts(trace: &SuperTrace, window: Option<Interval>) -> Result<Vec<Option<Interval>>, Error> {
-    let groups = trace.row_groups(&EVENTS, &["ts_tick"])?;
-    let whole = window.unwrap_or(Interval::ALL);
-    let firsts = (0..groups.len()).filter_map(|group| Some(groups.bounds(group, "ts_tick")?.0));
-    let firsts: Vec<i64> = firsts.filter(|first| (whole.from..whole.to).contains(first)).collect();
-    let count = std::thread::available_parallelism().map_or(1, usize::from).min(firsts.len() / LEAST_GROUPS);
-    let borders = (1..count).map(|part| firsts[part * firsts.len() / count]);
-    let mut borders: Vec<i64> = borders.filter(|border| *border > whole.from).collect();
+/// The window in at most so many parts, divided where row groups begin, of which these are the first ticks.
+fn parts(window: Interval, mut firsts: Vec<i64>, most: usize) -> Vec<Interval> {
+    firsts.retain(|first| window.from < *first && *first < window.to);
+    let count = most.min(firsts.len() / LEAST_GROUPS).max(1);
+    let mut borders: Vec<i64> = (1..count).map(|part| firsts[part * firsts.len() / count]).collect();
     borders.dedup();
-    if borders.is_empty() || !borders.is_sorted() {
-        return Ok(vec![window]);
+    if !borders.is_sorted() {
+        return vec![window];
     }
-    let froms = std::iter::once(whole.from).chain(borders.iter().copied());
-    let tos = borders.iter().copied().chain([whole.to]);
-    Ok(froms.zip(tos).map(|(from, to)| Some(Interval { from, to })).collect())
+    let froms = std::iter::once(window.from).chain(borders.iter().copied());
+    let tos = borders.iter().copied().chain([window.to]);
+    froms.zip(tos).map(|(from, to)| Interval { from, to }).collect()
 }
 
 /// A part has no fewer row groups: those at its ends are read twice.
@@ -148,4 +148,32 @@ async fn marks_of(
     })
     .await?;
     Ok(marks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_the_window_without_gaps_and_overlaps() {
+        for (window, firsts, most) in [
+            (Interval::ALL, vec![], 8),
+            (Interval::ALL, (0..64).collect(), 8),
+            (Interval::ALL, (0..64).map(|tick| tick / 30).collect(), 8),
+            (Interval::ALL, (0..64).rev().collect(), 8),
+            (Interval::new(10, 50), (0..64).collect(), 3),
+            (Interval::new(10, 10), (0..64).collect(), 3),
+            (Interval::ALL, vec![i64::MIN, i64::MIN, 3, 3, 5, 6, 7, 8, i64::MAX], 2),
+        ] {
+            let parts = parts(window, firsts, most);
+            assert!(parts.len() <= most);
+            assert_eq!((parts[0].from, parts[parts.len() - 1].to), (window.from, window.to));
+            assert!(
+                parts.windows(2).all(|two| two[0].to == two[1].from && two[0].from < two[0].to),
+                "{parts:?}"
+            );
+        }
+        assert_eq!(parts(Interval::ALL, (0..64).collect(), 8).len(), 8);
+        assert_eq!(parts(Interval::ALL, (0..64).collect(), 100).len(), 15);
+    }
 }
