@@ -174,6 +174,6 @@ mod tests {
             );
         }
         assert_eq!(parts(Interval::ALL, (0..64).collect(), 8).len(), 8);
-        assert_eq!(parts(Interval::ALL, (0..64).collect(), 100).len(), 15);
+        assert_eq!(parts(Interval::ALL, (0..64).collect(), 100).len(), 16);
     }
 }
