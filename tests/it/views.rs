@@ -204,6 +204,10 @@ fn operators_and_functions_of_perfettos_sql_mean_the_same() {
         ("SELECT name FROM slice WHERE name GLOB '[a-f]th?'", "eth0"),
         ("SELECT trace_start(), trace_end(), trace_dur() - max(ts + dur) >= 0 FROM slice", "0,130,true"),
         ("SELECT max(1, 3, 2), min(4, NULL), iif(min(1, 2) = 1, 'a', 'b')", "3,,a"),
+        (
+            "SELECT min(max(5, 0), 3), max(min(2, max(1, NULL)), 3), max((SELECT max(dur) FROM slice), 100)",
+            "3,,100",
+        ),
         ("SELECT CAST('12' AS LONG) + CAST(1.5 AS INT64), CAST(1 AS DOUBLE) / 2", "13,0.5"),
     ] {
         let answer = asked(&sigmund, query);

@@ -28,7 +28,7 @@ fn comparing(trace: &SuperTrace) -> DescribedFunction {
             The arguments of the measure but worst are those of this function, too, and its columns that name a row come before these."
             .to_string(),
         arguments: own.map(|(name, sentence)| DescribedArgument::new(name, sentence)).into(),
-        columns: in_sql(columns_to_compare(&Answer::new(Vec::new())), trace),
+        columns: in_sql(columns_to_compare(&Answer::new(Vec::new())), (trace, None)),
         columns_of_cases: Vec::new(),
     }
 }
@@ -55,6 +55,7 @@ fn described(measure: &Measure, trace: &SuperTrace) -> DescribedFunction {
         let options = MeasureOptions { worst, ..MeasureOptions::default() };
         measure_columns(measure, trace.has_threads(), &options)
     };
+    let of_host = (trace, trace.hosts().first().map(|(name, _)| *name));
     let (columns, of_cases) = (columns(0), columns(1));
     let of_cases = if of_cases == columns { Vec::new() } else { of_cases };
     DescribedFunction {
@@ -62,17 +63,16 @@ fn described(measure: &Measure, trace: &SuperTrace) -> DescribedFunction {
         sentence: measure.question.to_string(),
         definition: measure.definition.to_string(),
         arguments: arguments_in(measure, trace),
-        columns: in_sql(columns, trace),
-        columns_of_cases: in_sql(of_cases, trace),
+        columns: in_sql(columns, of_host),
+        columns_of_cases: in_sql(of_cases, of_host),
     }
 }
 
 /// With nanoseconds beside ticks, and with the host of a fleet.
-fn in_sql(columns: Vec<Column>, trace: &SuperTrace) -> Vec<Described> {
+fn in_sql(columns: Vec<Column>, (trace, host): (&SuperTrace, Option<&str>)) -> Vec<Described> {
     if columns.is_empty() {
         return Vec::new();
     }
-    let host = trace.hosts().first().map(|(name, _)| *name);
     let rows = to_batch(&Answer::new(columns), trace.tick_hz(), trace.first_tick());
     let rows = rows.map_err(Into::into).and_then(|rows| of_host(host, rows));
     rows.map(|rows| describe_columns(&rows.schema())).unwrap_or_default()

@@ -377,7 +377,7 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (seed >> 33) % (most + 1)
         };
-        let mut most_left_out = 0;
+        let (mut most_left_out, mut all_taken) = (0, [0; 2]);
         for round in 0..100 {
             let (timers, at) = timers(0);
             let woken: Arc<Mutex<Vec<u64>>> = Arc::default();
@@ -401,7 +401,7 @@ mod tests {
                         most_left_out = most_left_out.max(before - state.count);
                     }
                     _ => {
-                        now += draw(far / 100);
+                        now += draw((far / 100).max(3));
                         timers.take_due(at(now), Waiter::wake);
                         let until = Timer { at: now * 1_000_000, number: u64::MAX };
                         let later = left.split_off(&until);
@@ -414,7 +414,9 @@ mod tests {
                 assert!(state.first() <= left.keys().next().map(|timer| timer.at).or(Some(u64::MAX)));
             }
             assert_eq!(*woken.lock().unwrap(), expected);
+            all_taken[round % 2] += expected.len();
         }
+        assert!(all_taken.iter().all(|taken| *taken > 300), "of near and far ones: {all_taken:?}");
         assert!(most_left_out > FEW, "those that were removed have been taken out: {most_left_out}");
     }
 }
