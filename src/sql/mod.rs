@@ -71,7 +71,9 @@ pub(crate) async fn open(subjects: Vec<Queried>, how: OpenOptions) -> Result<Sup
     let mut subjects = subjects.into_iter();
     let first = subjects.next().context("expected a super-trace, found none")?;
     let text = first.path.to_string_lossy();
-    if text.trim().contains(char::is_whitespace) && !first.path.exists() {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let begins_query = ["SELECT", "WITH", "DESCRIBE", "SHOW", "EXPLAIN", "CREATE"];
+    if begins_query.iter().any(|begin| word.eq_ignore_ascii_case(begin)) && !first.path.exists() {
         bail!("expected a super-trace before the query, as in `sigmund sql T {text:?}`, found {text}");
     }
     let mut trace = answer::open(Some(&first.path), how).await?;

@@ -28,15 +28,10 @@ use super::{
 use crate::Filter;
 
 /// The answer of a measure, computed when the table is read.
+#[derive(Debug)]
 struct MeasureTable {
     question: Question,
     schema: SchemaRef,
-}
-
-impl fmt::Debug for MeasureTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MeasureTable").field("measure", &self.question.measure.name).finish_non_exhaustive()
-    }
 }
 
 /// The answer of a question as a table.
@@ -86,6 +81,12 @@ pub(super) struct Question {
     pub(super) filter: Filter,
     pub(super) options: MeasureOptions,
     pub(super) note: Arc<Note>,
+}
+
+impl fmt::Debug for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question").field("measure", &self.measure.name).finish_non_exhaustive()
+    }
 }
 
 /// The super-traces of a session that a question is about.
@@ -207,15 +208,10 @@ fn named<'t>(
 const BATCH: usize = 8192;
 
 /// The rows of an answer, which is computed when the first is asked for: not by EXPLAIN.
+#[derive(Debug)]
 struct MeasureRows {
     question: Question,
     schema: SchemaRef,
-}
-
-impl fmt::Debug for MeasureRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MeasureRows").field("measure", &self.question.measure.name).finish_non_exhaustive()
-    }
 }
 
 impl PartitionStream for MeasureRows {
