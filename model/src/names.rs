@@ -8,6 +8,8 @@ pub const USER_CONTEXT_SWITCH: &str = "USER_CONTEXT_SWITCH";
 pub const LOCK_ACQUIRE: &str = "LOCK_ACQUIRE";
 /// A user thread is about to release a lock; the same parameters.
 pub const LOCK_RELEASE: &str = "LOCK_RELEASE";
+/// The kinds of locks of the kernel begin with it; those of a process do not.
+pub const KERNEL_LOCK: &str = "kernel-";
 /// A user thread forks a team: the team's number, unique in the process.
 pub const USER_TEAM_FORK: &str = "USER_TEAM_FORK";
 /// A user thread is created for a team: the team's number, and the thread's.

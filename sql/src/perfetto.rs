@@ -57,7 +57,7 @@ pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
         }
         (THREAD_STATE, "irq_context") => Some("Of the same, 1 if it was woken in an interrupt, else 0."),
         (THREAD_STATE, "state") => {
-            Some("Running, or the letter of the kernel: R, S, D, I, T, X; NULL if it is not known.")
+            Some("Running, or the letters of the kernel: R, R+ (preempted), S, D, I, T, X; NULL if it is not known.")
         }
         _ => None,
     }
@@ -173,6 +173,7 @@ async fn with_wakers(context: &SessionContext, states: DataFrame) -> Result<Data
 fn state() -> Result<Expr> {
     let is = |state: LwpState| ident("state").eq(lit(state.name()));
     when(is(LwpState::Running), lit("Running"))
+        .when(is(LwpState::Runnable).and(ident("end_state").eq(lit("R+"))), lit("R+"))
         .when(is(LwpState::Runnable), lit("R"))
         .when(is(LwpState::Sleeping), lit("S"))
         .when(is(LwpState::DiskSleep), lit("D"))

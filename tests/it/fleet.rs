@@ -62,6 +62,16 @@ fn measures_have_a_row_for_each_host() {
     assert!(lines[0].starts_with("host,thread,name,state,"), "{said}");
     let rows = |host: &str| lines.iter().filter(|line| line.starts_with(host)).count();
     assert!(rows("web-1,5,") > 2 && rows("web-1,5,") == rows("web-2,5,"), "{said}");
+    // Of one host.
+    for (host, expected) in [("web-1", "20,20"), ("web-2", "20,10")] {
+        let query = format!(
+            "SELECT total_tick, total_ns FROM states(thread => 5, trace => '{host}') WHERE state = 'blocked'"
+        );
+        assert_eq!(asked(&sigmund, &query), format!("total_tick,total_ns\n{expected}\n"));
+    }
+    sigmund
+        .run(["sql", "--fleet", ".", "SELECT * FROM states(trace => 'web-3')"])
+        .complained(&["states: trace: expected web-1, web-2, found web-3"]);
     // For people, in the time of each host's clock.
     let said = sigmund.run(["--fleet", ".", "--states", "--thread", "5"]).found();
     let blocked: Vec<&str> = said.lines().filter(|line| line.contains("blocked")).collect();

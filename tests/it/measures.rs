@@ -411,6 +411,7 @@ fn two_super_traces_are_compared_by_name() {
     let alone = sigmund.run([&alone[..], &["--format", "csv"]].concat()).found();
     assert_eq!(of_b.lines().nth(1), alone.lines().nth(1));
     for (query, expected) in [
+        ("SELECT * FROM states(trase => 'b')", ["expected thread, ", "found trase; nearest: trace"]),
         ("SELECT * FROM states(trace => 'c')", ["states: trace: expected a, b, found c"; 2]),
         (
             "SELECT * FROM compare(measure => 'states', a => 'a', b => 'c')",
@@ -423,7 +424,7 @@ fn two_super_traces_are_compared_by_name() {
         ("SELECT * FROM compare(a => 'a')", ["compare: expected a and b", "two super-traces"]),
         (
             "SELECT * FROM compare(measure => 'states', a => 'a', b => 'b', off => 1)",
-            ["expected thread", "off"],
+            ["measure, a, b, found off", "expected thread"],
         ),
     ] {
         in_sql(query, &[]).complained(&expected);

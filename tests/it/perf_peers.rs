@@ -1,9 +1,12 @@
-//! `--breakdown` and `--latency` beside what perf's own tools say of one recording of perf.
+//! `--breakdown`, `--latency` and `--locks` beside what perf's own tools say of one recording of perf.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    perf_recording::{CallSum, Calls, Delays, calls_of_perf, delays_of_perf, perf, recorded},
+    perf_recording::{
+        CallSum, Calls, Contention, Delays, calls_of_perf, contention_of_perf, delays_of_perf, perf,
+        recorded, recorded_locks,
+    },
     sigmund::Sigmund,
     skipped::skipped,
 };
@@ -124,4 +127,89 @@ fn system_calls_faults_and_run_queue_latencies_are_those_of_perf() {
         compared += expected.len();
     }
     assert!(compared > 100, "{timehist}");
+}
+
+/// Waits of one thread for locks of the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Contention {
+    waits: i64,
+    total_ns: f64,
+    longest_ns: f64,
+}
+
+/// ```text
+///  contended   total wait     max wait     avg wait          pid   comm
+///
+///         34    142.83 us     51.42 us      4.20 us         5978   sender
+/// ```
+fn contention_of_perf(text: &str) -> BTreeMap<i64, Contention> {
+    let nanoseconds = |number: &str, unit: &str| {
+        let scale = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)]
+            .into_iter()
+            .find(|(name, _)| *name == unit)?
+            .1;
+        Some(number.parse::<f64>().ok()? * scale)
+    };
+    let of_line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [waits, total, total_unit, longest, longest_unit, _, _, tid, ..] = words[..] else { return None };
+        let contention = Contention {
+            waits: waits.parse().ok()?,
+            total_ns: nanoseconds(total, total_unit)?,
+            longest_ns: nanoseconds(longest, longest_unit)?,
+        };
+        Some((tid.parse().ok()?, contention))
+    };
+    text.lines().filter_map(of_line).collect()
+}
+
+#[test]
+fn waits_for_locks_of_the_kernel_are_those_of_perf() {
+    let sigmund = Sigmund::new();
+    let path = sigmund.path("perf.data");
+    let events = "sched:sched_switch,lock:contention_begin,lock:contention_end";
+    if recorded_with(&path, events, "exec hackbench -l 300 -g 1").is_none() {
+        return skipped("perf record of lock:contention_begin, or hackbench, is not possible here");
+    }
+    let Some(text) = perf(&["lock", "contention", "-t"], &path) else {
+        return skipped("perf lock contention cannot read its recording here");
+    };
+    sigmund.run(["merge", "perf.data", "-o", "p.supertrace"]).found();
+    // A wait that is open where the recording ends has no end; perf leaves it out. An idle CPU is no LWP.
+    let open = sigmund.sql(
+        "p.supertrace",
+        "SELECT DISTINCT coalesce(lwp, 0) FROM locks WHERE end_reason <> 'woken' OR lwp IS NULL",
+    );
+    let open: BTreeSet<i64> = open.iter().map(|row| row[0].parse().unwrap()).collect();
+
+    let mut found: BTreeMap<i64, Contention> = BTreeMap::new();
+    for row in rows(&sigmund, &["--locks", "--by", "lwp"]) {
+        assert!(row["kind"].starts_with("kernel-"), "{row:?}");
+        if row["lwp"].is_empty() {
+            continue;
+        }
+        let of_lwp = found.entry(number(&row, "lwp")).or_default();
+        of_lwp.waits += number(&row, "contended");
+        of_lwp.total_ns += number(&row, "wait_tick") as f64;
+        of_lwp.longest_ns = of_lwp.longest_ns.max(number(&row, "longest_wait_tick") as f64);
+    }
+    let expected = contention_of_perf(&text);
+    let mut compared = 0;
+    for (lwp, expected) in expected.iter().filter(|(lwp, _)| !open.contains(lwp)) {
+        let Some(found) = found.get(lwp) else { panic!("LWP {lwp}: {expected:?}, and none is found") };
+        // It prints two decimals.
+        let is_same = |found: f64, expected: f64| (found - expected).abs() <= expected * 0.006 + 5.0;
+        assert!(
+            found.waits == expected.waits
+                && is_same(found.total_ns, expected.total_ns)
+                && is_same(found.longest_ns, expected.longest_ns),
+            "LWP {lwp}: {found:?}, not {expected:?}"
+        );
+        compared += found.waits;
+    }
+    assert!(compared > 50, "{text}");
+    assert!(
+        found.keys().all(|lwp| expected.contains_key(lwp) || open.contains(lwp)),
+        "{found:?}, not {expected:?}"
+    );
 }

@@ -18,9 +18,10 @@ pub(crate) const LOCKS: Measure = Measure {
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::None,
     lists_cases: false,
-    definition: "A row is a lock (its process, address and kind) and the call site of the request; with a grouping, also \
+    definition: "A row is a lock (its process, address and kind; one of the kernel has no process) and the call site of the request (of a lock of the kernel the system call); with a grouping, also \
         who asked. A wait is from the request to the acquisition (where holds are not recorded: to the unpark; a futex: \
-        from the entry of the system call to its exit), a hold from the acquisition to the release, or as far as it is \
+        from the entry of the system call to its exit; a lock of the kernel: from \
+        contention_begin to contention_end, and it has neither holds nor requests that did not wait), a hold from the acquisition to the release, or as far as it is \
         known. Both are cut to the window; a request counts if any of it is in the window. Of waits that overlap, \
         waited_tick counts each tick once; it is the sum, exactly, of holder_active_tick, convoy_tick, \
         holder_unknown_tick and no_holder_tick. Who holds a lock is known from recorded holds of any thread, of all \
@@ -33,7 +34,7 @@ pub(crate) const LOCKS: Measure = Measure {
         most of its convoy, and of that state the culprit with the largest share (who had the CPU; of a ready holder what the LWPs \
         of its process carried, each LWP alike, scaled to the wait; the system call, or \
         what the holder waited for itself); of holds that overlap, as those of readers, those of the first acquisition. The waker \
-        of a futex is from sched_waking: of the last wakeup in the wait that led to a dispatch before its end, if that is in the \
+        of a futex or of a lock of the kernel is from sched_waking: of the last wakeup in the wait that led to a dispatch before its end, if that is in the \
         window; the row names the \
         one that ended most of the waits. A thread that acquires a lock \
         again while it has it has it until the last release.",
@@ -54,8 +55,8 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
     columns.extend([
         Column::count("process", "The process of the lock; NULL if it is not known."),
         Column::object("object", "The address of the lock."),
-        Column::text("kind", "What it was asked for: mutex, rwlock-read, rwlock-write or futex."),
-        Column::text("call_site", "The innermost span or function that the requests were made in."),
+        Column::text("kind", "What it was asked for: mutex, rwlock-read, rwlock-write or futex; kernel-mutex and so on."),
+        Column::text("call_site", "The innermost span or function that the requests were made in; of a lock of the kernel the system call."),
         Column::count("requests", "Requests."),
         Column::count("contended", "Those that had to wait."),
         Column::length("wait_tick", "The sum of all waits."),
@@ -88,7 +89,7 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
         Column::length("culprit_tick", "For how long."),
         Column::text(
             "waker",
-            "Of futexes who ended most of the waits: a user thread, an LWP, an interrupt; NULL if it is not known.",
+            "Of futexes and locks of the kernel who ended most of the waits: a user thread, an LWP, an interrupt; NULL if it is not known.",
         ),
         Column::length("waker_tick", "How much of the waits that was."),
     ]);

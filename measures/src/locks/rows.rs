@@ -164,9 +164,6 @@ struct Requests<'h> {
 
 const NO_GROUP: u32 = u32::MAX;
 
-/// The kind of requests for futexes.
-const FUTEX: &str = "futex";
-
 impl<'h> Requests<'h> {
     /// The rows of the requests at these places, which are those that overlap or touch the slice.
     fn rows(&self, slice: Slice, places: &[u32], locks: usize) -> Vec<OfLock> {
@@ -228,12 +225,11 @@ impl<'h> Requests<'h> {
         (lock, rows.into_iter().map(|(key, row, _)| (key, row)).collect(), main)
     }
 
-    /// The waits for futexes that count in a slice, if they are asked about.
+    /// The waits that count in a slice and whose waker is the one that released the lock, if they are asked about.
     fn ended(&self, slice: Slice, locks: &[Lock], groups: &Groups<'_>) -> Vec<Ended> {
-        let futex = self.history.words.get(FUTEX);
         let places = (0..self.history.locks.len()).filter(|place| {
             let asked = &self.history.locks[*place];
-            Some(asked.kind) == futex && self.selection.has(self.history, asked)
+            asked.has_waker(self.history) && self.selection.has(self.history, asked)
         });
         let ended = places.filter_map(|place| {
             let asked = &self.history.locks[place];
@@ -274,7 +270,7 @@ pub(super) struct Locks {
     /// What LWPs carried while holders waited for one, by the lock and the state of the holder.
     had_lwps: Culprits<(Lock, &'static str)>,
     labels: Labels,
-    /// Waits for futexes whose waker is in an earlier slice.
+    /// Waits whose waker is in an earlier slice.
     ended: Vec<Ended>,
 }
 

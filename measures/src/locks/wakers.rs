@@ -1,4 +1,4 @@
-//! Who ended waits for futexes: the waker, from `sched_waking`.
+//! Who ended waits for futexes and for locks of the kernel: the waker, from `sched_waking`.
 
 use super::lock::Lock;
 use crate::{
@@ -47,7 +47,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Of a request for a futex by an LWP, in the slice in which its wait counts; if it ends in the window.
+    /// Of a request by an LWP, in the slice in which its wait counts; if it ends in the window.
     pub(super) fn new(
         asked: &LockRequest,
         slice: Slice,

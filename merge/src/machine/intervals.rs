@@ -120,7 +120,11 @@ impl Intervals {
             entry.on_cpu += length;
         }
         let gone = state == LwpState::Exited;
-        let left_in = entry.left_in.take().filter(|_| state == LwpState::Running);
+        // The wait for a CPU that follows has it, too.
+        let left_in = match state {
+            LwpState::Running => entry.left_in,
+            _ => entry.left_in.take().filter(|_| state == LwpState::Runnable),
+        };
         let cpu = entry.last_cpu.filter(|_| entry.place != Place::Lost);
         let (since, lwp) = (entry.place_since, entry.lwp);
         let letters = left_in.map(TaskState::letters);

@@ -119,7 +119,7 @@ pub(super) struct LwpEntry {
     pub(super) is_waking: bool,
     /// That waking, if the LWP was awake: it may have left its CPU when the wakeup follows.
     pub(super) early_waking: Option<Wakeup>,
-    /// The state in which it is about to leave its CPU, as the kernel writes it.
+    /// The state in which it is about to leave its CPU, or has just left it, as the kernel writes it.
     pub(super) left_in: Option<TaskState>,
     /// The run queue that it is counted in.
     pub(super) counted_in: Option<Queue>,

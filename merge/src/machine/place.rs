@@ -351,7 +351,7 @@ impl Machine {
     pub(super) fn lwp_new(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
         let pid = self.processes.of(lwp);
         if self.lwps.get(lwp).is_some() {
-            self.end_call_unseen(lwp)?;
+            self.end_in_kernel_unseen(lwp)?;
             self.place(lwp, Place::Off(LwpState::Exited), tick, EndReason::Resync)?;
             self.lwp_gone(lwp, tick)?;
         }

@@ -8,7 +8,8 @@
 //!    `unseen`, and the length of the hold is unknown.
 //! 4. A lock is released by its holder. An exclusive lock may also be released by another thread that has not acquired
 //!    it, because a guard may move. If another thread releases a read lock, it is unknown whose of several holds ends.
-//! 5. A futex has only a wait: that of a system call that slept.
+//! 5. A futex has only a wait: that of a system call that slept. So has a lock of the kernel, see
+//!    [`kernel_locks`](super::kernel_locks).
 //! 6. If the owner may have been waiting before its state was known, the length of the wait, if any, is unknown.
 //! 7. After a gap in the events of its process, a lock may have another holder: its holder is unknown, and a hold
 //!    without a release of its own is known up to the gap.
@@ -18,7 +19,10 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use sigmund_model::{EndReason, Lwp, Pid, Ticks, WaitKind};
 
-use super::spans::Owner;
+use super::{
+    kernel_locks::{KernelLocks, KernelWait, KernelWaiter},
+    spans::Owner,
+};
 use crate::{error::Error, tables::OptionalTable};
 
 /// Maximum number of locks that are tracked. Waits for further locks end with the unpark.
@@ -76,6 +80,7 @@ pub(crate) struct Locks {
     held_by: HashMap<Owner, Vec<Lock>, RandomState>,
     /// Begins of gaps in the events of each process, in order.
     gaps: HashMap<Option<Pid>, Vec<Ticks>, RandomState>,
+    kernel: KernelLocks,
 }
 
 impl Hold {
@@ -104,6 +109,7 @@ impl Locks {
             holds: HashMap::default(),
             held_by: HashMap::default(),
             gaps: HashMap::default(),
+            kernel: KernelLocks::default(),
         }
     }
 
@@ -292,6 +298,57 @@ impl Locks {
         })
     }
 
+    /// The kernel begins to wait for one of its own locks.
+    pub(crate) fn kernel_waits(&mut self, wait: KernelWait) {
+        if self.is_written() {
+            self.kernel.begins(wait);
+        }
+    }
+
+    /// The kernel waits for this lock no longer.
+    pub(crate) fn kernel_wait_ends(
+        &mut self,
+        waiter: KernelWaiter,
+        object: i64,
+        tick: Ticks,
+    ) -> Result<(), Error> {
+        let wait = self.kernel.ends(waiter, object);
+        wait.map_or(Ok(()), |wait| self.write_kernel_wait(&wait, Some(tick), EndReason::Woken))
+    }
+
+    /// The kernel waits for no lock here any more, or it is not known.
+    pub(crate) fn kernel_waits_end(
+        &mut self,
+        waiter: KernelWaiter,
+        tick: Ticks,
+        reason: EndReason,
+    ) -> Result<(), Error> {
+        let waits = self.kernel.take(waiter);
+        waits.iter().rev().try_for_each(|wait| self.write_kernel_wait(wait, Some(tick), reason))
+    }
+
+    /// The ends of these waits were not seen: nothing tells how long they lasted.
+    pub(crate) fn kernel_waits_are_lost(&mut self, waiter: KernelWaiter) -> Result<(), Error> {
+        let waits = self.kernel.take(waiter);
+        waits.iter().rev().try_for_each(|wait| self.write_kernel_wait(wait, None, EndReason::Unseen))
+    }
+
+    fn write_kernel_wait(
+        &mut self,
+        wait: &KernelWait,
+        until: Option<Ticks>,
+        reason: EndReason,
+    ) -> Result<(), Error> {
+        self.rows.row(|mut row| {
+            let length = until.map(|until| until.0.saturating_sub(wait.since.0));
+            let lwp = if let KernelWaiter::Lwp(lwp) = wait.waiter { Some(lwp.0.into()) } else { None };
+            row.count(wait.since.0).maybe_count(length).maybe_int(None);
+            row.maybe_count(wait.thread.map(|thread| thread.0)).maybe_int(lwp);
+            row.int(wait.object).text(wait.kind).maybe_int(None).maybe_int(None).bool(length.is_some());
+            row.maybe_text(wait.call_site.as_deref()).text(reason.name());
+        })
+    }
+
     fn end_wait(&mut self, owner: Owner, tick: Ticks, reason: EndReason) -> Result<(), Error> {
         self.waiting.remove(&owner).map_or(Ok(()), |waiting| self.write_wait(waiting, tick, reason))
     }
@@ -358,6 +415,8 @@ impl Locks {
         let mut waiting: Vec<Waiting> = std::mem::take(&mut self.waiting).into_values().collect();
         waiting.sort_by_key(|waiting| (waiting.request.since, waiting.request.lock));
         waiting.into_iter().try_for_each(|waiting| self.write_wait(waiting, tick, EndReason::TraceEnd))?;
+        let waits = self.kernel.take_all();
+        waits.iter().try_for_each(|wait| self.write_kernel_wait(wait, Some(tick), EndReason::TraceEnd))?;
         let mut holds: Vec<Hold> = std::mem::take(&mut self.holds).into_values().flatten().collect();
         holds.sort_by_key(|hold| (hold.taken, hold.request.lock));
         holds.iter().try_for_each(|hold| self.write_unreleased(hold, tick, EndReason::TraceEnd))

@@ -16,6 +16,7 @@ mod counters;
 
 mod futexes;
 mod interrupts;
+mod kernel_locks;
 mod locks;
 mod names;
 mod spans;
@@ -31,6 +32,7 @@ pub(crate) use self::{
     counters::{Counters, Queue},
     futexes::awaited,
     interrupts::{InterruptEvent, Interrupts},
+    kernel_locks::{KernelWait, KernelWaiter, kernel_lock_kind},
     locks::{LockRequest, Locks, is_lock},
     spans::{Activity, Owner, SpanEvent, SpanKind, Spans},
     syscalls::{AtEntry, Call, CallEnd, CallEvent, OpenCall, Syscalls},

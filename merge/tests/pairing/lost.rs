@@ -62,6 +62,25 @@ fn a_wakeup_whose_dispatch_may_be_lost_has_no_latency_and_one_after_the_gap_has(
     assert_eq!(counters, ["1610 0 1", "1650 0 0"]);
 }
 
+// CPU 0   |=70=[ ··· |=70=]      the wait may have ended in the gap, and another one for the same lock begun
+#[test]
+fn a_wait_for_a_lock_of_the_kernel_is_known_up_to_a_gap() {
+    let waits = |gap: &str| {
+        let merged = merged(&format!(
+            "0 1000 0 {}
+             0 1100 70 contention_begin: lock_addr=64 flags=1
+             {gap}
+             0 1300 70 contention_end: lock_addr=64 ret=0
+             0 1400 70 contention_begin: lock_addr=64 flags=1
+             0 1450 70 contention_end: lock_addr=64 ret=0",
+            switch(0, "R", 70),
+        ));
+        merged.table("locks", &["ts_tick", "wait_tick", "lwp", "kind", "end_reason"])
+    };
+    assert_eq!(waits(""), ["1100 200 70 kernel-spinlock woken", "1400 50 70 kernel-spinlock woken"]);
+    assert_eq!(waits("0 lost"), ["1100 0 70 kernel-spinlock lost", "1400 50 70 kernel-spinlock woken"]);
+}
+
 // CPU 0   |=1=|==70==|exit        71, of process 70, may have been created in the gap
 // CPU 1   |=80=··· =80=
 #[test]

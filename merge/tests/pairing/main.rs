@@ -4,6 +4,7 @@
 
 mod counters;
 mod interrupts;
+mod kernel_locks;
 mod locks;
 mod lost;
 mod lost_user;

@@ -21,10 +21,10 @@ fn a_runnable_lwp_leaves_its_cpu_by_sched_yield_or_preempted_or_for_an_unknown_r
     let expected = [
         "100 10 70 running sched-yield R",
         "110 10 80 running runnable R+",
-        "110 10 70 runnable dispatched ?",
+        "110 10 70 runnable dispatched R",
         "120 10 70 running preempted R",
-        "120 10 80 runnable dispatched ?",
-        "130 10 70 runnable trace-end ?",
+        "120 10 80 runnable dispatched R+",
+        "130 10 70 runnable trace-end R",
         "130 10 80 running trace-end ?",
     ];
     assert_eq!(found, expected);

@@ -25,9 +25,14 @@ pub(crate) fn perf(arguments: &[&str], data: &Path) -> Option<String> {
 /// Records the work on all CPUs, with all threads; `None` if that is not possible here. If perf loses records, because
 /// the machine is busy, the recording is repeated a few times.
 pub(crate) fn recorded(path: &Path) -> Option<()> {
+    recorded_with(path, EVENTS, WORK)
+}
+
+/// Records these events while a command of the shell runs.
+pub(crate) fn recorded_with(path: &Path, events: &str, work: &str) -> Option<()> {
     const TRIES: usize = 8;
     for _ in 0..TRIES {
-        record(path)?;
+        record(path, events, work)?;
         let is_lost = |line: &str| line.trim_start().starts_with("LOST");
         if !perf(&["report", "--stats"], path)?.lines().any(is_lost) {
             break;
@@ -36,11 +41,11 @@ pub(crate) fn recorded(path: &Path) -> Option<()> {
     Some(())
 }
 
-fn record(path: &Path) -> Option<()> {
+fn record(path: &Path, events: &str, work: &str) -> Option<()> {
     let status = Command::new("perf")
-        .args(["record", "-q", "-a", "-N", "-m", "16M", "-k", "CLOCK_MONOTONIC", "-e", EVENTS, "-o"])
+        .args(["record", "-q", "-a", "-N", "-m", "16M", "-k", "CLOCK_MONOTONIC", "-e", events, "-o"])
         .arg(path)
-        .args(["--", "sh", "-c", WORK])
+        .args(["--", "sh", "-c", work])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .status();

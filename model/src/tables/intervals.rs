@@ -117,7 +117,7 @@ pub const SPANS: Table = Table {
 /// One row is a request for a lock.
 pub const LOCKS: Table = Table {
     name: "locks",
-    doc: "One row is a request for a lock: the wait, if it was contended, and the hold, if that was recorded. Waits of threads for futexes are included, from their system calls.",
+    doc: "One row is a request for a lock: the wait, if it was contended, and the hold, if that was recorded. Waits of threads for futexes are included, from their system calls, and those of the kernel for its own locks.",
     columns: &[
         known("ts_tick", Int64, "The request."),
         maybe(
@@ -130,14 +130,22 @@ pub const LOCKS: Table = Table {
             Int64,
             "Length of the hold that follows, as far as it is known: see end_reason; NULL if holds were not recorded.",
         ),
-        maybe("thread", Int64, "The user thread."),
-        maybe("lwp", Int32, "The LWP that it was on at the request."),
-        known("object", Int64, "The lock's address."),
-        known("kind", Word, "mutex, rwlock-read, rwlock-write or futex."),
+        maybe("thread", Int64, "The user thread; NULL in an interrupt."),
+        maybe("lwp", Int32, "The LWP that it was on at the request; NULL in an interrupt."),
+        known("object", Int64, "The lock's address; one of the kernel's is not relative to a process."),
+        known(
+            "kind",
+            Word,
+            "mutex, rwlock-read, rwlock-write or futex; of a lock of the kernel kernel-mutex, kernel-spinlock, kernel-rwsem-read and so on.",
+        ),
         maybe("holder", Int64, "The user thread that held it when the wait began; NULL if it is not known."),
         maybe("holder_lwp", Int32, "The LWP that held it then, if that LWP carries no user threads."),
         known("contended", Bool, "Whether it is known to have waited; also false if wait_tick is NULL."),
-        maybe("call_site", Text, "The innermost span or function that contains the request."),
+        maybe(
+            "call_site",
+            Text,
+            "The innermost span or function that contains the request; of a lock of the kernel the system call, if it was recorded.",
+        ),
         known(
             "end_reason",
             Word,

@@ -83,7 +83,7 @@ pub const LWP_STATES: Table = Table {
         maybe(
             "end_state",
             Word,
-            "The kernel's letters for the state in which a running LWP left its CPU: R, S, D, I, T, X, R+ ...; NULL for other states, and if the source has none.",
+            "The kernel's letters for the state in which a running LWP left its CPU: R, S, D, I, T, X, R+ (preempted) ...; a runnable LWP that left it so has them, too. NULL for other states, and if the source has none.",
         ),
     ],
 };

@@ -84,6 +84,10 @@ pub enum Meaning {
     LockAcquire,
     /// A lock is about to be released.
     LockRelease,
+    /// The kernel begins to wait for one of its own locks: [`Role::Object`], [`Role::LockFlags`].
+    KernelLockWait,
+    /// The kernel no longer waits for one of its own locks: [`Role::Object`].
+    KernelLockWaitEnd,
 }
 
 /// The kinds of interrupts.
@@ -201,6 +205,8 @@ roles! {
     Object,
     /// The kind of that object, as a number of `WaitKind`.
     WaitKind,
+    /// The kind of a lock of the kernel, as `LCB_F_*` flags.
+    LockFlags,
     /// The CPU time of the LWP so far, in nanoseconds (`CLOCK_THREAD_CPUTIME_ID`).
     CpuTimeNs,
     /// The address and name of a span's description, or of a function.

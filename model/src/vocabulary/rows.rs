@@ -233,6 +233,13 @@ pub(super) static ROWS: &[Row] = &[
         Meaning::NmiHandled,
         &[needs(Role::DurationNs, "delta_ns"), has(Role::Name, "handler")],
     ),
+    row(
+        Kern,
+        Is("contention_begin"),
+        Meaning::KernelLockWait,
+        &[needs_at(Role::Object, "lock_addr", 0), has_at(Role::LockFlags, "flags", 1)],
+    ),
+    row(Kern, Is("contention_end"), Meaning::KernelLockWaitEnd, &[needs_at(Role::Object, "lock_addr", 0)]),
     row(Kern, Is("page_fault_user"), Meaning::UserFault, &[]),
     row(Kern, Is("page_fault_kernel"), Meaning::KernelFault, &[]),
     // LTTng.

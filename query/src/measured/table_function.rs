@@ -22,6 +22,7 @@ use sigmund_sql::SuperTrace;
 use super::{
     Asked,
     answer_table::{Of, Question, answer_table},
+    words::refuse_unused,
 };
 use crate::{Error, ErrorKind};
 
@@ -74,6 +75,15 @@ impl TableFunctionImpl for MeasureFunction {
 impl MeasureFunction {
     fn question(&self, of: Of, arguments: Vec<(String, String)>) -> Result<Arc<dyn TableProvider>> {
         let (trace, measure, note) = (self.trace.clone(), self.measure, self.note.clone());
+        let several = trace.upgrade().is_some_and(|trace| trace.named().next().is_some());
+        let more: &[&str] = match of {
+            Of::Two(..) => &["measure", "a", "b"],
+            Of::Own | Of::One(_) if several => &["trace"],
+            Of::Own | Of::One(_) => &[],
+        };
+        for (name, _) in &arguments {
+            refuse_unused(measure, name, more).map_err(|error| in_sql(measure, error))?;
+        }
         let (filter, options) = Asked { measure, arguments }.parse()?;
         answer_table(Question { trace, of, measure, filter, options, note })
     }

@@ -76,7 +76,7 @@ impl Asked {
             if self.arguments[..place].iter().any(|(other, _)| other == name) {
                 return plan_err!("{measure}: expected {name} once, found it twice");
             }
-            refuse_unused(self.measure, name).map_err(external)?;
+            refuse_unused(self.measure, name, &[]).map_err(external)?;
             let wrong = |expected: &str| {
                 DataFusionError::Plan(format!("{measure}: {name}: expected {expected}, found {text}"))
             };
@@ -128,12 +128,18 @@ pub(super) fn refuse_unused_options(name: &str, options: &MeasureOptions) -> std
         ("of", options.subject.is_some()),
         ("from_event", options.pair.is_some()),
     ];
-    given.into_iter().filter(|(_, is_given)| *is_given).try_for_each(|(name, _)| refuse_unused(measure, name))
+    given.into_iter().filter(|(_, is_given)| *is_given).try_for_each(|(name, _)| refuse_unused(measure, name, &[]))
 }
 
-fn refuse_unused(measure: &Measure, name: &str) -> std::result::Result<(), Error> {
+/// Refuses an argument that neither the measure uses, nor the function of SQL by which it is asked: those have `more`.
+pub(super) fn refuse_unused(
+    measure: &Measure,
+    name: &str,
+    more: &[&str],
+) -> std::result::Result<(), Error> {
     let arguments = described::arguments(measure);
-    let names: Vec<&str> = arguments.iter().map(|argument| argument.name.trim_matches('"')).collect();
+    let of_measure = arguments.iter().map(|argument| argument.name.trim_matches('"'));
+    let names: Vec<&str> = of_measure.chain(more.iter().copied()).collect();
     if names.contains(&name) {
         return Ok(());
     }

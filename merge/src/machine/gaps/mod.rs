@@ -47,7 +47,10 @@ use super::{
     Machine,
     lwp::{Mounted, Place},
 };
-use crate::{error::Error, pairing::Owner};
+use crate::{
+    error::Error,
+    pairing::{KernelWaiter, Owner},
+};
 
 /// Gaps, and the LWPs and threads that the next one will touch.
 #[derive(Debug, Default)]
@@ -212,6 +215,7 @@ impl Machine {
         entry.interrupts_unknown = true;
         entry.gap = entry.gap.max(Some(to));
         self.intervals.pairing.interrupts.lose(cpu, now)?;
+        self.intervals.pairing.locks.kernel_waits_end(KernelWaiter::Cpu(cpu), now, EndReason::Lost)?;
         self.gaps.cpus_until = self.gaps.cpus_until.max(to);
         self.gaps.cpu_opened = Some(now);
         self.gaps.last_hidden = self.gaps.last_hidden.max(Some(to));
@@ -225,7 +229,7 @@ impl Machine {
                     self.place(lwp, Place::Lost, now, EndReason::Lost)?
                 }
                 Place::Unknown => {
-                    self.lose_call(lwp, now)?;
+                    self.lose_in_kernel(lwp, now)?;
                     self.lose_mounted_of_ended(lwp)?;
                 }
                 Place::On(..) | Place::Lost => {}

@@ -2,6 +2,7 @@
 //! user thread blocks on which lock, and which of that is lost.
 
 mod interrupts;
+mod kernel_locks;
 mod locks;
 mod spans;
 mod syscalls;
@@ -18,7 +19,7 @@ use super::{
 use crate::{
     error::Error,
     input_event_types::InputEventType,
-    pairing::{CallEnd, Owner, Queue},
+    pairing::{CallEnd, KernelWaiter, Owner, Queue},
 };
 
 impl Machine {
@@ -49,6 +50,9 @@ impl Machine {
                 Meaning::SpanBegin | Meaning::SpanEnd | Meaning::FunctionEnter(_) | Meaning::FunctionExit(_),
             ) => self.pair_span(kind, event, placed),
             Some(Meaning::LockAcquire | Meaning::LockRelease) => self.pair_lock(kind, event, placed),
+            Some(Meaning::KernelLockWait | Meaning::KernelLockWaitEnd) => {
+                self.pair_kernel_lock(kind, event, placed)
+            }
             // Sources whose interrupts have no event of a known name.
             _ if matches!(event.effect, Effect::InterruptEnter(_) | Effect::InterruptExit(_)) => {
                 self.pair_interrupt(kind, event, placed)
@@ -86,6 +90,7 @@ impl Machine {
         pairing.counters.moves(entry.counted_in.take(), None, tick)?;
         pairing.spans.end_all(owner, activity, tick, EndReason::Exit)?;
         pairing.locks.ends(owner, tick)?;
+        pairing.locks.kernel_waits_end(KernelWaiter::Lwp(lwp), tick, EndReason::Exit)?;
         self.end_call(lwp, CallEnd { at: tick, ret: None, on_cpu, reason: EndReason::Exit })
     }
 
@@ -118,7 +123,7 @@ impl Machine {
                     self.intervals.pairing.wakeups.write(&wakeup, None)?;
                 }
                 if reason != EndReason::Resync {
-                    self.lose_call(lwp, tick)?;
+                    self.lose_in_kernel(lwp, tick)?;
                 }
             }
             // It leaves a CPU on which it was not known to be: it was awake when it was woken.

@@ -10,7 +10,7 @@ use crate::{
         Machine, Placed,
         lwp::{LwpEntry, Mounted, Place},
     },
-    pairing::{AtEntry, CallEnd, CallEvent, OpenCall, Owner, Pairing, awaited},
+    pairing::{AtEntry, CallEnd, CallEvent, KernelWaiter, OpenCall, Owner, Pairing, awaited},
 };
 
 impl Machine {
@@ -79,17 +79,18 @@ impl Machine {
         self.lwps.get_mut(lwp).map_or(Ok(()), |entry| end_call(entry, &mut self.intervals.pairing, end))
     }
 
-    /// Events of the LWP are missing from here on.
-    pub(in crate::machine) fn lose_call(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
+    /// Events of the LWP are missing from here on: of its system call, and of its waits for locks of the kernel.
+    pub(in crate::machine) fn lose_in_kernel(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
         let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
         let end = CallEnd { at: tick, ret: None, on_cpu: None, reason: EndReason::Lost };
         end_call(entry, &mut self.intervals.pairing, end)?;
         entry.call.lose();
-        Ok(())
+        self.intervals.pairing.locks.kernel_waits_end(KernelWaiter::Lwp(lwp), tick, EndReason::Lost)
     }
 
     /// The LWP has ended, and its end was not traced.
-    pub(in crate::machine) fn end_call_unseen(&mut self, lwp: Lwp) -> Result<(), Error> {
+    pub(in crate::machine) fn end_in_kernel_unseen(&mut self, lwp: Lwp) -> Result<(), Error> {
+        self.intervals.pairing.locks.kernel_waits_are_lost(KernelWaiter::Lwp(lwp))?;
         let Some(open) = self.lwps.get(lwp).and_then(|entry| entry.call.open()) else { return Ok(()) };
         let end = CallEnd { at: open.known_until(), ret: None, on_cpu: None, reason: EndReason::Unseen };
         self.end_call(lwp, end)
