@@ -38,7 +38,7 @@ pub(crate) async fn run(mut question: Question) -> Result<Found> {
                 "--compare: expected a table, found --format folded: ask each super-trace, with --trace-file"
             );
         }
-        let how = question.damage.into();
+        let how = question.how();
         let (a, b) = (open(Some(a), how).await?, open(Some(b), how).await?);
         return measured::compare(&a, &b, measure, &filter, &question).await;
     }
@@ -49,11 +49,11 @@ pub(crate) async fn run(mut question: Question) -> Result<Found> {
         if question.format == AnswerFormat::Folded {
             bail!("--fleet: expected a table, found --format folded: ask one host, with --trace-file");
         }
-        let trace = open_fleet(folder, question.damage.into()).await?;
+        let trace = open_fleet(folder, question.how()).await?;
         question.cluster.join(&trace)?;
         return measured::run(&trace, measure, &filter, &question).await;
     }
-    let trace = open(question.trace_file.as_deref(), question.damage.into()).await?;
+    let trace = open(question.trace_file.as_deref(), question.how()).await?;
     if question.cluster.is_asked() {
         let Some(measure) = question.measure.measure.filter(|_| question.format != AnswerFormat::Folded)
         else {

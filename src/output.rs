@@ -317,7 +317,7 @@ fn blocks<'a>(columns: &[&str], rows: impl Iterator<Item: AsRef<[Cell<'a>]>>, le
     text
 }
 
-/// Adds a line. Texts that hold the separator, quotes or newlines are quoted (RFC 4180).
+/// Adds a line. Texts that hold the separator, quotes or newlines are quoted (RFC 4180), and those that are empty: nothing is no text.
 fn separated(line: &mut String, cells: &[Cell<'_>], separator: char) {
     for (place, cell) in cells.iter().enumerate() {
         if place > 0 {
@@ -325,7 +325,8 @@ fn separated(line: &mut String, cells: &[Cell<'_>], separator: char) {
         }
         let from = line.len();
         cell.write(line);
-        if cell.is_text() && line[from..].contains([separator, '"', '\n', '\r']) {
+        let text = &line[from..];
+        if cell.is_text() && (text.is_empty() || text.contains([separator, '"', '\n', '\r'])) {
             let quoted = line[from..].replace('"', "\"\"");
             line.truncate(from);
             line.extend(["\"", &quoted, "\""]);

@@ -141,7 +141,8 @@ impl SuperTrace {
     pub(crate) async fn description(&self, name: &str) -> std::result::Result<DataFrame, Error> {
         let columns = self.describe(name).await?;
         let texts = |of: fn(&Described) -> &str| -> ArrayRef {
-            Arc::new(columns.iter().map(|column| Some(of(column))).collect::<StringArray>())
+            let texts = columns.iter().map(|column| Some(of(column)).filter(|text| !text.is_empty()));
+            Arc::new(texts.collect::<StringArray>())
         };
         let batch = RecordBatch::try_from_iter([
             ("column", texts(|column| &column.column)),

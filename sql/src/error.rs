@@ -56,6 +56,14 @@ impl Error {
         Error { kind: ErrorKind::Query, input: "query".into(), message: message.into() }
     }
 
+    /// What was asked for takes more memory than the limit, in bytes.
+    pub fn beyond_memory(what: &str, limit: usize, hint: &str) -> Error {
+        let limit = size(&format!("{limit} B"));
+        let message =
+            format!("expected a question that keeps within the memory limit of {limit} (--memory); {hint}");
+        Error { kind: ErrorKind::BeyondMemory, input: what.into(), message }
+    }
+
     pub(crate) fn unknown(message: String) -> Error {
         Error { kind: ErrorKind::Query, input: "query".into(), message }
     }

@@ -15,7 +15,8 @@ use crate::{Error, SuperTrace};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenOptions {
     /// A limit on the memory of queries, in bytes: sorts, groupings and joins that need more spill to temporary files, and
-    /// fail if they cannot. Batches that are passed on are not counted.
+    /// fail if they cannot. Batches that are passed on are not counted. A measure fails when the process has grown by more since the
+    /// measure began.
     pub memory: Option<usize>,
     /// Files and tables that cannot be read are left out, all but the table `info`; [`SuperTrace::left_out`] has the
     /// reasons. Answers lack their rows. All files are read once when they are opened, which takes as long as a query on all of

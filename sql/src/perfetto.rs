@@ -56,9 +56,9 @@ pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
             Some("The LWP that woke it, of a wait for a CPU after a wakeup; 0 is the idle task.")
         }
         (THREAD_STATE, "irq_context") => Some("Of the same, 1 if it was woken in an interrupt, else 0."),
-        (THREAD_STATE, "state") => {
-            Some("Running, or the letters of the kernel: R, R+ (preempted), S, D, I, T, X; NULL if it is not known.")
-        }
+        (THREAD_STATE, "state") => Some(
+            "Running, or the letters of the kernel: R, R+ (preempted), S, D, I, T, X; NULL if it is not known.",
+        ),
         _ => None,
     }
 }

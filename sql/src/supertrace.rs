@@ -69,6 +69,7 @@ pub struct SuperTrace {
     name: Option<String>,
     /// Whether these are hosts of a fleet.
     is_fleet: bool,
+    memory: Option<usize>,
 }
 
 impl SuperTrace {
@@ -122,7 +123,13 @@ impl SuperTrace {
             attached: BTreeMap::new(),
             name: None,
             is_fleet: false,
+            memory,
         })
+    }
+
+    /// The limit on the memory of its queries in bytes, if there is one: [`OpenOptions::memory`].
+    pub fn memory(&self) -> Option<usize> {
+        self.memory
     }
 
     /// Why files and tables were left out: [`OpenOptions::keep_going`]. Answers lack their rows.

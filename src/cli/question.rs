@@ -8,7 +8,7 @@ use sigmund_model::{Hertz, Ticks};
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadList};
 use sigmund_sql::OpenOptions;
 
-use super::{ClusterArgs, DamageArgs, DrawingArgs, FormatArg, MeasureArgs};
+use super::{ClusterArgs, DamageArgs, DrawingArgs, FormatArg, MeasureArgs, sql::memory};
 
 /// A query by filters and a measure.
 #[derive(Debug, Args)]
@@ -34,6 +34,9 @@ pub(crate) struct Question {
     pub(crate) measure: MeasureArgs,
     #[command(flatten)]
     pub(crate) drawing: DrawingArgs,
+    /// How much memory a measure may take, as in 512MiB or 1GiB: one that needs more fails. Without it, there is no limit.
+    #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "How to answer")]
+    pub(crate) memory: Option<usize>,
     /// Also show times in this unit.
     #[arg(long, value_enum, help_heading = "Output")]
     pub(crate) unit: Option<Unit>,
@@ -42,6 +45,13 @@ pub(crate) struct Question {
     pub(crate) format: AnswerFormat,
     #[command(flatten)]
     pub(crate) damage: DamageArgs,
+}
+
+impl Question {
+    /// How its super-traces are opened.
+    pub(crate) fn how(&self) -> OpenOptions {
+        OpenOptions { memory: self.memory, ..self.damage.into() }
+    }
 }
 
 /// Which events, and which time. Several values of one filter are alternatives; filters narrow each other.

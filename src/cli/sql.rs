@@ -35,7 +35,7 @@ pub(crate) struct SqlArgs {
     #[arg(short, long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
     /// How much memory sorts, groups and joins of a query may use, as in 512MiB or 1GiB: what needs more goes to temporary
-    /// files, or fails. Without it, there is no limit.
+    /// files, or fails. A measure that needs more fails. Without it, there is no limit.
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory: Option<usize>,
     /// Output format.

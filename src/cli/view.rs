@@ -43,8 +43,8 @@ pub(crate) struct ViewArgs {
     /// How long a query of the page may take.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = time)]
     pub(crate) time: Duration,
-    /// How much memory the sorts, groups and joins of queries may use.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = memory)]
+    /// How much memory the sorts, groups and joins of queries may use, and measures.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = memory)]
     pub(crate) memory: usize,
     /// How many queries run at once; others wait.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = value_parser!(u32).range(1..=1024))]

@@ -14,7 +14,7 @@ use rustyline::{
     hint::Hinter,
     validate::{ValidationContext, ValidationResult, Validator},
 };
-use sigmund_model::tables::{ALL, ColumnType, Table};
+use sigmund_model::tables::{ALL, ColumnType, LWPS, PROCESSES, SPANS, THREADS, Table};
 use sigmund_sql::{Relation, RelationKind, SuperTrace};
 use tokio::runtime::Handle;
 
@@ -156,24 +156,41 @@ impl Words {
         beginning(names, word).chain(beginning(&defined, word)).collect()
     }
 
-    /// Values of a column of words that start with `begin`, in the tables that the statement names.
+    /// Values of a column of words, or of names, that start with `begin`, in the tables that the statement names.
     fn values(&self, statement: &str, column: &str, begin: &str) -> Vec<String> {
         let words: Vec<&str> = statement.split(|c: char| !is_of_name(c)).collect();
+        let mut found = self.words(&words, column, begin);
+        // The argument `thread` of a measure, which also takes names of user threads.
+        let of_threads = column == "thread" && words.iter().any(|word| self.arguments.contains_key(*word));
+        let has_names = |table: &Table| match column {
+            "name" => words.contains(&table.name),
+            _ => of_threads && table.name == THREADS.name,
+        };
+        for table in [&THREADS, &LWPS, &PROCESSES, &SPANS].into_iter().filter(|table| has_names(table)) {
+            // Of millions of names, those that begin so.
+            let begins = format!("starts_with(name, '{}')", begin.replace('\'', "''"));
+            found.extend(self.distinct(table, "name", &begins));
+        }
+        found.into_iter().map(|value| format!("{}'", value.replace('\'', "''"))).collect()
+    }
+
+    fn words(&self, words: &[&str], column: &str, begin: &str) -> BTreeSet<String> {
         let is_word =
             |table: &Table| table.columns.iter().any(|c| c.name == column && c.ty == ColumnType::Word);
         let mut found = BTreeSet::new();
         for table in ALL.iter().filter(|table| words.contains(&table.name) && is_word(table)) {
             let mut values = self.values.borrow_mut();
             let values = values.entry((table.name, column.to_string()));
-            let values = values.or_insert_with(|| self.read_values(table, column));
+            let values = values.or_insert_with(|| self.distinct(table, column, "true"));
             found.extend(values.iter().filter(|value| value.starts_with(begin)).cloned());
         }
-        found.into_iter().map(|value| format!("{value}'")).collect()
+        found
     }
 
-    fn read_values(&self, table: &Table, column: &str) -> Vec<String> {
+    /// The first values of a column, in rows for which the condition holds.
+    fn distinct(&self, table: &Table, column: &str, condition: &str) -> Vec<String> {
         let query = format!(
-            "SELECT DISTINCT CAST({column} AS VARCHAR) AS v FROM {} ORDER BY v LIMIT {MOST_VALUES}",
+            "SELECT DISTINCT CAST({column} AS VARCHAR) AS v FROM {} WHERE {condition} ORDER BY v LIMIT {MOST_VALUES}",
             table.name
         );
         let rows = async { self.trace.sql(&query).await.ok()?.collect().await.ok() };

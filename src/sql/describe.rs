@@ -106,8 +106,9 @@ fn column_cells(column: &Described) -> Vec<Cell<'static>> {
     cells([&column.column, &column.ty, column.unit, &column.sentence])
 }
 
+/// An empty text is none.
 fn cells<const N: usize>(texts: [&str; N]) -> Vec<Cell<'static>> {
-    texts.into_iter().map(Cell::from).collect()
+    texts.into_iter().map(|text| Some(text).filter(|text| !text.is_empty()).into()).collect()
 }
 
 /// A text in lines.

@@ -493,3 +493,26 @@ fn people_are_shown_the_first_thousand_rows_and_programs_all() {
     let note = format!("{} more rows; `--format tsv` prints all", rows - 1000);
     assert!(shown.stderr.contains(&note), "{}", shown.stderr);
 }
+
+#[test]
+fn a_measure_that_needs_more_memory_than_it_may_take_fails() {
+    let created =
+        |thread: u64| format!("USER\t{}\t70\t0\t?\t-\tUSER_THREAD_NEW\tnew={thread}\n", 1000 + thread);
+    let threads: String = (1..=50_000).map(created).collect();
+    let sigmund =
+        Sigmund::with_listing("t", &format!("type\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams\n{threads}"));
+    let states = |memory: &[&str]| {
+        sigmund.run([&["-f", "t.supertrace", "--states", "--format", "csv"][..], memory].concat())
+    };
+    let all = states(&[]).found();
+    assert!(all.lines().count() >= 50_000, "{}", all.lines().count());
+    assert!(states(&["--memory", "1GiB"]).found() == all, "the same as without a limit");
+    let expected =
+        ["states: expected a question that keeps within the memory limit of 64KiB (--memory)", "--by name"];
+    states(&["--memory", "64K"]).complained(&expected);
+    let query = "SELECT count(*) FROM states()";
+    sigmund.run(["sql", "t.supertrace", "--memory", "64K", query]).complained(&expected);
+    sigmund
+        .run(["-f", "t.supertrace", "--gantt", "--memory", "64K"])
+        .complained(&["gantt: expected a question"]);
+}

@@ -183,6 +183,22 @@ fn names_and_values_are_completed() {
 }
 
 #[test]
+fn names_of_lwps_and_user_threads_are_completed() {
+    let named = listing()
+        .replace("next_pid=90", "next_pid=90 next_comm=o'hara")
+        .replace("next=6 ", "next=6(talker) ");
+    let sigmund = Sigmund::with_listing("t", &named);
+    let mut terminal = Terminal::open(&sigmund);
+    terminal.enter(&["\\f csv", "SELECT lwp AS n FROM lwps WHERE name = 'o\t;"]);
+    terminal.enter(&["SELECT thread AS m FROM threads t WHERE t.name = 't\t;"]);
+    terminal.enter(&["SELECT count(DISTINCT thread) AS k FROM states(thread => 'tal\t);"]);
+    let shown = terminal.end();
+    for answer in ["\nn\n90\n", "\nm\n6\n", "\nk\n1\n"] {
+        assert!(shown.contains(answer), "{answer}: {shown}");
+    }
+}
+
+#[test]
 fn lines_that_are_pasted_are_all_run() {
     let sigmund = Sigmund::with_listing("t", &listing());
     let mut terminal = Terminal::open(&sigmund);

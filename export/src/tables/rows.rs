@@ -56,7 +56,7 @@ impl<W: Write> RowWriter<W> {
         let mut writer = RowWriter { lines, out };
         if let Lines::Separated { separator, line } = &mut writer.lines {
             for (index, field) in schema.fields().iter().enumerate() {
-                cell(line, index, field.name(), *separator);
+                cell(line, index, Some(field.name()), *separator);
             }
             line.push('\n');
             write_line(line, &mut writer.out)?;
@@ -125,7 +125,8 @@ fn write_separated(
         for (index, column) in columns.iter().enumerate() {
             text.clear();
             column.push(&mut text, row)?;
-            cell(line, index, &text, separator);
+            let is_text = !text.is_empty() || batch.column(index).is_valid(row);
+            cell(line, index, is_text.then_some(&text), separator);
         }
         line.push('\n');
         if line.len() >= WRITTEN {
@@ -135,12 +136,13 @@ fn write_separated(
     Ok(write_line(line, out)?)
 }
 
-/// Texts that contain the separator, quotes or newlines are quoted (RFC 4180).
-fn cell(line: &mut String, index: usize, text: &str, separator: char) {
+/// Texts that contain the separator, quotes or newlines are quoted (RFC 4180), and those that are empty: NULL is nothing at all.
+fn cell(line: &mut String, index: usize, text: Option<&str>, separator: char) {
     if index > 0 {
         line.push(separator);
     }
-    if text.contains([separator, '"', '\n', '\r']) {
+    let Some(text) = text else { return };
+    if text.is_empty() || text.contains([separator, '"', '\n', '\r']) {
         line.push('"');
         for (part, after_quote) in text.split('"').zip(std::iter::once(false).chain(std::iter::repeat(true)))
         {
@@ -168,9 +170,10 @@ mod tests {
     #[test]
     fn a_text_with_a_separator_or_a_quote_is_quoted() {
         let mut line = String::new();
-        for (index, text) in ["plain", "a,b", "say \"so\"", "", "two\nlines"].into_iter().enumerate() {
+        let texts = [Some("plain"), Some("a,b"), Some("say \"so\""), None, Some(""), Some("two\nlines")];
+        for (index, text) in texts.into_iter().enumerate() {
             cell(&mut line, index, text, ',');
         }
-        assert_eq!(line, "plain,\"a,b\",\"say \"\"so\"\"\",,\"two\nlines\"");
+        assert_eq!(line, "plain,\"a,b\",\"say \"\"so\"\"\",,\"\",\"two\nlines\"");
     }
 }

@@ -19,7 +19,7 @@ use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter, Selector, nearest_values, reactivity::known};
 
-use load::{About, Known, Order, Slices, Stopped};
+use load::{About, Known, Memory, Order, Slices, Stopped};
 
 pub use batch::to_batch;
 pub use compared::compare_traces;
@@ -123,13 +123,14 @@ async fn computed(
         return Err(refused("expected two events, FROM and TO, found neither".to_string()));
     }
     let size = if measure.is_sliced(request) { size } else { SliceSize::WHOLE };
+    let memory = Memory::of(trace, measure.name);
     // All of it as one slice, if rows are not in the order in which they have to be.
     for size in [size, SliceSize::WHOLE] {
         let mut computed = measure.start(request);
         loop {
             let (slices, order);
             (slices, computed, order) =
-                pass(trace, measure, (computed, options), window, (size, known)).await?;
+                pass(trace, measure, (computed, options), window, (size, memory, known)).await?;
             if order == Order::Broken {
                 known = Some(slices.into_known());
                 break;
@@ -137,6 +138,7 @@ async fn computed(
             let shared = slices.shared();
             if computed.is_done(shared).map_err(refused)? {
                 let mut answer = computed.finish(shared).map_err(refused)?;
+                memory.check()?;
                 answer.notes.extend(slices.left_out.iter().map(|table| left_out_note(table)));
                 answer.notes.extend(not_recorded(trace, measure, &slices.left_out));
                 let gaps = if is_first { gaps::count(trace, shared, request).await? } else { 0 };
@@ -155,7 +157,7 @@ async fn pass(
     measure: &Measure,
     (computed, options): (Box<dyn Sliced>, &MeasureOptions),
     window: load::Window,
-    (size, known): (SliceSize, Option<Known>),
+    (size, memory, known): (SliceSize, Memory<'_>, Option<Known>),
 ) -> Result<(Slices, Box<dyn Sliced>, Order), Error> {
     let stopped = |stopped| match stopped {
         Stopped::Refused(message) => Error::argument(format!("{}: {message}", measure.name)),
@@ -164,10 +166,11 @@ async fn pass(
     let needs = computed.needs().unwrap_or(measure.needs);
     let mut slices = Slices::open(trace, needs, window, options.about(), known).await?;
     let of_rows = window.of_rows;
-    let (mut computed, mut order) = slices.each(of_rows, of_rows, size, computed).await.map_err(stopped)?;
+    let (mut computed, mut order) =
+        slices.each(of_rows, of_rows, (size, memory), computed).await.map_err(stopped)?;
     let before = Interval { from: i64::MIN, to: of_rows.from };
     if order == Order::Kept && computed.looks_back() && before.from < before.to {
-        (computed, order) = slices.each(before, of_rows, size, computed).await.map_err(stopped)?;
+        (computed, order) = slices.each(before, of_rows, (size, memory), computed).await.map_err(stopped)?;
     }
     Ok((slices, computed, order))
 }
@@ -213,9 +216,10 @@ async fn loaded(
     options: &MeasureOptions,
 ) -> Result<Loaded, Error> {
     let (request, window) = asked(trace, (name, needs), filter, options).await?;
+    let memory = Memory::of(trace, name);
     let slices = Slices::open(trace, needs, window, options.about(), None).await?;
     let left_out = slices.left_out.clone();
-    Ok(Loaded { history: slices.whole().await?, request, left_out })
+    Ok(Loaded { history: slices.whole(memory).await?, request, left_out })
 }
 
 /// The request that a filter makes, and what it needs.

@@ -128,15 +128,14 @@ pub(super) fn refuse_unused_options(name: &str, options: &MeasureOptions) -> std
         ("of", options.subject.is_some()),
         ("from_event", options.pair.is_some()),
     ];
-    given.into_iter().filter(|(_, is_given)| *is_given).try_for_each(|(name, _)| refuse_unused(measure, name, &[]))
+    given
+        .into_iter()
+        .filter(|(_, is_given)| *is_given)
+        .try_for_each(|(name, _)| refuse_unused(measure, name, &[]))
 }
 
 /// Refuses an argument that neither the measure uses, nor the function of SQL by which it is asked: those have `more`.
-pub(super) fn refuse_unused(
-    measure: &Measure,
-    name: &str,
-    more: &[&str],
-) -> std::result::Result<(), Error> {
+pub(super) fn refuse_unused(measure: &Measure, name: &str, more: &[&str]) -> std::result::Result<(), Error> {
     let arguments = described::arguments(measure);
     let of_measure = arguments.iter().map(|argument| argument.name.trim_matches('"'));
     let names: Vec<&str> = of_measure.chain(more.iter().copied()).collect();

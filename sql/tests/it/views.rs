@@ -126,7 +126,10 @@ async fn perfetto_finds_its_own_names() {
         little.row("lwp_states", row);
     }
     let trace = SuperTrace::open(little.write()).await.unwrap();
-    assert_eq!(answer(&trace, "SELECT ts, dur, cpu, utid, end_state FROM sched_slice").await, ["0 10 1 7 R+"]);
+    assert_eq!(
+        answer(&trace, "SELECT ts, dur, cpu, utid, end_state FROM sched_slice").await,
+        ["0 10 1 7 R+"]
+    );
     let states = answer(&trace, "SELECT ts, utid, state FROM thread_state ORDER BY ts").await;
     assert_eq!(states, ["0 7 Running", "10 7 R+"]);
     assert_eq!(answer(&trace, "SELECT count(DISTINCT id), min(id) >= 0 FROM thread_state").await, ["2 true"]);

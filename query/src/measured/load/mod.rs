@@ -4,6 +4,7 @@ mod actors;
 mod cells;
 mod events;
 mod intervals;
+mod memory;
 mod reader;
 mod slices;
 mod states;
@@ -14,9 +15,9 @@ use std::collections::BTreeSet;
 use sigmund_measures::Interval;
 use sigmund_sql::SuperTrace;
 
-pub(super) use self::actors::gaps;
 pub use self::slices::SliceSize;
 pub(super) use self::slices::{About, Known, Order, Slices, Stopped};
+pub(super) use self::{actors::gaps, memory::Memory};
 use crate::Error;
 
 /// What is loaded.

@@ -15,6 +15,7 @@ use super::{
     Window, actors,
     cells::{Small, read},
     events, intervals,
+    memory::Memory,
     reader::{Reader, TableReader},
     states,
 };
@@ -200,10 +201,11 @@ impl Slices {
     }
 
     /// All of it as one history.
-    pub(in crate::measured) async fn whole(mut self) -> Result<History, Error> {
+    pub(in crate::measured) async fn whole(mut self, memory: Memory<'_>) -> Result<History, Error> {
         for reader in &mut self.readers {
             while reader.latest() >= Some(reader.window().from) {
                 reader.advance(&mut self.slicer, i64::MAX).await?;
+                memory.check()?;
             }
         }
         Ok(self.slicer.into_history())
@@ -227,25 +229,29 @@ impl Slices {
         &mut self,
         part: Interval,
         window: Interval,
-        size: SliceSize,
+        (size, memory): (SliceSize, Memory<'_>),
         measure: Box<dyn Sliced>,
     ) -> Result<(Box<dyn Sliced>, Order), Stopped> {
+        let size = memory.slices(size);
         let mut adding = Adding::Done(measure);
         let mut to = part.to;
         loop {
-            let Some(from) = self.read((part, to), window, size).await? else {
+            let Some(from) = self.read((part, to), window, (size, memory)).await? else {
                 return Ok((adding.done().await?, Order::Broken));
             };
             let slice = Slice { interval: Interval { from, to }, window };
             let history = self.slicer.slice(slice);
             let measure = adding.done().await?;
+            memory.check()?;
             let is_enough = slice.is_before_window() && !measure.looks_back();
             if is_enough {
                 return Ok((measure, Order::Kept));
             }
             adding = Adding::begin(measure, history, slice);
             if from <= part.from {
-                return Ok((adding.done().await?, Order::Kept));
+                let measure = adding.done().await?;
+                memory.check()?;
+                return Ok((measure, Order::Kept));
             }
             to = from;
         }
@@ -256,7 +262,7 @@ impl Slices {
         &mut self,
         (part, to): (Interval, i64),
         window: Interval,
-        size: SliceSize,
+        (size, memory): (SliceSize, Memory<'_>),
     ) -> Result<Option<i64>, Error> {
         let mut read = 0;
         let from = loop {
@@ -267,6 +273,7 @@ impl Slices {
                 break latest.saturating_add(1).max(part.from);
             }
             let (count, is_late) = next.advance(&mut self.slicer, to).await?;
+            memory.check()?;
             if is_late && to < window.to {
                 return Ok(None);
             }

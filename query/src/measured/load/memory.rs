@@ -1,0 +1,86 @@
+//! A limit on the memory of a measure: that of the session.
+
+use sigmund_sql::SuperTrace;
+
+use super::SliceSize;
+use crate::Error;
+
+/// What the process may grow by while a measure is computed. In a server that is the growth by all of its queries.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::measured) struct Memory<'m> {
+    measure: &'m str,
+    /// In bytes; `None` if there is none.
+    limit: Option<usize>,
+    before: usize,
+}
+
+/// At most this part of the limit is for the rows of a slice: some are read, made and added at the same time.
+const SLICES: usize = 8;
+
+/// What a row of a slice takes.
+const ROW: usize = 100;
+
+impl Memory<'_> {
+    /// From here on.
+    pub(in crate::measured) fn of<'m>(trace: &SuperTrace, measure: &'m str) -> Memory<'m> {
+        let limit = trace.memory();
+        Memory { measure, limit, before: limit.map_or(0, |_| anonymous()) }
+    }
+
+    /// Slices that leave room for the answer.
+    pub(in crate::measured) fn slices(&self, size: SliceSize) -> SliceSize {
+        let rows = self.limit.map_or(usize::MAX, |limit| (limit / (SLICES * ROW)).max(1));
+        SliceSize { rows: size.rows.min(rows), ..size }
+    }
+
+    /// # Errors
+    /// When there is more than that.
+    pub(in crate::measured) fn check(&self) -> Result<(), Error> {
+        let Some(limit) = self.limit else { return Ok(()) };
+        let grown = anonymous().saturating_sub(self.before);
+        if grown <= limit {
+            return Ok(());
+        }
+        Err(sigmund_sql::Error::beyond_memory(
+            self.measure,
+            limit,
+            "an answer of fewer rows (--by name), or of a shorter window (--from, --to), needs less",
+        )
+        .into())
+    }
+}
+
+/// The anonymous memory of this process in bytes: what is resident and no part of a file. 0 if it is not known.
+fn anonymous() -> usize {
+    const PAGE: usize = 4096;
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: Vec<usize> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    match pages[..] {
+        [_, resident, shared, ..] => resident.saturating_sub(shared) * PAGE,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_allocates_and_touches_is_its_memory() {
+        let before = anonymous();
+        assert!(before > 1 << 16, "{before}");
+        let block = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let after = anonymous();
+        assert!(after > before + (60 << 20), "{before}, then {after}");
+        drop(block);
+    }
+
+    #[test]
+    fn slices_are_smaller_where_there_is_little_memory() {
+        let of = |limit| Memory { measure: "states", limit, before: 0 }.slices(SliceSize::default()).rows;
+        assert_eq!(of(None), SliceSize::default().rows);
+        assert_eq!(of(Some(1 << 30)), SliceSize::default().rows);
+        assert_eq!(of(Some(80_000)), 100);
+        assert_eq!(of(Some(1)), 1);
+    }
+}
