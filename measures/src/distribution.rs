@@ -1,16 +1,20 @@
 //! Distributions of lengths, with percentiles: exact ones of up to 10^7 lengths.
 
 use rayon::slice::ParallelSliceMut;
+use smallvec::SmallVec;
 
 use crate::{Column, Value, sketch::Sketch};
 
 /// The most lengths that are kept as they are: 80 MB.
 const MOST_EXACT: usize = 10_000_000;
 
+/// Of millions of threads, most rows are of one length, which needs no allocation.
+type Kept = SmallVec<[i64; 2]>;
+
 /// Collects lengths in ticks, for a [`Distribution`] of them; of more than 10^7 in little memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
-    lengths: Vec<i64>,
+    lengths: Kept,
     many: Option<Box<Many>>,
 }
 
@@ -101,7 +105,7 @@ fn clamped(total: i128) -> i64 {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
     /// Sorted.
-    lengths: Vec<i64>,
+    lengths: Kept,
     many: Option<Box<Many>>,
 }
 
@@ -198,8 +202,12 @@ impl Distribution {
 
     /// Its figures, a cell for each of [`columns`](Self::columns).
     pub fn cells<'a>(&self) -> Vec<Value<'a>> {
+        self.figures().into()
+    }
+
+    pub(crate) fn figures<'a>(&self) -> [Value<'a>; 8] {
         let mean = (self.count() > 0).then(|| self.total() / self.count() as i64);
-        vec![
+        [
             self.count().into(),
             self.total().into(),
             mean.into(),

@@ -347,8 +347,10 @@ fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
     let mut sums: Vec<_> = sums.into_iter().map(|(why, sum)| (named(history, why), sum)).collect();
     sums.retain(|(_, sum)| sum.ticks > 0 || sum.count > 0);
     sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
+    let head = group.cells(history);
     let row = |(why, sum): (Why<&'h str>, Sum)| {
-        let mut row = group.cells(history);
+        let mut row = Vec::with_capacity(head.len() + 7);
+        row.extend_from_slice(&head);
         let culprit = why.culprit.map(|culprit| culprit.label(history));
         row.extend([
             why.state.into(),

@@ -10,11 +10,10 @@ use crate::{
     Answer, Column, Distribution, EventAt, Group, History, Interval, Level, Measure, Needs, Request, Series,
     Track,
     carried::Carried,
-    distribution::Lengths,
     gaps::Gaps,
     growing::{Growing, Run},
     sliced::{Computed, Slice, Sliced},
-    tally,
+    tally::{self, Kinds},
 };
 
 /// An upper bound of the time that a switch takes.
@@ -39,7 +38,7 @@ pub(crate) const SWITCH_COST: Measure = Measure {
 struct SwitchCost {
     request: Request,
     /// By what left.
-    pairs: Growing<Map<&'static str, Lengths>>,
+    pairs: Growing<Kinds<&'static str>>,
     uncounted: u64,
     /// The first event of each CPU, or LWP, in later slices.
     first: Map<u32, EventAt>,
@@ -169,7 +168,7 @@ impl SwitchCost {
             Level::Lwps => Group::of_lwp(history, by, comes as u32),
             Level::Threads => Group::of_thread(history, by, comes),
         };
-        self.pairs.of(group).entry(from).or_default().push(between.ticks());
+        self.pairs.of(group).of(from).push(between.ticks());
     }
 }
 
@@ -193,7 +192,7 @@ fn unknown(history: &History, level: Level, slice: Slice) -> Vec<(u64, Interval)
     }
 }
 
-fn runs<'h>(history: &'h History, group: &Group, pairs: Map<&'static str, Lengths>) -> Vec<Run<'h>> {
+fn runs<'h>(history: &'h History, group: &Group, pairs: Kinds<&'static str>) -> Vec<Run<'h>> {
     tally::runs(history, group, pairs, |from| from)
 }
 

@@ -9,64 +9,83 @@ use crate::{
     map::Map,
 };
 
-/// Collects lengths.
-pub(crate) struct Tally<K> {
-    groups: Map<Group, Map<K, Lengths>>,
+/// The lengths of each kind of a group, in the order in which they came: there are few kinds.
+pub(crate) struct Kinds<K>(Vec<(K, Lengths)>);
+
+impl<K> Default for Kinds<K> {
+    fn default() -> Kinds<K> {
+        Kinds(Vec::new())
+    }
 }
 
-impl<K: Copy + Ord + std::hash::Hash> Tally<K> {
+impl<K: PartialEq> Kinds<K> {
+    /// The lengths of a kind, to add to.
+    pub(crate) fn of(&mut self, kind: K) -> &mut Lengths {
+        let known = self.0.iter().position(|(known, _)| *known == kind);
+        let place = known.unwrap_or_else(|| {
+            self.0.push((kind, Lengths::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[place].1
+    }
+
+    fn merge(&mut self, other: Kinds<K>) {
+        other.0.into_iter().for_each(|(kind, lengths)| self.of(kind).merge(lengths));
+    }
+
+    /// Their distributions.
+    pub(crate) fn into_distributions(self) -> impl Iterator<Item = (K, Distribution)> {
+        self.0.into_iter().map(|(kind, lengths)| (kind, lengths.into()))
+    }
+}
+
+/// Collects lengths.
+pub(crate) struct Tally<K> {
+    groups: Map<Group, Kinds<K>>,
+}
+
+impl<K: Copy + Ord> Tally<K> {
     pub(crate) fn new() -> Tally<K> {
         Tally { groups: Map::default() }
     }
 
     /// The lengths of a group, to add to.
-    pub(crate) fn of(&mut self, group: Group) -> &mut Map<K, Lengths> {
+    pub(crate) fn of(&mut self, group: Group) -> &mut Kinds<K> {
         self.groups.entry(group).or_default()
     }
 
     /// Adds all to the sums of an answer.
-    pub(crate) fn add_to(self, growing: &mut Growing<Map<K, Lengths>>) {
+    pub(crate) fn add_to(self, growing: &mut Growing<Kinds<K>>) {
         for (group, kinds) in self.groups {
-            growing.add(group, kinds, |of_group, kinds| {
-                kinds
-                    .into_iter()
-                    .for_each(|(kind, lengths)| of_group.entry(kind).or_default().merge(lengths));
-            });
+            growing.add(group, kinds, Kinds::merge);
         }
     }
 }
 
-/// A row for each kind of a group. Over all groups, that with the longest sum comes first.
+/// A row for each kind of a group that has lengths. Over all groups, that with the longest sum comes first.
 pub(crate) fn runs<'h, K: Copy + Ord>(
     history: &'h History,
     group: &Group,
-    kinds: Map<K, Lengths>,
+    kinds: Kinds<K>,
     name: impl Fn(K) -> &'static str,
 ) -> Vec<Run<'h>> {
-    let mut rows: Vec<(K, Distribution)> = of_kinds(kinds);
+    let all = kinds.into_distributions();
+    let mut rows: Vec<(K, Distribution)> = all.filter(|(_, lengths)| lengths.count() > 0).collect();
     rows.sort_by_key(|(kind, lengths)| (Reverse(lengths.total()), *kind));
+    let head = group.cells(history);
     let run = |(kind, lengths): (K, Distribution)| {
-        let cells = cells(history, group, name(kind), &lengths);
+        let cells = cells(&head, name(kind), &lengths);
         Run { order: lengths.total(), rows: vec![(cells, Some(lengths))] }
     };
     rows.into_iter().map(run).collect()
 }
 
-/// The distribution of each kind that has lengths.
-pub(crate) fn of_kinds<K>(kinds: Map<K, Lengths>) -> Vec<(K, Distribution)> {
-    let all = kinds.into_iter().map(|(kind, lengths)| (kind, lengths.into()));
-    all.filter(|(_, lengths): &(K, Distribution)| lengths.count() > 0).collect()
-}
-
-/// The cells of a row: group, kind, distribution.
-pub(crate) fn cells<'h>(
-    history: &'h History,
-    group: &Group,
-    kind: &'static str,
-    lengths: &Distribution,
-) -> Vec<Value<'h>> {
-    let mut row = group.cells(history);
+/// The cells of a row: those of the group, kind, distribution.
+pub(crate) fn cells<'h>(group: &[Value<'h>], kind: &'static str, lengths: &Distribution) -> Vec<Value<'h>> {
+    let figures = lengths.figures();
+    let mut row = Vec::with_capacity(group.len() + 1 + figures.len());
+    row.extend_from_slice(group);
     row.push(kind.into());
-    row.extend(lengths.cells());
+    row.extend(figures);
     row
 }

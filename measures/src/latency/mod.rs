@@ -14,11 +14,10 @@ use crate::{
     Series, SeriesBuilder, ThreadStay,
     carried::Carried,
     collect::collect,
-    distribution::Lengths,
     growing::Growing,
     map::Map,
     sliced::{Computed, Slice, Sliced},
-    tally::{self, Tally},
+    tally::{self, Kinds, Tally},
 };
 use rows::{At, Decided, Kernel, Polled, Since, own};
 use waits::{Kind, Wait, Wakes};
@@ -52,7 +51,7 @@ pub(crate) const LATENCY: Measure = Measure {
 /// The waits so far.
 struct Latency {
     request: Request,
-    tally: Growing<Map<Kind, Lengths>>,
+    tally: Growing<Kinds<Kind>>,
     worst: Worst,
     uncounted: u64,
     /// States that later slices kept, by LWP and by user thread.
@@ -370,7 +369,7 @@ impl<'r> Count<'r> {
             None => self.uncounted += 1,
             Some(wait) if !self.request.has_place(wait.lwp, wait.cpu) => {}
             Some(wait) => {
-                self.tally.of(group).entry(wait.kind).or_default().push(wait.to - wait.from);
+                self.tally.of(group).of(wait.kind).push(wait.to - wait.from);
                 self.worst.add(actor, wait);
             }
         }

@@ -6,14 +6,13 @@ use crate::{
     Answer, By, Column, Distribution, Group, History, Interval, Level, Measure, Needs, Request, Span, Value,
     carried::Carried,
     collect::collect,
-    distribution::Lengths,
     groups::Owner,
     growing::{Growing, Run},
     instances::SpanNames,
     map::Map,
     sliced::{Computed, Slice, Sliced},
     stays::{asked_owners, named_owners},
-    tally::{self, Tally},
+    tally::{self, Kinds, Tally},
 };
 use parts::{Part, Parts, Splitter, life};
 
@@ -53,7 +52,7 @@ enum Row {
 /// The curves so far.
 struct Noise {
     request: Request,
-    tally: Growing<Map<Row, Lengths>>,
+    tally: Growing<Kinds<Row>>,
     unknown: u64,
     unended: u64,
     /// Lives that were never seen on a CPU, and may have been.
@@ -213,17 +212,18 @@ fn group_of(history: &History, by: By, owner: Owner) -> Group {
 }
 
 /// The rows of a group: the curves come first. Groups are in the order of their wall time.
-fn runs<'h>(history: &'h History, group: &Group, rows: Map<Row, Lengths>) -> Vec<Run<'h>> {
+fn runs<'h>(history: &'h History, group: &Group, rows: Kinds<Row>) -> Vec<Run<'h>> {
     let is_known =
         |row| !(history.has_no_interrupts && matches!(row, Row::WithoutTimer | Row::WithoutInterrupts));
     let mut rows: Vec<(Row, Distribution)> = rows
-        .into_iter()
-        .map(|(row, lengths)| (row, if is_known(row) { lengths.into() } else { Distribution::default() }))
+        .into_distributions()
+        .map(|(row, lengths)| (row, if is_known(row) { lengths } else { Distribution::default() }))
         .collect();
     rows.sort_by_key(|(row, _)| *row);
     let order = rows.iter().map(|(_, lengths)| lengths.total()).max().unwrap_or(0);
+    let head = group.cells(history);
     let row = |(row, lengths): (Row, Distribution)| {
-        let mut cells = tally::cells(history, group, row.name(), &lengths);
+        let mut cells = tally::cells(&head, row.name(), &lengths);
         if lengths.count() == 0 {
             // Of a curve that is not known, only its name.
             let figures = cells.len() - Distribution::columns().len();
@@ -296,19 +296,19 @@ impl Curves<'_> {
     }
 }
 
-fn add(rows: &mut Map<Row, Lengths>, parts: &Parts) {
+fn add(rows: &mut Kinds<Row>, parts: &Parts) {
     if !parts.is_seen() {
         for row in [Row::WithoutTimer, Row::WithoutInterrupts, Row::Pure] {
-            rows.entry(row).or_default();
+            rows.of(row);
         }
-        rows.entry(Row::Wall).or_default().push(parts.wall);
-        rows.entry(Row::Part(Part::Unknown)).or_default().push(parts.of(Part::Unknown));
+        rows.of(Row::Wall).push(parts.wall);
+        rows.of(Row::Part(Part::Unknown)).push(parts.of(Part::Unknown));
         for part in [Part::OffCpu, Part::Waits].into_iter().filter(|part| parts.of(*part) > 0) {
-            rows.entry(Row::Part(part)).or_default().push(parts.of(part));
+            rows.of(Row::Part(part)).push(parts.of(part));
         }
         return;
     }
-    let mut push = |row, ticks| rows.entry(row).or_default().push(ticks);
+    let mut push = |row, ticks| rows.of(row).push(ticks);
     let without_timer = parts.wall - parts.of(Part::Timer);
     push(Row::Wall, parts.wall);
     push(Row::WithoutTimer, without_timer);
