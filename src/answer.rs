@@ -32,6 +32,9 @@ pub(crate) async fn run(mut question: Question) -> Result<Found> {
     if question.cluster.is_asked() && question.measure.compare.is_some() {
         bail!("--cluster: expected a question about one super-trace, found --compare: leave one of them out");
     }
+    if question.cluster.is_asked() && question.memory.is_some() {
+        bail!("--memory: expected no --cluster beside it: executors have a --memory of their own");
+    }
     if let (Some((a, b)), Some(measure)) = (&question.measure.compare, compared) {
         if question.format == AnswerFormat::Folded {
             bail!(

@@ -25,6 +25,12 @@ pub const IRQ_EXIT: &str = "IRQ_EXIT";
 /// A named event of the program: its parameter is its name.
 pub const USER_EVENT: &str = "USER_EVENT";
 
+/// Whether requests for a lock of this kind have waits, and neither holds nor releases: those for futexes, and for locks of the
+/// kernel.
+pub fn has_waits_only(lock_kind: &str) -> bool {
+    lock_kind == "futex" || lock_kind.starts_with(KERNEL_LOCK)
+}
+
 /// Kernel tracepoints that have a name in the paper's vocabulary.
 const ALIASES: &[(&str, &str)] = &[
     ("sched_switch", KERN_CONTEXT_SWITCH),

@@ -39,7 +39,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = time)]
     pub(crate) time: Duration,
     /// How much memory the sorts, groups and joins of all queries may use; what needs more goes to temporary files, or fails.
-    /// Measures that need more fail.
+    /// So much may the measures of all queries use, too; one that needs more fails.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = memory)]
     pub(crate) memory: usize,
     /// How many queries run at once; others wait.

@@ -43,7 +43,7 @@ pub(crate) struct ViewArgs {
     /// How long a query of the page may take.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = time)]
     pub(crate) time: Duration,
-    /// How much memory the sorts, groups and joins of queries may use, and measures.
+    /// How much memory the sorts, groups and joins of all queries may use together, and all measures.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = memory)]
     pub(crate) memory: usize,
     /// How many queries run at once; others wait.

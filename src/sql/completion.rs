@@ -66,6 +66,9 @@ const KEYWORDS: &[&str] = &[
 /// The values of a column with more distinct values than this are not proposed.
 const MOST_VALUES: usize = 40;
 
+/// Names are not looked up in a table of more rows than this: that would take longer than a person waits for a key.
+const MOST_NAMED: usize = 1 << 20;
+
 /// The columns of this many views of events are proposed.
 const MOST_EVENTS: usize = 1000;
 
@@ -159,19 +162,28 @@ impl Words {
     /// Values of a column of words, or of names, that start with `begin`, in the tables that the statement names.
     fn values(&self, statement: &str, column: &str, begin: &str) -> Vec<String> {
         let words: Vec<&str> = statement.split(|c: char| !is_of_name(c)).collect();
-        let mut found = self.words(&words, column, begin);
-        // The argument `thread` of a measure, which also takes names of user threads.
-        let of_threads = column == "thread" && words.iter().any(|word| self.arguments.contains_key(*word));
-        let has_names = |table: &Table| match column {
-            "name" => words.contains(&table.name),
-            _ => of_threads && table.name == THREADS.name,
-        };
-        for table in [&THREADS, &LWPS, &PROCESSES, &SPANS].into_iter().filter(|table| has_names(table)) {
-            // Of millions of names, those that begin so.
-            let begins = format!("starts_with(name, '{}')", begin.replace('\'', "''"));
-            found.extend(self.distinct(table, "name", &begins));
+        let texts = self.words(&words, column, begin).into_iter().map(|text| format!("{}'", quoted(&text)));
+        let mut found: Vec<String> = texts.collect();
+        if column == "name" {
+            let named = [&THREADS, &LWPS, &PROCESSES, &SPANS].into_iter();
+            for table in named.filter(|table| words.contains(&table.name)) {
+                found.extend(self.names_in(table, begin));
+            }
         }
-        found.into_iter().map(|value| format!("{}'", value.replace('\'', "''"))).collect()
+        found
+    }
+
+    /// Names that start with `begin`; of many, what they begin with.
+    fn names_in(&self, table: &Table, begin: &str) -> Vec<String> {
+        if self.trace.row_count(table) > MOST_NAMED as u64 {
+            return Vec::new();
+        }
+        let begins = format!("starts_with(name, '{}')", quoted(begin));
+        let names = self.distinct(table, "name", &begins, MOST_NAMED);
+        match (names.first(), names.last()) {
+            (Some(first), Some(last)) if names.len() > MOST_VALUES => vec![quoted(common(first, last))],
+            _ => names.iter().map(|name| format!("{}'", quoted(name))).collect(),
+        }
     }
 
     fn words(&self, words: &[&str], column: &str, begin: &str) -> BTreeSet<String> {
@@ -181,16 +193,16 @@ impl Words {
         for table in ALL.iter().filter(|table| words.contains(&table.name) && is_word(table)) {
             let mut values = self.values.borrow_mut();
             let values = values.entry((table.name, column.to_string()));
-            let values = values.or_insert_with(|| self.distinct(table, column, "true"));
+            let values = values.or_insert_with(|| self.distinct(table, column, "true", MOST_VALUES));
             found.extend(values.iter().filter(|value| value.starts_with(begin)).cloned());
         }
         found
     }
 
     /// The first values of a column, in rows for which the condition holds.
-    fn distinct(&self, table: &Table, column: &str, condition: &str) -> Vec<String> {
+    fn distinct(&self, table: &Table, column: &str, condition: &str, most: usize) -> Vec<String> {
         let query = format!(
-            "SELECT DISTINCT CAST({column} AS VARCHAR) AS v FROM {} WHERE {condition} ORDER BY v LIMIT {MOST_VALUES}",
+            "SELECT DISTINCT CAST({column} AS VARCHAR) AS v FROM {} WHERE {condition} ORDER BY v LIMIT {most}",
             table.name
         );
         let rows = async { self.trace.sql(&query).await.ok()?.collect().await.ok() };
@@ -217,6 +229,17 @@ impl Completer for Words {
         }
         Ok(self.names(typed))
     }
+}
+
+/// As inside of a text in quotes.
+fn quoted(text: &str) -> String {
+    text.replace('\'', "''")
+}
+
+/// What both begin with.
+fn common<'t>(a: &'t str, b: &str) -> &'t str {
+    let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+    &a[..same]
 }
 
 /// Names that start with `word`, ignoring case.
@@ -302,5 +325,6 @@ mod tests {
         assert_eq!(compared("WHERE a = 'x' AND end_reason<>'"), Some(("end_reason", "")));
         assert_eq!(compared("WHERE a = 'x' AND st"), None);
         assert_eq!(compared("SELECT '"), Some(("SELECT", "")));
+        assert_eq!((common("worker/10", "worker/9"), common("ü", "ö")), ("worker/", ""));
     }
 }

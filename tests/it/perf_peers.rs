@@ -206,7 +206,7 @@ fn waits_for_locks_of_the_kernel_are_those_of_perf() {
         );
         compared += found.waits;
     }
-    assert!(compared > 50, "{text}");
+    assert!(compared > 10, "{text}");
     assert!(
         found.keys().all(|lwp| expected.contains_key(lwp) || others.contains(lwp)),
         "{found:?}, not {expected:?}"

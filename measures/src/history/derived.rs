@@ -6,6 +6,7 @@ use sigmund_model::{LwpState, ThreadState};
 
 use super::{
     Gap, Interrupt, LastOnCpu, LockRequest, LwpStay, Series, SeriesBuilder, Syscall, ThreadStay, Wakeup,
+    Words,
 };
 use crate::Interval;
 
@@ -127,11 +128,13 @@ pub(super) fn wakeups_by_target(wakeups: &[Wakeup]) -> (Series<u32>, Series<u32>
     (unparks.build(), wakings.build())
 }
 
-/// Waits for locks, by user thread.
-pub(super) fn lock_waits(locks: &[LockRequest]) -> Series<u32> {
+/// Waits for locks of processes, by user thread: it is mounted while the kernel waits for one of its own.
+pub(super) fn lock_waits(locks: &[LockRequest], words: &Words) -> Series<u32> {
     let mut waits = SeriesBuilder::default();
     for (place, request) in locks.iter().enumerate() {
-        if let (Some(thread), true) = (request.thread, request.is_contended) {
+        if let (Some(thread), true, false) =
+            (request.thread, request.is_contended, request.is_of_kernel(words))
+        {
             let to = request.wait.map_or(i64::MAX, |wait| request.tick.saturating_add(wait));
             waits.push(thread, Interval::new(request.tick, to), place as u32);
         }

@@ -140,6 +140,7 @@ impl HistoryBuilder {
             spans,
             locks,
             lock_waits,
+            words,
             ..
         } = &mut history;
         // What does not depend on each other: two CPUs are better than one.
@@ -154,7 +155,7 @@ impl HistoryBuilder {
             scope.spawn(|_| spans.sort_by_key(|span| (span.interval.from, span.depth)));
             scope.spawn(|_| {
                 locks.sort_by_key(|request| request.tick);
-                *lock_waits = derived::lock_waits(locks);
+                *lock_waits = derived::lock_waits(locks, words);
             });
             scope.spawn(|_| {
                 interrupts.sort_by_key(|interrupt| (interrupt.interval.from, interrupt.depth));

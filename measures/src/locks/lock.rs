@@ -1,11 +1,11 @@
 //! Which lock a request is for, whether it is asked about, and its wait and hold.
 
-use sigmund_model::{EndReason, names::KERNEL_LOCK};
+use sigmund_model::{
+    EndReason,
+    names::{KERNEL_LOCK, has_waits_only},
+};
 
-use crate::{History, Interval, LockRequest, Request, groups::Owner, numbering::number};
-
-/// The kind of requests for futexes.
-const FUTEX: &str = "futex";
+use crate::{History, Interval, LockRequest, Request, Words, groups::Owner, numbering::number};
 
 /// A lock: addresses are those of one process, or of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,7 +22,7 @@ pub(crate) fn locks(history: &History) -> (Vec<Lock>, Vec<u32>) {
     let processes: Vec<Option<u32>> =
         owners.into_iter().map(|owner| owner.and_then(|owner| owner.process(history))).collect();
     number(requests.len(), |place| {
-        let is_of_kernel = requests[place].is_of_kernel(history);
+        let is_of_kernel = requests[place].is_of_kernel(&history.words);
         let process = processes[owner_of[place] as usize].filter(|_| !is_of_kernel);
         Lock { process, object: requests[place].object }
     })
@@ -35,13 +35,13 @@ impl LockRequest {
     }
 
     /// Whether it is for a lock of the kernel.
-    fn is_of_kernel(&self, history: &History) -> bool {
-        history.words.text(self.kind).starts_with(KERNEL_LOCK)
+    pub(crate) fn is_of_kernel(&self, words: &Words) -> bool {
+        words.text(self.kind).starts_with(KERNEL_LOCK)
     }
 
     /// Whether no event tells who released the lock, but a wakeup may.
     pub(crate) fn has_waker(&self, history: &History) -> bool {
-        history.words.text(self.kind) == FUTEX || self.is_of_kernel(history)
+        has_waits_only(history.words.text(self.kind))
     }
 
     /// From the request until it was acquired, or the wait was over; of length 0 if that is not known.

@@ -65,7 +65,7 @@ enum What {
 }
 
 /// Events that begin or end an interval.
-const PAIRED: [(Level, &str, &[&str]); 22] = [
+const PAIRED: [(Level, &str, &[&str]); 24] = [
     (Level::Kern, "sys_enter", &["id", "args0", "args1"]),
     (Level::Kern, "sys_exit", &["id", "ret"]),
     (Level::Kern, "sys_enter_futex", &["__syscall_nr", "uaddr", "op"]),
@@ -80,6 +80,8 @@ const PAIRED: [(Level, &str, &[&str]); 22] = [
     (Level::Kern, "local_timer_entry", &["vector"]),
     (Level::Kern, "local_timer_exit", &["vector"]),
     (Level::Kern, "nmi_handler", &["delta_ns"]),
+    (Level::Kern, "contention_begin", &["lock_addr", "flags"]),
+    (Level::Kern, "contention_end", &["lock_addr"]),
     (Level::User, "LOCK_ACQUIRE", &["lock", "kind"]),
     (Level::User, "LOCK_RELEASE", &["lock", "kind"]),
     (Level::User, "SPAN_BEGIN", &["code"]),

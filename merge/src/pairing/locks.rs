@@ -300,9 +300,7 @@ impl Locks {
 
     /// The kernel begins to wait for one of its own locks.
     pub(crate) fn kernel_waits(&mut self, wait: KernelWait) {
-        if self.is_written() {
-            self.kernel.begins(wait);
-        }
+        self.kernel.begins(wait);
     }
 
     /// The kernel waits for this lock no longer.

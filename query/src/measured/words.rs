@@ -137,7 +137,10 @@ pub(super) fn refuse_unused_options(name: &str, options: &MeasureOptions) -> std
 /// Refuses an argument that neither the measure uses, nor the function of SQL by which it is asked: those have `more`.
 pub(super) fn refuse_unused(measure: &Measure, name: &str, more: &[&str]) -> std::result::Result<(), Error> {
     let arguments = described::arguments(measure);
+    // Differences between two are of sums and percentiles.
+    let is_compared = more.contains(&"measure");
     let of_measure = arguments.iter().map(|argument| argument.name.trim_matches('"'));
+    let of_measure = of_measure.filter(|name| !is_compared || *name != "worst");
     let names: Vec<&str> = of_measure.chain(more.iter().copied()).collect();
     if names.contains(&name) {
         return Ok(());

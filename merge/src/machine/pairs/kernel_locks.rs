@@ -19,6 +19,9 @@ impl Machine {
         event: &Event,
         placed: &Placed,
     ) -> Result<(), Error> {
+        if !self.intervals.pairing.locks.is_written() {
+            return Ok(());
+        }
         let number = |role| event.params.get(kind.known?.field(role)?)?.number;
         let in_task = placed.context.is_none_or(|context| context == Context::Task);
         let lwp = placed.lwp.filter(|lwp| in_task && *lwp != Lwp::IDLE);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use arrow::array::{Array, RecordBatch};
 use sigmund_measures::{Context, Interrupt, LockRequest, Row, Span, Syscall, Wakeup, Word};
-use sigmund_model::EndReason;
+use sigmund_model::{EndReason, names::has_waits_only};
 
 use super::{
     cells::{Small, Wide, Words, booleans, interval},
@@ -194,13 +194,14 @@ pub(super) fn locks(batch: &RecordBatch, only_waits: bool) -> Decoded<LockReques
     let mut decoded = Decoded::new(batch);
     let (tick, wait, hold) = (Wide::of(batch, 0), Wide::of(batch, 1), Wide::of(batch, 2));
     let (thread, lwp, object) = (Wide::of(batch, 3), Small::of(batch, 4), Wide::of(batch, 5));
-    let other = decoded.words.intern("unknown");
-    let kind = Words::of(batch, 6, |word| decoded.words.intern(word));
+    let other = (decoded.words.intern("unknown"), false);
+    let kind = Words::of(batch, 6, |word| (decoded.words.intern(word), has_waits_only(word)));
     let (holder, holder_lwp) = (Wide::of(batch, 7), Small::of(batch, 8));
     let contended = booleans(batch, 9);
     let call_site = Words::of(batch, 10, |site| decoded.words.intern(site));
     let end = Words::of(batch, 11, end_reason);
     for row in 0..batch.num_rows() {
+        let (kind, has_waits_only) = kind.get(row).unwrap_or(other);
         let found = LockRequest {
             tick: tick.or_zero(row),
             wait: wait.get(row),
@@ -208,14 +209,17 @@ pub(super) fn locks(batch: &RecordBatch, only_waits: bool) -> Decoded<LockReques
             thread: thread.thread(row),
             lwp: lwp.get(row),
             object: object.or_zero(row),
-            kind: kind.get(row).unwrap_or(other),
+            kind,
             holder: holder.thread(row),
             holder_lwp: holder_lwp.get(row),
             is_contended: contended.is_valid(row) && contended.value(row),
             call_site: call_site.get(row),
             end: end.get(row).flatten().unwrap_or(EndReason::Lost),
         };
-        decoded.push_if(!only_waits || found.is_contended, found, found.hold.map(|_| found.interval().to));
+        let is_over = has_waits_only && found.wait.is_some() && found.end != EndReason::Unseen;
+        let is_ended = found.hold.is_some() || is_over;
+        let end = is_ended.then(|| found.interval().to);
+        decoded.push_if(!only_waits || found.is_contended, found, end);
     }
     decoded
 }
