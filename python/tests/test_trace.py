@@ -39,7 +39,7 @@ def test_columns_have_the_units_and_sentences_of_the_command(
     expected = json.loads(run("sql", path, "--schema", table, "--format", "json"))
     described = trace.describe(table)
     assert list(zip(described["column"], described["unit"], strict=True)) == [
-        (row["column"], row["unit"]) for row in expected
+        (row["column"], row["unit"] or "") for row in expected
     ]
     for row, sentence in zip(expected, described["what"], strict=True):
         assert sentence == row["what"], row["column"]
