@@ -63,7 +63,7 @@ const KEYWORDS: &[&str] = &[
     "DROP VIEW",
 ];
 
-/// The values of a column with more distinct values than this are not proposed.
+/// So many values of a column are proposed; of more names, what they begin with.
 const MOST_VALUES: usize = 40;
 
 /// Names are not looked up in a table of more rows than this: that would take longer than a person waits for a key.

@@ -173,6 +173,22 @@ fn a_futex_has_a_waker() {
     assert_eq!(listing(&answer, "object waker waker_tick"), ["121 irq 40", "122 - -", "120 1(one) 20"]);
 }
 
+#[test]
+fn a_lock_of_the_kernel_is_of_no_process_and_blocks_no_user_thread() {
+    let mut drawing = drawn();
+    drawing.edit().locks.clear();
+    for (kind, from) in [("rwlock-write", 20), ("kernel-rwsem-write", 25)] {
+        drawing.lock(kind, (Some(2), Some(103)), 0x6000, (from, 20, None), Some("mmap"));
+    }
+    let history = drawing.build(100);
+    let mut rows = listing(&ask(&history, &Request::default()), "process kind call_site contended wait_tick");
+    rows.sort();
+    assert!(rows[0].starts_with("- kernel-rwsem-write mmap 1 20"), "{rows:?}");
+    assert!(rows[1].ends_with(" rwlock-write mmap 1 20"), "{rows:?}");
+    let (_, place) = history.lock_waits.of(2).before(40).unwrap();
+    assert_eq!(history.words.text(history.locks[*place as usize].kind), "rwlock-write");
+}
+
 // A writer waits in 16..30; reader 1 is active until 20, then stalled; reader 2 is blocked.
 #[test]
 fn of_several_readers_one_that_runs_is_enough() {

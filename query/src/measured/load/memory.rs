@@ -17,7 +17,7 @@ pub(in crate::measured) struct Memory<'m> {
 /// At most this part of the limit is for the rows of a slice: some are read, made and added at the same time.
 const SLICES: usize = 8;
 
-/// What a row of a slice takes.
+/// What a row of a slice takes, in bytes.
 const ROW: usize = 100;
 
 impl Memory<'_> {
