@@ -56,11 +56,13 @@ impl Error {
         Error { kind: ErrorKind::Query, input: "query".into(), message: message.into() }
     }
 
-    /// What was asked for takes more memory than the limit, in bytes.
-    pub fn beyond_memory(what: &str, limit: usize, hint: &str) -> Error {
-        let limit = size(&format!("{limit} B"));
-        let message =
-            format!("expected a question that keeps within the memory limit of {limit} (--memory); {hint}");
+    /// What was asked for takes more memory, of which `found` was in use when it was given up, than the limit: in bytes.
+    pub fn beyond_memory(what: &str, limit: usize, found: usize, hint: &str) -> Error {
+        let [limit, found] = [limit, found].map(|bytes| size(&format!("{bytes} B")));
+        let message = format!(
+            "expected a question that keeps within the memory limit of {limit} (--memory), found {found} in use \
+             before its end; {hint}"
+        );
         Error { kind: ErrorKind::BeyondMemory, input: what.into(), message }
     }
 

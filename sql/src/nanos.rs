@@ -14,7 +14,7 @@ use datafusion::{
 use crate::Info;
 
 /// Instants count from the first event; all other ticks are lengths.
-const INSTANTS: &[&str] = &["ts_tick", "from_tick", "to_tick", "before_tick", "after_tick"];
+const INSTANTS: &[&str] = &["ts_tick", "from_tick", "to_tick", "before_tick", "after_tick", "parent_tick"];
 
 /// `X_ns` for the column `X_tick`; `None` for a column that holds no ticks.
 pub(crate) fn beside(column: &str, info: &Info) -> Option<Expr> {

@@ -96,7 +96,12 @@ pub(crate) fn of_host(view: &str, column: &str, host: usize) -> Expr {
         "id" if is_row && host > 0 => {
             row_id().call(vec![number(), lit(host as i64), lit(0_i64)]).alias(column)
         }
-        "id" if is_row => ident(column),
+        "parent_id" if is_row && host > 0 => {
+            let of_host = row_id().call(vec![number(), lit(host as i64), lit(0_i64)]);
+            let has_one = when(ident(column).is_not_null(), of_host).end();
+            has_one.unwrap_or_else(|_| ident(column)).alias(column)
+        }
+        "id" | "parent_id" if is_row => ident(column),
         "id" | "utid" | "waker_utid" | "upid" | "parent_upid" | "track_id" => {
             (number() + lit(host as i64 * PER_HOST)).alias(column)
         }

@@ -507,8 +507,11 @@ fn a_measure_that_needs_more_memory_than_it_may_take_fails() {
     let all = states(&[]).found();
     assert!(all.lines().count() >= 50_000, "{}", all.lines().count());
     assert!(states(&["--memory", "1GiB"]).found() == all, "the same as without a limit");
-    let expected =
-        ["states: expected a question that keeps within the memory limit of 64KiB (--memory)", "--by name"];
+    let expected = [
+        "states: expected a question that keeps within the memory limit of 64KiB (--memory), found ",
+        "iB in use before its end; a shorter window",
+        "--by name",
+    ];
     states(&["--memory", "64K"]).complained(&expected);
     let query = "SELECT count(*) FROM states()";
     sigmund.run(["sql", "t.supertrace", "--memory", "64K", query]).complained(&expected);

@@ -146,6 +146,7 @@ impl Interrupts {
         let stack = &mut self.stacks[cpu.0 as usize];
         let Some(open) = stack.open.pop() else { return Ok(()) };
         let depth = stack.open.len() as i64;
+        let parent = stack.open.last().map(|parent| parent.since.0);
         self.open -= 1;
         let end = tick.max(open.since);
         let names = &self.names;
@@ -153,7 +154,7 @@ impl Interrupts {
             row.count(open.since.0).count(end.0 - open.since.0).int(cpu.0).text(open.kind.name());
             row.maybe_int(open.number).maybe_text(open.name.map(|name| names.of(name)));
             row.maybe_int(open.lwp.map(|lwp| lwp.0.into())).maybe_count(open.thread.map(|thread| thread.0));
-            row.int(depth).text(reason.name());
+            row.int(depth).text(reason.name()).maybe_count(parent);
         })
     }
 

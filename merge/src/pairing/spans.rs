@@ -118,12 +118,14 @@ impl Spans {
         let is_it = |span: &OpenSpan| span.kind == event.kind && span.key == key;
         let Some(place) = open.iter().rposition(is_it) else { return Ok(()) };
         let ended: Vec<OpenSpan> = open.drain(place..).collect();
+        let around = open.last().map(|span| span.since);
         if open.is_empty() {
             self.open.remove(&owner);
         }
         for (inside, span) in ended.iter().enumerate().rev() {
             let reason = if inside == 0 { EndReason::Returned } else { EndReason::Enclosing };
-            self.write(owner, span, place + inside, activity, tick, reason)?;
+            let parent = inside.checked_sub(1).map(|parent| ended[parent].since).or(around);
+            self.write(owner, span, (place + inside, parent), activity, tick, reason)?;
         }
         Ok(())
     }
@@ -141,7 +143,8 @@ impl Spans {
         }
         let Some(open) = self.open.remove(&owner) else { return Ok(()) };
         for (depth, span) in open.iter().enumerate().rev() {
-            self.write(owner, span, depth, activity, tick.max(span.since), reason)?;
+            let parent = depth.checked_sub(1).map(|parent| open[parent].since);
+            self.write(owner, span, (depth, parent), activity, tick.max(span.since), reason)?;
         }
         Ok(())
     }
@@ -185,7 +188,7 @@ impl Spans {
         &mut self,
         owner: Owner,
         span: &OpenSpan,
-        depth: usize,
+        (depth, parent): (usize, Option<Ticks>),
         activity: Option<Activity>,
         tick: Ticks,
         reason: EndReason,
@@ -206,6 +209,7 @@ impl Spans {
             row.maybe_int(lwp.map(|lwp| lwp.0.into())).text(span.kind.name());
             row.maybe_text(span.name.map(|name| names.of(name))).int(depth as i64).maybe_count(active);
             row.maybe_text(span.source.map(|source| names.of(source))).text(reason.name());
+            row.maybe_count(parent.map(|parent| parent.0));
         })
     }
 

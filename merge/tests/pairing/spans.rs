@@ -110,3 +110,29 @@ fn spans_of_an_lwp_without_user_threads_belong_to_the_lwp() {
     );
     assert_eq!(found, ["110 35 ? 80 span step 0 15 ? returned"]);
 }
+
+#[test]
+fn a_span_names_the_start_of_the_one_around_it() {
+    let found = rows(
+        "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
+         USER 100 70 0 USER_CONTEXT_SWITCH 5
+         USER 110 70 0 SPAN_BEGIN          1(outer)
+         USER 112 70 0 SPAN_BEGIN          2(inner)
+         USER 114 70 0 SPAN_BEGIN          3(innermost)
+         USER 116 70 0 SPAN_END            2
+         USER 118 70 0 SPAN_BEGIN          2(inner)
+         USER 120 70 0 SPAN_END            2
+         USER 125 70 0 SPAN_BEGIN          3(innermost)
+         USER 130 70 0 MESSAGE             1",
+        "spans",
+        "ts_tick depth parent_tick end_reason",
+    );
+    let expected = [
+        "114 2 112 enclosing",
+        "112 1 110 returned",
+        "118 1 110 returned",
+        "125 1 110 trace-end",
+        "110 0 ? trace-end",
+    ];
+    assert_eq!(found, expected);
+}

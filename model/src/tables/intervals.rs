@@ -51,6 +51,7 @@ pub const INTERRUPTS: Table = Table {
             Word,
             "returned; unseen (the exit is missing: known up to the last event inside of it); lost (events are missing from here on); trace-end.",
         ),
+        maybe("parent_tick", Int64, "The start of the interrupt that it interrupted; NULL if there is none."),
     ],
 };
 
@@ -110,6 +111,11 @@ pub const SPANS: Table = Table {
             "end_reason",
             Word,
             "returned; enclosing (its own end is missing: it ended with the span around it, or before); exit (its thread ended); lost (events are missing from here on); trace-end.",
+        ),
+        maybe(
+            "parent_tick",
+            Int64,
+            "The start of the span or function directly around it, whose depth is less by one; NULL if there is none.",
         ),
     ],
 };

@@ -6,14 +6,15 @@
 
 use super::{invariants::Invariant, pass::Pass};
 
-/// Rows of `$table` of equal `$key` and depth do not overlap; each lies within one whose depth is smaller by one.
+/// Rows of `$table` of equal `$key` and depth do not overlap; each lies within one whose depth is smaller by one, and says where
+/// that begins. (Around an empty row there may be two at its instant: the end of one, and the begin of the next.)
 macro_rules! nesting {
     ($table:literal, $key:literal) => {
         concat!(
             "WITH intervals AS (
                 SELECT ",
             $key,
-            " AS key, depth, ts_tick, ts_tick + dur_tick AS end_tick FROM ",
+            " AS key, depth, ts_tick, ts_tick + dur_tick AS end_tick, parent_tick FROM ",
             $table,
             "),
             of_depth AS (
@@ -21,18 +22,25 @@ macro_rules! nesting {
                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS previous_end
                 FROM intervals),
             line AS (
-                SELECT key, depth, 0 AS is_inner, ts_tick, end_tick, previous_end FROM of_depth
+                SELECT key, depth, 0 AS is_inner, ts_tick, end_tick, previous_end, parent_tick,
+                       depth = 0 AND parent_tick IS NOT NULL AS is_alone
+                FROM of_depth
                 UNION ALL
-                SELECT key, depth - 1, 1, ts_tick, end_tick, CAST(NULL AS BIGINT) FROM of_depth WHERE depth <> 0),
+                SELECT key, depth - 1, 1, ts_tick, end_tick, CAST(NULL AS BIGINT), parent_tick, false
+                FROM of_depth WHERE depth <> 0),
             with_outer AS (
-                SELECT *, max(CASE WHEN is_inner = 0 THEN end_tick END) OVER (
-                           PARTITION BY key, depth ORDER BY ts_tick, is_inner
-                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS outer_end
-                FROM line),
+                SELECT *, max(CASE WHEN is_inner = 0 THEN end_tick END) OVER around AS outer_end,
+                       max(CASE WHEN is_inner = 0 THEN ts_tick END) OVER around AS outer_begin
+                FROM line
+                WINDOW around AS (PARTITION BY key, depth ORDER BY ts_tick, is_inner
+                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)),
             judged AS (
                 SELECT ts_tick, is_inner,
-                       CASE WHEN is_inner = 1 THEN coalesce(outer_end < end_tick, true)
-                            ELSE coalesce(ts_tick < previous_end, false) END AS is_broken
+                       CASE WHEN is_inner = 0 THEN coalesce(ts_tick < previous_end, false) OR is_alone
+                            ELSE coalesce(outer_end < end_tick, true)
+                                 OR (coalesce(outer_begin <> parent_tick, true)
+                                     AND NOT coalesce(outer_begin = end_tick AND parent_tick < end_tick, false))
+                       END AS is_broken
                 FROM with_outer)
             SELECT count(*) FILTER (WHERE is_inner = 0) AS checked,
                    count(*) FILTER (WHERE is_broken) AS broken,
@@ -109,11 +117,13 @@ const fn at_tick(
 pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
     Invariant {
         pass: Some(Pass::Nested(
-            "SELECT CAST(cpu AS BIGINT), CAST(depth AS BIGINT), ts_tick, ts_tick + dur_tick FROM raw_interrupts",
+            "SELECT CAST(cpu AS BIGINT), CAST(depth AS BIGINT), ts_tick, ts_tick + dur_tick,
+                    coalesce(parent_tick, -1) FROM raw_interrupts",
         )),
         ..at_tick(
             "interrupts-nest",
-            "Interrupts of a CPU nest: each lies within the one that it interrupted, and those of equal depth do not overlap.",
+            "Interrupts of a CPU nest: each lies within the one that it interrupted, whose start it names, and \
+             those of equal depth do not overlap.",
             &["interrupts"],
             nesting!("raw_interrupts", "cpu"),
         )
@@ -148,13 +158,14 @@ pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
     ),
     Invariant {
         pass: Some(Pass::Nested(
-            "SELECT coalesce(thread, -1 - CAST(lwp AS BIGINT)), CAST(depth AS BIGINT), ts_tick, ts_tick + dur_tick
+            "SELECT coalesce(thread, -1 - CAST(lwp AS BIGINT)), CAST(depth AS BIGINT), ts_tick, ts_tick + dur_tick,
+                    coalesce(parent_tick, -1)
              FROM raw_spans",
         )),
         ..at_tick(
             "spans-nest",
-            "Spans of a user thread, or of an LWP without one, nest: each lies within the one around it, and those of equal \
-             depth do not overlap.",
+            "Spans of a user thread, or of an LWP without one, nest: each lies within the one around it, whose start it \
+             names, and those of equal depth do not overlap.",
             &["spans"],
             nesting!("raw_spans", "struct(thread, CASE WHEN thread IS NULL THEN lwp END)"),
         )

@@ -27,7 +27,8 @@ pub(crate) enum Pass {
     Disjoint(&'static str),
     /// `key`, `from`, `to`, `is_last`: those of one key follow each other without a hole, up to the last.
     Chained(&'static str),
-    /// `key`, `depth`, `from`, `to`: those of one key and depth do not overlap, and each lies within one of a depth less.
+    /// `key`, `depth`, `from`, `to`, `parent`: those of one key and depth do not overlap, and each lies within one of a depth less
+    /// that begins at `parent`, which is -1 at depth 0.
     Nested(&'static str),
     /// `key`, `from`, `to`: each lies within the only one of its key in the second query, which has the same columns.
     Within(&'static str, &'static str),
@@ -168,7 +169,12 @@ struct Depth {
     end: i64,
     /// Where the first begins that no row of a depth less has been found around.
     orphan: Option<i64>,
+    /// Where that one begins, as the last says.
+    parent: i64,
 }
+
+/// The parent of a row around which there is none.
+const NO_PARENT: i64 = -1;
 
 impl Seen {
     fn is_sorted(&mut self, batch: &RecordBatch) -> bool {
@@ -209,22 +215,25 @@ impl Seen {
 impl Seen {
     /// In the order of their ends, inner rows come before the one around them.
     fn is_nested(&mut self, batch: &RecordBatch) -> bool {
-        let columns = [0, 1, 2, 3].map(|place| column(batch, place));
+        let columns = [0, 1, 2, 3, 4].map(|place| column(batch, place));
         (0..batch.num_rows()).all(|row| {
-            let Some([key, depth, from, to]) = cells(&columns, row) else { return false };
+            let Some([key, depth, from, to, parent]) = cells(&columns, row) else { return false };
             let Ok(depth) = usize::try_from(depth) else { return false };
-            if depth > MOST_DEPTHS || from > to {
+            if depth > MOST_DEPTHS || from > to || (depth == 0) != (parent == NO_PARENT) {
                 return false;
             }
             let depths = self.nests.entry(key).or_default();
             if depths.len() < depth + 2 {
-                depths.resize(depth + 2, Depth { end: i64::MIN, orphan: None });
+                depths.resize(depth + 2, Depth { end: i64::MIN, orphan: None, parent: NO_PARENT });
             }
             let is_sorted = depths.iter().all(|other| other.end <= to);
-            let inner = depths[depth + 1].orphan.take();
-            let holds = is_sorted && depths[depth].end <= from && inner.is_none_or(|inner| from <= inner);
-            let orphan = depths[depth].orphan.unwrap_or(from);
-            depths[depth] = Depth { end: to, orphan: (depth > 0).then_some(orphan) };
+            let Depth { orphan: inner, parent: of_inner, .. } = depths[depth + 1];
+            depths[depth + 1].orphan = None;
+            let is_around = inner.is_none_or(|inner| from <= inner && from == of_inner);
+            let Depth { end, orphan, parent: last } = depths[depth];
+            let holds = is_sorted && is_around && end <= from && (orphan.is_none() || parent == last);
+            let orphan = orphan.unwrap_or(from);
+            depths[depth] = Depth { end: to, orphan: (depth > 0).then_some(orphan), parent };
             holds
         })
     }

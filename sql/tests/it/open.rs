@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::support::Little;
 use serde_json::json;
-use sigmund_model::tables::EVENTS;
+use sigmund_model::tables::{EVENTS, SCHEMA_VERSION};
 use sigmund_sql::{ErrorKind, OpenOptions, SuperTrace};
 
 async fn refused(path: impl AsRef<std::path::Path>) -> (ErrorKind, String) {
@@ -20,7 +20,10 @@ async fn a_super_trace_of_another_version_is_refused_by_its_number() {
     little.clear("info").info("schema_version", 1);
     let (kind, message) = refused(little.write()).await;
     assert_eq!(kind, ErrorKind::SchemaVersion);
-    assert!(message.ends_with(".supertrace/info: schema version 1, but this program reads 2: merge the recording again (sigmund merge)"), "{message}");
+    let expected = format!(
+        "schema version 1, but this program reads {SCHEMA_VERSION}: merge the recording again (sigmund merge)"
+    );
+    assert!(message.ends_with(&format!(".supertrace/info: {expected}")), "{message}");
 
     little.clear("info");
     let (_, message) = refused(little.write()).await;
@@ -58,7 +61,7 @@ async fn a_table_that_was_left_out_is_named_by_the_query_that_wants_it() {
     assert!(trace.sql("SELECT * FROM wakeups").await.is_ok());
 
     // A folder that is missing without such a note is damage.
-    little.clear("info").info("schema_version", 2);
+    little.clear("info").info("schema_version", SCHEMA_VERSION);
     assert_eq!(refused(little.write()).await.0, ErrorKind::MissingTable);
 }
 

@@ -145,7 +145,8 @@ async fn perfettos_slices_have_ids_and_threads() {
     for (tick, thread, depth, name) in
         [(110, Some(5), 0, "request"), (110, Some(5), 1, "parse"), (110, None, 0, "poll")]
     {
-        let row = json!({"ts_tick": tick, "dur_tick": 5, "thread": thread, "lwp": 70, "kind": "span", "name": name, "depth": depth});
+        let row = json!({"ts_tick": tick, "dur_tick": 5, "thread": thread, "lwp": 70, "kind": "span", "name": name, "depth": depth,
+                         "parent_tick": (depth > 0).then_some(110)});
         little.row("spans", row);
     }
     little.row("syscalls", json!({"ts_tick": 110, "dur_tick": 2, "lwp": 70, "name": "read"}));
@@ -158,12 +159,24 @@ async fn perfettos_slices_have_ids_and_threads() {
     assert_eq!(answer(&trace, same).await, ["5"]);
     let of_threads = "SELECT name, utid, thread, thread_name, is_main_thread, pid, process_name FROM thread_slice ORDER BY name";
     let expected = [
-        "parse  5 worker  70 server",
+        "parse 4294967301 5 worker 0 70 server",
         "poll 70  main 1 70 server",
-        "request  5 worker  70 server",
+        "request 4294967301 5 worker 0 70 server",
         "sys_read 70  main 1 70 server",
     ];
     assert_eq!(answer(&trace, of_threads).await, expected);
+    // A user thread is a thread, and what it is inside of has an id.
+    let by_name =
+        "SELECT slice.name, thread.name, tid FROM slice JOIN thread_track ON slice.track_id = thread_track.id
+                   JOIN thread USING (utid) WHERE slice.name <> 'sys_read' ORDER BY 1";
+    assert_eq!(answer(&trace, by_name).await, ["parse worker ", "poll main 70", "request worker "]);
+    for view in ["slice", "thread_slice"] {
+        let parents = format!("SELECT s.name, p.name FROM {view} s JOIN slice p ON s.parent_id = p.id");
+        assert_eq!(answer(&trace, &parents).await, ["parse request"], "{view}");
+        let outermost = format!("SELECT count(*) FROM {view} WHERE parent_id IS NULL AND depth = 0");
+        let count = if view == "slice" { "4" } else { "3" };
+        assert_eq!(answer(&trace, &outermost).await, [count], "{view}");
+    }
     let tracks = "SELECT id, name, cpu, upid FROM counter_track ORDER BY id";
     assert_eq!(answer(&trace, tracks).await, ["-1 run-queue 0 ", "70 ready-queue  70"]);
 }

@@ -47,6 +47,7 @@ impl Memory<'_> {
         Err(sigmund_sql::Error::beyond_memory(
             self.measure,
             limit,
+            grown,
             "a shorter window (--from, --to) or fewer rows (--by name) need less; in a server all questions count",
         )
         .into())

@@ -9,7 +9,7 @@ mod pairing;
 
 use crate::support::Little;
 use serde_json::{Value, json};
-use sigmund_model::{Cpu, Lwp, Thread, Ticks};
+use sigmund_model::{Cpu, Lwp, Thread, Ticks, tables::SCHEMA_VERSION};
 use sigmund_query::{Cause, Listed, Report, Trust, Verdict, check};
 use sigmund_sql::SuperTrace;
 
@@ -86,7 +86,7 @@ async fn two_sides_that_never_meet_are_not_sound() {
     let with_kernel = |events: u64| {
         let mut little = sound();
         little.clear("info");
-        little.info("schema_version", 2).info("first_tick", 100).info("last_tick", 200);
+        little.info("schema_version", SCHEMA_VERSION).info("first_tick", 100).info("last_tick", 200);
         little.info("witness_agree", 0).info("witness_disagree", 0).info("witness_single", 4);
         little.info("kernel_events", events).info("user_events", 4);
         little
@@ -105,7 +105,7 @@ async fn where_most_user_events_have_one_witness_the_trace_has_gaps() {
     let verdict = async |single: u64| {
         let mut little = sound();
         little.clear("info");
-        little.info("schema_version", 2).info("first_tick", 100).info("last_tick", 200);
+        little.info("schema_version", SCHEMA_VERSION).info("first_tick", 100).info("last_tick", 200);
         little.info("witness_agree", 1000).info("witness_disagree", 0).info("witness_single", single);
         little.info("kernel_events", 7).info("user_events", 1000 + single);
         let report = report(&little).await;
@@ -121,7 +121,7 @@ async fn where_most_user_events_have_one_witness_the_trace_has_gaps() {
 fn reused() -> Little {
     let mut little = sound();
     little.clear("info");
-    little.info("schema_version", 2).info("first_tick", 100).info("last_tick", 400);
+    little.info("schema_version", SCHEMA_VERSION).info("first_tick", 100).info("last_tick", 400);
     // What has no end reaches to the end of the trace.
     for table in ["lwps", "threads", "thread_states", "lwp_states", "active"] {
         little.clear(table);
@@ -176,7 +176,7 @@ async fn each_broken_invariant_is_reported_with_its_first_place() {
 
     let mut little = sound();
     little.clear("info");
-    little.info("schema_version", 2).info("last_tick", 200);
+    little.info("schema_version", SCHEMA_VERSION).info("last_tick", 200);
     little.info("witness_agree", 998).info("witness_disagree", 2);
     let r = report(&little).await;
     assert_eq!(broken(&r), ["two-witnesses"]);
@@ -299,7 +299,7 @@ async fn a_disagreement_is_listed_with_the_states_of_its_lwp_and_the_events_arou
 #[tokio::test]
 async fn more_than_one_in_ten_thousand_for_no_known_reason_break_the_invariant() {
     let mut little = moved();
-    little.clear("info").info("schema_version", 2).info("last_tick", 200);
+    little.clear("info").info("schema_version", SCHEMA_VERSION).info("last_tick", 200);
     little.info("witness_agree", 9000).info("witness_disagree", 2);
     let r = report(&little).await;
     let item = r.item("two-witnesses").unwrap();

@@ -24,6 +24,12 @@ fn interrupt(cpu: i64, depth: i64, from: i64, to: i64) -> Value {
     json!({"cpu": cpu, "kind": "irq", "depth": depth, "ts_tick": from, "dur_tick": to - from})
 }
 
+/// A row of `interrupts` or `spans` inside of the one that begins at `parent`.
+fn inside(parent: i64, mut row: Value) -> Value {
+    row["parent_tick"] = json!(parent);
+    row
+}
+
 fn syscall(lwp: i64, name: Option<&str>, from: i64, to: i64) -> Value {
     json!({"lwp": lwp, "name": name, "ts_tick": from, "dur_tick": to - from, "off_cpu_tick": to - from})
 }
@@ -53,11 +59,11 @@ fn sound() -> Little {
     little.info("first_tick", 100).info("last_tick", 200);
     for row in [
         interrupt(0, 0, 100, 130),
-        interrupt(0, 1, 100, 110),
-        interrupt(0, 1, 110, 120),
+        inside(100, interrupt(0, 1, 100, 110)),
+        inside(100, interrupt(0, 1, 110, 120)),
         interrupt(0, 0, 170, 175),
         interrupt(1, 0, 120, 180),
-        interrupt(1, 1, 180, 180),
+        inside(120, interrupt(1, 1, 180, 180)),
     ] {
         little.row("interrupts", row);
     }
@@ -67,8 +73,8 @@ fn sound() -> Little {
     little.row("syscalls", syscall(10, Some("execve"), 140, 190));
     for row in [
         span(Some(1), 10, 0, 110, 160),
-        span(Some(1), 10, 1, 110, 130),
-        span(Some(1), 11, 1, 130, 160),
+        inside(110, span(Some(1), 10, 1, 110, 130)),
+        inside(110, span(Some(1), 11, 1, 130, 160)),
         span(Some(2), 10, 0, 120, 170),
         span(None, 10, 0, 105, 165),
         span(None, 11, 0, 150, 170),
@@ -162,17 +168,22 @@ async fn each_fault_of_a_pair_is_found_with_its_place() {
     let faults = [
         // Overlaps one of its depth; is inside of none, or longer than the one that it is inside of.
         ("interrupts-nest", "interrupts", interrupt(0, 0, 129, 140), 129),
-        ("interrupts-nest", "interrupts", interrupt(0, 1, 140, 150), 140),
-        ("interrupts-nest", "interrupts", interrupt(0, 1, 172, 176), 172),
-        ("interrupts-nest", "interrupts", interrupt(0, 2, 121, 125), 121),
+        ("interrupts-nest", "interrupts", inside(140, interrupt(0, 1, 140, 150)), 140),
+        ("interrupts-nest", "interrupts", inside(170, interrupt(0, 1, 172, 176)), 172),
+        ("interrupts-nest", "interrupts", inside(100, interrupt(0, 2, 121, 125)), 121),
+        // Says that it is inside of another one, of none, or, at depth 0, of one.
+        ("interrupts-nest", "interrupts", inside(101, interrupt(0, 1, 121, 125)), 121),
+        ("interrupts-nest", "interrupts", interrupt(0, 1, 121, 125), 121),
+        ("interrupts-nest", "interrupts", inside(120, interrupt(1, 0, 181, 182)), 181),
+        ("spans-nest", "spans", inside(105, span(Some(2), 10, 1, 121, 122)), 121),
         ("one-syscall-per-lwp", "syscalls", syscall(10, Some("futex"), 159, 165), 159),
         ("one-syscall-per-lwp", "syscalls", syscall(11, None, 100, 121), 120),
         ("syscall-off-cpu-time", "syscalls", longer(syscall(12, None, 170, 180), "off_cpu_tick"), 170),
         ("syscall-off-cpu-time", "syscalls", negative(syscall(12, None, 170, 180), "off_cpu_tick"), 170),
         ("spans-nest", "spans", span(Some(1), 10, 0, 159, 170), 159),
-        ("spans-nest", "spans", span(Some(1), 10, 2, 125, 135), 125),
+        ("spans-nest", "spans", inside(110, span(Some(1), 10, 2, 125, 135)), 125),
         ("spans-nest", "spans", span(None, 10, 0, 164, 170), 164),
-        ("spans-nest", "spans", span(None, 11, 1, 149, 160), 149),
+        ("spans-nest", "spans", inside(150, span(None, 11, 1, 149, 160)), 149),
         ("span-active-time", "spans", longer(span(Some(2), 10, 0, 170, 180), "active_tick"), 170),
         ("span-active-time", "spans", negative(span(Some(2), 10, 0, 170, 180), "active_tick"), 170),
         // After its end and before the next of its number; across both; of a thread that is in no table.

@@ -18,6 +18,7 @@ struct Row {
     end: u64,
     lwp: Option<i64>,
     depth: Option<i64>,
+    parent: Option<i64>,
     active: Option<i64>,
     end_reason: String,
 }
@@ -25,8 +26,9 @@ struct Row {
 impl Oracle<'_> {
     pub(super) fn check_spans(&self, out: &Path, told: &mut Told) -> Result<(), String> {
         let table = Table::read(out, "spans");
-        let columns = ["thread", "ts_tick", "dur_tick", "lwp", "depth", "active_tick"];
-        let [threads, starts, lengths, lwps, depths, actives] = columns.map(|name| table.numbers(name));
+        let columns = ["thread", "ts_tick", "dur_tick", "lwp", "depth", "active_tick", "parent_tick"];
+        let [threads, starts, lengths, lwps, depths, actives, parents] =
+            columns.map(|name| table.numbers(name));
         let reasons = table.lines(&["end_reason"]);
         told.spans += reasons.len();
         let mut rows = BTreeMap::new();
@@ -35,7 +37,8 @@ impl Oracle<'_> {
             let end = start + lengths[row].unwrap_or(-1) as u64;
             let (lwp, depth, active, end_reason) =
                 (lwps[row], depths[row], actives[row], reasons[row].clone());
-            let span = Row { start, end, lwp, depth, active, end_reason };
+            let parent = parents[row];
+            let span = Row { start, end, lwp, depth, parent, active, end_reason };
             if let Some(other) = rows.insert((threads[row], start), span) {
                 return Err(format!("spans: two rows with one thread and start: {other:?}"));
             }
@@ -63,6 +66,13 @@ impl Oracle<'_> {
         !self.recording.packets.is_empty() && !self.gaps_of(process).any(hides)
     }
 
+    /// Where the span begins that is directly around one: the last of its thread and a depth less that begins no later.
+    fn parent_of(&self, truth: &Interval) -> Option<i64> {
+        let spans = self.history.spans.iter().filter(|span| span.thread == truth.thread);
+        let around = spans.filter(|span| span.depth + 1 == truth.depth && span.start <= truth.start);
+        around.map(|span| span.start as i64).max()
+    }
+
     fn check_span(&self, row: &Row, truth: &Interval) -> Result<(), String> {
         let Some(thread) = truth.thread else { return Err("of no thread".into()) };
         let until = truth.end.or(truth.died).unwrap_or(self.end);
@@ -81,6 +91,9 @@ impl Oracle<'_> {
         let depth = truth.depth as i64;
         if row.depth != Some(depth) && (self.is_whole() || row.depth.is_none_or(|found| found > depth)) {
             return Err(format!("depth {depth}"));
+        }
+        if row.depth == Some(depth) && row.parent != self.parent_of(truth) {
+            return Err(format!("its parent begins at {:?}", self.parent_of(truth)));
         }
         if row.lwp != Some(truth.lwp.into()) {
             return Err("another LWP".into());
