@@ -2,7 +2,8 @@
 //!
 //! Queries have threads of their own, so a query that is busy with one batch for seconds does not keep its client waiting
 //! beyond the limit, and the server goes on answering. It does keep its thread until the batch is done, even after its place
-//! was given to another: as many such queries as there are threads delay all other queries by that long.
+//! was given to another: as many such queries as there are threads delay all other queries by that long. Nor does a client that
+//! reads slowly, or no more, keep a place beyond the limit.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +16,7 @@ use futures::{Stream, StreamExt, stream};
 use sigmund_sql::{Error, ErrorKind, SuperTrace};
 use tokio::{
     runtime::Handle,
-    sync::Semaphore,
+    sync::{Semaphore, mpsc, oneshot},
     task::JoinSet,
     time::{Instant, timeout_at},
 };
@@ -37,14 +38,18 @@ impl Deadline {
 
     /// What `work` gives, if it ends in time.
     async fn wait<T>(self, work: impl Future<Output = T>) -> Result<T, Status> {
-        let late = |_| {
-            let message =
-                format!("expected a query of at most {:?}, the limit of this server (--time)", self.limit);
-            Status::deadline_exceeded(message)
-        };
-        timeout_at(self.at, work).await.map_err(late)
+        timeout_at(self.at, work).await.map_err(|_| self.late())
+    }
+
+    fn late(self) -> Status {
+        let message =
+            format!("expected a query of at most {:?}, the limit of this server (--time)", self.limit);
+        Status::deadline_exceeded(message)
     }
 }
+
+/// Batches that are ready before the client reads them.
+const AHEAD: usize = 1;
 
 /// Where queries run, and how many.
 #[derive(Clone)]
@@ -74,18 +79,44 @@ impl Queries {
                 Ok((schema, result.stream().await?))
             })
             .await?;
-        let rows = stream::unfold(Some((batches, place)), move |running| async move {
-            let (mut batches, place) = running?;
-            match deadline.wait(batches.next()).await {
-                Ok(None) => None,
-                Ok(Some(Ok(batch))) => Some((Ok(batch), Some((batches, place)))),
-                Ok(Some(Err(error))) => {
-                    let status = status(&Error::from_datafusion("query", error));
-                    Some((Err(FlightError::Tonic(Box::new(status))), None))
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        let (late, was_late) = oneshot::channel();
+        let mut task = JoinSet::new();
+        let sending = async move {
+            let mut batches = batches;
+            while let Some(batch) = batches.next().await {
+                // A query that always has rows, for a client that always reads them, waits for nothing else.
+                if Instant::now() >= deadline.at {
+                    return Err(deadline.late());
                 }
-                Err(late) => Some((Err(FlightError::Tonic(Box::new(late))), None)),
+                let has_failed = batch.is_err();
+                let batch = batch.map_err(|error| {
+                    FlightError::Tonic(Box::new(status(&Error::from_datafusion("query", error))))
+                });
+                if sender.send(batch).await.is_err() || has_failed {
+                    break;
+                }
             }
-        });
+            Ok(())
+        };
+        let until_late = async move {
+            let sent = deadline.wait(sending).await;
+            // What the query holds is free by now, and so is its place, whether the client reads or not.
+            drop(place);
+            if let Err(status) = sent.and_then(|sent| sent) {
+                let _ = late.send(status);
+            }
+        };
+        task.spawn_on(until_late, &self.threads);
+        // Dropping the task cancels it.
+        let rows =
+            stream::unfold((receiver, Some(was_late), task), |(mut receiver, was_late, task)| async move {
+                if let Some(batch) = receiver.recv().await {
+                    return Some((batch, (receiver, was_late, task)));
+                }
+                let status = was_late?.await.ok()?;
+                Some((Err(FlightError::Tonic(Box::new(status))), (receiver, None, task)))
+            });
         Ok((schema, rows))
     }
 

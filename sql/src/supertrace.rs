@@ -298,6 +298,19 @@ impl SuperTrace {
         frame.map_err(|e| self.error(&name, e))
     }
 
+    /// Reads all pages of all files, and compares them with their checksums.
+    ///
+    /// # Errors
+    /// That of the first damaged file, with its name.
+    pub async fn verify(&self) -> Result<(), Error> {
+        let files = Arc::clone(&self.files);
+        match tokio::task::spawn_blocking(move || files.first_damage()).await {
+            Ok(None) => Ok(()),
+            Ok(Some(error)) => Err(error),
+            Err(_) => Err(Error::unknown("the files could not be read: this is a defect of sigmund".into())),
+        }
+    }
+
     /// The same plan, but read by one task, file by file: rows keep the order they have in the files.
     ///
     /// For `events` that is the order of time, with equal ticks as the merge wrote them. It needs no sort, so

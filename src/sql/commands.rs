@@ -14,7 +14,7 @@ const HELP: &str = "\
 \\o [FILE]     write answers of queries to a new file; without one, to the terminal again
 \\set [N V]    the value of $N in queries; without one, list them
 \\?            this help
-\\q            end (also Ctrl-D)
+\\q            end (also exit, quit, Ctrl-D)
 A query ends with a semicolon. Ctrl-C cancels a query. EXPLAIN ANALYZE shows where its time goes.";
 
 /// Names of commands, for completion.
@@ -25,6 +25,12 @@ pub(super) const COMMANDS: [&str; 7] = ["\\d", "\\f", "\\o", "\\q", "\\set", "\\
 pub(super) enum Next {
     Line,
     End,
+}
+
+/// Whether a line is `exit` or `quit`, as other prompts have them.
+pub(super) fn is_end(line: &str) -> bool {
+    let word = line.trim().trim_end_matches(';').trim_end();
+    ["exit", "quit"].iter().any(|end| word.eq_ignore_ascii_case(end))
 }
 
 /// Runs a line that begins with a backslash.

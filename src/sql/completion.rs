@@ -18,7 +18,10 @@ use sigmund_model::tables::{ALL, ColumnType, LWPS, PROCESSES, SPANS, THREADS, Ta
 use sigmund_sql::{Relation, RelationKind, SuperTrace};
 use tokio::runtime::Handle;
 
-use super::{commands::COMMANDS, statements};
+use super::{
+    commands::{self, COMMANDS},
+    statements,
+};
 
 /// Words of SQL that begin or join clauses.
 const KEYWORDS: &[&str] = &[
@@ -79,6 +82,8 @@ pub(super) struct Words {
     names: Vec<String>,
     /// Tables and views; sorted. Names have those of super-traces before a dot.
     relations: Vec<String>,
+    /// What can stand after FROM: relations, and functions that are tables.
+    tables: Vec<String>,
     /// The names of arguments of each measure.
     arguments: BTreeMap<String, Vec<String>>,
     /// The values of a column of words, read when one is first completed.
@@ -107,11 +112,14 @@ impl Words {
             names.push(format!("{schema}."));
         }
         relations.sort();
+        let state = trace.session().state();
+        let functions = state.table_functions().keys().map(|name| format!("{name}("));
+        let mut tables: Vec<String> = relations.iter().cloned().chain(functions).collect();
+        tables.sort();
         let arguments = sigmund_query::measure_functions(trace).into_iter().map(|function| {
             let names = function.arguments.into_iter().map(|argument| format!("{} => ", argument.name));
             (function.name, names.collect())
         });
-        let state = trace.session().state();
         let functions = [
             state.scalar_functions().keys().cloned().collect::<Vec<_>>(),
             state.aggregate_functions().keys().cloned().collect(),
@@ -122,7 +130,7 @@ impl Words {
         names.sort();
         names.dedup();
         let (trace, arguments) = (Arc::clone(trace), arguments.collect());
-        Words { trace, names, relations, arguments, values: RefCell::default() }
+        Words { trace, names, relations, tables, arguments, values: RefCell::default() }
     }
 
     /// What can come at the end of `typed`: where it begins, and the names.
@@ -150,7 +158,8 @@ impl Words {
                 return (begin, arguments);
             }
         }
-        (begin, if word.is_empty() { Vec::new() } else { self.or_defined(&self.names, word) })
+        let names = if is_after_from(&typed[..begin]) { &self.tables } else { &self.names };
+        (begin, if word.is_empty() { Vec::new() } else { self.or_defined(names, word) })
     }
 
     /// Those of `names` that start with `word`, and views of the session.
@@ -275,6 +284,13 @@ fn called(typed: &str) -> Option<&str> {
     Some(&before[begin_of_name(before)..]).filter(|function| !function.is_empty())
 }
 
+/// Whether what comes next is a table: after FROM or JOIN.
+fn is_after_from(typed: &str) -> bool {
+    let last = typed.trim_end().rsplit(|c: char| !is_of_name(c)).next().unwrap_or_default();
+    typed.ends_with(char::is_whitespace)
+        && ["from", "join"].iter().any(|word| last.eq_ignore_ascii_case(word))
+}
+
 fn is_of_name(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
@@ -293,8 +309,10 @@ fn compared(typed: &str) -> Option<(&str, &str)> {
 impl Validator for Words {
     fn validate(&self, context: &mut ValidationContext<'_>) -> Result<ValidationResult> {
         let line = context.input();
-        let is_complete =
-            line.trim().is_empty() || line.trim_start().starts_with('\\') || statements::is_complete(line);
+        let is_complete = line.trim().is_empty()
+            || line.trim_start().starts_with('\\')
+            || commands::is_end(line)
+            || statements::is_complete(line);
         Ok(if is_complete { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
     }
 }
@@ -317,6 +335,16 @@ mod tests {
         assert_eq!(called("FROM states(thread => 1"), None);
         assert_eq!(called("SELECT a, "), None);
         assert_eq!(called("FROM states(thread => 15), "), None);
+    }
+
+    #[test]
+    fn tables_are_proposed_where_a_table_comes() {
+        for typed in ["SELECT a FROM ", "select a\nfrom  ", "FROM a JOIN "] {
+            assert!(is_after_from(typed), "{typed}");
+        }
+        for typed in ["SELECT ", "SELECT a FROM", "SELECT a FROM t ", "SELECT join_a ", ""] {
+            assert!(!is_after_from(typed), "{typed}");
+        }
     }
 
     #[test]

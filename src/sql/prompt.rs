@@ -51,6 +51,7 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
         if let Some(path) = &history {
             let _ = editor.append_history(path);
         }
+        let line = if commands::is_end(&line) { "\\q".to_string() } else { line };
         if line.trim_start().starts_with('\\') {
             match commands::run(&mut session, &line).await {
                 Ok(Next::End) => break,

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs::{File, OpenOptions},
-    io::{BufWriter, Write},
+    io::{BufWriter, ErrorKind, Write},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -84,10 +84,10 @@ impl Session {
         let result = self.trace.sql_with(query, &self.parameters).await;
         self.warn();
         lock(&self.notes).clear();
-        let rows = self.print(result?).await?;
+        let (rows, read_for) = self.print(result?).await?;
         lock(&self.notes).iter().for_each(|note| terminal::notice(note));
         if self.is_timed {
-            terminal::line(timing(rows, begin.elapsed()))?;
+            terminal::line(timing(rows, begin.elapsed().saturating_sub(read_for)))?;
         }
         Ok(Some(if rows > 0 { Found::Something } else { Found::Nothing }))
     }
@@ -97,7 +97,8 @@ impl Session {
         self.trace.notes().iter().for_each(|note| terminal::notice(&format!("warning: {note}")));
     }
 
-    async fn print(&self, result: QueryResult) -> Result<usize> {
+    /// The number of rows, and how long a person read them in a pager.
+    async fn print(&self, result: QueryResult) -> Result<(usize, Duration)> {
         let format = match self.format {
             FormatArg::Human => return self.draw(result).await,
             FormatArg::Tsv => RowFormat::Tsv,
@@ -122,10 +123,10 @@ impl Session {
             batch = batches.try_next().await?;
         }
         writer.finish()?.flush()?;
-        Ok(rows)
+        Ok((rows, Duration::ZERO))
     }
 
-    async fn draw(&self, result: QueryResult) -> Result<usize> {
+    async fn draw(&self, result: QueryResult) -> Result<(usize, Duration)> {
         if let Some((path, file)) = &self.file {
             let out = &mut BufWriter::new(file);
             let rows = result
@@ -134,21 +135,24 @@ impl Session {
                 })
                 .await?;
             out.flush().with_context(|| path.display().to_string())?;
-            return Ok(rows);
+            return Ok((rows, Duration::ZERO));
         }
         if !self.is_prompt {
             let result = match terminal::width() {
                 Some(width) => result.within(width),
                 None => result,
             };
-            return result.draw_parts::<anyhow::Error>(|lines| Ok(terminal::block(lines)?)).await;
+            let rows = result.draw_parts::<anyhow::Error>(|lines| Ok(terminal::block(lines)?)).await?;
+            return Ok((rows, Duration::ZERO));
         }
         let (drawn, is_all) = result.draw_first(MOST_DRAWN).await?;
+        let shown = Instant::now();
         terminal::paged(&drawn.text)?;
+        let read_for = shown.elapsed();
         if !is_all {
             terminal::notice(&format!("the first {} rows; \\f csv and \\o FILE for all", drawn.rows));
         }
-        Ok(drawn.rows)
+        Ok((drawn.rows, read_for))
     }
 
     /// Prints the catalog, or describes one table, view or table function.
@@ -168,10 +172,13 @@ impl Session {
             None => None,
             Some(path) => {
                 let file = OpenOptions::new().append(true).create_new(true).open(path);
-                Some((
-                    path.into(),
-                    file.with_context(|| format!("{path}: expected a file that is not there yet"))?,
-                ))
+                let expected = match &file {
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                        "expected a file that is not there yet"
+                    }
+                    _ => "expected a new file that can be written",
+                };
+                Some((path.into(), file.with_context(|| format!("{path}: {expected}"))?))
             }
         };
         Ok(())

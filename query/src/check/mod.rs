@@ -209,6 +209,8 @@ const AT_ONCE: usize = 2;
 /// # Errors
 /// When the trace cannot be read. A broken invariant is no error: it is in the report.
 pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> {
+    // No invariant reads every column: a damaged page may be in one of the others.
+    trace.verify().await?;
     let invariants = stream::iter(INVARIANTS.iter().chain(PAIRING_INVARIANTS));
     let invariants = invariants.map(|invariant| verify(trace, invariant)).buffered(AT_ONCE);
     let examined = disagreements::examine(trace, disagreements::EXAMINED);

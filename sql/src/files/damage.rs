@@ -60,6 +60,40 @@ impl Sources {
     }
 }
 
+/// The first error of `check` in each of these files, with its place among them, in their order.
+fn damaged(
+    parts: &[&Part],
+    check: impl Fn(&Part, &ArrowReaderMetadata, usize) -> Result<(), Error> + Sync,
+) -> Vec<(usize, Error)> {
+    let mut groups: Vec<(usize, ArrowReaderMetadata, usize)> = Vec::new();
+    let mut damaged: Vec<(usize, Error)> = Vec::new();
+    for (place, part) in parts.iter().enumerate() {
+        match part.footer() {
+            Ok(footer) => groups
+                .extend((0..footer.metadata().num_row_groups()).map(|group| (place, footer.clone(), group))),
+            Err(error) => damaged.push((place, error)),
+        }
+    }
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(damaged));
+    let read = || {
+        // Relaxed: only a number is handed out.
+        while let Some((place, footer, group)) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = check(parts[*place], footer, *group) {
+                found.lock().unwrap_or_else(PoisonError::into_inner).push((*place, error));
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(read);
+        }
+    });
+    let mut damaged = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    damaged.sort_by_key(|(place, _)| *place);
+    damaged.dedup_by_key(|(place, _)| *place);
+    damaged
+}
+
 /// The files that a plan reads: the URL of their root, and their path there.
 fn add_files(plan: &Arc<dyn ExecutionPlan>, read: &mut BTreeSet<(String, String)>) {
     let scan = plan.downcast_ref::<DataSourceExec>().map(DataSourceExec::data_source);
@@ -94,37 +128,17 @@ impl Files {
         self.parts().filter(|(name, _)| is_asked(name)).find_map(|(_, part)| part.check().err())
     }
 
+    /// The error of the first file that has a page with another checksum, or that is no page. All CPUs read.
+    pub(crate) fn first_damage(&self) -> Option<Error> {
+        let parts: Vec<&Part> = self.parts().map(|(_, part)| part).collect();
+        damaged(&parts, Part::check_pages).into_iter().next().map(|(_, error)| error)
+    }
+
     /// Leaves out what cannot be read to its end, except for the table `info`. All CPUs read.
     pub(super) fn leave_out_damaged(&mut self) {
         let parts: Vec<Part> =
             self.parts().filter(|(table, _)| *table != INFO.name).map(|(_, part)| part.clone()).collect();
-        let mut groups: Vec<(usize, ArrowReaderMetadata, usize)> = Vec::new();
-        let mut damaged: Vec<(usize, Error)> = Vec::new();
-        for (place, part) in parts.iter().enumerate() {
-            match part.footer() {
-                Ok(footer) => groups.extend(
-                    (0..footer.metadata().num_row_groups()).map(|group| (place, footer.clone(), group)),
-                ),
-                Err(error) => damaged.push((place, error)),
-            }
-        }
-        let (next, found) = (AtomicUsize::new(0), Mutex::new(damaged));
-        let read = || {
-            // Relaxed: only a number is handed out.
-            while let Some((place, footer, group)) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Err(error) = parts[*place].check_groups(footer, vec![*group]) {
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push((*place, error));
-                }
-            }
-        };
-        thread::scope(|scope| {
-            for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
-                scope.spawn(read);
-            }
-        });
-        let mut damaged = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        damaged.sort_by_key(|(place, _)| *place);
-        damaged.dedup_by_key(|(place, _)| *place);
+        let damaged = damaged(&parts.iter().collect::<Vec<_>>(), Part::check_group);
         let is_damaged = |part: &Part| damaged.iter().any(|(place, _)| parts[*place].is(part));
         for (table, of_table) in &mut self.tables {
             of_table.retain(|part| *table == INFO.name || !is_damaged(part));

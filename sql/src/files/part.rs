@@ -22,7 +22,10 @@ use datafusion::parquet::{
         ProjectionMask,
         arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
     },
-    file::reader::{ChunkReader, Length},
+    file::{
+        reader::{ChunkReader, Length},
+        serialized_reader::SerializedPageReader,
+    },
 };
 use sigmund_files::Folder;
 use sigmund_model::tables::{FileEnd, Table};
@@ -180,6 +183,30 @@ impl Part {
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), footer.clone());
         let mut reader = reader.with_row_groups(groups).build().map_err(|error| self.unreadable(&error))?;
         reader.try_for_each(|batch| batch.map(drop).map_err(|error| self.unreadable(&error)))
+    }
+
+    /// Reads this row group.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub(super) fn check_group(&self, footer: &ArrowReaderMetadata, group: usize) -> Result<(), Error> {
+        self.check_groups(footer, vec![group])
+    }
+
+    /// Reads the pages of this row group, which compares their checksums, and leaves their values as they are.
+    ///
+    /// # Errors
+    /// When one is damaged.
+    pub(super) fn check_pages(&self, footer: &ArrowReaderMetadata, group: usize) -> Result<(), Error> {
+        let group = footer.metadata().row_group(group);
+        let rows = usize::try_from(group.num_rows()).map_err(|error| self.unreadable(&error))?;
+        let bytes = Arc::new(self.bytes.clone());
+        for column in group.columns() {
+            let pages = SerializedPageReader::new(Arc::clone(&bytes), column, rows, None);
+            let mut pages = pages.map_err(|error| self.unreadable(&error))?;
+            pages.try_for_each(|page| page.map(drop).map_err(|error| self.unreadable(&error)))?;
+        }
+        Ok(())
     }
 
     /// Its bytes, for a reader.

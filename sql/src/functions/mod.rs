@@ -4,6 +4,7 @@
 //! with the clocks that they use, [`clocks_of`] and [`with_clocks`].
 
 mod bits;
+mod checked_sum;
 mod clock;
 mod conversions;
 mod errno;
@@ -45,7 +46,7 @@ pub fn all() -> Vec<ScalarUDF> {
 
 /// The functions of many rows.
 pub fn aggregates() -> Vec<AggregateUDF> {
-    vec![percentile::percentile()]
+    vec![percentile::percentile(), checked_sum::sum()]
 }
 
 /// Clocks, each with the names of its super-trace.

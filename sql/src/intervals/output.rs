@@ -10,7 +10,7 @@ use super::{
     operation::Operation,
     times::Times,
 };
-use crate::fleet::HOST;
+use crate::{fleet::HOST, nearest};
 
 /// The times of a result in ticks, and in nanoseconds: by our names, and by Perfetto's.
 const TIMES: [[&str; 3]; 3] =
@@ -146,7 +146,11 @@ fn key_type(function: &str, inputs: &[Input], key: &str) -> Result<DataType> {
     let mut common: Option<DataType> = None;
     for input in inputs {
         let Some(found) = input.column_type(key) else {
-            return plan_err!("{function}: {}: expected a column {key} of the key, found none", input.name);
+            let near = nearest(key, input.columns().map(|(name, _)| name)).join(", ");
+            return plan_err!(
+                "{function}: {}: expected a column {key} of the key, found none; near: {near}",
+                input.name
+            );
         };
         let joined = common_key_type(common.as_ref().unwrap_or(found), found);
         let Some(joined) = joined else {

@@ -1,7 +1,8 @@
 //! What SQLite and Perfetto write in other words inside of a query: `GLOB`, `REGEXP`, types of casts, `iif`, `max` of several
-//! values, `trace_start()`.
+//! values, `trace_start()`, a percentile divided by a whole number, a column of `USING` in WHERE.
 
 mod glob;
+mod joined;
 
 use std::ops::ControlFlow;
 
@@ -12,9 +13,9 @@ use datafusion::{
         parser::Statement,
         sqlparser::{
             ast::{
-                BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-                FunctionArguments, Ident, ObjectName, Value, VisitMut, VisitorMut,
-                helpers::attached_token::AttachedToken,
+                BinaryOperator, CaseWhen, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
+                FunctionArgExpr, FunctionArguments, Ident, ObjectName, Select, SelectItem, Value, VisitMut,
+                VisitorMut, helpers::attached_token::AttachedToken,
             },
             parser::ParserError,
         },
@@ -76,10 +77,27 @@ struct Words {
 impl VisitorMut for Words {
     type Break = ();
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        joined::with_its_table(select);
+        for item in &mut select.projection {
+            // Its value, which replaces it, may be that of another column.
+            if let SelectItem::UnnamedExpr(expr) = item
+                && let Expr::Function(function) = &*expr
+                && self.bound(function).is_some()
+                && let Some((name, _)) = call(function)
+            {
+                let alias = Ident::with_quote('"', format!("{name}()"));
+                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     /// What is inside of it has been visited: what replaces it is not.
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
             Expr::Cast { data_type, .. } => in_our_type(data_type),
+            Expr::BinaryOp { left, op: BinaryOperator::Divide, .. } => with_fraction(left),
             Expr::RLike { .. } => matched(expr),
             Expr::SimilarTo { .. } => globbed(expr),
             Expr::Function(function) => {
@@ -108,6 +126,18 @@ fn in_our_type(ty: &mut DataType) {
     if is_wide {
         *ty = DataType::BigInt(None);
     }
+}
+
+/// A percentile is a fraction in Perfetto. Ours is exact: a whole number of whole numbers, which a division would cut.
+fn with_fraction(divided: &mut Expr) {
+    let Expr::Function(function) = &*divided else { return };
+    if call(function).is_some_and(|(name, _)| name == "percentile") {
+        *divided = as_type(divided.clone(), DataType::Double(ExactNumberInfo::None));
+    }
+}
+
+fn as_type(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
 }
 
 /// `a REGEXP 'b'` as a match of a regular expression.
@@ -233,13 +263,7 @@ impl Words {
         };
         let number = Expr::Value(Value::Number(number.to_string(), false).into());
         // A bare number in ORDER BY is a column.
-        arguments.is_empty().then(|| Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(number),
-            data_type: DataType::BigInt(None),
-            array: false,
-            format: None,
-        })
+        arguments.is_empty().then(|| as_type(number, DataType::BigInt(None)))
     }
 }
 
@@ -277,7 +301,23 @@ mod tests {
             ("SELECT 'é', E'c:\\\\new'\n, a GLOB\t'b*' -- c", "SELECT 'é', E'c:\\\\new', a LIKE 'b%'"),
             (
                 "SELECT trace_start() ORDER BY TRACE_DUR() / 2, trace_end(1)",
-                "SELECT CAST(0 AS BIGINT) ORDER BY CAST(70 AS BIGINT) / 2, trace_end(1)",
+                "SELECT CAST(0 AS BIGINT) AS \"trace_start()\" ORDER BY CAST(70 AS BIGINT) / 2, trace_end(1)",
+            ),
+            (
+                "SELECT PERCENTILE(a, 50) / 1000, percentile(a, 50), b / 1000",
+                "SELECT CAST(PERCENTILE(a, 50) AS DOUBLE) / 1000, percentile(a, 50), b / 1000",
+            ),
+            (
+                "SELECT u FROM a JOIN b USING (u) WHERE u > 1 AND a.u < v AND EXISTS (SELECT 1 FROM c WHERE u = 1)",
+                "SELECT u FROM a JOIN b USING(u) WHERE b.u > 1 AND a.u < v AND EXISTS (SELECT 1 FROM c WHERE u = 1)",
+            ),
+            (
+                "SELECT 1 FROM s.a AS t LEFT JOIN (SELECT 1) AS b USING (u, v) LEFT JOIN c USING (w) WHERE u = v + w",
+                "SELECT 1 FROM s.a AS t LEFT JOIN (SELECT 1) AS b USING(u, v) LEFT JOIN c USING(w) WHERE t.u = t.v + w",
+            ),
+            (
+                "SELECT 1 FROM a FULL JOIN b USING (u) WHERE u = 1",
+                "SELECT 1 FROM a FULL JOIN b USING(u) WHERE u = 1",
             ),
             (
                 "SELECT max(a, b), max(a), max(a, b) OVER ()",

@@ -2,23 +2,12 @@
 
 use std::path::Path;
 
-use crate::support::Little;
+use crate::{
+    asked::{answer, error},
+    support::Little,
+};
 use serde_json::json;
 use sigmund_sql::{Fleet, SuperTrace};
-
-async fn answer(trace: &SuperTrace, query: &str) -> Vec<String> {
-    let text = trace.sql(query).await.unwrap().to_text().await.unwrap();
-    let cells = |line: &str| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(" ");
-    text.lines().filter(|l| l.starts_with('|')).skip(1).map(cells).collect()
-}
-
-async fn error(trace: &SuperTrace, query: &str) -> String {
-    let result = match trace.sql(query).await {
-        Ok(result) => result.to_text().await,
-        Err(error) => Err(error),
-    };
-    result.expect_err("a wrong call is refused").to_string()
-}
 
 // LWP 70   |==syscall==|          the same ticks on both hosts
 // process 70, thread 5

@@ -1,24 +1,11 @@
 //! Table functions over intervals.
 
-use crate::support::Little;
+use crate::{
+    asked::{answer, error},
+    support::Little,
+};
 use serde_json::json;
-use sigmund_sql::{ErrorKind, SuperTrace};
-
-async fn answer(trace: &SuperTrace, query: &str) -> Vec<String> {
-    let text = trace.sql(query).await.unwrap().to_text().await.unwrap();
-    let cells = |line: &str| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(" ");
-    text.lines().filter(|l| l.starts_with('|')).skip(1).map(cells).collect()
-}
-
-async fn error(trace: &SuperTrace, query: &str) -> String {
-    let result = match trace.sql(query).await {
-        Ok(result) => result.to_text().await,
-        Err(error) => Err(error),
-    };
-    let error = result.expect_err("a wrong call is refused");
-    assert_ne!(error.kind(), ErrorKind::Unreadable, "{error}");
-    error.to_string()
-}
+use sigmund_sql::SuperTrace;
 
 // thread 1   |--active--|--stalled--|--active--|
 // spans         |-------request--------|  |last|
@@ -117,7 +104,7 @@ async fn a_wrong_call_says_what_it_expected() {
         ("overlap(spans)", "overlap: expected two tables, and the columns of the key, found 1 arguments"),
         (
             "overlap(spans, thread_states, threat)",
-            "overlap: spans: expected a column threat of the key, found none",
+            "overlap: spans: expected a column threat of the key, found none; near: thread",
         ),
         (
             "overlap(spans, event_types)",

@@ -1,5 +1,6 @@
 //! Super-traces as tables of SQL.
 
+mod asked;
 mod clocks;
 mod intervals;
 mod open;

@@ -1,6 +1,9 @@
 //! The names a user meets in SQL: tables with nanoseconds, a view per event type, Perfetto's names.
 
-use crate::support::Little;
+use crate::{
+    asked::{answer, error},
+    support::Little,
+};
 use datafusion::{
     logical_expr::{ident, lit},
     physical_plan::{ExecutionPlanProperties, displayable},
@@ -8,12 +11,6 @@ use datafusion::{
 use serde_json::json;
 use sigmund_model::tables::EVENTS;
 use sigmund_sql::{ErrorKind, Parameters, SuperTrace};
-
-async fn answer(trace: &SuperTrace, query: &str) -> Vec<String> {
-    let text = trace.sql(query).await.unwrap().to_text().await.unwrap();
-    let cells = |line: &str| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(" ");
-    text.lines().filter(|l| l.starts_with('|')).skip(1).map(cells).collect()
-}
 
 fn event_type(level: &str, code: i64, name: &str, fields: &[(&str, &str)]) -> serde_json::Value {
     let (names, types): (Vec<_>, Vec<_>) = fields.iter().copied().unzip();
@@ -477,4 +474,26 @@ async fn every_column_of_every_view_can_be_aggregated() {
     }
     assert!(aggregated > 150, "{aggregated}");
     assert_eq!(answer(&trace, "SELECT max(latency_tick) FROM ready_latency").await, ["2"]);
+}
+
+#[tokio::test]
+async fn a_sum_of_integers_that_exceeds_64_bits_is_an_error() {
+    let trace = SuperTrace::open(Little::new().write()).await.unwrap();
+    let most = "(VALUES (1, 9223372036854775807), (1, 1), (2, 5), (2, -7), (3, NULL)) AS t(g, x)";
+    for query in [
+        format!("SELECT sum(x) AS s FROM {most}"),
+        format!("SELECT g, sum(x) AS s FROM {most} GROUP BY g"),
+        format!("SELECT sum(x) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM {most}"),
+    ] {
+        let message = error(&trace, &query).await;
+        assert!(message.contains("sum: expected a sum within 64 bits, found a larger one"), "{message}");
+    }
+    let within = format!(
+        "SELECT g, sum(x), sum(x * 1.5), sum(DISTINCT x) FROM {most} WHERE g > 1 GROUP BY g ORDER BY g"
+    );
+    assert_eq!(answer(&trace, &within).await, ["2 -2 -3.0 -2", "3   "]);
+    let window =
+        format!("SELECT sum(x) OVER (ORDER BY x ROWS 1 PRECEDING) FROM {most} WHERE x < 9 ORDER BY x");
+    assert_eq!(answer(&trace, &window).await, ["-7", "-6", "6"]);
+    assert_eq!(answer(&trace, &format!("SELECT sum(x) FROM {most} WHERE g = 3")).await, [""]);
 }

@@ -1,0 +1,218 @@
+//! `sum` of integers that fails when it exceeds 64 bits, as in SQLite. DataFusion's goes on with the lowest 64 bits: a wrong number
+//! that looks like any other.
+
+use std::{
+    fmt, mem,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use arrow::{
+    array::{Array, ArrayRef, AsArray, BooleanArray},
+    compute,
+    datatypes::{DataType, FieldRef, Int64Type},
+};
+use datafusion::{
+    common::{Result, ScalarValue, exec_err},
+    functions_aggregate::sum::sum_udaf,
+    logical_expr::{
+        Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature,
+        function::{AccumulatorArgs, StateFieldsArgs},
+        utils::AggregateOrderSensitivity,
+    },
+};
+use datafusion_functions_aggregate_common::aggregate::groups_accumulator::prim_op::PrimitiveGroupsAccumulator;
+
+/// The function, in the place of DataFusion's, which does what concerns no integers.
+pub(super) fn sum() -> AggregateUDF {
+    AggregateUDF::new_from_impl(Sum { signature: sum_udaf().signature().clone() })
+}
+
+fn too_large<T>() -> Result<T> {
+    exec_err!(
+        "sum: expected a sum within 64 bits, found a larger one; sum(CAST(… AS DOUBLE)) has no such limit"
+    )
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Sum {
+    signature: Signature,
+}
+
+/// Whether a sum is one of integers, and not of different ones only.
+fn is_ours(args: &AccumulatorArgs<'_>) -> bool {
+    *args.return_field.data_type() == DataType::Int64 && !args.is_distinct
+}
+
+impl AggregateUDFImpl for Sum {
+    fn name(&self) -> &str {
+        "sum"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        sum_udaf().return_type(types)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        if is_ours(&args) { Ok(Box::new(Checked::default())) } else { sum_udaf().accumulator(args) }
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        sum_udaf().state_fields(args)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        sum_udaf().groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
+        if is_ours(&args) {
+            Ok(Box::new(CheckedGroups::new()))
+        } else {
+            sum_udaf().create_groups_accumulator(args)
+        }
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        if is_ours(&args) {
+            Ok(Box::new(Checked::default()))
+        } else {
+            sum_udaf().create_sliding_accumulator(args)
+        }
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+}
+
+/// The sum of one group, or of a window: of 2^63 numbers it is exact.
+#[derive(Debug, Default)]
+struct Checked {
+    sum: i128,
+    /// How many numbers are in it.
+    count: u64,
+}
+
+impl Checked {
+    fn add(&mut self, values: &[ArrayRef], sign: i128) {
+        let numbers = values[0].as_primitive::<Int64Type>();
+        let sum = match compute::sum_checked(numbers) {
+            Ok(sum) => i128::from(sum.unwrap_or_default()),
+            Err(_) => numbers.iter().flatten().map(i128::from).sum(),
+        };
+        self.sum += sign * sum;
+    }
+}
+
+impl Accumulator for Checked {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.add(values, 1);
+        self.count += (values[0].len() - values[0].null_count()) as u64;
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.add(values, -1);
+        self.count -= (values[0].len() - values[0].null_count()) as u64;
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        if self.count == 0 {
+            return Ok(ScalarValue::Int64(None));
+        }
+        i64::try_from(self.sum).map_or_else(|_| too_large(), |sum| Ok(ScalarValue::Int64(Some(sum))))
+    }
+
+    fn size(&self) -> usize {
+        mem::size_of_val(self)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        Ok(vec![self.evaluate()?])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.update_batch(states)
+    }
+}
+
+type Added = Box<dyn Fn(&mut i64, i64) + Send + Sync>;
+
+/// The sums of groups: DataFusion's, with an addition that remembers when a sum became too large.
+struct CheckedGroups {
+    sums: PrimitiveGroupsAccumulator<Int64Type, Added>,
+    is_too_large: Arc<AtomicBool>,
+}
+
+impl CheckedGroups {
+    fn new() -> CheckedGroups {
+        let is_too_large = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&is_too_large);
+        // Relaxed: one thread adds, and looks afterwards.
+        let add: Added = Box::new(move |sum, number| match sum.checked_add(number) {
+            Some(added) => *sum = added,
+            None => seen.store(true, Ordering::Relaxed),
+        });
+        CheckedGroups { sums: PrimitiveGroupsAccumulator::new(&DataType::Int64, add), is_too_large }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.is_too_large.load(Ordering::Relaxed) { too_large() } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for CheckedGroups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckedGroups").field("is_too_large", &self.is_too_large).finish_non_exhaustive()
+    }
+}
+
+impl GroupsAccumulator for CheckedGroups {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        count: usize,
+    ) -> Result<()> {
+        self.sums.update_batch(values, groups, filter, count)?;
+        self.check()
+    }
+
+    fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef> {
+        self.sums.evaluate(emit)
+    }
+
+    fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
+        self.sums.state(emit)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], count: usize) -> Result<()> {
+        self.sums.merge_batch(states, groups, count)?;
+        self.check()
+    }
+
+    fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+        self.sums.convert_to_state(values, filter)
+    }
+
+    fn size(&self) -> usize {
+        self.sums.size()
+    }
+}
