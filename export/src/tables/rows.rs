@@ -1,10 +1,14 @@
 //! Writes tables as text: a line per row, or one array of objects.
 
-use std::io::{self, Write};
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+    sync::Arc,
+};
 
 use arrow::{
     array::RecordBatch,
-    datatypes::Schema,
+    datatypes::{Schema, SchemaRef},
     error::ArrowError,
     json::{ArrayWriter, LineDelimitedWriter},
     util::display::FormatOptions,
@@ -31,6 +35,8 @@ pub enum RowFormat {
 /// Writes rows, batch by batch.
 pub struct RowWriter<W: Write> {
     lines: Lines,
+    /// The names of an object's members, if those of the columns are not different.
+    names: Option<SchemaRef>,
     out: W,
 }
 
@@ -53,7 +59,11 @@ impl<W: Write> RowWriter<W> {
             RowFormat::Ndjson => Lines::Objects(LineDelimitedWriter::new(Vec::new())),
             RowFormat::Json => Lines::Array(ArrayWriter::new(Vec::new())),
         };
-        let mut writer = RowWriter { lines, out };
+        let names = match lines {
+            Lines::Separated { .. } => None,
+            Lines::Objects(_) | Lines::Array(_) => with_different_names(schema),
+        };
+        let mut writer = RowWriter { lines, names, out };
         if let Lines::Separated { separator, line } = &mut writer.lines {
             for (index, field) in schema.fields().iter().enumerate() {
                 cell(line, index, Some(field.name()), *separator);
@@ -69,6 +79,14 @@ impl<W: Write> RowWriter<W> {
     /// # Errors
     /// When they cannot be formatted, or `out` cannot be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let renamed;
+        let batch = match &self.names {
+            Some(names) => {
+                renamed = RecordBatch::try_new(Arc::clone(names), batch.columns().to_vec())?;
+                &renamed
+            }
+            None => batch,
+        };
         let json = match &mut self.lines {
             Lines::Separated { separator, line } => {
                 return write_separated(&mut self.out, batch, *separator, line);
@@ -108,6 +126,28 @@ impl<W: Write> RowWriter<W> {
         self.out.write_all(&rest)?;
         Ok(self.out)
     }
+}
+
+/// Columns of which some have one name, with names of which the later have a number: of two members of an object with one name,
+/// most programs keep one. `None` if their names are different.
+fn with_different_names(schema: &Schema) -> Option<SchemaRef> {
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    let given: BTreeSet<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    if given.len() == schema.fields().len() {
+        return None;
+    }
+    let mut fields = Vec::new();
+    for field in schema.fields() {
+        let mut name = field.name().clone();
+        let mut number = 2;
+        while taken.contains(&name) || (number > 2 && given.contains(name.as_str())) {
+            name = format!("{}_{number}", field.name());
+            number += 1;
+        }
+        taken.insert(name.clone());
+        fields.push(field.as_ref().clone().with_name(name));
+    }
+    Some(Arc::new(Schema::new(fields)))
 }
 
 fn write_separated(
@@ -165,6 +205,8 @@ fn write_line(line: &mut String, out: &mut impl Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use arrow::datatypes::{DataType, Field};
+
     use super::*;
 
     #[test]
@@ -175,5 +217,18 @@ mod tests {
             cell(&mut line, index, text, ',');
         }
         assert_eq!(line, "plain,\"a,b\",\"say \"\"so\"\"\",,\"\",\"two\nlines\"");
+    }
+
+    #[test]
+    fn columns_with_one_name_are_members_with_different_ones() {
+        let names = |given: &[&str]| {
+            let fields: Vec<Field> =
+                given.iter().map(|name| Field::new(*name, DataType::Int64, true)).collect();
+            let renamed = with_different_names(&Schema::new(fields));
+            renamed.map(|schema| schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&["a", "b"]), None);
+        assert_eq!(names(&["a", "b", "a", "a"]).unwrap(), ["a", "b", "a_2", "a_3"]);
+        assert_eq!(names(&["a", "a_2", "a"]).unwrap(), ["a", "a_2", "a_3"]);
     }
 }
