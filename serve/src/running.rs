@@ -107,7 +107,8 @@ impl Queries {
                 let _ = late.send(status);
             }
         };
-        task.spawn_on(until_late, &self.threads);
+        // Not on the threads of queries: all of them may be busy with one batch.
+        task.spawn(until_late);
         // Dropping the task cancels it.
         let rows =
             stream::unfold((receiver, Some(was_late), task), |(mut receiver, was_late, task)| async move {
