@@ -163,8 +163,7 @@ impl SpanNames {
         match &request.subject {
             Some(subject) if !self.occurs => {
                 let is_whole = request.window == Interval::ALL;
-                if !is_whole && history.words.get(subject).is_some() {
-                    // It may occur outside of the window.
+                if request.is_subject_known || (!is_whole && history.words.get(subject).is_some()) {
                     return Ok(());
                 }
                 let names = self.names.iter().map(|name| history.words.text(*name));

@@ -68,6 +68,8 @@ pub struct Request {
     pub worst: usize,
     /// The name of a span or function, or the lock, that the question is about.
     pub subject: Option<String>,
+    /// Whether a span or function outside of the window has that name, so that it is no mistake if none in it has.
+    pub is_subject_known: bool,
     /// Whether the question is about the pairs of FROM and TO marks, not about a span.
     pub is_of_pairs: bool,
     /// Whether the lengths that rows summarize are asked for, too.
@@ -85,6 +87,7 @@ impl Default for Request {
             level: None,
             worst: 0,
             subject: None,
+            is_subject_known: false,
             is_of_pairs: false,
             with_lengths: false,
         }

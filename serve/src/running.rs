@@ -80,7 +80,7 @@ impl Queries {
             })
             .await?;
         let (sender, receiver) = mpsc::channel(AHEAD);
-        let (late, was_late) = oneshot::channel();
+        let (ended, has_ended) = oneshot::channel();
         let mut task = JoinSet::new();
         let sending = async move {
             let mut batches = batches;
@@ -103,19 +103,18 @@ impl Queries {
             let sent = deadline.wait(sending).await;
             // What the query holds is free by now, and so is its place, whether the client reads or not.
             drop(place);
-            if let Err(status) = sent.and_then(|sent| sent) {
-                let _ = late.send(status);
-            }
+            let _ = ended.send(sent.and_then(|sent| sent));
         };
         // Not on the threads of queries: all of them may be busy with one batch.
         task.spawn(until_late);
         // Dropping the task cancels it.
         let rows =
-            stream::unfold((receiver, Some(was_late), task), |(mut receiver, was_late, task)| async move {
+            stream::unfold((receiver, Some(has_ended), task), |(mut receiver, has_ended, task)| async move {
                 if let Some(batch) = receiver.recv().await {
-                    return Some((batch, (receiver, was_late, task)));
+                    return Some((batch, (receiver, has_ended, task)));
                 }
-                let status = was_late?.await.ok()?;
+                // Rows that end without a word about it are not all of them.
+                let status = has_ended?.await.unwrap_or_else(|_| Err(failed())).err()?;
                 Some((Err(FlightError::Tonic(Box::new(status))), (receiver, None, task)))
             });
         Ok((schema, rows))

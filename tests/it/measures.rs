@@ -368,6 +368,27 @@ fn rows_that_do_not_fit_the_terminal_are_blocks_of_lines() {
     );
 }
 
+// A program that starts for 1 ms, and then has a span: most slices have none.
+#[test]
+fn a_span_that_some_times_lack_is_compared_and_looked_for_elsewhere() {
+    let lines =
+        "USER 1000100 70 0 5 - SPAN_BEGIN span=1(request)\nUSER 1000160 70 0 5 - SPAN_END span=1(request)\n";
+    let lines: String =
+        lines.lines().map(|line| line.splitn(8, ' ').collect::<Vec<_>>().join("\t") + "\n").collect();
+    let sigmund = Sigmund::with_listing("a", &(listing() + &lines));
+    sigmund.merge_listing("b", &(listing() + &lines));
+    for question in ["--explain", "--critical-path", "--noise"] {
+        let same = [question, "request", "--by", "name", "--compare", "a.supertrace", "b.supertrace"];
+        let compared = asked(&sigmund, &same);
+        assert!(compared.lines().count() > 1 && !compared.contains("differs"), "{compared}");
+        let within =
+            |subject: &str, to: &str| sigmund.run(["-f", "a.supertrace", question, subject, "--to", to]);
+        within("request", "500us").found_nothing();
+        within("reqest", "500us").complained(&["found `reqest`"]);
+        within("request", "2ms").found();
+    }
+}
+
 #[test]
 fn two_super_traces_are_compared_by_name() {
     let sigmund = Sigmund::with_listing("a", &listing());

@@ -32,6 +32,7 @@ fn request(random: &mut Random) -> Request {
         level: random.one_in(4).then_some(if by == Some(By::Thread) { Level::Threads } else { Level::Lwps }),
         worst: if random.one_in(4) { 1 + random.below(9) } else { 0 },
         subject: None,
+        is_subject_known: false,
         is_of_pairs: false,
         with_lengths: true,
     }

@@ -9,8 +9,7 @@ fn interrupts(events: &str) -> Vec<String> {
 // CPU 0   |AAA[24 [softirq [1 1] ] 24]
 #[test]
 fn interrupts_nest_and_have_the_interrupted_lwp_and_user_thread() {
-    let found = interrupts(
-        "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
+    let events = "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
          USER 101 70 0 USER_CONTEXT_SWITCH 5
          KERN 110 70 0 irq_handler_entry   irq=24,name=eth0
          KERN 112 70 0 softirq_entry       vec=3(NET_RX)
@@ -19,14 +18,15 @@ fn interrupts_nest_and_have_the_interrupted_lwp_and_user_thread() {
          KERN 115 70 0 irq_handler_exit    irq=1
          KERN 116 70 0 sched_wakeup        pid=98
          KERN 118 70 0 softirq_exit        vec=3(NET_RX)
-         KERN 120 70 0 irq_handler_exit    irq=24",
-    );
+         KERN 120 70 0 irq_handler_exit    irq=24";
+    let found = interrupts(events);
     let expected = [
         "113 2 0 irq 1 i8042 70 5 2 returned",
         "112 6 0 softirq 3 NET_RX 70 5 1 returned",
         "110 10 0 irq 24 eth0 70 5 0 returned",
     ];
     assert_eq!(found, expected);
+    assert_eq!(rows(events, "interrupts", "ts_tick parent_tick"), ["113 112", "112 110", "110 ?"]);
 }
 
 #[test]

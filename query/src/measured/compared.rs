@@ -59,7 +59,8 @@ async fn side(
     let extent = Interval::new(request.window.from.max(extent.from), request.window.to.min(extent.to));
     let mut slices = Vec::new();
     for of_slice in slices_to_compare(extent, hz) {
-        let request = Request { window: of_slice, ..request.clone() };
+        // In all of them together it occurs, or there is nothing to compare.
+        let request = Request { window: of_slice, is_subject_known: true, ..request.clone() };
         let window = load::Window { of_rows: of_slice, ..window };
         let of_slice = computed(trace, measure, (&request, window), options, (size, Some(known))).await?;
         slices.push(of_slice.0.answer);

@@ -232,7 +232,13 @@ async fn asked(
     filter.check_known(trace).await?;
     let threads = filter.thread_numbers(trace)?;
     let threads = threads.map(|threads| threads.iter().map(|thread| thread.0).collect());
-    let request = request(trace, name, filter, threads, options)?;
+    let mut request = request(trace, name, filter, threads, options)?;
+    if let Some(subject) = &request.subject
+        && needs.spans
+        && request.window != Interval::ALL
+    {
+        request.is_subject_known = known::is_span(trace, subject).await?;
+    }
     if let Some((from, to)) = &options.pair {
         known::check(trace, from).await?;
         known::check(trace, to).await?;
@@ -325,6 +331,7 @@ fn request(
         level: level(name, filter, options.by)?,
         worst: options.worst,
         subject: options.subject.clone(),
+        is_subject_known: false,
         is_of_pairs: options.pair.is_some(),
         with_lengths: options.with_lengths,
     })

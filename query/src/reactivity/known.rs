@@ -72,7 +72,7 @@ async fn is_named_by_user_event(trace: &SuperTrace, name: &str) -> Result<bool, 
 }
 
 /// Whether a span or function has this name.
-async fn is_span(trace: &SuperTrace, name: &str) -> Result<bool, Error> {
+pub(crate) async fn is_span(trace: &SuperTrace, name: &str) -> Result<bool, Error> {
     let on_table = Error::on(trace, SPANS.name);
     let one = trace.raw(&SPANS).await?.filter(ident("name").eq(lit(name)));
     let one = one.and_then(|rows| rows.limit(0, Some(1))).map_err(&on_table)?;

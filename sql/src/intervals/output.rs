@@ -148,7 +148,7 @@ fn key_type(function: &str, inputs: &[Input], key: &str) -> Result<DataType> {
         let Some(found) = input.column_type(key) else {
             let near = nearest(key, input.columns().map(|(name, _)| name)).join(", ");
             return plan_err!(
-                "{function}: {}: expected a column {key} of the key, found none; near: {near}",
+                "{function}: {}: expected a column {key} of the key, found none; nearest: {near}",
                 input.name
             );
         };

@@ -11,35 +11,43 @@ use datafusion::sql::sqlparser::ast::{
 /// Names in WHERE the table of each column that a join of this SELECT uses, if it is certain which has its value.
 pub(super) fn with_its_table(select: &mut Select) {
     let (Some(condition), [from]) = (&mut select.selection, &select.from[..]) else { return };
-    let mut columns: Vec<(Ident, Vec<Ident>)> = Vec::new();
+    // The tables of each column; none if it is not certain.
+    let mut columns: Vec<(Ident, Option<Vec<Ident>>)> = Vec::new();
     for (place, join) in from.joins.iter().enumerate() {
         // What stands to the left of a later join may be several tables.
         let left = (place == 0).then_some(&from.relation);
-        for (column, table) in used(join, left) {
-            if columns.iter().all(|(other, _)| *other != column) {
-                columns.push((column, table));
+        for (column, table, has_left_rows) in used(join, left) {
+            match columns.iter_mut().find(|(other, _)| *other == column) {
+                // Those of the earlier tables, but where this join adds rows without them.
+                Some(_) if has_left_rows => {}
+                Some((_, earlier)) => *earlier = None,
+                None => columns.push((column, table)),
             }
         }
     }
+    let certain = |(column, table): (Ident, Option<Vec<Ident>>)| Some((column, table?));
+    let columns: Vec<_> = columns.into_iter().filter_map(certain).collect();
     if !columns.is_empty() {
         _ = condition.visit(&mut Columns { columns, depth: 0 });
     }
 }
 
-/// The columns that a join uses, each with a table that has its value.
-fn used(join: &Join, left: Option<&TableFactor>) -> Vec<(Ident, Vec<Ident>)> {
-    let (constraint, table) = match &join.join_operator {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint) => (constraint, Some(&join.relation)),
-        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (constraint, left),
+/// The columns that a join uses, each with a table that has its value in all rows, and whether all rows have one of the left side.
+fn used(join: &Join, left: Option<&TableFactor>) -> Vec<(Ident, Option<Vec<Ident>>, bool)> {
+    let (constraint, table, has_left_rows) = match &join.join_operator {
+        JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => {
+            (constraint, Some(&join.relation), true)
+        }
+        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (constraint, left, true),
+        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
+            (constraint, Some(&join.relation), false)
+        }
+        JoinOperator::FullOuter(constraint) => (constraint, None, false),
         _ => return Vec::new(),
     };
-    let (JoinConstraint::Using(columns), Some(table)) = (constraint, table.and_then(name)) else {
-        return Vec::new();
-    };
-    columns.iter().filter_map(single).map(|column| (column, table.clone())).collect()
+    let JoinConstraint::Using(columns) = constraint else { return Vec::new() };
+    let table = table.and_then(name);
+    columns.iter().filter_map(single).map(|column| (column, table.clone(), has_left_rows)).collect()
 }
 
 fn single(name: &ObjectName) -> Option<Ident> {

@@ -320,6 +320,14 @@ mod tests {
                 "SELECT 1 FROM a FULL JOIN b USING(u) WHERE u = 1",
             ),
             (
+                "SELECT 1 FROM a JOIN b USING (u) RIGHT JOIN c USING (u) WHERE u = 1",
+                "SELECT 1 FROM a JOIN b USING(u) RIGHT JOIN c USING(u) WHERE u = 1",
+            ),
+            (
+                "SELECT 1 FROM a JOIN b USING (u) LEFT JOIN c USING (u) WHERE u = 1",
+                "SELECT 1 FROM a JOIN b USING(u) LEFT JOIN c USING(u) WHERE b.u = 1",
+            ),
+            (
                 "SELECT max(a, b), max(a), max(a, b) OVER ()",
                 "SELECT CASE WHEN a IS NULL OR b IS NULL THEN NULL ELSE greatest(a, b) END, max(a), max(a, b) OVER ()",
             ),

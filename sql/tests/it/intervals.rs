@@ -104,7 +104,7 @@ async fn a_wrong_call_says_what_it_expected() {
         ("overlap(spans)", "overlap: expected two tables, and the columns of the key, found 1 arguments"),
         (
             "overlap(spans, thread_states, threat)",
-            "overlap: spans: expected a column threat of the key, found none; near: thread",
+            "overlap: spans: expected a column threat of the key, found none; nearest: thread",
         ),
         (
             "overlap(spans, event_types)",
