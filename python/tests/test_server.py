@@ -83,7 +83,8 @@ def test_all_events_come_with_their_columns(connection: flight_sql.Connection, q
         table = cursor.fetch_arrow_table()
     assert [(str(table.num_rows),)] == query("SELECT count(*) FROM events")
     assert {"ts_tick", "ts_ns", "level", "name", "cpu", "lwp", "thread", "args"} <= set(table.column_names)
-    assert [(str(sum(table["ts_tick"].to_pylist())),)] == query("SELECT sum(ts_tick) FROM events")
+    ticks = [tick % 1000 for tick in table["ts_tick"].to_pylist()]
+    assert [(str(sum(ticks)),)] == query("SELECT sum(ts_tick % 1000) FROM events")
 
 
 def test_parameters_have_a_place_or_a_name(connection: flight_sql.Connection, query: Query) -> None:
@@ -153,9 +154,7 @@ def test_what_is_wrong_is_said(connection: flight_sql.Connection, sql: str, mess
 
 
 # As long as anyone has patience; the second is busy with its first batch for long.
-ENDLESS = (
-    "SELECT sum(a.ts_tick - b.ts_tick + c.ts_tick - d.ts_tick) FROM events a, events b, events c, events d"
-)
+ENDLESS = "SELECT sum((a.ts_tick - b.ts_tick + c.ts_tick - d.ts_tick) % 7) FROM events a, events b, events c, events d"
 BUSY = "SELECT count(*) FROM events a, events b, events c, events d, events e WHERE a.ts_tick + e.ts_tick = b.ts_tick"
 
 
