@@ -36,8 +36,8 @@ pub(crate) struct InputEventType {
     pub(crate) argument_field: Option<usize>,
     /// The first field that is a user thread.
     thread_field: Option<usize>,
-    /// Fields that name an LWP: (its number, its name).
-    lwp_name_fields: Option<(usize, usize)>,
+    /// Fields that name LWPs: (its number, its name) of each.
+    lwp_name_fields: [Option<(usize, usize)>; 2],
     /// What it reports about processes.
     about_processes: Option<AboutProcesses>,
 }
@@ -138,12 +138,15 @@ impl InputEventTypes {
 impl InputEventType {
     pub(crate) fn new(event_type: &EventType, source: &Path, pid: Option<Pid>) -> InputEventType {
         let known = KnownEvent::of(event_type);
-        let lwp_name_fields = known.and_then(|known| match known.meaning() {
-            Meaning::Switch => known.field(Role::NextLwp).zip(known.field(Role::NextName)),
-            Meaning::LwpOfProcess | Meaning::LwpNew => known.field(Role::Lwp).zip(known.field(Role::LwpName)),
-            _ => None,
-        });
         let field = |role| known.and_then(|known| known.field(role));
+        let named = |lwp, name| field(lwp).zip(field(name));
+        let lwp_name_fields = match known.map(|known| known.meaning()) {
+            Some(Meaning::Switch) => {
+                [named(Role::PrevLwp, Role::PrevName), named(Role::NextLwp, Role::NextName)]
+            }
+            Some(Meaning::LwpOfProcess | Meaning::LwpNew) => [named(Role::Lwp, Role::LwpName), None],
+            _ => [None; 2],
+        };
         InputEventType {
             event_type: event_type.clone(),
             level: event_type.level,
@@ -177,11 +180,12 @@ impl InputEventType {
     /// Tells the machine the names of LWPs that an event carries.
     #[inline]
     pub(crate) fn name_lwps(&self, event: &Event, machine: &mut Machine) {
-        let Some((lwp, name)) = self.lwp_name_fields else { return };
-        let lwp = event.params.number(lwp).and_then(|n| u32::try_from(n).ok()).map(Lwp);
-        let name = event.params.get(name).and_then(|p| p.text);
-        if let (Some(lwp), Some(name)) = (lwp.filter(|lwp| *lwp != Lwp::IDLE), name) {
-            machine.name_lwp(lwp, name);
+        for (lwp, name) in self.lwp_name_fields.iter().flatten() {
+            let lwp = event.params.number(*lwp).and_then(|n| u32::try_from(n).ok()).map(Lwp);
+            let name = event.params.get(*name).and_then(|p| p.text);
+            if let (Some(lwp), Some(name)) = (lwp.filter(|lwp| *lwp != Lwp::IDLE), name) {
+                machine.name_lwp(lwp, name);
+            }
         }
     }
 }

@@ -55,6 +55,21 @@ fn an_lwp_that_executes_a_program_continues_with_the_number_of_its_process() {
     assert_eq!(merged.summary.losses, []);
 }
 
+// A shell forks, and its child executes a program: no event but the switch that it leaves its CPU by has the new name.
+#[test]
+fn a_program_that_a_shell_started_has_its_own_name() {
+    let merged = Merged::of(
+        "type date_tick pid cpu thr name           params
+         KERN 100 0  0 - sched_switch       prev_comm=swapper/0,prev_pid=0,prev_state=0,next_comm=sh,next_pid=60
+         KERN 110 60 0 - sched_process_fork comm=sh,pid=60,child_comm=sh,child_pid=70
+         KERN 120 0  1 - sched_switch       prev_comm=swapper/1,prev_pid=0,prev_state=0,next_comm=sh,next_pid=70
+         KERN 130 70 1 - sched_process_exec filename=/usr/bin/server,pid=70,old_pid=70
+         KERN 140 70 1 - sched_switch       prev_comm=server,prev_pid=70,prev_state=1,next_comm=swapper/1,next_pid=0
+         KERN 150 60 0 - sched_switch       prev_comm=sh,prev_pid=60,prev_state=1,next_comm=swapper/0,next_pid=0",
+    );
+    assert_eq!(merged.table("lwps", &["lwp", "name"]), ["60 sh", "70 server"]);
+}
+
 #[test]
 fn if_the_process_is_unknown_the_exec_event_ends_the_old_number() {
     let merged = Merged::of(&EXECUTES.replace("KERN 170       70  1", "KERN 170       71  1"));

@@ -10,26 +10,6 @@ use super::{
 };
 use crate::Interval;
 
-/// Says of LWPs that were woken in whose run queue they wait: the table has the CPU that they left.
-pub(super) fn put_in_run_queues(lwps: &mut SeriesBuilder<LwpStay>, wakeups: &[Wakeup]) {
-    let queue = |wakeup: &Wakeup| {
-        let dispatched = wakeup.tick + wakeup.latency?;
-        Some(((u64::from(wakeup.lwp?), dispatched), wakeup.target_cpu?))
-    };
-    let queues: Map<(u64, i64), u32> =
-        wakeups.iter().filter(|wakeup| !wakeup.is_unpark).filter_map(queue).collect();
-    if queues.is_empty() {
-        return;
-    }
-    for (lwp, interval, stay) in lwps.rows_mut() {
-        if stay.state == LwpState::Runnable
-            && let Some(cpu) = queues.get(&(lwp, interval.to))
-        {
-            stay.cpu = Some(*cpu);
-        }
-    }
-}
-
 /// Who was on CPUs outside of the rows, if these are of a slice.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OnCpuAround {

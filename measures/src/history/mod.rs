@@ -127,8 +127,7 @@ impl HistoryBuilder {
 
     /// The history.
     pub fn build(self) -> History {
-        let HistoryBuilder { mut history, threads, mut lwps, around, without_culprits } = self;
-        derived::put_in_run_queues(&mut lwps, &history.wakeups);
+        let HistoryBuilder { mut history, threads, lwps, around, without_culprits } = self;
         let History {
             wakeups,
             unparks,

@@ -25,7 +25,7 @@ pub struct ThreadStay {
 pub struct LwpStay {
     /// The state.
     pub state: LwpState,
-    /// The CPU it runs on, waits for (where wakeups are loaded), or left.
+    /// The CPU it runs on, waits for or left, as the table has it.
     pub cpu: Option<u32>,
     /// What ended it; `None` if nothing did.
     pub end: Option<EndReason>,

@@ -59,17 +59,6 @@ impl<T: Clone> SeriesBuilder<T> {
         self.keys.iter().copied().zip(intervals).zip(&self.values).map(|((key, at), value)| (key, at, value))
     }
 
-    /// The rows so far, to be changed.
-    pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = (u64, Interval, &mut T)> {
-        let intervals = self.intervals.iter().copied();
-        self.keys
-            .iter()
-            .copied()
-            .zip(intervals)
-            .zip(&mut self.values)
-            .map(|((key, at), value)| (key, at, value))
-    }
-
     /// As [`build`](Self::build), without rows that begin before the end of an earlier one of their key.
     pub(super) fn build_disjoint(self) -> Series<T> {
         let all = self.build();

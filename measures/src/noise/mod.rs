@@ -155,8 +155,11 @@ impl Noise {
     fn tally_lives(&mut self, history: &History, since: i64) {
         let request = &self.request;
         let (by, window) = (request.by(history), request.extent(history));
-        let is_of_carried = request.threads.is_some() && request.level(history) == Level::Lwps;
-        let is_anywhere = request.lwps.is_none() && request.cpus.is_none() && !is_of_carried;
+        let is_whole = match request.level(history) {
+            Level::Lwps => request.threads.is_none(),
+            Level::Threads => request.lwps.is_none(),
+        };
+        let is_anywhere = is_whole && request.cpus.is_none();
         let named = self.named.get_or_insert_with(|| {
             let owners = named_owners(history, request).into_iter();
             let mut named: Vec<(i64, Owner)> =

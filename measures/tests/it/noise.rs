@@ -7,7 +7,7 @@ use crate::support::{
     drawn::{Drawn, ask, cells, number_in, text_in},
     number, tid,
 };
-use sigmund_measures::{Answer, By, Interrupt, Interval, Request, Span};
+use sigmund_measures::{Answer, By, Interrupt, Interval, Life, Request, Span};
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 // thread 1  |active          |stalled|active   |blocked|ready|active |unknown|active
@@ -150,6 +150,32 @@ fn what_nobody_recorded_is_null_and_a_note() {
     let summary = ask("summary", &history, &Request::default());
     let columns = ["what", "number", "total_tick", "percent", "switches", "preemptions"];
     assert_eq!(cells(&summary, &columns), ["thread 1 - - 1 -", "lwp 70 80 80.00 2 0", "cpu 0 80 80.00 2 0"]);
+}
+
+// An event that names LWP 70 at 0 shows that it lives; its first state is known at 30.
+#[test]
+fn a_life_before_its_first_state_is_unknown_for_all_lwps_and_for_one() {
+    let of_70 =
+        [(30, LwpState::Sleeping, 0, EndReason::Dispatched), (50, LwpState::Running, 0, EndReason::TraceEnd)];
+    let mut drawn = Drawn::default().lwp(70, 7, &of_70, 100);
+    let history = drawn.builder.history();
+    history.extent = Some(Interval::new(0, 100));
+    let life = Life { name: Some("server"), pid: Some(7), interval: Interval::new(0, 100), created_by: None };
+    history.names.lwps.insert(70, life);
+    let history = drawn.build();
+    let columns = ["curve", "count", "total_tick"];
+    let expected = [
+        "wall 1 100",
+        "without-timer 1 100",
+        "without-interrupts 1 100",
+        "pure 1 50",
+        "waits 1 20",
+        "unknown 1 30",
+    ];
+    for lwps in [None, Some([70].into())] {
+        let request = Request { by: Some(By::Lwp), lwps, ..Request::default() };
+        assert_eq!(cells(&ask("noise", &history, &request), &columns), expected, "{:?}", request.lwps);
+    }
 }
 
 type Figures = BTreeMap<(i64, String), Vec<i64>>;

@@ -125,7 +125,11 @@ impl Intervals {
             LwpState::Running => entry.left_in,
             _ => entry.left_in.take().filter(|_| state == LwpState::Runnable),
         };
-        let cpu = entry.last_cpu.filter(|_| entry.place != Place::Lost);
+        let cpu = match entry.place {
+            Place::Off(LwpState::Runnable) => entry.waits_in,
+            Place::Lost => None,
+            Place::Unknown | Place::On(..) | Place::Off(_) => entry.last_cpu,
+        };
         let (since, lwp) = (entry.place_since, entry.lwp);
         let letters = left_in.map(TaskState::letters);
         self.lwp_states.row(|mut row| {

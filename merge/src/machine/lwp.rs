@@ -91,6 +91,8 @@ pub(super) struct LwpEntry {
     pub(super) is_new: bool,
     /// The CPU whose run queue it is in, or was in last.
     pub(super) queue: Option<Cpu>,
+    /// The run queue that it was put in when it became runnable.
+    pub(super) waits_in: Option<Cpu>,
     /// When it was moved from one run queue to another last: it was on no CPU then.
     pub(super) moved: Ticks,
     pub(super) mounted: Mounted,
@@ -147,6 +149,7 @@ impl LwpEntry {
             is_heard_of: false,
             is_new: false,
             queue: None,
+            waits_in: None,
             moved: Ticks(0),
             mounted: Mounted::Unknown,
             mounted_seen: first,

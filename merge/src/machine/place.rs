@@ -426,6 +426,7 @@ impl Machine {
             entry.last_cpu = Some(cpu);
             entry.queue = Some(cpu);
         }
+        entry.waits_in = entry.queue;
         self.intervals.open_stretch(entry, tick);
         if let Some(thread) = entry.mounted.thread().and_then(|t| self.threads.get_mut(t)) {
             let state = place.thread_state();

@@ -62,6 +62,7 @@ fn runnable_since(
     intervals.close_place(entry, tick, EndReason::Woken)?;
     entry.place = place;
     entry.place_since = tick;
+    entry.waits_in = entry.queue;
     match thread {
         Some(thread) => {
             intervals.enter_thread_state(thread, place.thread_state(), Some(entry), tick, EndReason::Woken)

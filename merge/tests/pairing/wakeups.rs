@@ -22,6 +22,33 @@ fn the_latency_of_a_wakeup_begins_with_the_waking() {
     assert_eq!(found, ["120 KERN task 80 ? 70 ? 1 0 10"]);
 }
 
+// CPU 0   |=70=|=======90=======|
+// CPU 1   |=====80====w=|=70=|=80=|     w: sched_wakeup at 120, for CPU 1
+#[test]
+fn a_runnable_lwp_waits_for_the_cpu_whose_run_queue_it_was_put_in() {
+    let found = rows(
+        "KERN 100 0  0 sched_switch prev_state=0,next_pid=70
+         KERN 100 0  1 sched_switch prev_state=0,next_pid=80
+         KERN 110 70 0 sched_switch prev_state=1,next_pid=90
+         KERN 120 80 1 sched_wakeup pid=70,target_cpu=1
+         KERN 130 80 1 sched_switch prev_state=0,next_pid=70
+         KERN 150 70 1 sched_switch prev_state=1,next_pid=80",
+        "lwp_states",
+        "ts_tick lwp state cpu",
+    );
+    let of = |lwp: &str| found.iter().filter(|row| row.contains(lwp)).cloned().collect::<Vec<_>>();
+    let expected = [
+        "100 70 running 0",
+        "110 70 sleeping 0",
+        "120 70 runnable 1",
+        "130 70 running 1",
+        "150 70 sleeping 1",
+    ];
+    assert_eq!(of(" 70 "), expected);
+    // Preempted, it waits where it was.
+    assert_eq!(of(" 80 "), ["100 80 running 1", "130 80 runnable 1", "150 80 running 1"]);
+}
+
 #[test]
 fn a_wakeup_needs_only_sched_waking_or_sched_wakeup() {
     let waking = wakeups(

@@ -74,7 +74,11 @@ pub const LWP_STATES: Table = Table {
             Word,
             "running, runnable, sleeping, disk-sleep, idle (a kernel thread that waits for work), stopped, exited, off-cpu, or unknown: from a gap in the trace, or from the last event that confirmed a state that was contradicted, to the next event that shows it.",
         ),
-        maybe("cpu", Int32, "The CPU it runs on, or left."),
+        maybe(
+            "cpu",
+            Int32,
+            "The CPU it runs on, or left; of a runnable LWP, the CPU whose run queue it was put in.",
+        ),
         maybe(
             "end_reason",
             Word,

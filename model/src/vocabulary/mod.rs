@@ -165,6 +165,8 @@ macro_rules! roles {
 roles! {
     /// The LWP that is switched out.
     PrevLwp,
+    /// The name of that LWP, which it may have changed while it was on the CPU.
+    PrevName,
     /// The state of that LWP when it is switched out.
     PrevState,
     /// The LWP that is switched in.
@@ -344,7 +346,7 @@ mod tests {
             assert!(text.ends_with('.') && text.starts_with(char::is_uppercase), "{role:?}: {text}");
         }
         let switch = kernel("sched_switch", &["prev_comm", "prev_pid", "prev_state", "next_pid"]).unwrap();
-        assert_eq!([switch.role(0), switch.role(1)], [None, Some(Role::PrevLwp)]);
+        assert_eq!([switch.role(0), switch.role(1)], [Some(Role::PrevName), Some(Role::PrevLwp)]);
     }
 
     #[test]

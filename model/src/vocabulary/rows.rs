@@ -57,6 +57,7 @@ pub(super) static ROWS: &[Row] = &[
         Meaning::Switch,
         &[
             needs(Role::PrevLwp, "prev_tid"),
+            has(Role::PrevName, "prev_comm"),
             has(Role::PrevState, "prev_state"),
             needs(Role::NextLwp, "next_tid"),
             has(Role::NextName, "next_comm"),
@@ -104,6 +105,7 @@ pub(super) static ROWS: &[Row] = &[
         Meaning::Switch,
         &[
             needs(Role::PrevLwp, "prev_pid"),
+            has(Role::PrevName, "prev_comm"),
             has(Role::PrevState, "prev_state"),
             needs(Role::NextLwp, "next_pid"),
             has(Role::NextName, "next_comm"),

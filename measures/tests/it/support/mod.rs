@@ -313,14 +313,6 @@ impl Machine {
             };
             runs(stay, |interval, mut stay| {
                 stay.end = Some(ends::lwp_end(&ticks, lwp, interval.to));
-                // The table has the CPU that it left; in whose run queue it was put is in the wakeup that it was dispatched by.
-                let is_of = |wakeup: &&Wakeup| {
-                    let end = wakeup.latency.map(|latency| wakeup.tick + latency);
-                    !wakeup.is_unpark && wakeup.lwp == Some(tid(lwp)) && end == Some(interval.to)
-                };
-                if stay.state == LwpState::Runnable && self.wakeups.iter().any(|wakeup| is_of(&wakeup)) {
-                    stay.cpu = Some(at((interval.from - 1).max(0)).lwps[lwp].cpu as u32);
-                }
                 self.builder.lwp_state(tid(lwp), interval, stay);
             });
         }

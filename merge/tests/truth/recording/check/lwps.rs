@@ -46,6 +46,9 @@ impl Oracle<'_> {
                     }
                     continue;
                 };
+                if row.state == "runnable" && !self.is_queued_on(*lwp as u32, row.cpu, (row.start, end)) {
+                    return wrong("it was in the run queue of another CPU".into());
+                }
                 let woken = self.may_be_woken(*lwp as u32, row.start, end);
                 let fits = |is: Option<LwpIs>| match is {
                     Some(LwpIs::On(cpu)) => row.state == "running" && row.cpu == Some(cpu.into()),
@@ -61,6 +64,14 @@ impl Oracle<'_> {
             }
         }
         rows.check_no_holes(self.end, self.places.iter().map(|(lwp, ticks)| (u64::from(*lwp), ticks)))
+    }
+
+    /// Whether an LWP was in the run queue of a CPU at any time of an interval.
+    fn is_queued_on(&self, lwp: u32, cpu: Option<i64>, (from, to): (u64, u64)) -> bool {
+        let queues = &self.history.queues[&lwp];
+        let first = queues.partition_point(|(tick, _)| *tick <= from).saturating_sub(1);
+        let mut during = queues[first..].iter().take_while(|(tick, _)| *tick <= to);
+        cpu.is_none_or(|cpu| during.any(|(_, queue)| i64::from(*queue) == cpu))
     }
 
     /// Whether an LWP is woken at a tick, and nothing has shown before where it is.
