@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use sigmund_measures::named;
-use sigmund_model::{Cpu, Hertz, Level, Lwp, Thread, Ticks};
+use sigmund_model::{Cpu, Hertz, Level, Thread, Ticks};
 use sigmund_query::{
     ActiveTime, Filter, Moment, Reactivity, active_time, count_gaps, list, nearest_values, reactivity,
 };
@@ -76,7 +76,7 @@ pub(crate) async fn run(mut question: Question) -> Result<Found> {
     }
     // Rows of LWPs and of parts of the time are those of the measure.
     let is_of_threads = !filter.threads.is_empty() || filter.lwps.is_empty() && filter.cpus.is_empty();
-    let is_of_all = filter.level.is_none() && is_of_threads;
+    let is_of_all = filter.level.is_none() && filter.processes.is_empty() && is_of_threads;
     let is_plain_active_time = question.measure.is_plain_active_time() && is_of_all;
     if is_plain_active_time && (!filter.threads.is_empty() || trace.has_threads()) {
         filter.check_known(&trace).await?;
@@ -220,7 +220,8 @@ impl From<&FilterArgs> for Filter {
     fn from(args: &FilterArgs) -> Filter {
         Filter {
             threads: args.thread.iter().flat_map(|list| list.0.clone()).collect(),
-            lwps: args.lwp.iter().map(|lwp| Lwp(*lwp)).collect(),
+            lwps: args.lwp.iter().flat_map(|list| list.0.clone()).collect(),
+            processes: args.process.iter().flat_map(|list| list.0.clone()).collect(),
             cpus: args.cpu.iter().map(|cpu| Cpu(*cpu)).collect(),
             events: args.event.clone(),
             level: args.level.map(|level| match level {

@@ -48,7 +48,7 @@ pub async fn active_time(trace: &SuperTrace, filter: &Filter) -> Result<Vec<Acti
     }
     let on_table = Error::on(trace, ACTIVE.name);
     let threads = filter.thread_numbers(trace)?;
-    let mut conditions = filter.place();
+    let mut conditions = filter.place(trace)?;
     if let Some(threads) = &threads {
         conditions.push(number_in("thread", threads.iter().map(|t| t.0 as i64)));
     }

@@ -42,7 +42,10 @@ pub use check::{
     Neighbourhood, Report, Stay, Touched, Trust, Verdict, check,
 };
 pub use error::{Error, ErrorKind};
-pub use filter::{EventPattern, Filter, Instant, ThreadList, ThreadRef, Window, number_in};
+pub use filter::{
+    EventPattern, Filter, Instant, LwpList, LwpRef, Numbered, ProcessList, ProcessRef, Reference,
+    ReferenceList, ThreadList, ThreadRef, Window, number_in,
+};
 pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};
 pub use measured::{
     Asked, Elsewhere, MeasureOptions, Measured, OfHost, OfHosts, compare_traces, count_gaps, gaps_note,

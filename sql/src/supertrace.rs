@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
@@ -29,7 +29,9 @@ use crate::{
     declared,
     event_views::EventViews,
     files::{Files, Sources, is_of_a_file},
-    foreign, functions, intervals, named_arguments, nearest, parameters, perfetto,
+    foreign, functions, intervals,
+    lwps::LwpNames,
+    named_arguments, nearest, parameters, perfetto,
     session_views::SessionViews,
     sqlite_words,
     tables::{self, Root},
@@ -61,6 +63,7 @@ pub struct SuperTrace {
     /// What its session has defined, for the schema that its names mean.
     defined: Arc<SessionViews>,
     threads: AllThreads,
+    lwps: OnceLock<LwpNames>,
     /// The clocks of this one and of others that its session can read.
     clocks: Arc<Clocks>,
     /// Others that its session can read, by the names of their schemas.
@@ -119,6 +122,7 @@ impl SuperTrace {
             event_views,
             defined,
             threads: AllThreads::default(),
+            lwps: OnceLock::new(),
             clocks,
             attached: BTreeMap::new(),
             name: None,
@@ -262,6 +266,18 @@ impl SuperTrace {
     /// When the table cannot be read.
     pub fn threads(&self) -> Result<&ThreadNames, Error> {
         self.threads.get(&self.files)
+    }
+
+    /// All LWPs and processes and their names. The tables are read when this is first called.
+    ///
+    /// # Errors
+    /// When a table cannot be read.
+    pub fn lwps(&self) -> Result<&LwpNames, Error> {
+        if let Some(names) = self.lwps.get() {
+            return Ok(names);
+        }
+        let names = LwpNames::read(&self.files)?;
+        Ok(self.lwps.get_or_init(|| names))
     }
 
     /// Those of these threads that there are, and their names: reads little of a table with many threads.

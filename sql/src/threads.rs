@@ -30,20 +30,20 @@ pub struct ThreadNames {
 
 /// The column `name` of a batch: a dictionary as row groups have it, or plain texts as queries give it.
 #[derive(Clone, Debug)]
-enum NameColumn {
+pub(crate) enum NameColumn {
     Words(DictionaryArray<Int32Type>),
     Plain(StringArray),
 }
 
 impl NameColumn {
-    fn of(column: &dyn Array) -> NameColumn {
+    pub(crate) fn of(column: &dyn Array) -> NameColumn {
         match column.as_dictionary_opt::<Int32Type>() {
             Some(words) => NameColumn::Words(words.clone()),
             None => NameColumn::Plain(column.as_string::<i32>().clone()),
         }
     }
 
-    fn get(&self, row: usize) -> Option<&str> {
+    pub(crate) fn get(&self, row: usize) -> Option<&str> {
         match self {
             NameColumn::Words(words) => Some(words.values().as_string::<i32>().value(words.key(row)?)),
             NameColumn::Plain(texts) => texts.is_valid(row).then(|| texts.value(row)),
@@ -144,7 +144,7 @@ impl ThreadNames {
     }
 
     /// All threads, in the order of their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = (Thread, Option<&str>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Thread, Option<&str>)> + Clone {
         self.rows.iter().map(|row| (row.thread, self.name_in(row)))
     }
 }

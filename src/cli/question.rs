@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum, ValueHint, builder::PossibleValue};
 use sigmund_model::{Hertz, Ticks};
-use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadList};
+use sigmund_query::{EventPattern, Format, Instant, LwpList, ProcessList, Selector, ThreadList};
 use sigmund_sql::OpenOptions;
 
 use super::{ClusterArgs, DamageArgs, DrawingArgs, FormatArg, MeasureArgs, sql::memory};
@@ -61,9 +61,12 @@ pub(crate) struct FilterArgs {
     /// name is escaped: \,
     #[arg(long, value_name = "THREAD", help_heading = "Filters")]
     pub(crate) thread: Vec<ThreadList>,
-    /// An LWP, by its tid.
-    #[arg(long, value_name = "TID", value_delimiter = ',', help_heading = "Filters")]
-    pub(crate) lwp: Vec<u32>,
+    /// LWPs by tid, name or pattern (kworker/*), likewise.
+    #[arg(long, value_name = "LWP", help_heading = "Filters")]
+    pub(crate) lwp: Vec<LwpList>,
+    /// Processes by pid, name or pattern: their user threads; their LWPs if they have none.
+    #[arg(long, value_name = "PROCESS", help_heading = "Filters")]
+    pub(crate) process: Vec<ProcessList>,
     /// A CPU.
     #[arg(long, value_name = "CPU", value_delimiter = ',', help_heading = "Filters")]
     pub(crate) cpu: Vec<u32>,

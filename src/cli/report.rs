@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use sigmund_query::ProcessList;
 use sigmund_schemata::Schema;
 
 use super::DamageArgs;
@@ -12,6 +13,7 @@ use super::DamageArgs;
 Examples:
   sudo sigmund record --schema locks -- ./server
   sigmund report server.supertrace
+  sigmund report server.supertrace --process server
   sigmund report other.supertrace --schema locks --schema ./mine.toml --format json
 
 Exit status: 0 at least one question has an answer, 1 none has, 2 error, 3 with --strict: events are missing.")]
@@ -23,6 +25,9 @@ pub(crate) struct ReportArgs {
     /// lists them) or a TOML file. Several are several sections.
     #[arg(long, value_name = "NAME|FILE.toml", value_parser = crate::schemata::argument)]
     pub(crate) schema: Vec<Schema>,
+    /// Answers of measures about these processes only, by pid, name or pattern; SQL queries are about all.
+    #[arg(long, value_name = "PROCESS")]
+    pub(crate) process: Vec<ProcessList>,
     /// Rows per answer, at most; as the schema says if not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) top: Option<u32>,

@@ -78,13 +78,18 @@ impl Answered {
     /// Answers the question. At most `top` rows are kept.
     pub(super) async fn ask(
         trace: &SuperTrace,
-        evidence: &Evidence,
+        (evidence, filter): (&Evidence, &Filter),
         question: &Question,
         top: usize,
     ) -> Result<Answered> {
         let mut notes = Vec::new();
         let (mut outcome, gaps) = match &question.asked {
-            Asked::Sql(query) => (by_query(trace, &query.text, top).await?, evidence.gaps),
+            Asked::Sql(query) => {
+                if !filter.processes.is_empty() {
+                    notes.push("It is an SQL query: its answer is about all processes.".into());
+                }
+                (by_query(trace, &query.text, top).await?, evidence.gaps)
+            }
             Asked::Measure { measure, by, worst, subject, pair } => {
                 let parsed = |(from, to): &(Located, Located)| {
                     Ok::<(Selector, Selector), Error>((from.text.parse()?, to.text.parse()?))
@@ -96,7 +101,8 @@ impl Answered {
                     pair,
                     with_lengths: false,
                 });
-                by_measure(trace, measure, options, (question.sort.as_deref(), top), &mut notes).await?
+                by_measure((trace, filter), measure, options, (question.sort.as_deref(), top), &mut notes)
+                    .await?
             }
         };
         if let Outcome::Rows(rows) = &outcome {
@@ -117,14 +123,14 @@ impl Answered {
 }
 
 async fn by_measure(
-    trace: &SuperTrace,
+    (trace, filter): (&SuperTrace, &Filter),
     asked: &Measure,
     options: Result<MeasureOptions, Error>,
     (sort, top): (Option<&str>, usize),
     notes: &mut Vec<String>,
 ) -> Result<(Outcome, usize)> {
     let measured = match options {
-        Ok(options) => measure(trace, asked, &Filter::default(), &options).await,
+        Ok(options) => measure(trace, asked, filter, &options).await,
         Err(error) => Err(error),
     };
     let measured = match measured {

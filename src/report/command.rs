@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use sigmund_measures::Subject;
+use sigmund_query::{ProcessRef, ReferenceList};
 use sigmund_schemata::{Asked, Question};
 
 /// The command whose output is the whole answer.
-pub(super) fn command(trace: &Path, question: &Question) -> String {
+pub(super) fn command(trace: &Path, question: &Question, processes: &[ProcessRef]) -> String {
     let trace = quoted_path(trace);
     let (measure, by, worst, subject, pair) = match &question.asked {
         Asked::Sql(query) => return format!("sigmund sql {trace} {}", quoted(&query.text)),
@@ -25,6 +26,11 @@ pub(super) fn command(trace: &Path, question: &Question) -> String {
     by.iter().for_each(|by| command += &format!(" --by {}", by.name()));
     if *worst > 0 {
         command += &format!(" --worst {worst}");
+    }
+    if !processes.is_empty() {
+        let processes = ReferenceList(processes.to_vec()).to_string();
+        command += " --process";
+        command += &of_flag(&processes);
     }
     command
 }
@@ -59,7 +65,7 @@ mod tests {
 
     fn of(trace: &str, question: &str) -> String {
         let text = format!("name = \"a\"\nabout = \"A.\"\n[[question]]\ntext = \"What?\"\n{question}");
-        command(Path::new(trace), &Schema::parse("my.toml", &text).unwrap().questions[0])
+        command(Path::new(trace), &Schema::parse("my.toml", &text).unwrap().questions[0], &[])
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn question(report: &Report, answered: &Answered) -> Value {
     };
     json!({
         "text": question.text,
-        "answered_by": command(report.trace.path(), question),
+        "answered_by": command(report.trace.path(), question, &report.processes),
         "rows": rows,
         "total_rows": total,
         "why_none": why,

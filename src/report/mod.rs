@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use sigmund_model::tables::info_keys::RECORDED_SCHEMA;
+use sigmund_query::{Filter, ProcessRef};
 use sigmund_schemata::{OVERVIEW, Schema, our};
 use sigmund_sql::SuperTrace;
 
@@ -41,6 +42,8 @@ struct Report {
     trace: Arc<SuperTrace>,
     evidence: Evidence,
     sections: Vec<Section>,
+    /// The processes that answers of measures are about; all if there are none.
+    processes: Vec<ProcessRef>,
     /// Whether the trace names no schema, and none was asked for.
     is_by_default: bool,
 }
@@ -48,6 +51,9 @@ struct Report {
 pub(crate) async fn run(args: ReportArgs) -> Result<Found> {
     let trace = Arc::new(answer::open(args.trace.as_deref(), args.damage.into()).await?);
     sigmund_query::register_measures(&trace);
+    let processes: Vec<ProcessRef> = args.process.into_iter().flat_map(|list| list.0).collect();
+    let filter = Filter { processes, ..Filter::default() };
+    filter.check_known(&trace).await?;
     let evidence = Evidence::of(&trace).await?;
     let mut schemata = args.schema;
     if schemata.is_empty() {
@@ -62,7 +68,7 @@ pub(crate) async fn run(args: ReportArgs) -> Result<Found> {
         let mut answers = Vec::with_capacity(schema.questions.len());
         for (number, question) in (1..).zip(&schema.questions) {
             let top = args.top.map_or(question.top, |top| top as usize);
-            let answered = Answered::ask(&trace, &evidence, question, top).await?;
+            let answered = Answered::ask(&trace, (&evidence, &filter), question, top).await?;
             if let Outcome::Failed(why) = &answered.outcome {
                 report_error(&format!("question {number} of the schema {}: {why}", schema.name));
             }
@@ -71,7 +77,7 @@ pub(crate) async fn run(args: ReportArgs) -> Result<Found> {
         sections.push(Section { schema, answers });
     }
     trace.notes().iter().for_each(|note| notice(&format!("warning: {note}")));
-    let report = Report { trace, evidence, sections, is_by_default };
+    let report = Report { trace, evidence, sections, processes: filter.processes, is_by_default };
     match args.format {
         ReportFormat::Human => page::print(&report, page::Style::Plain)?,
         ReportFormat::Markdown => page::print(&report, page::Style::Markdown)?,

@@ -120,7 +120,7 @@ fn print_answer(report: &Report, answered: &Answered, style: Style) -> Result<()
                 let (shown, total) = (rows.rows.len(), rows.total);
                 let all = match &question.asked {
                     Asked::Measure { .. } => {
-                        format!("all of them: {}", command(report.trace.path(), question))
+                        format!("all of them: {}", command(report.trace.path(), question, &report.processes))
                     }
                     // A query is long.
                     Asked::Sql(_) => format!("--top {total} shows all"),

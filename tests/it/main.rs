@@ -33,6 +33,7 @@ mod record;
 mod rotation;
 mod schemata;
 mod scope;
+mod selection;
 mod sigmund;
 #[path = "../../fut/tests/common/skipped.rs"]
 mod skipped;

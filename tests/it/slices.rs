@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sigmund_measures::{ALL, Answer, By, Measure, Needs, Subject};
 use sigmund_model::{Cpu, Lwp};
-use sigmund_query::{Filter, MeasureOptions, SliceSize, measure_in_slices, with_history};
+use sigmund_query::{Filter, LwpRef, MeasureOptions, SliceSize, measure_in_slices, with_history};
 use sigmund_sql::SuperTrace;
 
 use crate::{kernel, record::recorded, sigmund::Sigmund, views::listing};
@@ -25,7 +25,7 @@ fn filters(trace: &SuperTrace) -> Vec<Filter> {
     if let Some(thread) = trace.threads().unwrap().iter().map(|(thread, _)| thread.0).nth(1) {
         filters.push(Filter { threads: vec![thread.to_string().parse().unwrap()], ..all.clone() });
     }
-    filters.push(Filter { lwps: vec![Lwp(70)], ..all });
+    filters.push(Filter { lwps: vec![LwpRef::Number(Lwp(70))], ..all });
     filters
 }
 

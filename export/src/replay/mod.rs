@@ -163,12 +163,12 @@ async fn states(
 ) -> Result<Vec<Box<dyn RowSource>>, Error> {
     let mut sources: Vec<Box<dyn RowSource>> = Vec::new();
     if filter.threads.is_empty() && filter.level != Some(Level::User) {
-        let states = state_rows::lwp_states(trace, filter.place(), window).await?;
+        let states = state_rows::lwp_states(trace, filter.place(trace)?, window).await?;
         sources.push(Box::new(states));
     }
     if filter.level != Some(Level::Kern) {
-        let mut conditions: Vec<Expr> = filter.place();
-        if let Some(threads) = filter.thread_numbers(trace)? {
+        let mut conditions: Vec<Expr> = filter.place_of_threads(trace)?;
+        if let Some(threads) = filter.threads_of_processes(trace).await? {
             conditions.push(number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
         }
         let states = state_rows::thread_states(trace, conditions, window).await?;

@@ -133,8 +133,8 @@ struct LwpRow {
 /// The selected LWPs that live in the window; if user threads are selected, the LWPs on which one of them was mounted.
 async fn lwps(trace: &SuperTrace, filter: &Filter, window: &Clock) -> Result<Vec<LwpRow>, Error> {
     let mut conditions = Vec::new();
-    if !filter.lwps.is_empty() {
-        conditions.push(number_in("lwp", filter.lwps.iter().map(|lwp| lwp.0.into())));
+    if let Some(lwps) = filter.lwps_of_processes(trace)? {
+        conditions.push(number_in("lwp", lwps.iter().map(|lwp| lwp.0.into())));
     }
     if let Some(threads) = filter.thread_numbers(trace)? {
         let of_them = number_in("thread", threads.iter().map(|thread| thread.0 as i64));
@@ -179,7 +179,8 @@ async fn threads(trace: &SuperTrace, filter: &Filter, window: &Clock) -> Result<
         return Ok(read);
     }
     let conditions = filter
-        .thread_numbers(trace)?
+        .threads_of_processes(trace)
+        .await?
         .map(|threads| number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
     let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
     let mut known_pids: HashMap<Option<Pid>, u32> = HashMap::new();

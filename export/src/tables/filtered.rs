@@ -7,7 +7,7 @@ use datafusion::{
     logical_expr::{Expr, cast, ident, lit},
     prelude::DataFrame,
 };
-use sigmund_model::tables::{EVENTS, Table};
+use sigmund_model::tables::{EVENTS, THREAD_STATES, Table};
 use sigmund_query::{Filter, Window, number_in};
 use sigmund_sql::SuperTrace;
 
@@ -23,7 +23,7 @@ pub(super) async fn plan(
     let conditions = if table.name == EVENTS.name {
         filter.events_where(trace)?
     } else {
-        conditions(trace, table, filter)?
+        conditions(trace, table, filter).await?
     };
     let view = trace.session().table(TableReference::bare(table.name)).await;
     let plan =
@@ -48,7 +48,7 @@ fn select(view: DataFrame, conditions: Vec<Expr>, format: TableFormat) -> PlanRe
 }
 
 /// Conditions on a table that is not `events`.
-fn conditions(trace: &SuperTrace, table: &Table, filter: &Filter) -> Result<Vec<Expr>, Error> {
+async fn conditions(trace: &SuperTrace, table: &Table, filter: &Filter) -> Result<Vec<Expr>, Error> {
     let has = |column: &str| table.columns.iter().any(|c| c.name == column);
     let need = |column: &str, asked: bool| match asked && !has(column) {
         true => Err(Error::argument(format!(
@@ -65,8 +65,20 @@ fn conditions(trace: &SuperTrace, table: &Table, filter: &Filter) -> Result<Vec<
     let mut conditions = Vec::new();
     need("lwp", !filter.lwps.is_empty())?;
     need("cpu", !filter.cpus.is_empty())?;
-    conditions.extend(filter.place());
-    if let Some(threads) = filter.thread_numbers(trace)? {
+    let threads = if has("pid") {
+        conditions.extend(filter.place_of_threads(trace)?);
+        let pids = filter.process_numbers(trace)?;
+        conditions.extend(pids.map(|pids| number_in("pid", pids.iter().map(|pid| pid.0.into()))));
+        filter.thread_numbers(trace)?
+    } else if table.name == THREAD_STATES.name {
+        conditions.extend(filter.place_of_threads(trace)?);
+        filter.threads_of_processes(trace).await?
+    } else {
+        need("lwp", !filter.processes.is_empty())?;
+        conditions.extend(filter.place(trace)?);
+        filter.thread_numbers(trace)?
+    };
+    if let Some(threads) = threads {
         need("thread", true)?;
         conditions.push(number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
     }

@@ -213,8 +213,9 @@ impl Intervals {
     pub(super) fn thread(&mut self, entry: &ThreadEntry, end: Option<Ticks>) -> Result<(), Error> {
         let name = self.thread_names.remove(&entry.thread);
         self.threads_written += 1;
+        let pid = entry.pid.or(entry.carrier_pid);
         self.threads.row(|mut row| {
-            row.count(entry.thread.0).maybe_text(name.as_deref()).maybe_int(entry.pid.map(|p| p.0.into()));
+            row.count(entry.thread.0).maybe_text(name.as_deref()).maybe_int(pid.map(|pid| pid.0.into()));
             row.count(entry.first.0).maybe_count(end.map(|end| end.0 - entry.first.0));
             row.maybe_count(entry.created_by.map(|t| t.0)).count(entry.active);
             row.count(entry.dispatches).count(entry.migrations).maybe_count(entry.stalls);

@@ -14,6 +14,8 @@ pub(super) struct ThreadEntry {
     pub(super) thread: Thread,
     pub(super) first: Ticks,
     pub(super) pid: Option<Pid>,
+    /// By what the kernel says of the LWP that carried it last, if its own events do not say of which process it is.
+    pub(super) carrier_pid: Option<Pid>,
     pub(super) created_by: Option<Thread>,
     pub(super) state: ThreadState,
     pub(super) state_since: Ticks,
@@ -51,6 +53,7 @@ impl ThreadEntry {
             thread,
             first,
             pid: None,
+            carrier_pid: None,
             created_by: None,
             state,
             state_since: first,
@@ -217,6 +220,9 @@ impl Machine {
             .threads
             .entry(thread, || ThreadEntry { may_request, ..ThreadEntry::new(thread, state, tick) });
         entry.pid = entry.pid.or(carrier.pid);
+        if entry.pid.is_none() {
+            entry.carrier_pid = self.processes.of(lwp);
+        }
         entry.dispatches += 1;
         entry.migrations += u64::from(entry.last_lwp.is_some_and(|last| last != lwp));
         entry.last_lwp = Some(lwp);

@@ -1,16 +1,17 @@
 //! Checks that the trace has what a filter names, and proposes the nearest names if not.
 
-use sigmund_model::{
-    Ticks,
-    tables::{CPUS, LWPS, Table},
+use arrow::{
+    array::{AsArray, RecordBatch},
+    datatypes::Int32Type,
 };
+use sigmund_model::{Ticks, tables::CPUS};
 use sigmund_sql::{SuperTrace, nearest};
 
-use super::ThreadRef;
+use super::{Numbered, Reference, ThreadRef};
 use crate::{Error, Filter};
 
 impl Filter {
-    /// Checks that the trace has every thread, LWP, CPU and event that the filter names, and covers a part of its window.
+    /// Checks that the trace has every thread, LWP, process, CPU and event that the filter names, and covers a part of its window.
     ///
     /// # Errors
     /// [`Argument`](crate::ErrorKind::Argument) with the nearest names, when one is missing, or with the time that the
@@ -27,12 +28,29 @@ impl Filter {
                 return Err(unknown("--event", "an event of this trace", &pattern.to_string(), names));
             }
         }
-        check_numbers(trace, &LWPS, "lwp", self.lwps.iter().map(|lwp| lwp.0)).await?;
-        check_numbers(trace, &CPUS, "cpu", self.cpus.iter().map(|cpu| cpu.0)).await
+        self.check_lwps(trace)?;
+        check_cpus(trace, self.cpus.iter().map(|cpu| cpu.0)).await
     }
 }
 
 impl Filter {
+    /// Checks that the trace has the LWPs and processes.
+    fn check_lwps(&self, trace: &SuperTrace) -> Result<(), Error> {
+        if self.lwps.is_empty() && self.processes.is_empty() {
+            return Ok(());
+        }
+        let names = trace.lwps()?;
+        let lwps = names.iter().map(|lwp| (lwp.lwp, lwp.name.as_deref()));
+        for lwp in &self.lwps {
+            check_one(lwp, ("--lwp", "an LWP of this trace"), &lwp.resolve(trace)?, lwps.clone())?;
+        }
+        for process in &self.processes {
+            let found = process.resolve(trace)?;
+            check_one(process, ("--process", "a process of this trace"), &found, names.processes())?;
+        }
+        Ok(())
+    }
+
     /// Checks that the trace covers a part of the window. A trace without events covers no time, and has no wrong one.
     ///
     /// # Errors
@@ -71,7 +89,7 @@ pub(crate) async fn check_thread(trace: &SuperTrace, flag: &str, thread: &Thread
     let expected = "a user thread of this trace";
     if !trace.has_threads() {
         let message = format!(
-            "{flag}: expected {expected}, found {thread}: it has no user threads; --lwp selects LWPs"
+            "{flag}: expected {expected}, found {thread}: it has no user threads; --lwp and --process select LWPs"
         );
         return Err(Error::argument(message));
     }
@@ -83,33 +101,43 @@ pub(crate) async fn check_thread(trace: &SuperTrace, flag: &str, thread: &Thread
     Err(unknown(flag, expected, &found, threads.iter().filter_map(|(_, name)| name)))
 }
 
-async fn check_numbers(
-    trace: &SuperTrace,
-    table: &Table,
-    column: &str,
-    numbers: impl Iterator<Item = u32>,
-) -> Result<(), Error> {
+async fn check_cpus(trace: &SuperTrace, numbers: impl Iterator<Item = u32>) -> Result<(), Error> {
     let mut wanted: Vec<u32> = numbers.collect();
     if wanted.is_empty() {
         return Ok(());
     }
-    let on_table = Error::on(trace, table.name);
-    let batches = trace.raw(table).await?.select_columns(&[column]).map_err(&on_table)?;
+    let on_table = Error::on(trace, CPUS.name);
+    let batches = trace.raw(&CPUS).await?.select_columns(&["cpu"]).map_err(&on_table)?;
     let batches = batches.collect().await.map_err(&on_table)?;
-    let known: Vec<u32> = batches
-        .iter()
-        .flat_map(|batch| {
-            use arrow::{array::AsArray, datatypes::Int32Type};
-            batch.column(0).as_primitive::<Int32Type>().values().to_vec()
-        })
-        .map(|number| number as u32)
-        .collect();
+    let numbers = |batch: &RecordBatch| batch.column(0).as_primitive::<Int32Type>().values().to_vec();
+    let known: Vec<u32> = batches.iter().flat_map(numbers).map(|number| number as u32).collect();
     wanted.retain(|number| !known.contains(number));
     let Some(first) = wanted.first() else { return Ok(()) };
     let names: Vec<String> = known.iter().map(ToString::to_string).collect();
-    let (flag, thing) =
-        if column == "lwp" { ("--lwp", "an LWP of this trace") } else { ("--cpu", "a CPU of this trace") };
-    Err(unknown(flag, thing, &first.to_string(), names.iter().map(String::as_str)))
+    Err(unknown("--cpu", "a CPU of this trace", &first.to_string(), names.iter().map(String::as_str)))
+}
+
+/// Checks that an LWP or a process is among all of the trace.
+fn check_one<'n, N: Numbered>(
+    reference: &Reference<N>,
+    (flag, expected): (&str, &str),
+    found: &[N],
+    all: impl Iterator<Item = (N, Option<&'n str>)> + Clone,
+) -> Result<(), Error> {
+    let is_known = match reference {
+        Reference::Number(number) => all.clone().any(|(other, _)| other == *number),
+        Reference::Name(_) => !found.is_empty(),
+    };
+    if is_known {
+        return Ok(());
+    }
+    match reference {
+        Reference::Number(number) => {
+            let numbers: Vec<String> = all.map(|(number, _)| number.to_string()).collect();
+            Err(unknown(flag, expected, &number.to_string(), numbers.iter().map(String::as_str)))
+        }
+        Reference::Name(name) => Err(unknown(flag, expected, name, all.filter_map(|(_, name)| name))),
+    }
 }
 
 /// `--thread: expected a user thread of this trace, found wrok: did you mean work/1, work/2?`

@@ -5,14 +5,16 @@ mod known;
 mod one_of;
 mod pattern;
 mod plan;
-mod thread;
+mod reference;
 
-use sigmund_model::{Cpu, Level, Lwp};
+use sigmund_model::{Cpu, Level};
 
 pub use instant::Instant;
 pub(crate) use known::check_thread;
 pub use pattern::EventPattern;
-pub use thread::{ThreadList, ThreadRef};
+pub use reference::{
+    LwpList, LwpRef, Numbered, ProcessList, ProcessRef, Reference, ReferenceList, ThreadList, ThreadRef,
+};
 
 pub use plan::{Window, number_in};
 
@@ -24,7 +26,10 @@ pub struct Filter {
     /// creates it. An unknown name matches nothing.
     pub threads: Vec<ThreadRef>,
     /// Events of one of these LWPs.
-    pub lwps: Vec<Lwp>,
+    pub lwps: Vec<LwpRef>,
+    /// Events of the LWPs of one of these processes; of a measure, the user threads of these processes, or, where they have
+    /// none, or LWPs are asked about, their LWPs.
+    pub processes: Vec<ProcessRef>,
     /// Events on one of these CPUs.
     pub cpus: Vec<Cpu>,
     /// Events whose name, or name in the paper, matches one of these.

@@ -1,10 +1,13 @@
 //! A filter as expressions on the columns of `events` and `active`.
 
+use std::collections::BTreeSet;
+
+use arrow::{array::AsArray, datatypes::Int64Type};
 use datafusion::logical_expr::{Expr, ident, in_list, lit};
-use sigmund_model::Thread;
+use sigmund_model::{Lwp, Pid, Thread, tables::THREADS};
 use sigmund_sql::SuperTrace;
 
-use super::one_of::is_one_of;
+use super::{Numbered, Reference, one_of::is_one_of};
 use crate::{Error, Filter};
 
 /// The ticks that a query covers: `from <= tick <= to`.
@@ -55,28 +58,88 @@ impl Filter {
     /// # Errors
     /// When the filter has thread names and those of the trace cannot be read.
     pub fn thread_numbers(&self, trace: &SuperTrace) -> Result<Option<Vec<Thread>>, Error> {
-        if self.threads.is_empty() {
-            return Ok(None);
-        }
-        let mut numbers = Vec::new();
-        for thread in &self.threads {
-            numbers.extend(thread.resolve(trace)?);
-        }
-        numbers.sort();
-        numbers.dedup();
-        Ok(Some(numbers))
+        Ok(numbers(&self.threads, trace)?.map(|threads| threads.into_iter().collect()))
     }
 
-    /// The conditions on the columns `lwp` and `cpu`.
-    pub fn place(&self) -> Vec<Expr> {
-        let mut conditions = Vec::new();
-        if !self.lwps.is_empty() {
-            conditions.push(number_in("lwp", self.lwps.iter().map(|l| i64::from(l.0))));
+    /// The conditions on the columns `lwp` and `cpu`: LWPs are those that the filter names, and of processes that it names.
+    ///
+    /// # Errors
+    /// When the filter has names and those of the trace cannot be read.
+    pub fn place(&self, trace: &SuperTrace) -> Result<Vec<Expr>, Error> {
+        let lwps = self.lwps_of_processes(trace)?;
+        Ok(lwps.map(is_one_of_lwps).into_iter().chain(self.cpu()).collect())
+    }
+
+    /// As [`place`](Self::place), for user threads: those of a process have no LWP while they are blocked, so that the
+    /// processes of the filter say nothing about LWPs here.
+    ///
+    /// # Errors
+    /// As [`place`](Self::place).
+    pub fn place_of_threads(&self, trace: &SuperTrace) -> Result<Vec<Expr>, Error> {
+        let lwps = self.lwp_numbers(trace)?;
+        Ok(lwps.map(is_one_of_lwps).into_iter().chain(self.cpu()).collect())
+    }
+
+    fn cpu(&self) -> Option<Expr> {
+        let numbers = || self.cpus.iter().map(|cpu| i64::from(cpu.0));
+        (!self.cpus.is_empty()).then(|| number_in("cpu", numbers()))
+    }
+
+    /// The LWPs that the filter names; `None` if it names none.
+    ///
+    /// # Errors
+    /// When the filter has names of LWPs and those of the trace cannot be read.
+    pub fn lwp_numbers(&self, trace: &SuperTrace) -> Result<Option<BTreeSet<Lwp>>, Error> {
+        numbers(&self.lwps, trace)
+    }
+
+    /// The processes that the filter names; `None` if it names none.
+    ///
+    /// # Errors
+    /// When the filter has names of processes and those of the trace cannot be read.
+    pub fn process_numbers(&self, trace: &SuperTrace) -> Result<Option<BTreeSet<Pid>>, Error> {
+        numbers(&self.processes, trace)
+    }
+
+    /// The LWPs that the filter names, or that are of a process that it names; if it names both, those that are both. `None` if
+    /// it names neither.
+    ///
+    /// # Errors
+    /// When the filter has names and those of the trace cannot be read.
+    pub fn lwps_of_processes(&self, trace: &SuperTrace) -> Result<Option<BTreeSet<Lwp>>, Error> {
+        let named = self.lwp_numbers(trace)?;
+        let Some(processes) = self.process_numbers(trace)? else { return Ok(named) };
+        let lwps = trace.lwps()?.iter().filter(|lwp| lwp.pid.is_some_and(|pid| processes.contains(&pid)));
+        let of_processes: BTreeSet<Lwp> = lwps.map(|lwp| lwp.lwp).collect();
+        Ok(Some(match named {
+            Some(named) => named.intersection(&of_processes).copied().collect(),
+            None => of_processes,
+        }))
+    }
+
+    /// The user threads that the filter names, or that are of a process that it names; if it names both, those that are both.
+    /// `None` if it names neither.
+    ///
+    /// # Errors
+    /// When the filter has names and those of the trace cannot be read.
+    pub async fn threads_of_processes(&self, trace: &SuperTrace) -> Result<Option<Vec<Thread>>, Error> {
+        let named = self.thread_numbers(trace)?;
+        let Some(processes) = self.process_numbers(trace)? else { return Ok(named) };
+        let on_table = Error::on(trace, THREADS.name);
+        let of_processes = number_in("pid", processes.iter().map(|pid| pid.0.into()));
+        let rows = trace.raw(&THREADS).await?.filter(of_processes);
+        let rows = rows.and_then(|rows| rows.select(vec![ident("thread")])).map_err(&on_table)?;
+        let mut threads = Vec::new();
+        for batch in rows.collect().await.map_err(&on_table)? {
+            let numbers = batch.column(0).as_primitive::<Int64Type>().values();
+            threads.extend(numbers.iter().map(|number| Thread(*number as u64)));
         }
-        if !self.cpus.is_empty() {
-            conditions.push(number_in("cpu", self.cpus.iter().map(|c| i64::from(c.0))));
+        threads.sort_unstable();
+        threads.dedup();
+        if let Some(named) = named {
+            threads.retain(|thread| named.binary_search(thread).is_ok());
         }
-        conditions
+        Ok(Some(threads))
     }
 
     /// All conditions on a row of `events`.
@@ -85,7 +148,7 @@ impl Filter {
     /// As [`window`](Self::window).
     pub fn events_where(&self, trace: &SuperTrace) -> Result<Vec<Expr>, Error> {
         let mut conditions = self.window(trace)?.holds("ts_tick");
-        conditions.extend(self.place());
+        conditions.extend(self.place(trace)?);
         if let Some(level) = self.level {
             conditions.push(ident("level").eq(lit(level.name())));
         }
@@ -102,6 +165,25 @@ impl Filter {
         }
         Ok(conditions)
     }
+}
+
+/// Those that references name; `None` if there are no references.
+fn numbers<N: Numbered>(
+    references: &[Reference<N>],
+    trace: &SuperTrace,
+) -> Result<Option<BTreeSet<N>>, Error> {
+    if references.is_empty() {
+        return Ok(None);
+    }
+    let mut numbers = BTreeSet::new();
+    for reference in references {
+        numbers.extend(reference.resolve(trace)?);
+    }
+    Ok(Some(numbers))
+}
+
+fn is_one_of_lwps(lwps: BTreeSet<Lwp>) -> Expr {
+    number_in("lwp", lwps.iter().map(|lwp| i64::from(lwp.0)))
 }
 
 /// More numbers than these are no list of literals.

@@ -78,9 +78,13 @@ fn in_sql(columns: Vec<Column>, (trace, host): (&SuperTrace, Option<&str>)) -> V
     rows.map(|rows| describe_columns(&rows.schema())).unwrap_or_default()
 }
 
-const FILTERS_AND_OPTIONS: [(&str, &str); 8] = [
+const FILTERS_AND_OPTIONS: [(&str, &str); 9] = [
     ("thread", "User threads by number, name or pattern (client/*), separated by commas."),
-    ("lwp", "LWPs by tid, separated by commas."),
+    ("lwp", "LWPs by tid, name or pattern (kworker/*), separated by commas."),
+    (
+        "process",
+        "Processes by pid, name or pattern, separated by commas: their user threads; their LWPs if they have none.",
+    ),
     ("cpu", "CPUs by number, separated by commas."),
     ("level", "'user': rows are of user threads; 'kern': of LWPs."),
     ("from", "Start of the window: a tick, or a length after the first event ('1.5ms')."),

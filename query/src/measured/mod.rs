@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use sigmund_measures::{Answer, By, History, Interval, Level, Measure, Needs, Request, Sliced, Subject};
 use sigmund_model::tables::{SYSCALLS, Table, WAKEUPS};
-use sigmund_sql::SuperTrace;
+use sigmund_sql::{NamedLwp, SuperTrace};
 
 use crate::{Error, Filter, Selector, nearest_values, reactivity::known};
 
@@ -230,7 +230,10 @@ async fn asked(
     options: &MeasureOptions,
 ) -> Result<(Request, load::Window), Error> {
     filter.check_known(trace).await?;
-    let threads = filter.thread_numbers(trace)?;
+    let threads = match level(trace, name, filter, options.by)? {
+        Some(Level::Threads) => filter.threads_of_processes(trace).await?,
+        _ => filter.thread_numbers(trace)?,
+    };
     let threads = threads.map(|threads| threads.iter().map(|thread| thread.0).collect());
     let mut request = request(trace, name, filter, threads, options)?;
     if let Some(subject) = &request.subject
@@ -290,8 +293,9 @@ fn refuse_events(name: &str, filter: &Filter) -> Result<(), Error> {
     Err(Error::argument(message))
 }
 
-/// The level that a filter asks for, at which there have to be such rows.
-fn level(name: &str, filter: &Filter, by: Option<By>) -> Result<Option<Level>, Error> {
+/// The level that a filter asks for, at which there have to be such rows: of processes, their user threads, unless they have
+/// none.
+fn level(trace: &SuperTrace, name: &str, filter: &Filter, by: Option<By>) -> Result<Option<Level>, Error> {
     let level = filter.level.map(|level| match level {
         sigmund_model::Level::User => Level::Threads,
         sigmund_model::Level::Kern => Level::Lwps,
@@ -302,6 +306,12 @@ fn level(name: &str, filter: &Filter, by: Option<By>) -> Result<Option<Level>, E
                 (by.map_or("", By::name), filter.level.map_or("", sigmund_model::Level::name));
             let message = format!("{name}: expected rows of the level {level}, found --by {found}");
             Err(Error::argument(message))
+        }
+        (None, _) if by != Some(By::Lwp) => {
+            let Some(processes) = filter.process_numbers(trace)? else { return Ok(None) };
+            let is_of_them = |lwp: &NamedLwp| lwp.pid.is_some_and(|pid| processes.contains(&pid));
+            let has_threads = trace.lwps()?.iter().any(|lwp| lwp.carries_threads && is_of_them(lwp));
+            Ok(Some(if has_threads { Level::Threads } else { Level::Lwps }))
         }
         _ => Ok(level),
     }
@@ -317,7 +327,11 @@ fn request(
     refuse_events(name, filter)?;
     words::refuse_unused_options(name, options)?;
     let window = filter.window(trace)?;
-    let set = |numbers: Vec<u32>| (!numbers.is_empty()).then(|| BTreeSet::from_iter(numbers));
+    let level = level(trace, name, filter, options.by)?;
+    let lwps = match level {
+        Some(Level::Threads) => filter.lwp_numbers(trace)?,
+        _ => filter.lwps_of_processes(trace)?,
+    };
     Ok(Request {
         window: Interval::new(
             window.from.unwrap_or(i64::MIN),
@@ -325,10 +339,10 @@ fn request(
             window.to.map_or(i64::MAX, |to| to.saturating_add(1)),
         ),
         threads,
-        lwps: set(filter.lwps.iter().map(|lwp| lwp.0).collect()),
-        cpus: set(filter.cpus.iter().map(|cpu| cpu.0).collect()),
+        lwps: lwps.map(|lwps| lwps.into_iter().map(|lwp| lwp.0).collect()),
+        cpus: (!filter.cpus.is_empty()).then(|| filter.cpus.iter().map(|cpu| cpu.0).collect()),
         by: options.by,
-        level: level(name, filter, options.by)?,
+        level,
         worst: options.worst,
         subject: options.subject.clone(),
         is_subject_known: false,

@@ -7,11 +7,11 @@ use datafusion::{
     error::DataFusionError,
 };
 use sigmund_measures::{By, Measure, named};
-use sigmund_model::{Cpu, Level, Lwp};
+use sigmund_model::{Cpu, Level};
 use sigmund_sql::nearest;
 
 use super::{MeasureOptions, described, table_function::in_sql};
-use crate::{Error, Filter, Selector, ThreadList};
+use crate::{Error, Filter, LwpList, Numbered, ProcessList, Reference, ReferenceList, Selector, ThreadList};
 
 /// A question for a measure.
 #[derive(Clone)]
@@ -43,12 +43,12 @@ impl Asked {
             let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
             (!numbers.is_empty()).then(|| numbers.join(","))
         };
-        let threads: Vec<String> = filter.threads.iter().map(|thread| escaped(&thread.to_string())).collect();
         let (from_event, to_event) =
             options.pair.as_ref().map(|(from, to)| (from.to_string(), to.to_string())).unzip();
         let arguments = [
-            ("thread", (!threads.is_empty()).then(|| threads.join(","))),
-            ("lwp", list(filter.lwps.iter().map(|lwp| lwp.0).collect())),
+            ("thread", listed(&filter.threads)),
+            ("lwp", listed(&filter.lwps)),
+            ("process", listed(&filter.processes)),
             ("cpu", list(filter.cpus.iter().map(|cpu| cpu.0).collect())),
             ("level", filter.level.map(|level| level.name().to_string())),
             ("from", filter.from.map(|from| from.to_string())),
@@ -85,7 +85,8 @@ impl Asked {
             };
             match name.as_str() {
                 "thread" => filter.threads = text.parse::<ThreadList>().map_err(external)?.0,
-                "lwp" => filter.lwps = numbers()?.into_iter().map(Lwp).collect(),
+                "lwp" => filter.lwps = text.parse::<LwpList>().map_err(external)?.0,
+                "process" => filter.processes = text.parse::<ProcessList>().map_err(external)?.0,
                 "cpu" => filter.cpus = numbers()?.into_iter().map(Cpu).collect(),
                 "level" => {
                     let is_named = |level: &Level| level.name().eq_ignore_ascii_case(text);
@@ -152,9 +153,9 @@ pub(super) fn refuse_unused(measure: &Measure, name: &str, more: &[&str]) -> std
     Err(Error::argument(format!("{}: expected {names}, found {name}{hint}", measure.name)))
 }
 
-/// A thread as one of a list.
-fn escaped(thread: &str) -> String {
-    thread.replace('\\', "\\\\").replace(',', "\\,")
+/// Threads, LWPs or processes as a list; `None` if there are none.
+fn listed<N: Numbered>(all: &[Reference<N>]) -> Option<String> {
+    (!all.is_empty()).then(|| ReferenceList(all.to_vec()).to_string())
 }
 
 #[cfg(test)]
@@ -198,7 +199,8 @@ mod tests {
     fn words_mean_what_was_asked() {
         let filter = Filter {
             threads: r"15,a\,b\\,name:4".parse::<ThreadList>().unwrap().0,
-            lwps: vec![Lwp(7), Lwp(8)],
+            lwps: r"7,8,kworker/*".parse::<LwpList>().unwrap().0,
+            processes: "70,server".parse::<ProcessList>().unwrap().0,
             cpus: vec![Cpu(0)],
             level: Some(Level::Kern),
             from: Some("1.5ms".parse().unwrap()),
@@ -217,6 +219,7 @@ mod tests {
         let (filter_again, options_again) = asked.parse().unwrap();
         assert_eq!(filter_again.threads, filter.threads);
         assert_eq!((&filter_again.lwps, &filter_again.cpus), (&filter.lwps, &filter.cpus));
+        assert_eq!(filter_again.processes, filter.processes);
         assert_eq!((filter_again.from, filter_again.to), (filter.from, filter.to));
         assert_eq!((options_again.by, options_again.worst), (options.by, options.worst));
         assert_eq!(options_again.pair, options.pair);

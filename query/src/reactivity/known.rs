@@ -1,18 +1,20 @@
 //! Rejects selectors of events and threads that a trace does not have, and proposes similar names.
 
+use std::collections::BTreeSet;
+
 use arrow::{array::AsArray, datatypes::DataType};
 use datafusion::{
     functions_nested::expr_fn::array_element,
-    logical_expr::{cast, ident, lit},
+    logical_expr::{Expr, cast, ident, lit},
 };
 use sigmund_model::{
-    names,
+    EventType, names,
     tables::{EVENTS, SPANS},
 };
 use sigmund_sql::SuperTrace;
 use syscalls::Sysno;
 
-use super::selector::Selector;
+use super::selector::{Condition, Selector};
 use crate::{Error, filter::check_thread};
 
 /// The maximum number of proposed names.
@@ -82,48 +84,92 @@ pub(crate) async fn is_span(trace: &SuperTrace, name: &str) -> Result<bool, Erro
 /// The values nearest to that of a selector which no event has; `None` if an event has it, or the value is a number.
 ///
 /// # Errors
-/// When the trace cannot be read.
+/// When the value should be the name of a system call or of a span, and there is none of that name; when the trace cannot be
+/// read.
 pub async fn nearest_values(trace: &SuperTrace, selector: &Selector) -> Result<Option<String>, Error> {
     let Some(condition) = &selector.condition else { return Ok(None) };
     if condition.value.parse::<i64>().is_ok() && !condition.quoted {
         return Ok(None);
     }
-    let synonyms = names::synonyms(&selector.name);
-    let mut declared = trace.event_types().iter().filter(|event| synonyms.contains(&event.ty.name.as_str()));
-    let place = declared.find_map(|event| match &condition.field {
-        Some(field) => event.ty.fields.iter().position(|other| other.name == *field),
-        None => Some(0),
-    });
-    let Some(place) = place else { return Ok(None) };
-    let on_table = Error::on(trace, EVENTS.name);
-    let text = cast(array_element(ident("texts"), lit(place as i64 + 1)), DataType::Utf8);
-    let is_event = synonyms.iter().map(|name| ident("name").eq(lit(*name))).reduce(|a, b| a.or(b));
-    let Some(is_event) = is_event else { return Ok(None) };
-    let events = trace.raw(&EVENTS).await?.filter(is_event);
-    let texts = events.and_then(|rows| rows.select([text.alias("value")])).and_then(|rows| rows.distinct());
-    let mut values = Vec::new();
-    for batch in texts.map_err(&on_table)?.collect().await.map_err(&on_table)? {
-        let texts = batch.column(0).as_string::<i32>();
-        values.extend(texts.iter().flatten().map(String::from));
+    let Some((place, kind)) = place_of_value(trace, selector, condition) else { return Ok(None) };
+    let mut values = texts_at(trace, &selector.name, place).await?;
+    if kind == ValueKind::Span {
+        // Its place in the code is behind its name: `request at server.rs:32`.
+        let name =
+            |text: &String| text.rsplit_once(" at ").map_or(text.as_str(), |(name, _)| name).to_string();
+        values = values.iter().map(name).collect();
     }
-    if values.contains(&condition.value) || values.is_empty() {
+    let value = condition.value.as_str();
+    if values.contains(value) || values.is_empty() {
         return Ok(None);
     }
-    // What begins with it first: a span `request` is `request at server.rs:32`.
+    // What begins with it first.
     let mut near: Vec<&str> = values.iter().map(String::as_str).collect();
-    near.sort_unstable();
-    near.retain(|value| value.starts_with(&condition.value));
-    near.extend(sigmund_sql::nearest(&condition.value, values.iter().map(String::as_str)));
-    near.truncate(MOST_PROPOSED);
-    let near = near.join(", ");
-    let message = format!("selector `{selector}`: no event has this value; nearest: {near}");
-    let is_call =
-        synonyms.iter().any(|name| matches!(*name, "sys_enter" | "sys_exit")) && condition.field.is_none();
-    // That no event has a value only a look at all of them tells; that there is no such system call is a mistake.
-    match is_call && condition.value.parse::<Sysno>().is_err() {
-        true => Err(Error::argument(message)),
-        false => Ok(Some(message)),
+    near.retain(|other| other.starts_with(value));
+    for other in sigmund_sql::nearest(value, values.iter().map(String::as_str)) {
+        if !near.contains(&other) {
+            near.push(other);
+        }
     }
+    near.truncate(MOST_PROPOSED);
+    let message = format!("selector `{selector}`: no event has this value; nearest: {}", near.join(", "));
+    // That no event has a value only a look at all of them tells; that there is no such system call, or span, is a mistake.
+    let is_mistake = match kind {
+        ValueKind::SystemCall => value.parse::<Sysno>().is_err(),
+        ValueKind::Span => true,
+        ValueKind::Text => false,
+    };
+    if is_mistake { Err(Error::argument(message)) } else { Ok(Some(message)) }
+}
+
+/// What the value of a selector is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ValueKind {
+    /// The name of a system call.
+    SystemCall,
+    /// The name of a span or function.
+    Span,
+    /// Any text.
+    Text,
+}
+
+/// The place of the field that has the value of a selector, and what it is; `None` if no event has the field.
+fn place_of_value(
+    trace: &SuperTrace,
+    selector: &Selector,
+    condition: &Condition,
+) -> Option<(usize, ValueKind)> {
+    let synonyms = names::synonyms(&selector.name);
+    let is_one_of = |names: &[&str]| synonyms.iter().any(|name| names.contains(name));
+    let field = condition.field.as_deref();
+    let place = |ty: &EventType| match field {
+        Some(field) => ty.field(field),
+        // The name of a number is in a field of its own: IRQ(eth0).
+        None => ty.field("name").or(Some(0)),
+    };
+    let events = trace.event_types().iter().map(|event| &event.ty);
+    let place = events.filter(|ty| synonyms.contains(&ty.name.as_str())).find_map(place)?;
+    let kind = match field {
+        None | Some("id") if is_one_of(&["sys_enter", "sys_exit"]) => ValueKind::SystemCall,
+        None if is_one_of(&["SPAN_BEGIN", "SPAN_END", "FUNCTION_ENTRY", "FUNCTION_EXIT"]) => ValueKind::Span,
+        _ => ValueKind::Text,
+    };
+    Some((place, kind))
+}
+
+/// The texts of a field of the events of a name.
+async fn texts_at(trace: &SuperTrace, name: &str, place: usize) -> Result<BTreeSet<String>, Error> {
+    let on_table = Error::on(trace, EVENTS.name);
+    let text = cast(array_element(ident("texts"), lit(place as i64 + 1)), DataType::Utf8);
+    let is_event = names::synonyms(name).iter().map(|name| ident("name").eq(lit(*name))).reduce(Expr::or);
+    let Some(is_event) = is_event else { return Ok(BTreeSet::new()) };
+    let events = trace.raw(&EVENTS).await?.filter(is_event);
+    let texts = events.and_then(|rows| rows.select([text.alias("value")])).and_then(|rows| rows.distinct());
+    let mut values = BTreeSet::new();
+    for batch in texts.map_err(&on_table)?.collect().await.map_err(&on_table)? {
+        values.extend(batch.column(0).as_string::<i32>().iter().flatten().map(String::from));
+    }
+    Ok(values)
 }
 
 /// Similar names of events, the nearest first.

@@ -2,8 +2,8 @@
 
 use crate::support::Little;
 use serde_json::{Value, json};
-use sigmund_model::{Cpu, Level, Lwp};
-use sigmund_query::{ErrorKind, EventPattern, Filter, Format, ThreadRef, list};
+use sigmund_model::{Cpu, Level};
+use sigmund_query::{ErrorKind, EventPattern, Filter, Format, LwpList, ThreadRef, list};
 use sigmund_sql::SuperTrace;
 
 async fn printed(trace: &SuperTrace, filter: &Filter, format: Format) -> String {
@@ -62,7 +62,7 @@ async fn values_of_a_filter_are_alternatives_and_filters_narrow_each_other() {
     assert_eq!(at(Filter { threads: threads(&["1", "other"]), ..all() }).await, [100, 101, 102, 104]);
     assert_eq!(at(Filter { threads: threads(&["nobody"]), ..all() }).await, [0i64; 0]);
     assert_eq!(at(Filter { threads: threads(&["nobody", "1"]), ..all() }).await, [100, 101]);
-    assert_eq!(at(Filter { lwps: vec![Lwp(9), Lwp(10)], ..all() }).await, [100, 101]);
+    assert_eq!(at(Filter { lwps: "9,10".parse::<LwpList>().unwrap().0, ..all() }).await, [100, 101]);
     assert_eq!(at(Filter { cpus: vec![Cpu(1)], ..all() }).await, [102, 103, 104]);
     assert_eq!(at(Filter { level: Some(Level::User), ..all() }).await, [101, 103, 104]);
     assert_eq!(at(Filter { events: events(&["sched"]), ..all() }).await, [100, 102, 105]);

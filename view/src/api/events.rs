@@ -4,7 +4,7 @@ use std::{fmt, ops::Range};
 
 use serde_json::{Value, json};
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
-use sigmund_query::{EventPattern, Filter, Format, Instant, Listing, ThreadRef, list_events};
+use sigmund_query::{EventPattern, Filter, Format, Instant, Listing, LwpRef, ThreadRef, list_events};
 
 use super::{Query, Refusal, life::keyed, query::Window};
 use crate::{View, key::Kind};
@@ -89,7 +89,7 @@ fn selected(query: &Query) -> Result<Filter, Refusal> {
         let key = query.key()?;
         match key.kind {
             Kind::Thread => filter.threads.push(ThreadRef::Number(Thread(key.number))),
-            Kind::Lwp => filter.lwps.push(Lwp(key.number as u32)),
+            Kind::Lwp => filter.lwps.push(LwpRef::Number(Lwp(key.number as u32))),
             Kind::Cpu => filter.cpus.push(Cpu(key.number as u32)),
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sigmund_measures::{By, Kind as ColumnKind, Value as Cell, named, object_text};
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 use sigmund_query::{
-    Filter, Instant, MeasureOptions, Measured, Selector, ThreadRef, gaps_note, measure as compute,
+    Filter, Instant, LwpRef, MeasureOptions, Measured, Selector, ThreadRef, gaps_note, measure as compute,
 };
 
 use super::{Query, Refusal, cells::number, query::Window};
@@ -63,7 +63,7 @@ pub(super) fn filter(view: &View, keys: Option<&[Key]>, window: Window) -> Filte
     let instant = |tick: i64| (!is_all).then_some(Instant::Tick(Ticks(tick.max(0) as u64)));
     Filter {
         threads: of(Kind::Thread).map(|number| ThreadRef::Number(Thread(number))).collect(),
-        lwps: of(Kind::Lwp).map(|number| Lwp(number as u32)).collect(),
+        lwps: of(Kind::Lwp).map(|number| LwpRef::Number(Lwp(number as u32))).collect(),
         cpus: of(Kind::Cpu).map(|number| Cpu(number as u32)).collect(),
         from: instant(window.from),
         to: instant(window.to - 1),

@@ -1,0 +1,81 @@
+//! LWPs and processes, with their names: to find those that a question names.
+
+use arrow::{
+    array::{Array, AsArray, PrimitiveArray},
+    datatypes::Int32Type,
+};
+use sigmund_model::{
+    Lwp, Pid,
+    tables::{LWPS, PROCESSES},
+};
+
+use crate::{Error, files::Files, threads::NameColumn};
+
+/// An LWP of a super-trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedLwp {
+    /// Its tid; another LWP may have had it before.
+    pub lwp: Lwp,
+    /// Its process, if that is known.
+    pub pid: Option<Pid>,
+    /// Its last known command name.
+    pub name: Option<String>,
+    /// Whether it belongs to a traced runtime or recorded user events.
+    pub carries_threads: bool,
+}
+
+/// The LWPs and processes of a super-trace.
+#[derive(Clone, Debug, Default)]
+pub struct LwpNames {
+    lwps: Vec<NamedLwp>,
+    processes: Vec<(Pid, Option<String>)>,
+}
+
+impl LwpNames {
+    pub(crate) fn read(files: &Files) -> Result<LwpNames, Error> {
+        let mut names = LwpNames::default();
+        let groups = files.row_groups(&LWPS, &["lwp", "name", "pid", "carries_threads"])?;
+        for group in 0..groups.len() {
+            let batch = groups.read(group)?;
+            let (lwps, pids) = (batch.column(0).as_primitive(), batch.column(2).as_primitive());
+            let (of, carries_threads) = (NameColumn::of(batch.column(1)), batch.column(3).as_boolean());
+            names.lwps.extend((0..batch.num_rows()).filter_map(|row| {
+                Some(NamedLwp {
+                    lwp: Lwp(number(lwps, row)?),
+                    pid: number(pids, row).map(Pid),
+                    name: of.get(row).map(String::from),
+                    carries_threads: carries_threads.is_valid(row) && carries_threads.value(row),
+                })
+            }));
+        }
+        // The merge may have left this table out.
+        let groups = files.row_groups(&PROCESSES, &["pid", "name"])?;
+        for group in 0..groups.len() {
+            let batch = groups.read(group)?;
+            let (pids, of) = (batch.column(0).as_primitive(), NameColumn::of(batch.column(1)));
+            let process = |row| Some((Pid(number(pids, row)?), of.get(row).map(String::from)));
+            names.processes.extend((0..batch.num_rows()).filter_map(process));
+        }
+        Ok(names)
+    }
+
+    /// All LWPs. A number that was used again has several.
+    pub fn iter(&self) -> impl Iterator<Item = &NamedLwp> + Clone {
+        self.lwps.iter()
+    }
+
+    /// The processes that LWPs belong to, with their names: their own, and those of the LWPs that lead them. One may
+    /// occur several times.
+    pub fn processes(&self) -> impl Iterator<Item = (Pid, Option<&str>)> + Clone {
+        let own = self.processes.iter().map(|(pid, name)| (*pid, name.as_deref()));
+        let of_lwps = self.lwps.iter().filter_map(|lwp| {
+            let leads = |pid: Pid| lwp.lwp.0 == pid.0;
+            lwp.pid.map(|pid| (pid, lwp.name.as_deref().filter(|_| leads(pid))))
+        });
+        own.chain(of_lwps)
+    }
+}
+
+fn number(column: &PrimitiveArray<Int32Type>, row: usize) -> Option<u32> {
+    column.is_valid(row).then(|| column.value(row) as u32)
+}

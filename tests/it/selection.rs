@@ -1,0 +1,129 @@
+//! Whom a question is about: LWPs and processes by number, name or pattern.
+
+use crate::sigmund::Sigmund;
+
+// Process 70, server, has LWPs 70 and 71, and the user threads 1 and 2; process 80, cat, has one LWP; kworker/0:1 is a thread
+// of the kernel.
+const LISTING: &str = "
+    type date_tick pid cpu thr name                params
+    KERN 100 70 0 - perf_comm           tid=70,pid=70,comm=server
+    KERN 101 70 0 - perf_comm           tid=71,pid=70,comm=worker
+    KERN 102 70 0 - perf_comm           tid=80,pid=80,comm=cat
+    KERN 103 70 0 - perf_comm           tid=90,pid=2,comm=kworker/0:1
+    KERN 110 0  0 - sched_switch        prev_state=0,next_pid=70
+    KERN 110 0  1 - sched_switch        prev_state=0,next_pid=71
+    USER 120 70 0 - USER_CONTEXT_SWITCH 1
+    USER 120 71 1 - USER_CONTEXT_SWITCH 2
+    KERN 130 71 1 2 sys_enter           id=202(futex),args0=3
+    KERN 140 71 1 2 sched_switch        prev_state=1,next_pid=80
+    KERN 150 80 1 - sched_switch        prev_state=1,next_pid=90
+    KERN 160 90 1 - sched_switch        prev_state=1,next_pid=0
+    KERN 170 70 0 1 sched_switch        prev_state=1,next_pid=0
+    KERN 180 0  0 - sched_switch        prev_state=0,next_pid=70
+    USER 190 70 0 1 MESSAGE             1";
+
+fn machine() -> Sigmund {
+    let lines = LISTING.trim().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join("\t"));
+    Sigmund::with_listing("machine", &lines.map(|line| line + "\n").collect::<String>())
+}
+
+/// The first cells of the rows of an answer, each once.
+fn who(sigmund: &Sigmund, args: &[&str]) -> Vec<String> {
+    let answer = sigmund.run([args, &["--format", "tsv"]].concat()).found();
+    let mut lines = answer.lines();
+    let head = lines.next().unwrap().split('\t').next().unwrap();
+    let mut who: Vec<String> =
+        lines.map(|line| format!("{head} {}", line.split('\t').next().unwrap())).collect();
+    who.dedup();
+    who
+}
+
+#[test]
+fn lwps_are_selected_by_number_name_or_pattern() {
+    let sigmund = machine();
+    for (lwps, expected) in [
+        ("80", &["lwp 80"][..]),
+        ("cat", &["lwp 80"]),
+        ("70(server)", &["lwp 70"]),
+        ("kworker/*,worker", &["lwp 71", "lwp 90"]),
+    ] {
+        let mut found = who(&sigmund, &["--states", "--lwp", lwps]);
+        found.sort();
+        assert_eq!(found, expected, "{lwps}");
+    }
+    let events = sigmund.run(["--list-events", "--lwp", "cat", "--format", "tsv"]).found();
+    assert_eq!(events.lines().count(), 1 + 1, "{events}");
+    let none = sigmund.run(["--states", "--lwp", "wroker"]);
+    none.complained(&["--lwp: expected an LWP of this trace, found wroker; nearest: worker"]);
+}
+
+#[test]
+fn a_process_is_its_user_threads_or_its_lwps_if_it_has_none() {
+    let sigmund = machine();
+    for (args, expected) in [
+        (&["--process", "server"][..], &["thread 1", "thread 2"][..]),
+        (&["--process", "70"], &["thread 1", "thread 2"]),
+        (&["--process", "server", "--thread", "2"], &["thread 2"]),
+        (&["--process", "server", "--by", "lwp"], &["lwp 70", "lwp 71"]),
+        (&["--process", "server", "--level", "kern", "--lwp", "worker"], &["lwp 71"]),
+        (&["--process", "cat"], &["lwp 80"]),
+    ] {
+        for measure in ["--states", "--active-time", "--noise"] {
+            let mut found = who(&sigmund, &[&[measure], args].concat());
+            found.sort();
+            assert_eq!(found, expected, "{measure} {args:?}");
+        }
+    }
+    let events = sigmund.run(["--list-events", "--process", "server", "--format", "tsv"]).found();
+    assert_eq!(events.lines().count(), 1 + 10, "{events}");
+    let none = sigmund.run(["--states", "--process", "sever"]);
+    none.complained(&["--process: expected a process of this trace, found sever; nearest: server"]);
+    let sql = "SELECT DISTINCT lwp FROM states(process => 'cat')";
+    assert_eq!(sigmund.run(["sql", sql, "--format", "csv"]).found(), "lwp\n80\n");
+}
+
+#[test]
+fn an_export_has_what_a_process_did() {
+    let sigmund = machine();
+    let table = |name: &str, process: &str| {
+        let args = ["export", "machine.supertrace", "--format", "csv", "--table", name, "--process", process];
+        sigmund.run([&args[..], &["-o", "-"]].concat()).found()
+    };
+    assert_eq!(table("threads", "server").lines().count(), 1 + 2);
+    assert_eq!(table("lwps", "cat").lines().count(), 1 + 1);
+    // Also when they were on no LWP.
+    let all = sigmund.run(["sql", "SELECT count(*) AS n FROM thread_states", "--format", "csv"]).found();
+    let states = table("thread_states", "server").lines().count() - 1;
+    assert_eq!(all, format!("n\n{states}\n"));
+    let json = ["export", "machine.supertrace", "--format", "chrome", "--process", "cat", "-o", "cat.json"];
+    sigmund.run(json).found();
+    let json = std::fs::read_to_string(sigmund.path("cat.json")).unwrap();
+    assert!(json.contains("cat") && !json.contains("worker"), "{json}");
+}
+
+#[test]
+fn a_report_is_about_the_processes_that_are_asked_for() {
+    let sigmund = machine();
+    let report = ["report", "--schema", "scheduler", "--process", "cat"];
+    let page = sigmund.run(report).found();
+    let of_measure = page.split("What did the LWPs").next().unwrap();
+    assert!(of_measure.contains("cat") && !of_measure.contains("server"), "{page}");
+    let json = sigmund.run([&report[..], &["--format", "json"]].concat()).found();
+    assert!(json.contains("--states --by pattern --process cat"), "{json}");
+    let none = sigmund.run(["report", "--process", "cta"]);
+    none.complained(&["--process: expected a process of this trace, found cta; nearest: cat"]);
+}
+
+#[test]
+fn a_system_call_or_a_span_that_there_is_not_is_a_mistake_and_gets_the_nearest() {
+    let sigmund = machine();
+    for call in ["sys_enter(futx)", "sys_enter(id=futx)"] {
+        for more in [&[][..], &["--why"]] {
+            let said = sigmund.run([&["--reactivity", call, "MESSAGE"], more].concat());
+            said.complained(&["no event has this value; nearest: futex"]);
+        }
+    }
+    // There is such a call; nobody made it.
+    let said = sigmund.run(["--reactivity", "sys_enter(id=read)", "MESSAGE"]);
+    assert_eq!(said.status, 1, "{said:?}");
+}
