@@ -446,3 +446,17 @@ fn two_listings_of_one_machine_share_their_threads() {
     assert_eq!(merged.summary.losses, []);
     assert_eq!(merged.table("threads", &["thread", "dispatches"]), ["5 1", "6 1"]);
 }
+
+#[test]
+fn events_and_words_count_for_the_thread_that_recorded_them() {
+    let merged = Merged::of(
+        "type date_tick pid cpu thr name                params
+         USER 100       70  0   -   USER_CONTEXT_SWITCH 5
+         USER 110       70  0   5   note                n=1,text=\"nine_byte\"
+         USER 120       70  0   5   USER_CONTEXT_SWITCH 6
+         USER 130       70  0   6   plain",
+    );
+    // A number is a word; nine bytes are two, behind the one with their number.
+    assert_eq!(merged.table("threads", &["thread", "recorded_events", "recorded_words"]), ["5 2 5", "6 1 0"]);
+    assert_eq!(merged.table("lwps", &["lwp", "recorded_events", "recorded_words"]), ["70 1 1"]);
+}

@@ -49,6 +49,16 @@ impl Params {
         self.texts = 0;
     }
 
+    /// The words of 8 bytes that they take in a record of a program: one each, and those of texts. The name of a number is
+    /// not in the record.
+    #[inline]
+    pub fn words(&self) -> u64 {
+        let is_text = |slot: &&Slot| slot.len_and_kind & (HAS_TEXT | HAS_NUMBER) == HAS_TEXT;
+        let words = |slot: &Slot| u64::from(slot.len_and_kind & LEN).div_ceil(8);
+        let texts: u64 = self.slots[..self.texts].iter().filter(is_text).map(words).sum();
+        self.slots.len() as u64 + texts
+    }
+
     /// Adds a number.
     #[inline]
     pub fn push_number(&mut self, number: i64) {

@@ -79,7 +79,7 @@ fn a_process_is_its_user_threads_or_its_lwps_if_it_has_none() {
     let none = sigmund.run(["--states", "--process", "sever"]);
     none.complained(&["--process: expected a process of this trace, found sever; nearest: server"]);
     let sql = "SELECT DISTINCT lwp FROM states(process => 'cat')";
-    assert_eq!(sigmund.run(["sql", sql, "--format", "csv"]).found(), "lwp\n80\n");
+    assert_eq!(sigmund.run(["sql", "machine.supertrace", sql, "--format", "csv"]).found(), "lwp\n80\n");
 }
 
 #[test]
@@ -92,7 +92,9 @@ fn an_export_has_what_a_process_did() {
     assert_eq!(table("threads", "server").lines().count(), 1 + 2);
     assert_eq!(table("lwps", "cat").lines().count(), 1 + 1);
     // Also when they were on no LWP.
-    let all = sigmund.run(["sql", "SELECT count(*) AS n FROM thread_states", "--format", "csv"]).found();
+    let all = sigmund
+        .run(["sql", "machine.supertrace", "SELECT count(*) AS n FROM thread_states", "--format", "csv"])
+        .found();
     let states = table("thread_states", "server").lines().count() - 1;
     assert_eq!(all, format!("n\n{states}\n"));
     let json = ["export", "machine.supertrace", "--format", "chrome", "--process", "cat", "-o", "cat.json"];

@@ -219,6 +219,7 @@ impl Intervals {
             row.count(entry.first.0).maybe_count(end.map(|end| end.0 - entry.first.0));
             row.maybe_count(entry.created_by.map(|t| t.0)).count(entry.active);
             row.count(entry.dispatches).count(entry.migrations).maybe_count(entry.stalls);
+            row.count(entry.recorded.events).count(entry.recorded.words);
         })
     }
 
@@ -235,6 +236,7 @@ impl Intervals {
             row.count(entry.on_cpu).count(entry.active).count(entry.unmounted);
             row.maybe_count(entry.cpu_time_ns).maybe_count(entry.attached_on_cpu).count(entry.events);
             row.count(entry.witness_agree).count(entry.witness_disagree).count(lost);
+            row.count(entry.recorded.events).count(entry.recorded.words);
         })
     }
 }

@@ -70,6 +70,20 @@ pub(super) enum Stretch {
     Unmounted { since: Ticks },
 }
 
+/// User events that were recorded, and the words of their parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(super) events: u64,
+    pub(super) words: u64,
+}
+
+impl Written {
+    pub(super) fn add(&mut self, more: Written) {
+        self.events += more.events;
+        self.words += more.words;
+    }
+}
+
 /// The state of an LWP.
 #[derive(Debug)]
 pub(super) struct LwpEntry {
@@ -104,6 +118,10 @@ pub(super) struct LwpEntry {
     pub(super) is_listed: bool,
     pub(super) carries_threads: bool,
     pub(super) events: u64,
+    /// While no user thread was mounted.
+    pub(super) recorded: Written,
+    /// Since its mounted thread, or that there is none, has last changed.
+    pub(super) recorded_since: Written,
     pub(super) on_cpu: u64,
     pub(super) active: u64,
     pub(super) unmounted: u64,
@@ -158,6 +176,8 @@ impl LwpEntry {
             is_listed: false,
             carries_threads: false,
             events: 0,
+            recorded: Written::default(),
+            recorded_since: Written::default(),
             on_cpu: 0,
             active: 0,
             unmounted: 0,

@@ -40,7 +40,7 @@ use self::{
     contradictions::{Contradiction, Contradictions},
     cpu::Cpus,
     gaps::Gaps,
-    lwp::{LwpEntry, Mounted},
+    lwp::{LwpEntry, Mounted, Written},
     processes::Processes,
     roster::Roster,
     thread::ThreadEntry,
@@ -365,7 +365,10 @@ impl Machine {
         if let Some(lwp) = lwp.filter(|lwp| *lwp != Lwp::IDLE) {
             let entry = self.lwp(lwp, tick);
             entry.count(recorder(event).is_some(), tick);
-            entry.carries_threads |= level == Level::User;
+            if level == Level::User {
+                entry.carries_threads = true;
+                entry.recorded_since.add(Written { events: 1, words: event.params.words() });
+            }
         }
     }
 
@@ -444,6 +447,7 @@ impl Machine {
             waking::settle(&mut self.intervals, &mut self.threads, &mut entry, !self.wakeups_follow)?;
             self.intervals.close_stretch(&mut entry, &mut self.threads, tick, EndReason::TraceEnd)?;
             self.intervals.close_place(&mut entry, tick, EndReason::TraceEnd)?;
+            thread::settle_recorded(&mut entry, &mut self.threads);
             self.contradictions.end_doubt(&mut entry, tick);
             entry.pid = self.processes.ended(&entry, self.gaps.cpu_opened.is_none());
             self.processes.lwp_of(&entry, None, self.intervals.name_of(entry.lwp), &self.gaps);

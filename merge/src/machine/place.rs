@@ -372,6 +372,7 @@ impl Machine {
         }
         self.pair_lwp_end(lwp, tick)?;
         let Some(mut entry) = self.lwps.remove(lwp) else { return Ok(()) };
+        super::thread::settle_recorded(&mut entry, &mut self.threads);
         // Of a number that several LWPs had, the gap may be another's; and of one that has shown no user event, too.
         if entry.carries_threads && self.carriers.get(&lwp).is_some_and(|carrier| !carrier.several) {
             self.gaps.end_lwp(lwp, tick);

@@ -2,7 +2,12 @@
 
 use sigmund_model::{EndReason, Event, LeaveReason, Lwp, Pid, Thread, ThreadState, Ticks, Wait};
 
-use super::{Machine, Placed, contradictions::Contradiction, lwp::Mounted};
+use super::{
+    Machine, Placed,
+    contradictions::Contradiction,
+    lwp::{LwpEntry, Mounted, Written},
+    roster::Roster,
+};
 use crate::{
     error::Error,
     pairing::{Owner, Queue, Wakeup},
@@ -33,6 +38,7 @@ pub(super) struct ThreadEntry {
     /// Whether it is in the list of threads that the next gap of an LWP concerns.
     pub(super) is_listed: bool,
     pub(super) active: u64,
+    pub(super) recorded: Written,
     pub(super) dispatches: u64,
     pub(super) migrations: u64,
     /// `None` if it is not known of some departure of its LWP whether it was a preemption.
@@ -66,6 +72,7 @@ impl ThreadEntry {
             mounted_since: first,
             is_listed: false,
             active: 0,
+            recorded: Written::default(),
             dispatches: 0,
             migrations: 0,
             stalls: Some(0),
@@ -164,6 +171,7 @@ impl Machine {
         self.lwp(lwp, tick);
         let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
         self.intervals.close_stretch(entry, &mut self.threads, tick, reason)?;
+        settle_recorded(entry, &mut self.threads);
         entry.mounted = mounted;
         entry.mounted_seen = tick;
         self.intervals.open_stretch(entry, tick);
@@ -277,5 +285,14 @@ impl Machine {
         }
         self.list_unmounted(thread);
         Ok(())
+    }
+}
+
+/// Counts what an LWP has recorded for the thread that it carries.
+pub(super) fn settle_recorded(entry: &mut LwpEntry, threads: &mut Roster<Thread, ThreadEntry>) {
+    let recorded = std::mem::take(&mut entry.recorded_since);
+    match entry.mounted.thread().and_then(|thread| threads.get_mut(thread)) {
+        Some(thread) => thread.recorded.add(recorded),
+        None => entry.recorded.add(recorded),
     }
 }

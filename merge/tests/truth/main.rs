@@ -229,6 +229,7 @@ fn check_sums(trace: &Path, answer: &Answer) -> Result<(), String> {
     check_threads(trace, answer)?;
     check_lwps(trace, answer)?;
     check_lwp_states(trace)?;
+    check_recorded(trace)?;
     check_cpus(trace, answer)
 }
 
@@ -338,6 +339,29 @@ fn check_lwps(trace: &Path, answer: &Answer) -> Result<(), String> {
     }
     let missing: Vec<_> = answer.lwps.keys().filter(|l| !columns[0].contains(&u64::from(**l))).collect();
     equal("LWPs that are missing", &Vec::new(), &missing)
+}
+
+/// Compares what threads and LWPs recorded with the events.
+pub(crate) fn check_recorded(trace: &Path) -> Result<(), String> {
+    let mut of_events: BTreeMap<String, i64> = BTreeMap::new();
+    for line in Table::read(trace, "events").lines(&["level", "thread", "lwp"]) {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["USER", "?", lwp] => *of_events.entry(format!("LWP {lwp}")).or_default() += 1,
+            ["USER", thread, _] => *of_events.entry(format!("thread {thread}")).or_default() += 1,
+            _ => {}
+        }
+    }
+    let mut found: BTreeMap<String, i64> = BTreeMap::new();
+    for (table, of, column) in [("threads", "thread", "thread"), ("lwps", "LWP", "lwp")] {
+        let table = Table::read(trace, table);
+        for (number, events) in table.numbers(column).into_iter().zip(table.numbers("recorded_events")) {
+            let who = format!("{of} {}", number.unwrap_or_default());
+            *found.entry(who).or_default() += events.unwrap_or_default();
+        }
+    }
+    found.retain(|_, events| *events > 0);
+    equal("recorded events", &of_events, &found)
 }
 
 /// Checks that no two LWPs run on one CPU at the same time.

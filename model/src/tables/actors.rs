@@ -29,6 +29,8 @@ pub const THREADS: Table = Table {
             Int64,
             "Times its LWP was preempted while it was mounted; NULL if its LWP left a CPU in an unknown state, or runnable where no system calls are traced.",
         ),
+        known("recorded_events", Int64, "User events it recorded."),
+        known("recorded_words", Int64, "The words of 8 bytes that the parameters of these events took."),
     ],
 };
 
@@ -68,6 +70,12 @@ pub const LWPS: Table = Table {
         ),
         known("witness_disagree", Int64, "Its user events whose CPU differs between the two."),
         known("lost_events", Int64, "User events it could not record."),
+        known(
+            "recorded_events",
+            Int64,
+            "User events it recorded while no user thread was known to be mounted.",
+        ),
+        known("recorded_words", Int64, "The words of 8 bytes that the parameters of these events took."),
     ],
 };
 

@@ -219,7 +219,7 @@ mod tests {
             ProcessRef::Name("server".into()),
         ];
         assert_eq!("7, 9,name:8,server".parse::<ProcessList>().unwrap().0, expected);
-        let list = r"a\,b,name:4,c\";
+        let list = r"a\,b,name:4,c\\";
         assert_eq!(list.parse::<LwpList>().unwrap().to_string(), list);
         let error = "7,,8".parse::<LwpList>().unwrap_err().to_string();
         assert!(error.contains("LWP: expected a number or a name"), "{error}");

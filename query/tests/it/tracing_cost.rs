@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! process 60, a record 20 ticks and a word 2          process 80, a record 100 ticks and a word 10
-//! LWP 70  thread 1  switch, note, note                LWP 90  thread 7  switch
-//!         none      plain                             LWP 91  (process not known) plain
+//! LWP 70  thread 1  3 records, 10 words               LWP 90  thread 7  a record, 3 words
+//!         none      a record                          LWP 91  (process not known) a record
 //! ```
 
 use crate::support::Little;
@@ -14,36 +14,18 @@ use sigmund_sql::SuperTrace;
 
 fn two_processes() -> Little {
     let mut little = Little::new();
-    let declared = |name: &str, fields: &[&str]| {
-        let names: Vec<String> = (0..fields.len()).map(|i| format!("f{i}")).collect();
-        json!({"level": "USER", "name": name, "field_names": names, "field_types": fields})
+    let recorded = |events, words| json!({"recorded_events": events, "recorded_words": words});
+    let mut row = |table: &'static str, values: Value, recorded: Value| {
+        let mut values = values;
+        values.as_object_mut().unwrap().extend(recorded.as_object().unwrap().clone());
+        little.row(table, values);
     };
-    little.row("event_types", declared("switch", &["thread", "u8", "pointer"]));
-    // As another process declares it, once more.
-    little.row("event_types", declared("switch", &["thread", "u8", "pointer"]));
-    little.row("event_types", declared("note", &["u64", "text"]));
-    little.row("event_types", declared("plain", &[]));
-    let names = ["a", "b", "c", "d"];
-    little.row("event_types", json!({"level": "KERN", "name": "note", "field_names": names, "field_types": ["u8", "u8", "u8", "text"]}));
-    let mut event = |lwp: u32, thread: Value, name: &str, args: Value, texts: Value| {
-        little.row("events", json!({"level": "USER", "lwp": lwp, "thread": thread, "name": name, "args": args, "texts": texts}));
-    };
-    // The name of a number is not in the record.
-    event(70, json!(1), "switch", json!([1, 3, 0]), json!([null, "block"]));
-    event(70, json!(1), "note", json!([5, null]), json!([null, "eight by"]));
-    event(70, json!(1), "note", json!([6, null]), json!([null, "nine byte"]));
-    event(70, json!(null), "plain", json!([]), json!([]));
-    event(90, json!(7), "switch", json!([7, 0, 0]), json!([]));
-    event(91, json!(null), "plain", json!([]), json!([]));
-    little.row(
-        "events",
-        json!({"level": "KERN", "lwp": 70, "thread": 1, "name": "note", "args": [1, 2, 3, 4]}),
-    );
-    little.row("lwps", json!({"lwp": 70, "pid": 60, "name": "lwp/0", "unmounted_tick": 100}));
-    little.row("lwps", json!({"lwp": 90, "pid": 80, "unmounted_tick": 100}));
-    little.row("threads", json!({"thread": 1, "name": "daemon", "active_tick": 740}));
-    little.row("threads", json!({"thread": 7, "active_tick": 0}));
-    little.row("threads", json!({"thread": 8, "active_tick": 260}));
+    row("lwps", json!({"lwp": 70, "pid": 60, "name": "lwp/0", "unmounted_tick": 100}), recorded(1, 0));
+    row("lwps", json!({"lwp": 90, "pid": 80, "unmounted_tick": 100}), recorded(0, 0));
+    row("lwps", json!({"lwp": 91, "unmounted_tick": 0}), recorded(1, 0));
+    row("threads", json!({"thread": 1, "pid": 60, "name": "daemon", "active_tick": 740}), recorded(3, 10));
+    row("threads", json!({"thread": 7, "pid": 80, "active_tick": 0}), recorded(1, 3));
+    row("threads", json!({"thread": 8, "pid": 60, "active_tick": 260}), recorded(0, 0));
     little
 }
 
@@ -64,7 +46,6 @@ fn with_prices() -> Little {
 #[tokio::test]
 async fn an_event_costs_the_price_of_a_record_and_its_words_in_its_process() {
     let cost = cost(&with_prices(), 10).await.unwrap();
-    // Thread 1: three records; 3 words, 1 + 1 + 1, and 1 + 1 + 2. Thread 7: one, with 3.
     let (daemon, seven) = (3.0 * 20.0 + 10.0 * 2.0, 100.0 + 3.0 * 10.0);
     // LWP 70 with no thread: one without words. LWP 91: one, at the mean price.
     let (alone, foreign) = (20.0, 60.0);
@@ -101,8 +82,8 @@ async fn a_trace_without_the_price_of_recording_has_no_estimate() {
 
 #[tokio::test]
 async fn a_program_without_events_has_no_recording_cost() {
-    let mut little = with_prices();
-    little.clear("events");
+    let mut little = Little::new();
+    little.info("probe_ticks_60", 20);
     let cost = cost(&little, 10).await.unwrap();
     assert_eq!((cost.events, cost.ticks, cost.top.len()), (0, 0.0, 0));
 }

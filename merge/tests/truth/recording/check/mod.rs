@@ -27,7 +27,7 @@ use super::{
     losses::{Gap, Recording},
     world::{History, ThreadId, What},
 };
-use crate::{equal, supertrace::Table};
+use crate::{check_recorded, equal, supertrace::Table};
 
 type Log<T> = Vec<(u64, T)>;
 
@@ -77,6 +77,7 @@ pub(super) fn check(
     oracle.check_losses(out)?;
     oracle.check_events(out)?;
     oracle.check_lwp_states(out, &mut told)?;
+    check_recorded(out)?;
     oracle.check_thread_states(out, &mut told)?;
     oracle.check_active(out)?;
     oracle.check_intervals(out, &mut told)?;
