@@ -86,6 +86,7 @@ pub(crate) struct FilterArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LevelArg {
+    #[value(alias = "kernel")]
     Kern,
     User,
 }

@@ -204,6 +204,8 @@ impl Timeline {
     ) {
         let mut line = Line { label, columns: Vec::with_capacity(self.columns), sums: [0; Shown::ALL.len()] };
         let mut shares = [0; Shown::ALL.len()];
+        // What each column shows of a line that would show nothing: its life is shorter than half of a column.
+        let mut while_there = Vec::with_capacity(self.columns);
         for (interval, state) in states {
             let (shown, inner) = match state {
                 Some(shown) => (shown, interval),
@@ -224,10 +226,16 @@ impl Timeline {
                     at = until;
                     if at == ends {
                         line.columns.push(largest(&shares));
+                        shares[Shown::NotThere as usize] = 0;
+                        let is_there = shares.iter().any(|share| *share > 0);
+                        while_there.push(if is_there { largest(&shares) } else { Shown::NotThere });
                         shares = [0; Shown::ALL.len()];
                     }
                 }
             }
+        }
+        if line.columns.iter().all(|shown| *shown == Shown::NotThere) {
+            line.columns = while_there;
         }
         if line.selected() > 0 {
             self.lines.push(line);

@@ -8,7 +8,8 @@ use crate::{History, Request, percent};
 ///
 /// A column shows the letter of the state with the largest share of its time, of equal shares the first in the legend. So a
 /// state may be in no column of a line; therefore each line ends with the share of every state it was in while it was alive,
-/// however short (`<1%`). A thread that is not alive in the window has no line.
+/// however short (`<1%`). A thread that is not alive in the window has no line; a life of less than half a column is in one
+/// nevertheless.
 ///
 /// If LWPs or CPUs are selected: where a thread is alive but not known to be on one of these, it is drawn as not in the
 /// filter; shares are of the rest of its life, and a thread without any has no line.

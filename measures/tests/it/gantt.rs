@@ -66,6 +66,17 @@ fn a_column_shows_the_state_with_the_largest_share() {
     );
 }
 
+// Thread 1 lives from 0 to 50, and thread 2 from 12 to 14.
+#[test]
+fn a_life_that_is_shorter_than_half_of_a_column_is_in_one() {
+    let mut drawing = Drawing::default();
+    drawing.thread(1, "long", &[(0, ThreadState::Active, Some(101))], 50);
+    drawing.thread(2, "short", &[(12, ThreadState::Active, Some(102))], 14);
+    let text = gantt(&drawing.build(50), &Request::default(), 5, &label).unwrap();
+    let lines: Vec<&str> = text.lines().skip(1).take(2).collect();
+    assert_eq!(lines, ["1(long)  |AAAAA| A 100%", "2(short) |.A...| A 100%"]);
+}
+
 #[test]
 fn what_a_filter_hides_is_not_what_is_not_alive() {
     let history = drawn().build(50);

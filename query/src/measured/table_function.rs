@@ -17,7 +17,7 @@ use datafusion::{
 };
 use sigmund_measures::{ALL, History, Interval, Life, Measure, Request, Span};
 use sigmund_model::EndReason;
-use sigmund_sql::SuperTrace;
+use sigmund_sql::{SuperTrace, nearest};
 
 use super::{
     Asked,
@@ -116,7 +116,9 @@ impl TableFunctionImpl for CompareFunction {
         let name = measure.unwrap_or_else(|| "summary".into()).replace('_', "-");
         let Some(measure) = sigmund_measures::named(&name) else {
             let names: Vec<&str> = ALL.iter().map(|measure| measure.name).collect();
-            return plan_err!("{COMPARE}: measure: expected {}, found {name}", names.join(", "));
+            let near = nearest(&name, names.iter().copied()).first().copied().unwrap_or_default();
+            let names = names.join(", ");
+            return plan_err!("{COMPARE}: measure: expected {names}, found {name}; nearest: {near}");
         };
         let of_measure = MeasureFunction { trace: self.trace.clone(), measure, note: self.note.clone() };
         of_measure.question(Of::Two(a, b), arguments)

@@ -89,6 +89,7 @@ impl Asked {
                 "process" => filter.processes = text.parse::<ProcessList>().map_err(external)?.0,
                 "cpu" => filter.cpus = numbers()?.into_iter().map(Cpu).collect(),
                 "level" => {
+                    let text = if text.eq_ignore_ascii_case("kernel") { "kern" } else { text };
                     let is_named = |level: &Level| level.name().eq_ignore_ascii_case(text);
                     let level =
                         Level::ALL.iter().copied().find(is_named).ok_or_else(|| wrong("USER or KERN"))?;
