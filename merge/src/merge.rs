@@ -16,6 +16,7 @@ use sigmund_files::Owner;
 use sigmund_model::{
     ClockDomain, Event, Hertz, Level, Loss, Reported, Ticks,
     tables::{CLOCKS, CPUS, EVENT_TYPES, INFO, LOSSES},
+    vocabulary::Meaning,
 };
 
 use crate::{
@@ -280,10 +281,17 @@ impl Merging {
         }
         let (number, kind) = self.event_types.seen(source, event);
         let level = kind.level;
-        kind.name_lwps(event, &mut self.machine);
+        // The name of a new LWP is none of an earlier one with its number.
+        let is_new = kind.meaning == Some(Meaning::LwpNew);
+        if !is_new {
+            kind.name_lwps(event, &mut self.machine);
+        }
         kind.tell_processes(event, &mut self.machine)?;
         let placed = &mut self.placed;
         self.machine.take(level, kind.pid, event, kind.declared_thread(event), placed)?;
+        if is_new {
+            kind.name_lwps(event, &mut self.machine);
+        }
         self.machine.pair(kind, number, event, placed)?;
         let summary = &mut self.summary;
         let (first, _) = *summary.span.get_or_insert((event.tick, event.tick));

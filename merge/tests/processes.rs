@@ -70,6 +70,19 @@ fn a_program_that_a_shell_started_has_its_own_name() {
     assert_eq!(merged.table("lwps", &["lwp", "name"]), ["60 sh", "70 server"]);
 }
 
+// The end of the first LWP 70 is missing.
+#[test]
+fn the_name_of_a_new_lwp_is_not_that_of_the_one_before_with_its_number() {
+    let merged = Merged::of(
+        "type date_tick pid cpu thr name           params
+         KERN 100 0  0 - sched_switch       prev_comm=swapper/0,prev_pid=0,prev_state=0,next_comm=old,next_pid=70
+         KERN 110 70 0 - sched_switch       prev_comm=old,prev_pid=70,prev_state=1,next_comm=sh,next_pid=60
+         KERN 120 60 0 - sched_process_fork comm=sh,pid=60,child_comm=new,child_pid=70
+         KERN 130 60 0 - sched_switch       prev_comm=sh,prev_pid=60,prev_state=1,next_comm=swapper/0,next_pid=0",
+    );
+    assert_eq!(merged.table("lwps", &["ts_tick", "lwp", "name"]), ["100 70 old", "110 60 sh", "120 70 new"]);
+}
+
 #[test]
 fn if_the_process_is_unknown_the_exec_event_ends_the_old_number() {
     let merged = Merged::of(&EXECUTES.replace("KERN 170       70  1", "KERN 170       71  1"));

@@ -44,7 +44,7 @@ pub use check::{
 pub use error::{Error, ErrorKind};
 pub use filter::{
     EventPattern, Filter, Instant, LwpList, LwpRef, Numbered, ProcessList, ProcessRef, Reference,
-    ReferenceList, ThreadList, ThreadRef, Window, number_in,
+    ReferenceList, SelectedLwps, ThreadList, ThreadRef, Window, number_in,
 };
 pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};
 pub use measured::{

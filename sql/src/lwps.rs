@@ -1,12 +1,14 @@
 //! LWPs and processes, with their names: to find those that a question names.
 
+use std::collections::BTreeSet;
+
 use arrow::{
     array::{Array, AsArray, PrimitiveArray},
-    datatypes::Int32Type,
+    datatypes::{Int32Type, Int64Type},
 };
 use sigmund_model::{
     Lwp, Pid,
-    tables::{LWPS, PROCESSES},
+    tables::{LWPS, PROCESSES, THREADS},
 };
 
 use crate::{Error, files::Files, threads::NameColumn};
@@ -20,8 +22,10 @@ pub struct NamedLwp {
     pub pid: Option<Pid>,
     /// Its last known command name.
     pub name: Option<String>,
-    /// Whether it belongs to a traced runtime or recorded user events.
-    pub carries_threads: bool,
+    /// The tick of its creation, or of the first event that shows it.
+    pub from: i64,
+    /// The tick of its end, if it ended.
+    pub to: Option<i64>,
 }
 
 /// The LWPs and processes of a super-trace.
@@ -29,22 +33,26 @@ pub struct NamedLwp {
 pub struct LwpNames {
     lwps: Vec<NamedLwp>,
     processes: Vec<(Pid, Option<String>)>,
+    /// Processes that have user threads.
+    with_threads: BTreeSet<Pid>,
 }
 
 impl LwpNames {
     pub(crate) fn read(files: &Files) -> Result<LwpNames, Error> {
         let mut names = LwpNames::default();
-        let groups = files.row_groups(&LWPS, &["lwp", "name", "pid", "carries_threads"])?;
+        let groups = files.row_groups(&LWPS, &["lwp", "name", "pid", "ts_tick", "dur_tick"])?;
         for group in 0..groups.len() {
             let batch = groups.read(group)?;
             let (lwps, pids) = (batch.column(0).as_primitive(), batch.column(2).as_primitive());
-            let (of, carries_threads) = (NameColumn::of(batch.column(1)), batch.column(3).as_boolean());
+            let of = NameColumn::of(batch.column(1));
+            let [starts, lengths] = [3, 4].map(|column| batch.column(column).as_primitive::<Int64Type>());
             names.lwps.extend((0..batch.num_rows()).filter_map(|row| {
                 Some(NamedLwp {
                     lwp: Lwp(number(lwps, row)?),
                     pid: number(pids, row).map(Pid),
                     name: of.get(row).map(String::from),
-                    carries_threads: carries_threads.is_valid(row) && carries_threads.value(row),
+                    from: starts.value(row),
+                    to: lengths.is_valid(row).then(|| starts.value(row).saturating_add(lengths.value(row))),
                 })
             }));
         }
@@ -56,7 +64,23 @@ impl LwpNames {
             let process = |row| Some((Pid(number(pids, row)?), of.get(row).map(String::from)));
             names.processes.extend((0..batch.num_rows()).filter_map(process));
         }
+        let groups = files.row_groups(&THREADS, &["pid"])?;
+        for group in 0..groups.len() {
+            // Mostly, all are of one process.
+            if let Some((least, most)) = groups.bounds(group, "pid").filter(|(least, most)| least == most) {
+                names.with_threads.extend([least, most].map(|pid| Pid(pid as u32)));
+                continue;
+            }
+            let batch = groups.read(group)?;
+            let pids = batch.column(0).as_primitive::<Int32Type>();
+            names.with_threads.extend(pids.iter().flatten().map(|pid| Pid(pid as u32)));
+        }
         Ok(names)
+    }
+
+    /// Whether a process has user threads.
+    pub fn has_threads(&self, process: Pid) -> bool {
+        self.with_threads.contains(&process)
     }
 
     /// All LWPs. A number that was used again has several.

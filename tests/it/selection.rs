@@ -2,8 +2,8 @@
 
 use crate::sigmund::Sigmund;
 
-// Process 70, server, has LWPs 70 and 71, and the user threads 1 and 2; process 80, cat, has one LWP; kworker/0:1 is a thread
-// of the kernel.
+// Process 70, server, has LWPs 70 and 71, and the user threads 1, 2 and 3, which never runs; process 80, cat, has one LWP, and
+// events of its own; kworker/0:1 is a thread of the kernel.
 const LISTING: &str = "
     type date_tick pid cpu thr name                params
     KERN 100 70 0 - perf_comm           tid=70,pid=70,comm=server
@@ -14,17 +14,24 @@ const LISTING: &str = "
     KERN 110 0  1 - sched_switch        prev_state=0,next_pid=71
     USER 120 70 0 - USER_CONTEXT_SWITCH 1
     USER 120 71 1 - USER_CONTEXT_SWITCH 2
+    USER 125 70 0 1 USER_THREAD_NEW     3
     KERN 130 71 1 2 sys_enter           id=202(futex),args0=3
     KERN 140 71 1 2 sched_switch        prev_state=1,next_pid=80
+    USER 145 80 1 - MESSAGE             7
     KERN 150 80 1 - sched_switch        prev_state=1,next_pid=90
     KERN 160 90 1 - sched_switch        prev_state=1,next_pid=0
     KERN 170 70 0 1 sched_switch        prev_state=1,next_pid=0
     KERN 180 0  0 - sched_switch        prev_state=0,next_pid=70
+    USER 185 70 0 1 USER_THREAD_READY   2
     USER 190 70 0 1 MESSAGE             1";
 
 fn machine() -> Sigmund {
-    let lines = LISTING.trim().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join("\t"));
-    Sigmund::with_listing("machine", &lines.map(|line| line + "\n").collect::<String>())
+    Sigmund::with_listing("machine", &tsv(LISTING))
+}
+
+fn tsv(listing: &str) -> String {
+    let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join("\t") + "\n";
+    listing.trim().lines().map(cells).collect()
 }
 
 /// The first cells of the rows of an answer, each once.
@@ -52,7 +59,7 @@ fn lwps_are_selected_by_number_name_or_pattern() {
         assert_eq!(found, expected, "{lwps}");
     }
     let events = sigmund.run(["--list-events", "--lwp", "cat", "--format", "tsv"]).found();
-    assert_eq!(events.lines().count(), 1 + 1, "{events}");
+    assert_eq!(events.lines().count(), 1 + 2, "{events}");
     let none = sigmund.run(["--states", "--lwp", "wroker"]);
     none.complained(&["--lwp: expected an LWP of this trace, found wroker; nearest: worker"]);
 }
@@ -61,8 +68,8 @@ fn lwps_are_selected_by_number_name_or_pattern() {
 fn a_process_is_its_user_threads_or_its_lwps_if_it_has_none() {
     let sigmund = machine();
     for (args, expected) in [
-        (&["--process", "server"][..], &["thread 1", "thread 2"][..]),
-        (&["--process", "70"], &["thread 1", "thread 2"]),
+        (&["--process", "server"][..], &["thread 1", "thread 2", "thread 3"][..]),
+        (&["--process", "70"], &["thread 1", "thread 2", "thread 3"]),
         (&["--process", "server", "--thread", "2"], &["thread 2"]),
         (&["--process", "server", "--by", "lwp"], &["lwp 70", "lwp 71"]),
         (&["--process", "server", "--level", "kern", "--lwp", "worker"], &["lwp 71"]),
@@ -74,8 +81,13 @@ fn a_process_is_its_user_threads_or_its_lwps_if_it_has_none() {
             assert_eq!(found, expected, "{measure} {args:?}");
         }
     }
+    // Not all of them have user threads.
+    let both = sigmund.run(["--states", "--process", "server,cat,70"]);
+    assert!(both.stderr.contains("Processes without user threads are not in it: 80(cat);"), "{both:?}");
+    let threads = sigmund.run(["--states", "--process", "cat", "--by", "thread"]);
+    assert_eq!((threads.status, threads.stdout.contains("lwp")), (1, false), "{threads:?}");
     let events = sigmund.run(["--list-events", "--process", "server", "--format", "tsv"]).found();
-    assert_eq!(events.lines().count(), 1 + 10, "{events}");
+    assert_eq!(events.lines().count(), 1 + 12, "{events}");
     let none = sigmund.run(["--states", "--process", "sever"]);
     none.complained(&["--process: expected a process of this trace, found sever; nearest: server"]);
     let sql = "SELECT DISTINCT lwp FROM states(process => 'cat')";
@@ -89,7 +101,7 @@ fn an_export_has_what_a_process_did() {
         let args = ["export", "machine.supertrace", "--format", "csv", "--table", name, "--process", process];
         sigmund.run([&args[..], &["-o", "-"]].concat()).found()
     };
-    assert_eq!(table("threads", "server").lines().count(), 1 + 2);
+    assert_eq!(table("threads", "server").lines().count(), 1 + 3);
     assert_eq!(table("lwps", "cat").lines().count(), 1 + 1);
     // Also when they were on no LWP.
     let all = sigmund
@@ -97,6 +109,8 @@ fn an_export_has_what_a_process_did() {
         .found();
     let states = table("thread_states", "server").lines().count() - 1;
     assert_eq!(all, format!("n\n{states}\n"));
+    // Who was unparked has no LWP then.
+    assert_eq!(table("wakeups", "server").lines().count(), 1 + 1);
     let json = ["export", "machine.supertrace", "--format", "chrome", "--process", "cat", "-o", "cat.json"];
     sigmund.run(json).found();
     let json = std::fs::read_to_string(sigmund.path("cat.json")).unwrap();
@@ -117,6 +131,33 @@ fn a_report_is_about_the_processes_that_are_asked_for() {
 }
 
 #[test]
+fn a_span_that_there_is_can_be_written_with_its_place_and_may_not_have_ended() {
+    let listing = "
+        type date_tick pid cpu thr name       params
+        USER 100 70 0 - SPAN_BEGIN 1(request)
+        USER 110 70 0 - SPAN_BEGIN 2(parse,at,server.rs:32)
+        USER 120 70 0 - SPAN_END   2(parse,at,server.rs:32)
+        USER 130 70 0 - PROF_IN    3(work,at,a.rs:3)
+        USER 140 70 0 - MESSAGE    1";
+    let sigmund = Sigmund::with_listing("spans", &tsv(listing).replace(",at,", " at "));
+    for (from, to) in [
+        ("SPAN_BEGIN(parse at server.rs:32)", "MESSAGE"),
+        ("SPAN_BEGIN(parse)", "MESSAGE"),
+        ("PROF_IN(work)", "MESSAGE"),
+    ] {
+        sigmund.run(["--reactivity", from, to]).found();
+    }
+    // It did not end: no pair, and no mistake.
+    let open = sigmund.run(["--reactivity", "SPAN_BEGIN(request)", "SPAN_END(request)"]);
+    assert_eq!(open.status, 1, "{open:?}");
+    for from in ["SPAN_BEGIN(prase)", "SPAN_END(prase)"] {
+        let none = sigmund.run(["--reactivity", from, "MESSAGE"]);
+        none.complained(&["no event has this value; nearest: parse"]);
+    }
+    sigmund.run(["--reactivity", "PROF_IN(wrok)", "MESSAGE"]).complained(&["nearest: work"]);
+}
+
+#[test]
 fn a_system_call_or_a_span_that_there_is_not_is_a_mistake_and_gets_the_nearest() {
     let sigmund = machine();
     for call in ["sys_enter(futx)", "sys_enter(id=futx)"] {
@@ -128,4 +169,46 @@ fn a_system_call_or_a_span_that_there_is_not_is_a_mistake_and_gets_the_nearest()
     // There is such a call; nobody made it.
     let said = sigmund.run(["--reactivity", "sys_enter(id=read)", "MESSAGE"]);
     assert_eq!(said.status, 1, "{said:?}");
+}
+
+// LWP 71 is of process 70, worker, and then another one of process 71, cat.
+#[test]
+fn a_number_that_was_used_again_is_two_lwps() {
+    let listing = "
+        type date_tick pid cpu thr name               params
+        KERN 100 1  0 - perf_comm          tid=71,pid=70,comm=worker
+        KERN 110 0  0 - sched_switch       prev_state=0,next_pid=71
+        KERN 115 71 0 - sys_enter          id=1(write),args0=1
+        KERN 120 71 0 - sched_switch       prev_state=16,next_pid=0
+        KERN 125 1  1 - task_newtask       pid=71,comm=p,clone_flags=17
+        KERN 130 1  1 - sched_process_fork parent_pid=1,child_comm=cat,child_pid=71
+        KERN 135 0  0 - sched_switch       prev_state=0,next_pid=71
+        KERN 140 71 0 - sys_enter          id=0(read),args0=1
+        KERN 155 71 0 - sched_switch       prev_state=1,next_pid=0";
+    let sigmund = Sigmund::with_listing("again", &tsv(listing));
+    for (lwp, calls) in [("cat", &["read"][..]), ("worker", &["write"]), ("71", &["read", "write"])] {
+        let events = ["--list-events", "--event", "sys_enter", "--format", "tsv", "--lwp", lwp];
+        let events = sigmund.run(events).found();
+        for call in ["read", "write"] {
+            assert_eq!(events.contains(call), calls.contains(&call), "{lwp}: {events}");
+        }
+        let states = sigmund.run(["--states", "--lwp", lwp]);
+        let note = "Other LWPs had the same numbers before or after, and are counted with them: 71.";
+        assert_eq!(states.stderr.contains(note), lwp != "71", "{states:?}");
+    }
+}
+
+#[test]
+fn hosts_of_a_fleet_answer_about_a_process_at_one_level() {
+    let sigmund = machine();
+    // The other host has a process of this name without user threads.
+    sigmund.merge_listing(
+        "other",
+        &tsv(&LISTING.replace("comm=server", "comm=first").replace("comm=cat", "comm=server")),
+    );
+    let query = "SELECT host, thread FROM states(process => 'server') ORDER BY host, thread";
+    let rows = sigmund.run(["sql", "--fleet", ".", query, "--format", "csv"]).found();
+    assert!(rows.starts_with("host,thread\nmachine,1\n"), "{rows}");
+    let states = sigmund.run(["--fleet", ".", "--states", "--process", "server", "--format", "csv"]).found();
+    assert!(states.starts_with("host,thread,"), "{states}");
 }

@@ -109,8 +109,8 @@ impl IntervalTables<'_> {
             present.map(|name| number_in(name, numbers.iter().copied())).reduce(Expr::or)
         };
         let mut conditions = Vec::new();
-        if let Some(lwps) = self.filter.lwps_of_processes(self.trace)? {
-            let lwps = lwps.iter().map(|lwp| lwp.0.into()).collect();
+        if let Some(lwps) = self.filter.selected_lwps(self.trace)? {
+            let lwps = lwps.numbers().iter().map(|lwp| lwp.0.into()).collect();
             conditions.extend(in_any(&["lwp", "waker_lwp"], lwps));
         }
         if let Some(threads) = self.filter.thread_numbers(self.trace)? {

@@ -20,6 +20,7 @@
 //! | none | all | all | all | all | all |
 //! | threads | these | the LWPs on which they were mounted, without LWP states | only these threads on them | of these threads | of these; interrupts of these; all counters |
 //! | LWPs | while mounted on them | these | only these LWPs on them | of these LWPs | of these; interrupts of these; all counters |
+//! | processes | of theirs | of theirs | only these on them | of their LWPs | of their LWPs; all counters |
 //! | CPUs | while on them | while on them, or waiting for them | these | on them | interrupts, wakeups and run queues of these; all others |
 //! | level `USER` | all | all, without LWP states | only user threads on them, and the LWPs these are mounted on | of that level | spans, holds, unparks, ready queues |
 //! | level `KERN` | none | all | without user threads | of that level | system calls, interrupts, wakeups of LWPs, run queues |

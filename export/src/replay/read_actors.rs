@@ -133,9 +133,9 @@ struct LwpRow {
 /// The selected LWPs that live in the window; if user threads are selected, the LWPs on which one of them was mounted.
 async fn lwps(trace: &SuperTrace, filter: &Filter, window: &Clock) -> Result<Vec<LwpRow>, Error> {
     let mut conditions = Vec::new();
-    if let Some(lwps) = filter.lwps_of_processes(trace)? {
-        conditions.push(number_in("lwp", lwps.iter().map(|lwp| lwp.0.into())));
-    }
+    let of_lwps =
+        Filter { lwps: filter.lwps.clone(), processes: filter.processes.clone(), ..Filter::default() };
+    conditions.extend(of_lwps.place(trace)?);
     if let Some(threads) = filter.thread_numbers(trace)? {
         let of_them = number_in("thread", threads.iter().map(|thread| thread.0 as i64));
         let rows = read(trace, &THREAD_STATES, vec![of_them, ident("lwp").is_not_null()], &["lwp"]).await?;

@@ -7,7 +7,7 @@ use datafusion::{
     logical_expr::{Expr, cast, ident, lit},
     prelude::DataFrame,
 };
-use sigmund_model::tables::{EVENTS, THREAD_STATES, Table};
+use sigmund_model::tables::{EVENTS, THREAD_STATES, Table, WAKEUPS};
 use sigmund_query::{Filter, Window, number_in};
 use sigmund_sql::SuperTrace;
 
@@ -73,6 +73,15 @@ async fn conditions(trace: &SuperTrace, table: &Table, filter: &Filter) -> Resul
     } else if table.name == THREAD_STATES.name {
         conditions.extend(filter.place_of_threads(trace)?);
         filter.threads_of_processes(trace).await?
+    } else if table.name == WAKEUPS.name && !filter.processes.is_empty() {
+        // Of a user thread that is unparked, the LWP is that of the waker.
+        conditions.extend(filter.place_of_threads(trace)?);
+        let lwps = filter.selected_lwps(trace)?.map(|lwps| lwps.numbers()).unwrap_or_default();
+        let threads = filter.threads_of_processes(trace).await?.unwrap_or_default();
+        let is_lwp = |column| number_in(column, lwps.iter().map(|lwp| lwp.0.into()));
+        let is_thread = number_in("thread", threads.iter().map(|thread| thread.0 as i64));
+        conditions.push(is_lwp("lwp").or(is_lwp("waker_lwp")).or(is_thread));
+        filter.thread_numbers(trace)?
     } else {
         need("lwp", !filter.processes.is_empty())?;
         conditions.extend(filter.place(trace)?);

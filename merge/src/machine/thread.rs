@@ -19,7 +19,8 @@ pub(super) struct ThreadEntry {
     pub(super) thread: Thread,
     pub(super) first: Ticks,
     pub(super) pid: Option<Pid>,
-    /// By what the kernel says of the LWP that carried it last, if its own events do not say of which process it is.
+    /// By what the kernel says of the LWP that carried, created or unparked it, if its own events do not say of which process it
+    /// is.
     pub(super) carrier_pid: Option<Pid>,
     pub(super) created_by: Option<Thread>,
     pub(super) state: ThreadState,
@@ -229,7 +230,7 @@ impl Machine {
             .entry(thread, || ThreadEntry { may_request, ..ThreadEntry::new(thread, state, tick) });
         entry.pid = entry.pid.or(carrier.pid);
         if entry.pid.is_none() {
-            entry.carrier_pid = self.processes.of(lwp);
+            entry.carrier_pid = self.processes.of(lwp).or(entry.carrier_pid);
         }
         entry.dispatches += 1;
         entry.migrations += u64::from(entry.last_lwp.is_some_and(|last| last != lwp));
@@ -251,6 +252,7 @@ impl Machine {
             self.thread_gone(thread, event.tick)?;
         }
         let pid = placed.lwp.and_then(|lwp| self.lwps.get(lwp)?.pid);
+        let carrier_pid = placed.lwp.and_then(|lwp| self.processes.of(lwp));
         let state = if self.gaps.hide_threads(pid) { ThreadState::Unknown } else { ThreadState::New };
         if let Some(name) = event.params.iter().find_map(|p| p.text).filter(|name| !name.is_empty()) {
             self.intervals.thread_names.insert(thread, name.into());
@@ -259,6 +261,7 @@ impl Machine {
         self.threads.entry(thread, || ThreadEntry {
             created_by: placed.thread,
             pid,
+            carrier_pid,
             ..ThreadEntry::new(thread, state, event.tick)
         });
         if let Some(entry) = self.threads.get_mut(thread) {
@@ -274,7 +277,8 @@ impl Machine {
         let is_hidden = self.gaps.hide_threads(pid);
         let state = if is_hidden { ThreadState::Unknown } else { ThreadState::Ready };
         let may_request = self.gaps.have_hidden_threads();
-        let new = || ThreadEntry { pid, may_request, ..ThreadEntry::new(thread, state, tick) };
+        let carrier_pid = by.and_then(|lwp| self.processes.of(lwp));
+        let new = || ThreadEntry { pid, carrier_pid, may_request, ..ThreadEntry::new(thread, state, tick) };
         let entry = self.threads.entry(thread, new);
         if entry.lwp.is_some() {
             entry.unparked = true;

@@ -2,6 +2,7 @@
 
 mod instant;
 mod known;
+mod lwps;
 mod one_of;
 mod pattern;
 mod plan;
@@ -11,6 +12,7 @@ use sigmund_model::{Cpu, Level};
 
 pub use instant::Instant;
 pub(crate) use known::check_thread;
+pub use lwps::SelectedLwps;
 pub use pattern::EventPattern;
 pub use reference::{
     LwpList, LwpRef, Numbered, ProcessList, ProcessRef, Reference, ReferenceList, ThreadList, ThreadRef,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use arrow::{array::AsArray, datatypes::Int64Type};
 use datafusion::logical_expr::{Expr, ident, in_list, lit};
-use sigmund_model::{Lwp, Pid, Thread, tables::THREADS};
+use sigmund_model::{Pid, Thread, tables::THREADS};
 use sigmund_sql::SuperTrace;
 
 use super::{Numbered, Reference, one_of::is_one_of};
@@ -61,13 +61,13 @@ impl Filter {
         Ok(numbers(&self.threads, trace)?.map(|threads| threads.into_iter().collect()))
     }
 
-    /// The conditions on the columns `lwp` and `cpu`: LWPs are those that the filter names, and of processes that it names.
+    /// The conditions on the columns `lwp` and `cpu`, of a table with `ts_tick`: LWPs are those that the filter names, and of
+    /// processes that it names.
     ///
     /// # Errors
     /// When the filter has names and those of the trace cannot be read.
     pub fn place(&self, trace: &SuperTrace) -> Result<Vec<Expr>, Error> {
-        let lwps = self.lwps_of_processes(trace)?;
-        Ok(lwps.map(is_one_of_lwps).into_iter().chain(self.cpu()).collect())
+        Ok(self.selected_lwps(trace)?.map(|lwps| lwps.condition()).into_iter().chain(self.cpu()).collect())
     }
 
     /// As [`place`](Self::place), for user threads: those of a process have no LWP while they are blocked, so that the
@@ -76,21 +76,13 @@ impl Filter {
     /// # Errors
     /// As [`place`](Self::place).
     pub fn place_of_threads(&self, trace: &SuperTrace) -> Result<Vec<Expr>, Error> {
-        let lwps = self.lwp_numbers(trace)?;
-        Ok(lwps.map(is_one_of_lwps).into_iter().chain(self.cpu()).collect())
+        let named = Filter { lwps: self.lwps.clone(), cpus: self.cpus.clone(), ..Filter::default() };
+        named.place(trace)
     }
 
     fn cpu(&self) -> Option<Expr> {
         let numbers = || self.cpus.iter().map(|cpu| i64::from(cpu.0));
         (!self.cpus.is_empty()).then(|| number_in("cpu", numbers()))
-    }
-
-    /// The LWPs that the filter names; `None` if it names none.
-    ///
-    /// # Errors
-    /// When the filter has names of LWPs and those of the trace cannot be read.
-    pub fn lwp_numbers(&self, trace: &SuperTrace) -> Result<Option<BTreeSet<Lwp>>, Error> {
-        numbers(&self.lwps, trace)
     }
 
     /// The processes that the filter names; `None` if it names none.
@@ -99,22 +91,6 @@ impl Filter {
     /// When the filter has names of processes and those of the trace cannot be read.
     pub fn process_numbers(&self, trace: &SuperTrace) -> Result<Option<BTreeSet<Pid>>, Error> {
         numbers(&self.processes, trace)
-    }
-
-    /// The LWPs that the filter names, or that are of a process that it names; if it names both, those that are both. `None` if
-    /// it names neither.
-    ///
-    /// # Errors
-    /// When the filter has names and those of the trace cannot be read.
-    pub fn lwps_of_processes(&self, trace: &SuperTrace) -> Result<Option<BTreeSet<Lwp>>, Error> {
-        let named = self.lwp_numbers(trace)?;
-        let Some(processes) = self.process_numbers(trace)? else { return Ok(named) };
-        let lwps = trace.lwps()?.iter().filter(|lwp| lwp.pid.is_some_and(|pid| processes.contains(&pid)));
-        let of_processes: BTreeSet<Lwp> = lwps.map(|lwp| lwp.lwp).collect();
-        Ok(Some(match named {
-            Some(named) => named.intersection(&of_processes).copied().collect(),
-            None => of_processes,
-        }))
     }
 
     /// The user threads that the filter names, or that are of a process that it names; if it names both, those that are both.
@@ -180,10 +156,6 @@ fn numbers<N: Numbered>(
         numbers.extend(reference.resolve(trace)?);
     }
     Ok(Some(numbers))
-}
-
-fn is_one_of_lwps(lwps: BTreeSet<Lwp>) -> Expr {
-    number_in("lwp", lwps.iter().map(|lwp| i64::from(lwp.0)))
 }
 
 /// More numbers than these are no list of literals.

@@ -102,7 +102,7 @@ fn matching<'n, N>(name: &str, all: impl Iterator<Item = (N, Option<&'n str>)> +
 }
 
 /// Whether a name matches a pattern, in which each `*` matches any text.
-fn fits(pattern: &str, name: &str) -> bool {
+pub(super) fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
     let mut rest = rest;

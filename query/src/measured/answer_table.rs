@@ -22,7 +22,7 @@ use sigmund_sql::SuperTrace;
 use super::{
     MeasureOptions, OfHost, OfHosts,
     batch::to_batch,
-    compare_traces, elsewhere, gaps_note, measure_hosts, request,
+    compare_traces, elsewhere, gaps_note, level, measure_hosts, request,
     table_function::{Note, in_sql, nothing, of_host},
 };
 use crate::Filter;
@@ -105,14 +105,16 @@ impl Question {
     pub(super) fn schema(&self) -> Result<SchemaRef> {
         let Question { measure, filter, options, of, .. } = self;
         let session = open(&self.trace)?;
-        let trace = match of {
-            Of::Own => &*session,
-            Of::One(name) => named(&session, ("trace", measure), name)?,
+        let traces = match of {
+            Of::Own if session.hosts().is_empty() => vec![&*session],
+            Of::Own => session.hosts().into_iter().map(|(_, trace)| trace).collect(),
+            Of::One(name) => vec![named(&session, ("trace", measure), name)?],
             Of::Two(a, b) => {
-                named(&session, ("b", measure), b)?;
-                named(&session, ("a", measure), a)?
+                vec![named(&session, ("a", measure), a)?, named(&session, ("b", measure), b)?]
             }
         };
+        let trace = if matches!(of, Of::Own) { &*session } else { traces[0] };
+        let filter = &level::common(&traces, filter, options.by).map_err(|error| in_sql(measure, error))?;
         if !matches!(of, Of::Own) && elsewhere::of(&session).is_some() {
             return plan_err!(
                 "{}: a cluster is asked about the session's own super-trace: expected no trace and no compare",

@@ -4,7 +4,7 @@ use sigmund_measures::{Interval, Measure, Request, Side, compare, request_to_com
 use sigmund_model::Hertz;
 use sigmund_sql::SuperTrace;
 
-use super::{MeasureOptions, Measured, SliceSize, asked, computed, load};
+use super::{MeasureOptions, Measured, SliceSize, asked, computed, level, load};
 use crate::{Error, Filter};
 
 /// Compares two super-traces in a measure: what differs, and whether by more than the spread inside each; see
@@ -19,6 +19,7 @@ pub async fn compare_traces(
     filter: &Filter,
     options: &MeasureOptions,
 ) -> Result<Measured, Error> {
+    let filter = &level::common(&[a, b], filter, options.by)?;
     let mut sides = Vec::new();
     let mut gaps = 0;
     for trace in [a, b] {

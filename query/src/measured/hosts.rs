@@ -3,7 +3,7 @@
 use sigmund_measures::{By, Measure};
 use sigmund_sql::SuperTrace;
 
-use super::{Asked, MeasureOptions, Measured, elsewhere, measure};
+use super::{Asked, MeasureOptions, Measured, elsewhere, level, measure};
 use crate::{Error, ErrorKind, Filter};
 
 /// The answer of one host.
@@ -43,6 +43,7 @@ pub async fn measure_hosts<'t>(
         return Ok(OfHosts { answers: vec![OfHost { host: None, trace, measured }], notes: Vec::new() });
     }
     let traces: Vec<&SuperTrace> = hosts.iter().map(|(_, trace)| *trace).collect();
+    let filter = &level::common(&traces, filter, options.by)?;
     let of_hosts = measured(&traces, of, filter, options).await?;
     let (mut answers, mut without) = (Vec::<OfHost<'t>>::new(), Vec::new());
     for ((host, trace), measured) in hosts.into_iter().zip(of_hosts) {

@@ -7,6 +7,7 @@ mod described;
 mod elsewhere;
 mod gaps;
 mod hosts;
+mod level;
 mod load;
 mod table_function;
 mod words;
@@ -15,9 +16,9 @@ use std::collections::BTreeSet;
 
 use sigmund_measures::{Answer, By, History, Interval, Level, Measure, Needs, Request, Sliced, Subject};
 use sigmund_model::tables::{SYSCALLS, Table, WAKEUPS};
-use sigmund_sql::{NamedLwp, SuperTrace};
+use sigmund_sql::SuperTrace;
 
-use crate::{Error, Filter, Selector, nearest_values, reactivity::known};
+use crate::{Error, Filter, SelectedLwps, Selector, nearest_values, reactivity::known};
 
 use load::{About, Known, Memory, Order, Slices, Stopped};
 
@@ -90,6 +91,9 @@ pub async fn measure_in_slices(
 ) -> Result<Measured, Error> {
     let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
     let mut measured = computed(trace, measure, (&request, window), options, (size, None)).await?.0;
+    let shared = lwps_of_level(trace, filter, request.level)?.and_then(|lwps| lwps.note());
+    let notes = [level::without_threads(trace, filter, request.level)?, shared];
+    measured.answer.notes.extend(notes.into_iter().flatten());
     if let Some((from, to)) = options.pair.as_ref().filter(|_| has_no_pair(&measured.answer)) {
         measured.answer.notes.extend(nearest_values(trace, from).await?);
         measured.answer.notes.extend(nearest_values(trace, to).await?);
@@ -230,7 +234,7 @@ async fn asked(
     options: &MeasureOptions,
 ) -> Result<(Request, load::Window), Error> {
     filter.check_known(trace).await?;
-    let threads = match level(trace, name, filter, options.by)? {
+    let threads = match level::level(trace, name, filter, options.by)? {
         Some(Level::Threads) => filter.threads_of_processes(trace).await?,
         _ => filter.thread_numbers(trace)?,
     };
@@ -293,27 +297,17 @@ fn refuse_events(name: &str, filter: &Filter) -> Result<(), Error> {
     Err(Error::argument(message))
 }
 
-/// The level that a filter asks for, at which there have to be such rows: of processes, their user threads, unless they have
-/// none.
-fn level(trace: &SuperTrace, name: &str, filter: &Filter, by: Option<By>) -> Result<Option<Level>, Error> {
-    let level = filter.level.map(|level| match level {
-        sigmund_model::Level::User => Level::Threads,
-        sigmund_model::Level::Kern => Level::Lwps,
-    });
-    match (level, by) {
-        (Some(Level::Lwps), Some(By::Thread)) | (Some(Level::Threads), Some(By::Lwp)) => {
-            let (found, level) =
-                (by.map_or("", By::name), filter.level.map_or("", sigmund_model::Level::name));
-            let message = format!("{name}: expected rows of the level {level}, found --by {found}");
-            Err(Error::argument(message))
+/// The LWPs on which something has to be; of user threads of processes, any.
+fn lwps_of_level(
+    trace: &SuperTrace,
+    filter: &Filter,
+    level: Option<Level>,
+) -> Result<Option<SelectedLwps>, Error> {
+    match level {
+        Some(Level::Threads) => {
+            Filter { lwps: filter.lwps.clone(), ..Filter::default() }.selected_lwps(trace)
         }
-        (None, _) if by != Some(By::Lwp) => {
-            let Some(processes) = filter.process_numbers(trace)? else { return Ok(None) };
-            let is_of_them = |lwp: &NamedLwp| lwp.pid.is_some_and(|pid| processes.contains(&pid));
-            let has_threads = trace.lwps()?.iter().any(|lwp| lwp.carries_threads && is_of_them(lwp));
-            Ok(Some(if has_threads { Level::Threads } else { Level::Lwps }))
-        }
-        _ => Ok(level),
+        _ => filter.selected_lwps(trace),
     }
 }
 
@@ -327,11 +321,8 @@ fn request(
     refuse_events(name, filter)?;
     words::refuse_unused_options(name, options)?;
     let window = filter.window(trace)?;
-    let level = level(trace, name, filter, options.by)?;
-    let lwps = match level {
-        Some(Level::Threads) => filter.lwp_numbers(trace)?,
-        _ => filter.lwps_of_processes(trace)?,
-    };
+    let level = level::level(trace, name, filter, options.by)?;
+    let lwps = lwps_of_level(trace, filter, level)?;
     Ok(Request {
         window: Interval::new(
             window.from.unwrap_or(i64::MIN),
@@ -339,7 +330,7 @@ fn request(
             window.to.map_or(i64::MAX, |to| to.saturating_add(1)),
         ),
         threads,
-        lwps: lwps.map(|lwps| lwps.into_iter().map(|lwp| lwp.0).collect()),
+        lwps: lwps.map(|lwps| lwps.numbers().into_iter().map(|lwp| lwp.0).collect()),
         cpus: (!filter.cpus.is_empty()).then(|| filter.cpus.iter().map(|cpu| cpu.0).collect()),
         by: options.by,
         level,

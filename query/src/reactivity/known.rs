@@ -14,7 +14,10 @@ use sigmund_model::{
 use sigmund_sql::SuperTrace;
 use syscalls::Sysno;
 
-use super::selector::{Condition, Selector};
+use super::{
+    plan::NAMING_SPANS,
+    selector::{Condition, Selector},
+};
 use crate::{Error, filter::check_thread};
 
 /// The maximum number of proposed names.
@@ -52,7 +55,7 @@ pub(crate) async fn check(trace: &SuperTrace, selector: &Selector) -> Result<(),
     if selector.condition.is_none() && is_span(trace, name).await? {
         let message = format!(
             "selector `{selector}`: expected an event, found the name of a span or function, which begins at \
-             SPAN_BEGIN({name}) or FUNCTION_ENTRY({name}); --explain and --critical-path take that name alone, too"
+             SPAN_BEGIN({name}) or PROF_IN({name}); --explain and --critical-path take that name alone, too"
         );
         return Err(Error::argument(message));
     }
@@ -93,15 +96,15 @@ pub async fn nearest_values(trace: &SuperTrace, selector: &Selector) -> Result<O
     }
     let Some((place, kind)) = place_of_value(trace, selector, condition) else { return Ok(None) };
     let mut values = texts_at(trace, &selector.name, place).await?;
-    if kind == ValueKind::Span {
-        // Its place in the code is behind its name: `request at server.rs:32`.
-        let name =
-            |text: &String| text.rsplit_once(" at ").map_or(text.as_str(), |(name, _)| name).to_string();
-        values = values.iter().map(name).collect();
-    }
     let value = condition.value.as_str();
     if values.contains(value) || values.is_empty() {
         return Ok(None);
+    }
+    if kind == ValueKind::Span {
+        values = values.iter().map(|text| span_name(text).to_string()).collect();
+        if values.contains(value) {
+            return Ok(None);
+        }
     }
     // What begins with it first.
     let mut near: Vec<&str> = values.iter().map(String::as_str).collect();
@@ -116,10 +119,20 @@ pub async fn nearest_values(trace: &SuperTrace, selector: &Selector) -> Result<O
     // That no event has a value only a look at all of them tells; that there is no such system call, or span, is a mistake.
     let is_mistake = match kind {
         ValueKind::SystemCall => value.parse::<Sysno>().is_err(),
-        ValueKind::Span => true,
+        ValueKind::Span => !is_span(trace, value).await?,
         ValueKind::Text => false,
     };
     if is_mistake { Err(Error::argument(message)) } else { Ok(Some(message)) }
+}
+
+/// The name of a span or function, without its place in the code: `request` of `request at server.rs:32`.
+fn span_name(text: &str) -> &str {
+    let is_place = |place: &str| {
+        place
+            .rsplit_once(':')
+            .is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()))
+    };
+    text.rsplit_once(" at ").filter(|(_, place)| is_place(place)).map_or(text, |(name, _)| name)
 }
 
 /// What the value of a selector is.
@@ -151,7 +164,7 @@ fn place_of_value(
     let place = events.filter(|ty| synonyms.contains(&ty.name.as_str())).find_map(place)?;
     let kind = match field {
         None | Some("id") if is_one_of(&["sys_enter", "sys_exit"]) => ValueKind::SystemCall,
-        None if is_one_of(&["SPAN_BEGIN", "SPAN_END", "FUNCTION_ENTRY", "FUNCTION_EXIT"]) => ValueKind::Span,
+        None if is_one_of(&NAMING_SPANS) => ValueKind::Span,
         _ => ValueKind::Text,
     };
     Some((place, kind))

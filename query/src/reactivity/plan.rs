@@ -64,6 +64,10 @@ pub(crate) fn selects(trace: &SuperTrace, selector: &Selector) -> Result<Expr, E
     })
 }
 
+/// Events whose first field is a span or a function.
+pub(super) const NAMING_SPANS: [&str; 6] =
+    ["SPAN_BEGIN", "SPAN_END", "PROF_IN", "PROF_OUT", "FUNC_ENTER", "FUNC_EXIT"];
+
 fn check_field(types: &[&EventType], field: &str, selector: &Selector) -> Result<(), Error> {
     if types.is_empty() || types.iter().any(|ty| position(ty, field).is_some()) {
         return Ok(());
@@ -106,8 +110,8 @@ fn fulfils(trace: &SuperTrace, ty: &EventType, condition: &Condition) -> Result<
     let is_text = |position| element("texts", position).eq(lit(condition.value.as_str()));
     let mut alternatives = vec![is_text(position)];
     alternatives.extend(numbers.iter().map(|n| element("args", position).eq(lit(*n))));
-    // A span has its place in the code behind its name: `request at server.rs:32`.
-    if condition.field.is_none() && matches!(ty.name.as_str(), "SPAN_BEGIN" | "SPAN_END") {
+    // Its place in the code is behind its name: `request at server.rs:32`.
+    if condition.field.is_none() && NAMING_SPANS.contains(&ty.name.as_str()) {
         let name = condition.value.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
         alternatives.push(element("texts", position).like(lit(format!("{name} at %"))));
     }

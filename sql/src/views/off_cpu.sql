@@ -5,7 +5,7 @@
 -- dur_ns: How long, in nanoseconds.
 -- lwp: The LWP.
 -- state: runnable, sleeping, disk-sleep, idle, stopped or off-cpu.
--- cpu: The CPU that it left.
+-- cpu: The CPU that it left; of a runnable LWP, the CPU whose run queue it was put in.
 -- syscall: The system call it was in; NULL if none is known.
 -- end_reason: What ended it.
 WITH stays_and_calls AS (

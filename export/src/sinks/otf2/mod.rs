@@ -163,7 +163,7 @@ impl Otf2 {
         }
         let message = format!(
             "OTF2 has at least two files for each user thread, LWP and CPU: expected at most {MAX_ACTORS} of these, \
-             found {threads} user threads, {lwps} LWPs and {cpus} CPUs; select fewer with --thread, --lwp, --cpu, or --from and --to"
+             found {threads} user threads, {lwps} LWPs and {cpus} CPUs; select fewer with --thread, --lwp, --process, --cpu, or --from and --to"
         );
         Err(io::Error::new(io::ErrorKind::InvalidInput, message))
     }
