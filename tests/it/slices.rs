@@ -7,7 +7,12 @@ use sigmund_model::{Cpu, Lwp};
 use sigmund_query::{Filter, LwpRef, MeasureOptions, SliceSize, measure_in_slices, with_history};
 use sigmund_sql::SuperTrace;
 
-use crate::{kernel, record::recorded, sigmund::Sigmund, views::listing};
+use crate::{
+    kernel,
+    record::recorded,
+    sigmund::{Sigmund, program},
+    views::listing,
+};
 
 const WHOLE: SliceSize = SliceSize { rows: usize::MAX, ticks: i64::MAX };
 
@@ -120,4 +125,45 @@ fn slices_of_a_recording_have_the_answer_of_the_whole() {
     let (sigmund, _) = recorded();
     drop(alone);
     compare_all(&sigmund.path("RUN.supertrace"), 7);
+}
+
+/// Of tables with many pages, those are read that have rows of the thread or of the window.
+#[test]
+fn the_states_of_one_thread_and_of_a_window_are_those_of_the_table() {
+    let Some(_alone) = kernel::as_root() else { return };
+    let sigmund = Sigmund::new();
+    sigmund.run(["record", "-o", "RUN", "--", program(), "sumtime", "13", "2", "10"]).found();
+    let rows = sigmund.number("RUN.supertrace", "SELECT count(*) FROM thread_states");
+    assert!(rows > 4 * 16_384, "{rows} rows are few pages");
+    let first = sigmund.number("RUN.supertrace", "SELECT min(ts_tick) FROM events");
+    let last = sigmund.number("RUN.supertrace", "SELECT max(ts_tick) FROM events");
+    for part in 0..8 {
+        let thread = 1 + 4000 * part % 16_000;
+        let (from, to) = (first + (last - first) * part / 9, first + (last - first) * (part + 1) / 9);
+        for (asked, is_in) in [
+            (format!("thread => {thread}"), format!("thread = {thread}")),
+            (
+                format!("thread => {thread}, \"from\" => '{from}', \"to\" => '{to}'"),
+                format!("thread = {thread} AND ts_tick <= {to} AND ts_tick + dur_tick > {from}"),
+            ),
+            (
+                format!("\"from\" => '{from}', \"to\" => '{to}'"),
+                format!("ts_tick <= {to} AND ts_tick + dur_tick > {from}"),
+            ),
+        ] {
+            let (from, to) = if asked.contains("from") { (from, to + 1) } else { (first, last + 1) };
+            // The measure has interrupts beside active time.
+            let by_measure = format!(
+                "SELECT CASE state WHEN 'interrupted' THEN 'active' ELSE CAST(state AS VARCHAR) END AS of, \
+                 sum(total_tick) AS n FROM states({asked}) GROUP BY of HAVING n > 0 ORDER BY of"
+            );
+            let by_table = format!(
+                "SELECT CAST(state AS VARCHAR) AS state, \
+                 sum(least(ts_tick + dur_tick, {to}) - greatest(ts_tick, {from})) AS n \
+                 FROM thread_states WHERE dur_tick IS NOT NULL AND {is_in} GROUP BY state HAVING n > 0 ORDER BY state"
+            );
+            let expected = sigmund.sql("RUN.supertrace", &by_table);
+            assert_eq!(sigmund.sql("RUN.supertrace", &by_measure), expected, "{asked}");
+        }
+    }
 }

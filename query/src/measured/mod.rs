@@ -263,7 +263,12 @@ async fn loaded_window(trace: &SuperTrace, needs: Needs, request: &Request) -> R
         {
             load::within_lives(trace, threads, request.window).await
         }
-        _ => Ok(load::Window { of_rows: request.window, of_names: Interval::ALL, around: Interval::ALL }),
+        _ => Ok(load::Window {
+            of_rows: request.window,
+            of_names: Interval::ALL,
+            around: Interval::ALL,
+            since: i64::MIN,
+        }),
     }
 }
 

@@ -10,6 +10,7 @@
 //!    that one with a damaged page is left out of all answers.
 
 mod damage;
+mod pages;
 mod part;
 mod row_groups;
 mod store;

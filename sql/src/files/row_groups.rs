@@ -1,6 +1,6 @@
 //! The row groups of a table, each read as one batch: in any order, from any thread.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::{
     array::RecordBatch,
@@ -10,13 +10,18 @@ use arrow::{
 use datafusion::parquet::{
     arrow::{
         ProjectionMask,
-        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+        arrow_reader::{
+            ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
+        },
     },
     file::statistics::Statistics,
 };
 use sigmund_model::tables::{ColumnType, Table};
 
-use super::Part;
+use super::{
+    Part,
+    pages::{pages_within, with_page_index},
+};
 use crate::Error;
 
 /// Some columns of a table, row group by row group, in the order of the table.
@@ -35,6 +40,19 @@ struct OfPart {
     part: Part,
     footer: ArrowReaderMetadata,
     columns: ProjectionMask,
+    /// With the page index, if there is one that can be read: once it was asked for.
+    indexed: OnceLock<Option<ArrowReaderMetadata>>,
+}
+
+impl OfPart {
+    fn indexed(&self) -> Option<&ArrowReaderMetadata> {
+        let read = || {
+            let metadata = with_page_index(self.footer.metadata(), &self.part.reader())?;
+            let options = ArrowReaderOptions::new().with_schema(Arc::clone(self.footer.schema()));
+            ArrowReaderMetadata::try_new(metadata, options).ok()
+        };
+        self.indexed.get_or_init(read).as_ref()
+    }
 }
 
 impl RowGroups {
@@ -55,7 +73,7 @@ impl RowGroups {
             let footer = with_dictionaries(part.footer()?);
             let columns = ProjectionMask::columns(footer.parquet_schema(), columns.iter().copied());
             groups.groups.extend((0..footer.metadata().num_row_groups()).map(|group| (place, group)));
-            groups.parts.push(OfPart { part: part.clone(), footer, columns });
+            groups.parts.push(OfPart { part: part.clone(), footer, columns, indexed: OnceLock::new() });
         }
         Ok(groups)
     }
@@ -101,11 +119,48 @@ impl RowGroups {
     /// When there is no such row group.
     pub fn read(&self, group: usize) -> Result<RecordBatch, Error> {
         let (part, group) = self.groups[group];
-        let OfPart { part, footer, columns } = &self.parts[part];
+        let of = &self.parts[part];
+        self.read_selected(of, &of.footer, (group, None))
+    }
+
+    /// As [`read`](Self::read), of a table of intervals: without pages that have no row which begins at `to` or before it, and ends
+    /// at `from` or after it. Also a tick after which none of the rows without which this is ends.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    ///
+    /// # Panics
+    /// When there is no such row group.
+    pub fn read_within(
+        &self,
+        group: usize,
+        (from, to): (i64, i64),
+    ) -> Result<(RecordBatch, Option<i64>), Error> {
+        let (part, in_part) = self.groups[group];
+        let of = &self.parts[part];
+        let Some(footer) = of.indexed() else { return Ok((self.read(group)?, None)) };
+        let Some(pages) = pages_within(footer.metadata(), in_part, (from, to)) else {
+            return Ok((self.read(group)?, None));
+        };
+        Ok((self.read_selected(of, footer, (in_part, Some(pages.selection)))?, pages.latest))
+    }
+
+    fn read_selected(
+        &self,
+        of: &OfPart,
+        footer: &ArrowReaderMetadata,
+        (group, selection): (usize, Option<RowSelection>),
+    ) -> Result<RecordBatch, Error> {
+        let OfPart { part, columns, .. } = of;
         let rows = usize::try_from(footer.metadata().row_group(group).num_rows()).unwrap_or_default();
+        let rows = selection.as_ref().map_or(rows, RowSelection::row_count);
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(part.reader(), footer.clone());
         // A batch has no more than the file: its size is from a footer.
         let reader = reader.with_projection(columns.clone()).with_row_groups(vec![group]);
+        let reader = match selection {
+            Some(selection) => reader.with_row_selection(selection),
+            None => reader,
+        };
         let reader = reader.with_batch_size(rows.clamp(1, MOST_ROWS)).build();
         let mut batches = Vec::new();
         for batch in reader.map_err(|error| part.unreadable(&error))? {

@@ -29,6 +29,8 @@ pub(super) struct Window {
     pub(super) of_names: Interval,
     /// Wakeups and locks in it: the cause of what happens in the window may be before that.
     pub(super) around: Interval,
+    /// Nothing that ended before this is of use, also to a measure that looks back: those who are asked about did not live yet.
+    pub(super) since: i64,
 }
 
 /// The window, but for what is before and after the lives of some threads.
@@ -37,13 +39,13 @@ pub(super) async fn within_lives(
     threads: &BTreeSet<u64>,
     window: Interval,
 ) -> Result<Window, Error> {
-    let whole = Window { of_rows: window, of_names: Interval::ALL, around: Interval::ALL };
+    let whole = Window { of_rows: window, of_names: Interval::ALL, around: Interval::ALL, since: i64::MIN };
     let Some(last) = trace.last_tick().filter(|_| threads.len() <= MOST_LIVES) else { return Ok(whole) };
     let Some(lives) = actors::lives(trace, threads, last.0 as i64).await? else { return Ok(whole) };
     let from = window.from.max(lives.from);
     // An instant at the end is inside.
     let both = Interval::new(from, window.to.min(lives.to.saturating_add(1)));
-    Ok(Window { of_rows: both, of_names: both, around: Interval::ALL })
+    Ok(Window { of_rows: both, of_names: both, around: Interval::ALL, since: lives.from })
 }
 
 /// Of more threads the lives are not looked up.

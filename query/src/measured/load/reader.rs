@@ -46,6 +46,15 @@ impl<R> Decoded<R> {
 /// Makes rows of a batch.
 pub(super) type Decode<R> = Arc<dyn Fn(&RecordBatch) -> Decoded<R> + Send + Sync>;
 
+/// Which rows of a table are of use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Useful {
+    /// Those in this window; and those before it, as far as a measure looks back.
+    pub(super) window: Interval,
+    /// None that ends before this.
+    pub(super) since: i64,
+}
+
 /// A table that is being read.
 #[async_trait]
 pub(super) trait Reader: Send {
@@ -72,7 +81,7 @@ pub(super) struct TableReader<R> {
     latest: i64,
     decode: Decode<R>,
     add: fn(&mut Slicer, Vec<R>, &Words),
-    window: Interval,
+    useful: Useful,
 }
 
 impl<R: Row + Send + 'static> TableReader<R> {
@@ -81,18 +90,18 @@ impl<R: Row + Send + 'static> TableReader<R> {
     pub(super) fn open(
         trace: &SuperTrace,
         (table, columns): (&Table, &[&str]),
-        window: Interval,
+        useful: Useful,
         decode: impl Fn(&RecordBatch) -> Decoded<R> + Send + Sync + 'static,
         add: fn(&mut Slicer, Vec<R>, &Words),
     ) -> Result<Box<dyn Reader>, Error> {
-        TableReader::open_ahead(trace, (table, columns), window, decode, add, 1)
+        TableReader::open_ahead(trace, (table, columns), useful, decode, add, 1)
     }
 
     /// The same; so many row groups are decoded at once, for a table of which little is kept, and all is to be decoded.
     pub(super) fn open_ahead(
         trace: &SuperTrace,
         (table, columns): (&Table, &[&str]),
-        window: Interval,
+        useful: Useful,
         decode: impl Fn(&RecordBatch) -> Decoded<R> + Send + Sync + 'static,
         add: fn(&mut Slicer, Vec<R>, &Words),
         most_ahead: usize,
@@ -100,14 +109,14 @@ impl<R: Row + Send + 'static> TableReader<R> {
         let groups = Arc::new(trace.row_groups(table, columns)?);
         let (left, decode, latest) = (groups.len(), Arc::new(decode), i64::MAX);
         let ahead = VecDeque::new();
-        let mut reader = TableReader { groups, left, ahead, most_ahead, latest, decode, add, window };
+        let mut reader = TableReader { groups, left, ahead, most_ahead, latest, decode, add, useful };
         reader.begin();
         Ok(Box::new(reader))
     }
 
     /// Begins to decode the next row groups that may have rows in the window.
     fn begin(&mut self) {
-        let window = self.window;
+        let Useful { window, since } = self.useful;
         while self.ahead.len() < self.most_ahead
             && let Some(next) = self.left.checked_sub(1)
         {
@@ -117,7 +126,12 @@ impl<R: Row + Send + 'static> TableReader<R> {
             }
             let (groups, decode) = (Arc::clone(&self.groups), Arc::clone(&self.decode));
             self.ahead.push_back(SpawnedTask::spawn_blocking(move || {
-                let mut decoded = decode(&groups.read(next)?);
+                if (since, window.to) == (i64::MIN, i64::MAX) {
+                    return Ok(decode(&groups.read(next)?));
+                }
+                let (batch, others) = groups.read_within(next, (since, window.to))?;
+                let mut decoded = decode(&batch);
+                decoded.latest = decoded.latest.max(others);
                 if window.to < i64::MAX {
                     decoded.rows.retain(|row| row.interval().from <= window.to);
                 }
@@ -130,7 +144,7 @@ impl<R: Row + Send + 'static> TableReader<R> {
 #[async_trait]
 impl<R: Row + Send + 'static> Reader for TableReader<R> {
     fn window(&self) -> Interval {
-        self.window
+        self.useful.window
     }
 
     fn latest(&self) -> Option<i64> {

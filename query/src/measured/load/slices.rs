@@ -16,7 +16,7 @@ use super::{
     cells::{Small, read},
     events, intervals,
     memory::Memory,
-    reader::{Reader, TableReader},
+    reader::{Reader, TableReader, Useful},
     states,
 };
 use crate::{Error, Selector};
@@ -94,7 +94,9 @@ impl Slices {
         known: Option<Known>,
     ) -> Result<Slices, Error> {
         let About { subject, pair } = about;
-        let Window { of_rows, of_names, around } = window;
+        let Window { of_rows, of_names, around, since } = window;
+        let rows = Useful { window: of_rows, since };
+        let around = Useful { window: around, since: i64::MIN };
         let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else {
             let slicer = Slicer::new(None, Arc::default(), Default::default());
             let (readers, on_cpu, left_out) = Default::default();
@@ -115,47 +117,41 @@ impl Slices {
             let hz = trace.tick_hz();
             let decode = move |batch: &RecordBatch| states::of_threads(batch, last, hz);
             let table = (&THREAD_STATES, states::OF_THREADS);
-            readers.push(TableReader::open(trace, table, of_rows, decode, Slicer::threads)?);
+            readers.push(TableReader::open(trace, table, rows, decode, Slicer::threads)?);
         }
         if needs.lwp_states {
             let decode = move |batch: &RecordBatch| states::of_lwps(batch, last);
             let table = (&LWP_STATES, states::OF_LWPS);
-            readers.push(TableReader::open(trace, table, of_rows, decode, Slicer::lwps)?);
+            readers.push(TableReader::open(trace, table, rows, decode, Slicer::lwps)?);
         }
         if needs.turns {
             let table = (&EVENTS, events::OF_TURNS);
             // Most rows are decoded to be left out: on all CPUs, as few as these are.
-            readers.push(TableReader::open_ahead(trace, table, of_rows, events::turns, Slicer::events, 2)?);
+            readers.push(TableReader::open_ahead(trace, table, rows, events::turns, Slicer::events, 2)?);
         }
         if wants(needs.wakeups, &WAKEUPS) {
             let table = (&WAKEUPS, intervals::OF_WAKEUPS);
-            let rows = if needs.only_lives { of_rows } else { around };
+            let rows = if needs.only_lives { rows } else { around };
             readers.push(TableReader::open(trace, table, rows, intervals::wakeups, Slicer::wakeups)?);
         }
         if wants(needs.interrupts, &INTERRUPTS) {
             let table = (&INTERRUPTS, intervals::OF_INTERRUPTS);
-            readers.push(TableReader::open(
-                trace,
-                table,
-                of_rows,
-                intervals::interrupts,
-                Slicer::interrupts,
-            )?);
+            readers.push(TableReader::open(trace, table, rows, intervals::interrupts, Slicer::interrupts)?);
         }
         if wants(needs.syscalls, &SYSCALLS) {
             readers.push(if needs.only_asleep {
                 let table = (&SYSCALLS, intervals::OF_CALLS_ASLEEP);
-                TableReader::open(trace, table, of_rows, intervals::calls_asleep, Slicer::syscalls)?
+                TableReader::open(trace, table, rows, intervals::calls_asleep, Slicer::syscalls)?
             } else {
                 let table = (&SYSCALLS, intervals::OF_SYSCALLS);
-                TableReader::open(trace, table, of_rows, intervals::syscalls, Slicer::syscalls)?
+                TableReader::open(trace, table, rows, intervals::syscalls, Slicer::syscalls)?
             });
         }
         if wants(needs.spans, &SPANS) {
             let table = (&SPANS, intervals::OF_SPANS);
             let only = subject.filter(|_| needs.only_named).map(str::to_string);
             let decode = move |batch: &RecordBatch| intervals::spans(batch, only.as_deref());
-            readers.push(TableReader::open(trace, table, of_rows, decode, Slicer::spans)?);
+            readers.push(TableReader::open(trace, table, rows, decode, Slicer::spans)?);
         }
         if wants(needs.locks, &LOCKS) {
             let table = (&LOCKS, intervals::OF_LOCKS);
