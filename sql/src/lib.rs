@@ -64,7 +64,7 @@ pub use declared::DeclaredEvent;
 pub use described_function::{DescribedArgument, DescribedFunction, describe_columns};
 pub use drawing::Drawn;
 pub use error::{Error, ErrorKind};
-pub use files::{RowGroups, Store, StoredFile};
+pub use files::{RowGroups, Store, StoredFile, Useful};
 pub use fleet::Fleet;
 pub use info::Info;
 pub use lwps::{LwpNames, NamedLwp};

@@ -90,6 +90,9 @@ fn a_process_is_its_user_threads_or_its_lwps_if_it_has_none() {
     assert_eq!(events.lines().count(), 1 + 12, "{events}");
     let none = sigmund.run(["--states", "--process", "sever"]);
     none.complained(&["--process: expected a process of this trace, found sever; nearest: server"]);
+    let path = "SELECT count(*) > 0 AS is_path FROM critical_path(process => 'server', thread => '1')";
+    let path = sigmund.run(["sql", "machine.supertrace", path, "--format", "csv"]).found();
+    assert_eq!(path, "is_path\ntrue\n");
     let sql = "SELECT DISTINCT lwp FROM states(process => 'cat')";
     assert_eq!(sigmund.run(["sql", "machine.supertrace", sql, "--format", "csv"]).found(), "lwp\n80\n");
 }
@@ -166,6 +169,11 @@ fn a_system_call_or_a_span_that_there_is_not_is_a_mistake_and_gets_the_nearest()
             said.complained(&["no event has this value; nearest: futex"]);
         }
     }
+    // A number is no name.
+    for call in ["sys_enter(0xca)", "sys_enter(202)"] {
+        let said = sigmund.run(["--reactivity", call, call]);
+        assert_eq!(said.status, 1, "{said:?}");
+    }
     // There is such a call; nobody made it.
     let said = sigmund.run(["--reactivity", "sys_enter(id=read)", "MESSAGE"]);
     assert_eq!(said.status, 1, "{said:?}");
@@ -195,6 +203,24 @@ fn a_number_that_was_used_again_is_two_lwps() {
         let states = sigmund.run(["--states", "--lwp", lwp]);
         let note = "Other LWPs had the same numbers before or after, and are counted with them: 71.";
         assert_eq!(states.stderr.contains(note), lwp != "71", "{states:?}");
+    }
+}
+
+// The end of the first is missing: it ends where the second begins.
+#[test]
+fn the_tick_at_which_a_number_is_used_again_is_of_the_second() {
+    let listing = "
+        type date_tick pid cpu thr name               params
+        KERN 100 0  0 - sched_switch       prev_state=0,next_comm=old,next_pid=70
+        KERN 110 70 0 - sched_switch       prev_state=1,next_comm=sh,next_pid=60
+        KERN 120 60 0 - sched_process_fork child_comm=new,child_pid=70
+        KERN 130 60 0 - sched_switch       prev_state=1,next_pid=0";
+    let sigmund = Sigmund::with_listing("again", &tsv(listing));
+    for table in ["lwps", "losses"] {
+        let args = ["export", "again.supertrace", "--format", "csv", "-o", "-", "--table", table];
+        let rows = sigmund.run([&args[..], &["--lwp", "old"]].concat()).stdout;
+        assert!(!rows.contains("new"), "{rows}");
+        assert_eq!(rows.contains("old"), table == "lwps", "{rows}");
     }
 }
 

@@ -82,6 +82,13 @@ async fn conditions(trace: &SuperTrace, table: &Table, filter: &Filter) -> Resul
         let is_thread = number_in("thread", threads.iter().map(|thread| thread.0 as i64));
         conditions.push(is_lwp("lwp").or(is_lwp("waker_lwp")).or(is_thread));
         filter.thread_numbers(trace)?
+    } else if !has("ts_tick") {
+        // Whose number was used again cannot be told without a tick.
+        need("lwp", !filter.processes.is_empty())?;
+        let lwps = filter.selected_lwps(trace)?.map(|lwps| lwps.numbers());
+        conditions.extend(lwps.map(|lwps| number_in("lwp", lwps.iter().map(|lwp| lwp.0.into()))));
+        conditions.extend(Filter { cpus: filter.cpus.clone(), ..Filter::default() }.place(trace)?);
+        filter.thread_numbers(trace)?
     } else {
         need("lwp", !filter.processes.is_empty())?;
         conditions.extend(filter.place(trace)?);

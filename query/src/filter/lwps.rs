@@ -18,7 +18,7 @@ pub struct SelectedLwps {
     parts: BTreeMap<Lwp, Vec<Life>>,
 }
 
-/// From its first tick to its last, if it ended.
+/// From its first tick to its last, if it ended. The last is the one before the first of the next LWP, if that has the same.
 type Life = (i64, Option<i64>);
 
 /// So many numbers are in a note.
@@ -70,11 +70,15 @@ impl Filter {
         }
         let all = trace.lwps()?;
         let named = Named::of(&self.lwps, all);
+        let begins: BTreeSet<(Lwp, i64)> = all.iter().map(|lwp| (lwp.lwp, lwp.from)).collect();
+        let last = |lwp: &NamedLwp| {
+            lwp.to.map(|to| if begins.contains(&(lwp.lwp, to)) { to.saturating_sub(1) } else { to })
+        };
         let (mut selected, mut others) = (BTreeMap::<Lwp, Vec<Life>>::new(), BTreeSet::new());
         for lwp in all.iter() {
             let is_of = |processes: &BTreeSet<Pid>| lwp.pid.is_some_and(|pid| processes.contains(&pid));
             if named.has(lwp) && processes.as_ref().is_none_or(is_of) {
-                selected.entry(lwp.lwp).or_default().push((lwp.from, lwp.to));
+                selected.entry(lwp.lwp).or_default().push((lwp.from, last(lwp)));
             } else {
                 others.insert(lwp.lwp);
             }

@@ -16,7 +16,7 @@ use datafusion::{
     physical_plan::{ExecutionPlan, stream::RecordBatchStreamAdapter, streaming::PartitionStream},
 };
 use futures::{TryStreamExt, stream};
-use sigmund_measures::{Answer, Measure, Subject, columns_to_compare, request_to_compare};
+use sigmund_measures::{Answer, Level, Measure, Subject, columns_to_compare, request_to_compare};
 use sigmund_sql::SuperTrace;
 
 use super::{
@@ -125,7 +125,10 @@ impl Question {
             return plan_err!("{}: expected from_event and to_event, found neither", measure.name);
         }
         // Which threads are selected does not matter for the columns, but whether any are.
-        let threads = (!filter.threads.is_empty()).then(|| BTreeSet::from([0]));
+        let level = level::level(trace, measure.name, filter, options.by);
+        let level = level.map_err(|error| in_sql(measure, error))?;
+        let are_threads = !filter.processes.is_empty() && level == Some(Level::Threads);
+        let threads = (are_threads || !filter.threads.is_empty()).then(|| BTreeSet::from([0]));
         let request = request(trace, measure.name, filter, threads, options);
         let mut request = request.map_err(|error| in_sql(measure, error))?;
         if let Of::Two(..) = of {

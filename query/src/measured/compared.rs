@@ -4,7 +4,7 @@ use sigmund_measures::{Interval, Measure, Request, Side, compare, request_to_com
 use sigmund_model::Hertz;
 use sigmund_sql::SuperTrace;
 
-use super::{MeasureOptions, Measured, SliceSize, asked, computed, level, load};
+use super::{MeasureOptions, Measured, SliceSize, asked, computed, level, load, selection_notes};
 use crate::{Error, Filter};
 
 /// Compares two super-traces in a measure: what differs, and whether by more than the spread inside each; see
@@ -52,7 +52,9 @@ async fn side(
     let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
     let request = request_to_compare(measure, &request);
     let size = SliceSize::default();
-    let (of_window, mut known) = computed(trace, measure, (&request, window), options, (size, None)).await?;
+    let (mut of_window, mut known) =
+        computed(trace, measure, (&request, window), options, (size, None)).await?;
+    of_window.answer.notes.extend(selection_notes(trace, filter, request.level)?);
     let extent = match (trace.first_tick(), trace.last_tick()) {
         (Some(first), Some(last)) => Interval::new(first.0 as i64, last.0 as i64),
         _ => Interval::new(0, 0),

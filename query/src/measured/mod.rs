@@ -91,9 +91,7 @@ pub async fn measure_in_slices(
 ) -> Result<Measured, Error> {
     let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
     let mut measured = computed(trace, measure, (&request, window), options, (size, None)).await?.0;
-    let shared = lwps_of_level(trace, filter, request.level)?.and_then(|lwps| lwps.note());
-    let notes = [level::without_threads(trace, filter, request.level)?, shared];
-    measured.answer.notes.extend(notes.into_iter().flatten());
+    measured.answer.notes.extend(selection_notes(trace, filter, request.level)?);
     if let Some((from, to)) = options.pair.as_ref().filter(|_| has_no_pair(&measured.answer)) {
         measured.answer.notes.extend(nearest_values(trace, from).await?);
         measured.answer.notes.extend(nearest_values(trace, to).await?);
@@ -300,6 +298,17 @@ fn refuse_events(name: &str, filter: &Filter) -> Result<(), Error> {
     }
     let message = format!("{name}: it is of threads, not of events: expected no event filter");
     Err(Error::argument(message))
+}
+
+/// What is to be known of the processes and LWPs that a filter selects.
+fn selection_notes(
+    trace: &SuperTrace,
+    filter: &Filter,
+    level: Option<Level>,
+) -> Result<impl Iterator<Item = String>, Error> {
+    let shared = lwps_of_level(trace, filter, level)?.and_then(|lwps| lwps.note());
+    let notes = [level::without_threads(trace, filter, level)?, shared];
+    Ok(notes.into_iter().flatten())
 }
 
 /// The LWPs on which something has to be; of user threads of processes, any.

@@ -15,7 +15,7 @@ use sigmund_sql::SuperTrace;
 use syscalls::Sysno;
 
 use super::{
-    plan::NAMING_SPANS,
+    plan::{NAMING_SPANS, integer},
     selector::{Condition, Selector},
 };
 use crate::{Error, filter::check_thread};
@@ -91,7 +91,7 @@ pub(crate) async fn is_span(trace: &SuperTrace, name: &str) -> Result<bool, Erro
 /// read.
 pub async fn nearest_values(trace: &SuperTrace, selector: &Selector) -> Result<Option<String>, Error> {
     let Some(condition) = &selector.condition else { return Ok(None) };
-    if condition.value.parse::<i64>().is_ok() && !condition.quoted {
+    if integer(&condition.value).is_some() && !condition.quoted {
         return Ok(None);
     }
     let Some((place, kind)) = place_of_value(trace, selector, condition) else { return Ok(None) };

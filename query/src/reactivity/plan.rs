@@ -125,23 +125,27 @@ fn fulfils(trace: &SuperTrace, ty: &EventType, condition: &Condition) -> Result<
     Ok(Some(any(alternatives)))
 }
 
-/// The slots that a value stands for in a field of this type.
-fn numbers(trace: &SuperTrace, value: &str, ty: FieldType) -> Result<Vec<i64>, Error> {
+/// The number that a value is, in decimal or after `0x`.
+pub(super) fn integer(value: &str) -> Option<i64> {
     let unsigned = || match value.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
         None => value.parse().ok(),
     };
-    let integer = || value.parse::<i64>().ok().or_else(|| unsigned().map(|n| n as i64));
+    value.parse::<i64>().ok().or_else(|| unsigned().map(|n| n as i64))
+}
+
+/// The slots that a value stands for in a field of this type.
+fn numbers(trace: &SuperTrace, value: &str, ty: FieldType) -> Result<Vec<i64>, Error> {
     Ok(match ty {
         FieldType::Text => Vec::new(),
         FieldType::F64 => value.parse().ok().map(|n: f64| n.to_bits() as i64).into_iter().collect(),
         FieldType::Bool if value == "true" => vec![1],
         FieldType::Bool if value == "false" => vec![0],
-        FieldType::Thread => match integer() {
+        FieldType::Thread => match integer(value) {
             Some(number) => vec![number],
             None => trace.threads()?.named(value).into_iter().map(|t| t.0 as i64).collect(),
         },
-        _ => integer().into_iter().collect(),
+        _ => integer(value).into_iter().collect(),
     })
 }
 

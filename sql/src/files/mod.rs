@@ -34,6 +34,7 @@ pub(crate) use self::{
     store::OpenFiles,
 };
 pub use self::{
+    pages::Useful,
     row_groups::RowGroups,
     stored::{Store, StoredFile},
 };

@@ -30,36 +30,47 @@ pub(super) fn with_page_index(
     (metadata.column_index().is_some() && metadata.offset_index().is_some()).then(|| Arc::new(metadata))
 }
 
-/// The pages of a row group in which a row may begin at `to` or before it and end at `from` or after it, in a table with the
-/// columns `ts_tick` and `dur_tick`. A length that is not known has no end. `None` if the index does not tell.
-pub(super) fn pages_within(
-    metadata: &ParquetMetaData,
-    group: usize,
-    (from, to): (i64, i64),
-) -> Option<Pages> {
+/// The rows that are of use: they begin at `to` or before it, and end at `from` or after it.
+#[derive(Clone, Copy, Debug)]
+pub struct Useful {
+    /// The first tick.
+    pub from: i64,
+    /// The last tick.
+    pub to: i64,
+    /// Whether rows without a length are, which have no end; if not, they are as if they had ended where they begin.
+    pub unended: bool,
+}
+
+/// The pages of a row group in which a row may be of use, in a table with the columns `ts_tick` and `dur_tick`. `None` if the index
+/// does not tell.
+pub(super) fn pages_within(metadata: &ParquetMetaData, group: usize, useful: Useful) -> Option<Pages> {
     let columns = metadata.row_group(group).columns();
     let place = |name: &str| columns.iter().position(|column| column.column_path().string() == name);
-    let starts = ticks(metadata, group, place("ts_tick")?)?;
-    // Without a column of lengths, rows may end at any time.
-    let lengths = place("dur_tick").and_then(|place| ticks(metadata, group, place));
-    let pages = metadata.offset_index()?.get(group)?.get(place("ts_tick")?)?.page_locations();
-    let rows = metadata.row_group(group).num_rows();
-    let begins = pages.iter().map(|page| page.first_row_index).chain([rows]);
-    let begins: Vec<i64> = begins.collect();
-    if begins.first() != Some(&0) || !begins.is_sorted() || starts.min_values().len() != pages.len() {
+    let begins =
+        (0..columns.len()).map(|column| begins(metadata, group, column)).collect::<Option<Vec<_>>>()?;
+    let of_starts = place("ts_tick")?;
+    let (starts, begins_of_starts) = (ticks(metadata, group, of_starts)?, &begins[of_starts]);
+    let pages = begins_of_starts.len() - 1;
+    if starts.min_values().len() != pages {
         return None;
     }
+    // Without lengths of the same pages, rows may end at any time.
+    let lengths = place("dur_tick").filter(|place| begins[*place] == *begins_of_starts);
+    let lengths = lengths.and_then(|place| ticks(metadata, group, place));
+    let lengths = lengths.filter(|lengths| lengths.min_values().len() == pages);
     let (mut selectors, mut latest) = (Vec::new(), None);
-    for page in 0..pages.len() {
-        let count = usize::try_from(begins[page + 1] - begins[page]).ok()?;
+    for page in 0..pages {
+        let count = usize::try_from(begins_of_starts[page + 1] - begins_of_starts[page]).ok()?;
         let (least, most) = (starts.min_value(page)?, starts.max_value(page)?);
         let longest = lengths.and_then(|lengths| {
-            let all_are_known = lengths.null_count(page) == Some(0);
-            lengths.max_value(page).filter(|_| all_are_known)
+            let all_are_known = !useful.unended || lengths.null_count(page) == Some(0);
+            // No row has a length.
+            let longest = if lengths.is_null_page(page) { Some(&0) } else { lengths.max_value(page) };
+            longest.filter(|_| all_are_known)
         });
         let last_end = longest.map(|longest| most.saturating_add(*longest));
-        let is_after = *least > to;
-        let is_before = last_end.is_some_and(|end| end < from);
+        let is_after = *least > useful.to;
+        let is_before = last_end.is_some_and(|end| end < useful.from);
         if is_after || is_before {
             // Of one after the window, that of rows without an end is of no use.
             latest = latest.max(last_end.or(Some(i64::MAX)));
@@ -71,9 +82,70 @@ pub(super) fn pages_within(
     Some(Pages { selection: selectors.into(), latest })
 }
 
+/// The first row of each page of a column, and how many rows there are; `None` if they are in no order.
+fn begins(metadata: &ParquetMetaData, group: usize, column: usize) -> Option<Vec<i64>> {
+    let rows = metadata.row_group(group).num_rows();
+    let pages = metadata.offset_index()?.get(group)?.get(column)?.page_locations();
+    let begins: Vec<i64> = pages.iter().map(|page| page.first_row_index).chain([rows]).collect();
+    (begins.first() == Some(&0) && begins.is_sorted()).then_some(begins)
+}
+
 fn ticks(metadata: &ParquetMetaData, group: usize, column: usize) -> Option<&PrimitiveColumnIndex<i64>> {
     match metadata.column_index()?.get(group)?.get(column)? {
         ColumnIndexMetaData::INT64(index) => Some(index),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use bytes::Bytes;
+    use datafusion::parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
+
+    use super::*;
+
+    const ROWS: i64 = 20_000;
+
+    /// A row begins at each tick, and lasts 10. Pages of the two columns begin at the same rows, or not.
+    fn file(are_alike: bool) -> ParquetMetaData {
+        let column = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
+        let rows = RecordBatch::try_from_iter([
+            ("ts_tick", column((0..ROWS).collect())),
+            ("dur_tick", column((0..ROWS).map(|_| 10).collect())),
+        ]);
+        let rows = rows.unwrap();
+        let how = WriterProperties::builder().set_data_page_size_limit(4096).set_write_batch_size(64);
+        let how =
+            how.set_dictionary_enabled(false).set_column_dictionary_enabled("dur_tick".into(), !are_alike);
+        let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), Some(how.build())).unwrap();
+        writer.write(&rows).unwrap();
+        let file = Bytes::from(writer.into_inner().unwrap());
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
+        ParquetMetaData::clone(&with_page_index(&metadata, &file).unwrap())
+    }
+
+    /// The rows that are selected: the first, and the one after the last.
+    fn selected(pages: &Pages) -> (usize, usize) {
+        let selectors: Vec<RowSelector> = pages.selection.clone().into();
+        let first = selectors.iter().take_while(|part| part.skip).map(|part| part.row_count).sum();
+        let count: usize = selectors.iter().filter(|part| !part.skip).map(|part| part.row_count).sum();
+        (first, first + count)
+    }
+
+    #[test]
+    fn pages_without_a_row_of_use_are_left_out() {
+        let useful = Useful { from: 10_000, to: 10_100, unended: true };
+        let pages = pages_within(&file(true), 0, useful).unwrap();
+        let (first, end) = selected(&pages);
+        assert!((9_000..=9_990).contains(&first) && (10_101..11_500).contains(&end), "{first} to {end}");
+        assert_eq!(pages.latest, Some(ROWS - 1 + 10));
+    }
+
+    #[test]
+    fn lengths_of_other_pages_say_nothing() {
+        let useful = Useful { from: 10_000, to: 10_100, unended: true };
+        let (first, end) = selected(&pages_within(&file(false), 0, useful).unwrap());
+        assert!(first == 0 && (10_101..11_500).contains(&end), "{first} to {end}");
     }
 }

@@ -20,7 +20,7 @@ use sigmund_model::tables::{ColumnType, Table};
 
 use super::{
     Part,
-    pages::{pages_within, with_page_index},
+    pages::{Useful, pages_within, with_page_index},
 };
 use crate::Error;
 
@@ -123,23 +123,19 @@ impl RowGroups {
         self.read_selected(of, &of.footer, (group, None))
     }
 
-    /// As [`read`](Self::read), of a table of intervals: without pages that have no row which begins at `to` or before it, and ends
-    /// at `from` or after it. Also a tick after which none of the rows without which this is ends.
+    /// As [`read`](Self::read), of a table of intervals: without pages that have no row of use. Also a tick after which none of the
+    /// rows that are left out ends, as far as their ends are known.
     ///
     /// # Errors
     /// When the file is damaged.
     ///
     /// # Panics
     /// When there is no such row group.
-    pub fn read_within(
-        &self,
-        group: usize,
-        (from, to): (i64, i64),
-    ) -> Result<(RecordBatch, Option<i64>), Error> {
+    pub fn read_within(&self, group: usize, useful: Useful) -> Result<(RecordBatch, Option<i64>), Error> {
         let (part, in_part) = self.groups[group];
         let of = &self.parts[part];
         let Some(footer) = of.indexed() else { return Ok((self.read(group)?, None)) };
-        let Some(pages) = pages_within(footer.metadata(), in_part, (from, to)) else {
+        let Some(pages) = pages_within(footer.metadata(), in_part, useful) else {
             return Ok((self.read(group)?, None));
         };
         Ok((self.read_selected(of, footer, (in_part, Some(pages.selection)))?, pages.latest))

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use datafusion::common::runtime::SpawnedTask;
 use sigmund_measures::{Interval, Row, Slicer, Words};
 use sigmund_model::tables::Table;
-use sigmund_sql::{RowGroups, SuperTrace};
+use sigmund_sql::{RowGroups, SuperTrace, Useful};
 
 use crate::Error;
 
@@ -48,11 +48,13 @@ pub(super) type Decode<R> = Arc<dyn Fn(&RecordBatch) -> Decoded<R> + Send + Sync
 
 /// Which rows of a table are of use.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Useful {
+pub(super) struct Wanted {
     /// Those in this window; and those before it, as far as a measure looks back.
     pub(super) window: Interval,
     /// None that ends before this.
     pub(super) since: i64,
+    /// Whether rows without an end are, if they begin before that.
+    pub(super) unended: bool,
 }
 
 /// A table that is being read.
@@ -81,7 +83,7 @@ pub(super) struct TableReader<R> {
     latest: i64,
     decode: Decode<R>,
     add: fn(&mut Slicer, Vec<R>, &Words),
-    useful: Useful,
+    wanted: Wanted,
 }
 
 impl<R: Row + Send + 'static> TableReader<R> {
@@ -90,18 +92,18 @@ impl<R: Row + Send + 'static> TableReader<R> {
     pub(super) fn open(
         trace: &SuperTrace,
         (table, columns): (&Table, &[&str]),
-        useful: Useful,
+        wanted: Wanted,
         decode: impl Fn(&RecordBatch) -> Decoded<R> + Send + Sync + 'static,
         add: fn(&mut Slicer, Vec<R>, &Words),
     ) -> Result<Box<dyn Reader>, Error> {
-        TableReader::open_ahead(trace, (table, columns), useful, decode, add, 1)
+        TableReader::open_ahead(trace, (table, columns), wanted, decode, add, 1)
     }
 
     /// The same; so many row groups are decoded at once, for a table of which little is kept, and all is to be decoded.
     pub(super) fn open_ahead(
         trace: &SuperTrace,
         (table, columns): (&Table, &[&str]),
-        useful: Useful,
+        wanted: Wanted,
         decode: impl Fn(&RecordBatch) -> Decoded<R> + Send + Sync + 'static,
         add: fn(&mut Slicer, Vec<R>, &Words),
         most_ahead: usize,
@@ -109,14 +111,14 @@ impl<R: Row + Send + 'static> TableReader<R> {
         let groups = Arc::new(trace.row_groups(table, columns)?);
         let (left, decode, latest) = (groups.len(), Arc::new(decode), i64::MAX);
         let ahead = VecDeque::new();
-        let mut reader = TableReader { groups, left, ahead, most_ahead, latest, decode, add, useful };
+        let mut reader = TableReader { groups, left, ahead, most_ahead, latest, decode, add, wanted };
         reader.begin();
         Ok(Box::new(reader))
     }
 
     /// Begins to decode the next row groups that may have rows in the window.
     fn begin(&mut self) {
-        let Useful { window, since } = self.useful;
+        let Wanted { window, since, unended } = self.wanted;
         while self.ahead.len() < self.most_ahead
             && let Some(next) = self.left.checked_sub(1)
         {
@@ -129,7 +131,8 @@ impl<R: Row + Send + 'static> TableReader<R> {
                 if (since, window.to) == (i64::MIN, i64::MAX) {
                     return Ok(decode(&groups.read(next)?));
                 }
-                let (batch, others) = groups.read_within(next, (since, window.to))?;
+                let (batch, others) =
+                    groups.read_within(next, Useful { from: since, to: window.to, unended })?;
                 let mut decoded = decode(&batch);
                 decoded.latest = decoded.latest.max(others);
                 if window.to < i64::MAX {
@@ -144,7 +147,7 @@ impl<R: Row + Send + 'static> TableReader<R> {
 #[async_trait]
 impl<R: Row + Send + 'static> Reader for TableReader<R> {
     fn window(&self) -> Interval {
-        self.useful.window
+        self.wanted.window
     }
 
     fn latest(&self) -> Option<i64> {

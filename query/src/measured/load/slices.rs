@@ -16,7 +16,7 @@ use super::{
     cells::{Small, read},
     events, intervals,
     memory::Memory,
-    reader::{Reader, TableReader, Useful},
+    reader::{Reader, TableReader, Wanted},
     states,
 };
 use crate::{Error, Selector};
@@ -95,8 +95,12 @@ impl Slices {
     ) -> Result<Slices, Error> {
         let About { subject, pair } = about;
         let Window { of_rows, of_names, around, since } = window;
-        let rows = Useful { window: of_rows, since };
-        let around = Useful { window: around, since: i64::MIN };
+        let rows = Wanted { window: of_rows, since, unended: true };
+        // What exited before has no end, and no place in an answer.
+        let of_states = Wanted { unended: false, ..rows };
+        // Who was on a CPU last before that is looked for in what was read: there must be no holes.
+        let of_lwps = Wanted { since: i64::MIN, ..rows };
+        let around = Wanted { window: around, since: i64::MIN, unended: true };
         let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else {
             let slicer = Slicer::new(None, Arc::default(), Default::default());
             let (readers, on_cpu, left_out) = Default::default();
@@ -117,12 +121,12 @@ impl Slices {
             let hz = trace.tick_hz();
             let decode = move |batch: &RecordBatch| states::of_threads(batch, last, hz);
             let table = (&THREAD_STATES, states::OF_THREADS);
-            readers.push(TableReader::open(trace, table, rows, decode, Slicer::threads)?);
+            readers.push(TableReader::open(trace, table, of_states, decode, Slicer::threads)?);
         }
         if needs.lwp_states {
             let decode = move |batch: &RecordBatch| states::of_lwps(batch, last);
             let table = (&LWP_STATES, states::OF_LWPS);
-            readers.push(TableReader::open(trace, table, rows, decode, Slicer::lwps)?);
+            readers.push(TableReader::open(trace, table, of_lwps, decode, Slicer::lwps)?);
         }
         if needs.turns {
             let table = (&EVENTS, events::OF_TURNS);
