@@ -1,6 +1,6 @@
 //! LWPs and processes, with their names: to find those that a question names.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::OnceLock};
 
 use arrow::{
     array::{Array, AsArray, PrimitiveArray},
@@ -38,7 +38,7 @@ pub struct LwpNames {
 }
 
 impl LwpNames {
-    pub(crate) fn read(files: &Files) -> Result<LwpNames, Error> {
+    fn read(files: &Files) -> Result<LwpNames, Error> {
         let mut names = LwpNames::default();
         let groups = files.row_groups(&LWPS, &["lwp", "name", "pid", "ts_tick", "dur_tick"])?;
         for group in 0..groups.len() {
@@ -97,6 +97,21 @@ impl LwpNames {
             lwp.pid.map(|pid| (pid, lwp.name.as_deref().filter(|_| leads(pid))))
         });
         own.chain(of_lwps)
+    }
+}
+
+/// All of a super-trace, read when they are first asked for.
+#[derive(Debug, Default)]
+pub(crate) struct AllLwps(OnceLock<LwpNames>);
+
+impl AllLwps {
+    /// Who asks at the same time reads them, too: they are few.
+    pub(crate) fn get(&self, files: &Files) -> Result<&LwpNames, Error> {
+        if let Some(names) = self.0.get() {
+            return Ok(names);
+        }
+        let names = LwpNames::read(files)?;
+        Ok(self.0.get_or_init(|| names))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::Arc,
 };
 
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
@@ -24,13 +24,13 @@ use tokio::sync::mpsc;
 use url::Url;
 
 use crate::{
-    DeclaredEvent, Error, Info, OpenOptions, Parameters, QueryResult, RowGroups, ThreadNames,
+    DeclaredEvent, Error, Info, LwpNames, OpenOptions, Parameters, QueryResult, RowGroups, ThreadNames,
     clocks::{Clocks, TraceClock},
     declared,
     event_views::EventViews,
     files::{Files, Sources, is_of_a_file},
     foreign, functions, intervals,
-    lwps::LwpNames,
+    lwps::AllLwps,
     named_arguments, nearest, parameters, perfetto,
     session_views::SessionViews,
     sqlite_words,
@@ -63,7 +63,7 @@ pub struct SuperTrace {
     /// What its session has defined, for the schema that its names mean.
     defined: Arc<SessionViews>,
     threads: AllThreads,
-    lwps: OnceLock<LwpNames>,
+    lwps: AllLwps,
     /// The clocks of this one and of others that its session can read.
     clocks: Arc<Clocks>,
     /// Others that its session can read, by the names of their schemas.
@@ -122,7 +122,7 @@ impl SuperTrace {
             event_views,
             defined,
             threads: AllThreads::default(),
-            lwps: OnceLock::new(),
+            lwps: AllLwps::default(),
             clocks,
             attached: BTreeMap::new(),
             name: None,
@@ -273,11 +273,7 @@ impl SuperTrace {
     /// # Errors
     /// When a table cannot be read.
     pub fn lwps(&self) -> Result<&LwpNames, Error> {
-        if let Some(names) = self.lwps.get() {
-            return Ok(names);
-        }
-        let names = LwpNames::read(&self.files)?;
-        Ok(self.lwps.get_or_init(|| names))
+        self.lwps.get(&self.files)
     }
 
     /// Those of these threads that there are, and their names: reads little of a table with many threads.

@@ -118,9 +118,9 @@ pub(super) struct LwpEntry {
     pub(super) is_listed: bool,
     pub(super) carries_threads: bool,
     pub(super) events: u64,
-    /// While no user thread was mounted.
+    /// What it recorded while no user thread was mounted.
     pub(super) recorded: Written,
-    /// Since its mounted thread, or that there is none, has last changed.
+    /// What it recorded since its mounted thread last changed: it counts for that thread, when that changes again.
     pub(super) recorded_since: Written,
     pub(super) on_cpu: u64,
     pub(super) active: u64,

@@ -87,7 +87,7 @@ pub(super) fn without_threads(
     Ok((!first.is_empty()).then(|| {
         let first = first.join(", ");
         format!(
-            "Processes without user threads are not in it: {first}{more}; --level kern has the LWPs of all."
+            "These processes have no user threads, and no rows: {first}{more}. The level kern has the LWPs of all."
         )
     }))
 }

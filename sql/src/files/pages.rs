@@ -72,7 +72,7 @@ pub(super) fn pages_within(metadata: &ParquetMetaData, group: usize, useful: Use
         let is_after = *least > useful.to;
         let is_before = last_end.is_some_and(|end| end < useful.from);
         if is_after || is_before {
-            // Of one after the window, that of rows without an end is of no use.
+            // Without lengths, any end is possible.
             latest = latest.max(last_end.or(Some(i64::MAX)));
             selectors.push(RowSelector::skip(count));
         } else {
