@@ -18,12 +18,7 @@ pub(crate) const ACTIVE_TIME: Measure = Measure {
     heading: headings::TIME,
     subject: Subject::None,
     lists_cases: false,
-    definition: "Of each user thread (or LWP) that lived in the window, active_tick: how long it was active (an LWP: running), so \
-        mounted on an LWP that was on a CPU. What interrupts took of that is in it; --noise and --states tell it apart. \
-        life_tick is its life in the window, as far as it was at the places that the filter selects. Both are cut to the \
-        window; of LWPs and selected user threads, to when the LWP carried one of these. Where events are missing its state is unknown, and counts as life alone. Of a thread that was never seen on a CPU and \
-        may have been there, since its state is unknown or there are no kernel events, active_tick is NULL. The flag alone, or with threads and \
-        a time, prints only thr, name and active_cycles, of all user threads.",
+    definition: include_str!("definitions/active-time.md"),
     needs: Needs { only_lives: true, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };

@@ -25,19 +25,7 @@ pub(crate) const BREAKDOWN: Measure = Measure {
     heading: crate::measure::headings::TIME,
     subject: crate::measure::Subject::None,
     lists_cases: false,
-    definition: "The life of each user thread (or LWP) in the window, in disjoint parts: part_tick sums to it exactly, and to \
-        that of all threads of a group. Of each instant the first of these that holds: unknown, if the state is; an \
-        interrupt, if one has the CPU on which the thread is active; the system call that its LWP is in, whether it runs, \
-        sleeps or is stalled there; user, if it is active; else its state (stalled, blocked, ready, in-kernel for a fault \
-        ...). total_tick of a system call is its length from entry to exit, with the interrupts in it and with time in unknown \
-        state, which is no part of it; on_cpu_tick the part of that in which the thread was certainly on a CPU. Both are cut \
-        to the window and to where the thread is known to be mounted on the LWP; a call counts if any of it is there. Where \
-        the state is unknown and the LWP of the thread is too, no call is known, so that time is in no total_tick but that of \
-        unknown. An error is a call that returned -1 to -4095. Of user and the \
-        states a count is of pieces: stretches of one state outside of calls; of interrupts, of those that took the CPU \
-        from it. Of page faults there is a count alone: their time is in what they occurred in, and in the state that the \
-        thread waited in. A longest piece of user has no interrupts in it. A migration ends a piece and no call, since calls are of LWPs. \
-        Of LWPs and selected user threads, all of this is of the time in which the LWP carried one of these.",
+    definition: include_str!("definitions/breakdown.md"),
     needs: Needs {
         interrupts: true,
         syscalls: true,

@@ -20,14 +20,7 @@ pub(crate) const CRITICAL_SECTIONS: Measure = Measure {
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::None,
     lists_cases: false,
-    definition: "A critical section is a recorded hold of a lock: from the acquisition to the release, or as far as it is \
-        known (events missing, end of the trace), wherever its thread migrates and whatever its state is. Its depth is the \
-        number of locks that the same thread (or LWP without user threads) holds at the acquisition: acquired before, or \
-        at the same tick and earlier in the trace, and not released by then. Holds that were not recorded, or whose \
-        release is missing, are neither rows nor part of a depth. Depth counts all locks, selected or not. A row is a lock \
-        (its process and address) and a depth, or, with a grouping, a group and a depth. Lengths are cut to the window; \
-        sections of length 0 count where they are in it. Every section counts in one row, so total_tick sums to the time \
-        held.",
+    definition: include_str!("definitions/critical-sections.md"),
     needs: Needs { locks: true, lwp_states: true, ..Needs::NONE },
     computed: Computed::Sliced(start),
 };

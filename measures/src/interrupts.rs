@@ -19,15 +19,7 @@ pub(crate) const INTERRUPTS: Measure = Measure {
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::None,
     lists_cases: false,
-    definition: "For each kind, number and name of interrupt (softirqs are interrupts, too) how many there were, and the \
-        distribution of their own time: from entry to exit, without the interrupts that are inside of it. Both are \
-        cut to the window; an interrupt counts if any of it is inside. wall_tick is the sum with those inside. One \
-        whose exit was not seen counts as long as it is known; unended says how many these are. Whom it hit is the \
-        user thread that was active (by LWP: the LWP on the CPU; idle for the idle task) and stays the same for all \
-        of its length; the row names who lost most. With a grouping a row is of the interrupts that hit one group: a user thread, \
-        the LWP on the CPU, or what they are of; NULL for those that hit none (of user threads: no thread was active; of LWPs \
-        the idle task is LWP 0), and names the user thread (by LWP: the LWP) of the group that lost most. Only interrupts that hit the selected user threads, LWPs and \
-        CPUs count.",
+    definition: include_str!("definitions/interrupts.md"),
     needs: Needs { interrupts: true, ..Needs::NONE },
     computed: Computed::Sliced(start),
 };

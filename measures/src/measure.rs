@@ -45,7 +45,7 @@ pub struct Measure {
     pub subject: Subject,
     /// Whether it lists cases one by one, or parts, so many as asked for with [`Request::worst`].
     pub lists_cases: bool,
-    /// Its exact definition.
+    /// Its exact definition, in Markdown: paragraphs, and lists whose points begin with `- `.
     pub definition: &'static str,
     /// The tables that it needs.
     pub needs: Needs,
@@ -54,6 +54,20 @@ pub struct Measure {
 }
 
 impl Measure {
+    /// The definition with one line for each paragraph and each point of a list, to be wrapped to any width.
+    pub fn definition_in_lines(&self) -> String {
+        let (mut lines, mut was_empty) = (String::new(), false);
+        for line in self.definition.lines() {
+            let begins = line.is_empty() || was_empty || line.starts_with("- ");
+            if !lines.is_empty() {
+                lines.push(if begins { '\n' } else { ' ' });
+            }
+            lines.push_str(line.trim_start());
+            was_empty = line.is_empty();
+        }
+        lines
+    }
+
     /// The answer of a whole history.
     ///
     /// # Errors
@@ -121,5 +135,12 @@ mod tests {
                 assert!(!answer.columns.is_empty(), "{}", measure.name);
             }
         }
+    }
+
+    #[test]
+    fn a_definition_has_a_line_for_each_paragraph_and_point() {
+        let definition = "One\nparagraph.\n\n- A\n  point.\n- Another.\n\nThe\nend.\n";
+        let measure = Measure { definition, ..crate::states::STATES };
+        assert_eq!(measure.definition_in_lines(), "One paragraph.\n\n- A point.\n- Another.\n\nThe end.");
     }
 }

@@ -24,15 +24,7 @@ pub(crate) const QUANTA: Measure = Measure {
     heading: crate::measure::headings::SCHEDULING,
     subject: crate::measure::Subject::None,
     lists_cases: false,
-    definition: "A quantum of a user thread is from its dispatch on an LWP to its leaving; mounted on another LWP is another \
-        quantum, also without a leaving in between. Its length is its active ticks (with interrupts); wall ticks are \
-        beside it. A preemption of its LWP, or a sleep in the kernel, does not end it. It ends by yield, quantum, \
-        block, exit, user-switch (the runtime gave no reason), or lost: events are missing from there on. LWPs: from \
-        the switch in to the switch out, which is by preempted, sched-yield, runnable (one of the two), slept, \
-        kernel-switch, exit or lost; all of it is active. A quantum counts whole, if its end is in the window, and \
-        by the LWP and CPU where it ends. Of LWPs and selected user threads, those quanta count in which the LWP carried one of \
-        these, with the ticks in which it did. One whose begin is not known, or in which it is not known whether the LWP \
-        was on a CPU, is not counted; a note says how many. One that the end of the trace cuts is none.",
+    definition: include_str!("definitions/quanta.md"),
     needs: Needs { only_lives: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };

@@ -26,12 +26,7 @@ pub(crate) const STATES: Measure = Measure {
     heading: headings::TIME,
     subject: Subject::None,
     lists_cases: false,
-    definition: "For each user thread (or LWP), the time in each state: active (on a CPU, without interrupts), interrupted (by \
-        which interrupt), stalled (its LWP is runnable and off-CPU; who had the CPU), in-kernel (its LWP sleeps; in which \
-        system call), blocked (for what kind of thing, and which), ready, and the other states of `thread_states`. LWPs: \
-        running, interrupted, runnable (who had the CPU), sleeping (in which system call) and so on. States are cut to the \
-        window, and sum to the life of the thread in it, exactly; of LWPs and selected user threads, to the time in which the \
-        LWP carried one of these. Where events are missing the state is unknown.",
+    definition: include_str!("definitions/states.md"),
     needs: Needs {
         wakeups: true,
         interrupts: true,

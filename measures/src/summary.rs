@@ -19,16 +19,7 @@ pub(crate) const SUMMARY: Measure = Measure {
     heading: crate::measure::headings::TIME,
     subject: crate::measure::Subject::None,
     lists_cases: true,
-    definition: "The user threads, LWPs and CPUs with most time; the ten first of each, or as many as asked for with --worst; \
-        by thread or of the level of user threads without LWPs, by LWP or of their level without user threads. \
-        Time: of a user thread its active ticks, of an LWP those on CPUs, of a CPU those with an LWP (not the idle \
-        task) on it, each with interrupts, and cut to the window. percent is of the length of the window; a group of \
-        threads may have more than 100. Switches: dispatches of the user thread on an LWP, switches in of the LWP, \
-        on the CPU those of all LWPs, without the idle task. Migrations: those of them to another LWP, or CPU, than \
-        the one before, also if that was before the window. Preemptions: times it left its CPU runnable, but not by \
-        sched_yield (of a user thread: its LWP left); where no system calls are traced that tell the two apart, \
-        both. Each counts if it is in the window. What is unknown counts for nothing. A user thread that was on LWPs and \
-        never seen on a CPU, as without kernel events, has no known time and preemptions: they are NULL.",
+    definition: include_str!("definitions/summary.md"),
     needs: Needs { culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };

@@ -23,13 +23,7 @@ pub(crate) const SWITCH_COST: Measure = Measure {
     heading: crate::measure::headings::SCHEDULING,
     subject: crate::measure::Subject::None,
     lists_cases: false,
-    definition: "LWPs: on one CPU, from the last event of the LWP that leaves (sched_switch itself is one) to the first event \
-        of the one that comes. User threads: on one LWP, from the last event of the user thread that leaves to the \
-        first of the one that comes, if the LWP was on a CPU all the while. An upper bound, since events are sparse: \
-        the more are traced, the closer it is; count says how many pairs it rests on. Events in interrupts belong to \
-        the LWP that they interrupt, and to no user thread. One row for the LWP or user thread that comes, and for \
-        what left: idle (the idle task), or other. A pair counts whole if its end is in the window, and by the LWP \
-        and CPU of its end; of LWPs and selected user threads, if the LWP that comes carries one of these then. A pair in which events may be missing, or the state of either is unknown, is not counted.",
+    definition: include_str!("definitions/switch-cost.md"),
     needs: Needs { turns: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };

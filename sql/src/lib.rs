@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod checked_arithmetic;
 mod clocks;
 mod column_names;
 pub mod columns;
@@ -49,6 +50,7 @@ mod opened;
 mod parameters;
 mod perfetto;
 mod result;
+mod session;
 mod session_views;
 mod sqlite_words;
 mod supertrace;

@@ -10,9 +10,8 @@ use arrow::{array::RecordBatch, datatypes::SchemaRef};
 use datafusion::{
     common::TableReference,
     error::DataFusionError,
-    execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
     logical_expr::LogicalPlan,
-    prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext},
+    prelude::{DataFrame, SQLOptions, SessionContext},
     sql::{parser::Statement, sqlparser::ast},
 };
 use futures::StreamExt;
@@ -32,13 +31,12 @@ use crate::{
     foreign, functions, intervals,
     lwps::AllLwps,
     named_arguments, nearest, parameters, perfetto,
+    session::session,
     session_views::SessionViews,
     sqlite_words,
     tables::{self, Root},
     threads::AllThreads,
-    unused_join::EliminateUnusedJoin,
     views,
-    yielding::YieldWhereRowsMultiply,
 };
 
 /// Batches that are decoded ahead of the current one.
@@ -549,41 +547,6 @@ fn described_table(statement: &Statement) -> Option<(Option<String>, String)> {
     let mut parts = table_name.0.iter().rev().map(|part| Some(part.as_ident()?.value.clone()));
     let table = parts.next()??;
     Some((parts.next().flatten(), table))
-}
-
-fn session(memory: Option<usize>) -> Result<SessionContext, DataFusionError> {
-    let mut config = SessionConfig::new().with_information_schema(true);
-    let options = config.options_mut();
-    // Event names are as programs write them: USER_CONTEXT_SWITCH must not become user_context_switch.
-    options.sql_parser.enable_ident_normalization = false;
-    // VARCHAR is what the tables hold: Utf8, not a view of it.
-    options.sql_parser.map_string_types_to_utf8view = false;
-    // Columns of both sides of a UNION have different sentences in their metadata.
-    options.execution.skip_physical_aggregate_schema_check = true;
-    // Reads the other columns only of rows that pass the filter.
-    options.execution.parquet.pushdown_filters = true;
-    let mut runtime = RuntimeEnvBuilder::new();
-    if let Some(memory) = memory {
-        // What each partition of a sort keeps free for the merge of what it has spilled; 10 MB usually.
-        let options = &mut config.options_mut().execution;
-        let share = memory / (8 * options.target_partitions.max(1));
-        options.sort_spill_reservation_bytes = options.sort_spill_reservation_bytes.min(share);
-        runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
-    }
-    let state = SessionStateBuilder::new_with_default_features()
-        .with_config(config)
-        .with_runtime_env(runtime.build_arc()?)
-        .with_optimizer_rule(Arc::new(EliminateUnusedJoin))
-        .with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply))
-        .build();
-    let context = SessionContext::new_with_state(state);
-    for function in functions::all() {
-        context.register_udf(function);
-    }
-    for function in functions::aggregates() {
-        context.register_udaf(function);
-    }
-    Ok(context)
 }
 
 /// From here on the session has the views of the events, too.

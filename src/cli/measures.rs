@@ -45,7 +45,7 @@ impl Args for MeasureArgs {
             let flag = Arg::new(measure.name)
                 .long(measure.name)
                 .help(measure.question)
-                .long_help(format!("{}\n\n{}", measure.question, measure.definition))
+                .long_help(format!("{}\n\n{}", measure.question, measure.definition_in_lines()))
                 .help_heading(measure.heading);
             let flag = flag.conflicts_with_all(["list_events", "reactivity"]);
             let (least, most, name) = match measure.subject {
@@ -71,7 +71,7 @@ impl Args for MeasureArgs {
                     .requires("reactivity")
                     .conflicts_with("list_events")
                     .help(WHY)
-                    .long_help(format!("{WHY}\n\n{}", named("reactivity").map_or("", |measure| measure.definition))),
+                    .long_help(format!("{WHY}\n\n{}", named("reactivity").map_or(String::new(), Measure::definition_in_lines))),
             )
             .group(ArgGroup::new("how").args(flags().map(|measure| measure.name).chain(["why", "compare", "gantt", "reactivity"])).multiple(true))
             .group(ArgGroup::new("measure").args(flags().map(|measure| measure.name)).multiple(false))

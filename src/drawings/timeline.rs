@@ -49,7 +49,7 @@ pub(super) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
         };
         Ok((drawing, gaps::of(history, request)))
     };
-    let (drawing, gaps) = with_history(trace, needs, filter, &options, draw).await?;
+    let ((drawing, gaps), notes) = with_history(trace, needs, filter, &options, draw).await?;
     let mut lines = 1;
     match &question.drawing.svg {
         Some(path) => write_picture(path, &drawing)?,
@@ -62,6 +62,7 @@ pub(super) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
             }
         }
     }
+    notes.iter().for_each(|note| notice(note));
     Ok(gaps::finish(lines, gaps, question.measure.strict))
 }
 

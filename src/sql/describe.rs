@@ -111,14 +111,21 @@ fn cells<const N: usize>(texts: [&str; N]) -> Vec<Cell<'static>> {
     texts.into_iter().map(|text| Some(text).filter(|text| !text.is_empty()).into()).collect()
 }
 
-/// A text in lines.
+/// A text in lines. Those of the point of a list are indented.
 fn wrapped(text: &str) -> String {
+    let paragraphs: Vec<String> = text.lines().map(wrapped_paragraph).collect();
+    paragraphs.join("\n")
+}
+
+fn wrapped_paragraph(text: &str) -> String {
+    let indent = if text.starts_with("- ") { "  " } else { "" };
     let (mut lines, mut width) = (String::new(), 0);
     for word in text.split_whitespace() {
         let length = word.chars().count();
         if width > 0 && width + 1 + length > TEXT_WIDTH {
             lines.push('\n');
-            width = 0;
+            lines.push_str(indent);
+            width = indent.len();
         } else if width > 0 {
             lines.push(' ');
             width += 1;
@@ -137,6 +144,8 @@ mod tests {
     fn words_fill_lines_and_none_is_cut() {
         let text = format!("{} {} c", "a".repeat(98), "b".repeat(120));
         assert_eq!(wrapped(&text), format!("{}\n{}\nc", "a".repeat(98), "b".repeat(120)));
-        assert_eq!(wrapped("a  b\n c"), "a b c");
+        assert_eq!(wrapped("a  b\n\n c"), "a b\n\nc");
+        let point = format!("- {} {}", "a".repeat(98), "b");
+        assert_eq!(wrapped(&point), format!("- {}\n  b", "a".repeat(98)));
     }
 }

@@ -30,7 +30,7 @@ fn page() -> String {
             "\n## {}\n\n**{}**\n\n{}\n\n",
             measure.name,
             in_markdown(measure.question),
-            in_markdown(measure.definition)
+            in_markdown(measure.definition.trim_end())
         );
         let columns = columns(measure, None, 0);
         write_table(&mut page, &columns);

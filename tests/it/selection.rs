@@ -84,6 +84,8 @@ fn a_process_is_its_user_threads_or_its_lwps_if_it_has_none() {
     // Not all of them have user threads.
     let both = sigmund.run(["--states", "--process", "server,cat,70"]);
     assert!(both.stderr.contains("These processes have no user threads, and no rows: 80(cat)."), "{both:?}");
+    let drawn = sigmund.run(["--gantt", "--process", "server,cat,70"]);
+    assert!(drawn.stderr.contains("no user threads, and no rows: 80(cat)."), "{drawn:?}");
     let threads = sigmund.run(["--states", "--process", "cat", "--by", "thread"]);
     assert_eq!((threads.status, threads.stdout.contains("lwp")), (1, false), "{threads:?}");
     let events = sigmund.run(["--list-events", "--process", "server", "--format", "tsv"]).found();

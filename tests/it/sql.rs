@@ -279,7 +279,9 @@ fn errors_of_sql_are_one_line_of_what_can_be_done() {
     asked("SELECT * FROM states(\"from\" => '5s')").complained(&["5s: expected an instant of the trace"]);
     asked("SELECT * FROM states(of => 'x')").complained(&["states: expected thread", "found of"]);
     asked("SELECT * FROM states(thread => 5, thread => 6)").complained(&["expected thread once"]);
-    sigmund.run(["--states", "--worst", "3"]).complained(&["states: expected thread", "found worst"]);
+    sigmund
+        .run(["--states", "--worst", "3"])
+        .complained(&["states: expected a measure that lists cases", "found worst"]);
     asked("SELECT CAST(name AS BIGINT) FROM events").complained(&["query: Cannot cast string", "in quotes"]);
 }
 

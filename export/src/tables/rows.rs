@@ -10,7 +10,7 @@ use arrow::{
     array::RecordBatch,
     datatypes::{Schema, SchemaRef},
     error::ArrowError,
-    json::{ArrayWriter, LineDelimitedWriter},
+    json::{ArrayWriter, LineDelimitedWriter, WriterBuilder},
     util::display::FormatOptions,
 };
 
@@ -56,8 +56,8 @@ impl<W: Write> RowWriter<W> {
         let lines = match format {
             RowFormat::Csv => separated(','),
             RowFormat::Tsv => separated('\t'),
-            RowFormat::Ndjson => Lines::Objects(LineDelimitedWriter::new(Vec::new())),
-            RowFormat::Json => Lines::Array(ArrayWriter::new(Vec::new())),
+            RowFormat::Ndjson => Lines::Objects(objects().build(Vec::new())),
+            RowFormat::Json => Lines::Array(objects().build(Vec::new())),
         };
         let names = match lines {
             Lines::Separated { .. } => None,
@@ -126,6 +126,11 @@ impl<W: Write> RowWriter<W> {
         self.out.write_all(&rest)?;
         Ok(self.out)
     }
+}
+
+/// Objects that have all members: what is NULL is `null`, as in the answers to measures.
+fn objects() -> WriterBuilder {
+    WriterBuilder::new().with_explicit_nulls(true)
 }
 
 /// Columns of which some have one name, with names of which the later have a number: of two members of an object with one name,

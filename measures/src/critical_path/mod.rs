@@ -19,17 +19,7 @@ pub(crate) const CRITICAL_PATH: Measure = Measure {
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::OptionalOrPair("SPAN"),
     lists_cases: true,
-    definition: "For each instance of a span or function, or pair of a FROM and a TO event (cut to the window), or \
-        for the life of the one selected thread or LWP in the window: the walk back from its end to its begin. Where \
-        its thread ran, waited for a CPU or for an LWP, that is on the path; where it waited for somebody who woke it, \
-        what that one did before is on the path instead, across both levels. Who slept, or waited for a descriptor, waited for that, \
-        and not for the thread or LWP on which the runtime noticed it; from when a sleep was to end, it waited for an LWP. The path of each instance is as long as the \
-        instance, to the tick. `running`: by who ran. `waiting for a CPU`: by who had it; a wait counts once for each stretch \
-        of a culprit in it. `waiting for an LWP`: by what the LWPs of the process carried meanwhile, each LWP alike, \
-        scaled to the wait. `waiting for an interrupt`, `interrupt`: by the interrupt. `blocked`, `in system call`: it \
-        waited for an instant or a descriptor, or nobody is known to have ended the wait; by the object (and who held it) or the call. `mounted`: on an LWP, whose state the \
-        trace does not have. `unknown`: events are missing. The 20 \
-        largest culprits of a cause have rows; the rest is one row, `N others`.",
+    definition: include_str!("../definitions/critical-path.md"),
     needs: Needs { spans: true, only_named: true, ..Needs::WALK },
     computed: Computed::Sliced(start),
 };

@@ -23,24 +23,7 @@ pub(crate) const EXPLAIN: Measure = Measure {
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::RequiredOrPair("SPAN"),
     lists_cases: true,
-    definition: "For each instance of a span or function, or pair of a FROM and a TO event (see reactivity), that begins and ends \
-        in the window: the walk back from its end to its \
-        begin (see critical-path), summed by category. Categories of its own thread are `active`, `interrupted` (by which \
-        interrupt), `stalled` (who had the CPU), `ready` (what the LWPs carried), `waiting` (for which interrupt), `blocked` (who held \
-        the lock), `in-kernel` (in which call) and `mounted`; who is `itself`. Where it waited for somebody who \
-        woke it, the time is of what that one did: the same categories with who `another`. waits_for is what was waited for \
-        meanwhile: of blocked, the object; of ready, the lock that the thread waited for (where acquisitions are recorded); \
-        else, of another, what the one waited for (an object, or a system call) that this one woke later. Locks and semaphores \
-        have their address, other objects their kind alone. Locks are held by the one that woke the waiting one, or was seen to \
-        hold it: the name (without numbers) with most of the time is added. The 20 largest of these have rows, the rest is `N \
-        others`. Instances are in bands by \
-        their length: 0-50 up to the median, 50-90 up to the 90th percentile, 99-100 from the 99th percentile on, 90-99 \
-        what is between (nearest rank; of instances of equal length the earlier counts as shorter), and the slowest ten once \
-        more (or as many as are asked for). mean_tick is the total divided by the instances of the band, rounded such that the \
-        rows of a band sum to its row `duration`. Of a band's category, who and waits_for, the 20 largest \
-        culprits have rows; the rest is one row, `N others`. The first rows are the differences between 99-100 and 0-50: their \
-        mean_tick sums to the row `duration` among them, too. Counted apart, without categories: instances that touch a \
-        gap (a part of the walk is unknown, or the end is missing), and those cut off by the window or the end of the trace.",
+    definition: include_str!("../definitions/explain.md"),
     needs: Needs { spans: true, only_named: true, ..Needs::WALK },
     computed: Computed::Sliced(start),
 };

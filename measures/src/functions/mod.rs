@@ -24,15 +24,7 @@ pub(crate) const FUNCTIONS: Measure = Measure {
     heading: crate::measure::headings::TIME,
     subject: crate::measure::Subject::None,
     lists_cases: false,
-    definition: "A row is a name and kind (span or function); with a grouping, also a group. A call is one span from its begin \
-        to its end, as far as it is known, of one user thread wherever it migrates (or of one LWP that carries none), cut to \
-        the window. self_tick is that without the spans directly inside of it, of the same thread: the self times of all \
-        spans sum exactly to those of the outermost. inclusive_tick counts a call only if it is inside of none of the same \
-        name and kind, so that recursion counts once. Active time is the part in which the thread was active (interrupts \
-        included; an LWP: on a CPU). It is not known for a call that the window cuts where states are not loaded, nor for one \
-        in which the thread's state is unknown or mounted for a while, as over gaps; such calls, and self times of calls \
-        around them, are counted in active_unknown and left out of the active columns. The other columns are the distribution \
-        of the wall time of all calls. A call is of the LWP, and of the CPU, on which it began.",
+    definition: include_str!("../definitions/functions.md"),
     needs: Needs { spans: true, only_lives: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };

@@ -30,20 +30,7 @@ pub(crate) const LATENCY: Measure = Measure {
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::None,
     lists_cases: true,
-    definition: "LWPs: the run-queue latency, from the wakeup (sched_waking; sched_wakeup where only that is traced), or from \
-        the switch that left it runnable, to the switch in. Kinds: wakeup, voluntary (it left its CPU by \
-        sched_yield), involuntary (it was preempted), unknown (it left runnable, and no system calls are traced that \
-        tell the two apart). User threads: the ready latency, to the dispatch on an LWP. Kinds: unpark, yield, \
-        quantum, creation; an unpark before it had left its LWP counts from its leaving, one of a user thread that \
-        is new or ready counts for nothing. Kind wakeup-to-user counts the wakeups of a user thread on both levels \
-        again, each up to the first instant at which it is active: from the wakeup of the LWP that carries it; from \
-        its unpark; or, if an LWP unparked it that carried no user thread and had not slept since the kernel woke \
-        it, as a poller does, from that wakeup. Waking what is awake has no latency. A latency counts whole, if its end \
-        is in the window, and by the LWP and CPU where it ends: one in a run queue may have been moved to another \
-        meanwhile; of LWPs and selected user threads, if the LWP carried one of these just before it ran. One whose begin or end is not known, because events are missing, is not counted; a note says how \
-        many. With --worst N, the N longest: by the CPU in whose run queue it was put (the one that it left, if that \
-        is not known), who had that CPU longest; for user threads what the LWPs of its process carried longest, in \
-        LWP-ticks; wakeup-to-user is left out, since its waits are in the other kinds.",
+    definition: include_str!("../definitions/latency.md"),
     needs: Needs { wakeups: true, interrupts: true, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };

@@ -18,26 +18,7 @@ pub(crate) const LOCKS: Measure = Measure {
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::None,
     lists_cases: false,
-    definition: "A row is a lock (its process, address and kind; one of the kernel has no process) and the call site of the request (of a lock of the kernel the system call); with a grouping, also \
-        who asked. A wait is from the request to the acquisition (where holds are not recorded: to the unpark; a futex: \
-        from the entry of the system call to its exit; a lock of the kernel: from \
-        contention_begin to contention_end, and it has neither holds nor requests that did not wait), a hold from the acquisition to the release, or as far as it is \
-        known. Both are cut to the window; a request counts if any of it is in the window. Of waits that overlap, \
-        waited_tick counts each tick once; it is the sum, exactly, of holder_active_tick, convoy_tick, \
-        holder_unknown_tick and no_holder_tick. Who holds a lock is known from recorded holds of any thread, of all \
-        kinds of the same lock, selected or not: from the acquisition to the release. A hold whose release is missing, \
-        and the holder that was seen when a wait began, are not used, since nothing shows how long they lasted. Convoy: a \
-        holder is known, and it is certain that it was not active (interrupts are part of active). If several hold it \
-        (readers), all are known not to be active. Unknown: its state is unknown, as over gaps, or mounted. A holder's \
-        state is its own, wherever it migrates. Where no holder is known at any instant of the waits, these columns are \
-        NULL. Main state and culprit of the holder are those of the whole lock, over all selected waits: the state with \
-        most of its convoy, and of that state the culprit with the largest share (who had the CPU; of a ready holder what the LWPs \
-        of its process carried, each LWP alike, scaled to the wait; the system call, or \
-        what the holder waited for itself); of holds that overlap, as those of readers, those of the first acquisition. The waker \
-        of a futex or of a lock of the kernel is from sched_waking: of the last wakeup in the wait that led to a dispatch before its end, if that is in the \
-        window; the row names the \
-        one that ended most of the waits. A thread that acquires a lock \
-        again while it has it has it until the last release.",
+    definition: include_str!("../definitions/locks.md"),
     needs: Needs { locks: true, syscalls: true, only_asleep: true, wakeups: true, ..Needs::STATES },
     computed: crate::sliced::Computed::SlicedIf(is_sliced, rows::start),
 };

@@ -23,18 +23,7 @@ pub(crate) const NOISE: Measure = Measure {
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::Optional("SPAN"),
     lists_cases: false,
-    definition: "For each span or function of the name that is asked for (without one, for the life of each selected user \
-        thread or LWP, cut to the window) its wall time is split, exactly: timer (interrupts of kind timer, irqs \
-        named timer, softirqs TIMER and HRTIMER), other interrupts by kind (each without those inside of it), \
-        off-cpu (runnable and not running, on either level: stalled, ready, new), waits (blocked, asleep in the \
-        kernel, stopped), unknown, and pure, which is the rest. Interrupts count while the user thread is active \
-        (the LWP on a CPU). Of LWPs and selected user threads, the life of an LWP is when it carried one of these. Curves, of which each is a distribution: wall; without-timer (wall less timer); \
-        without-interrupts (less all interrupts); pure. After the curves come the parts that were taken away, each \
-        over the spans in which it occurred. A span counts whole, if its end is in the window, by the user thread \
-        that it is of (by LWP: the LWP on which it began). One that did not end, or of which a part is unknown, is \
-        counted apart, in a note. A life that was never seen on a CPU, and may have been there (as without kernel events), has \
-        no known curves but wall; where the trace has no interrupts, without-timer and without-interrupts are not known, and \
-        pure has what they took. Such figures are NULL.",
+    definition: include_str!("../definitions/noise.md"),
     needs: Needs { interrupts: true, spans: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };

@@ -24,23 +24,7 @@ pub(crate) const REACTIVITY: Measure = Measure {
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::Pair,
     lists_cases: true,
-    definition: "Pairs of a FROM and a TO event. (--reactivity without --why, which --by, --worst and --strict imply, gives each FROM \
-        the next TO event, and prints min, median, p99 and max of these lengths, and how many were unanswered.) Forward from FROM a set grows: it begins with the thread (or LWP without one) of \
-        FROM, and with those that FROM switches in, wakes or creates; in an interrupt, with its handler and the softirqs after \
-        it, before another interrupt and the next switch of \
-        the CPU; where the handler is not traced, with what the CPU woke at that tick. It grows by each wakeup or unpark that a \
-        member makes; an LWP adds the thread that it carries. A member leaves when it waits again; the event by \
-        which it begins to wait is still one of a member. An event is one of the thread (or LWP) that records it, which of a switch \
-        is the one that leaves; of those that it switches in, wakes or creates, too; and, in an interrupt (its entry and exit \
-        are), of its handler. The first TO event of a member, before the next FROM of the same key, makes a pair that is `caused`. \
-        The other FROM events take, in their order, \
-        the next TO event that is left: `next`. Events without one are `unmatched`. All pairs are made before filters choose \
-        among them: the window is of both events, the others of the TO event of a pair; unmatched are FROM events for which no \
-        TO event was left, whatever is selected. The causes are the walk back from TO to \
-        FROM (see critical-path): `running` is that of the thread of TO, `another running` that of those that it waited \
-        for; while it waited for an interrupt, what the waking CPU was in is `interrupt` or `softirq`. Over all pairs the \
-        causes sum to the lengths, exactly. The 20 \
-        largest culprits of a cause have rows; the rest is one row, `N others`.",
+    definition: include_str!("../definitions/reactivity.md"),
     needs: NEEDS,
     computed: Computed::Sliced(start),
 };

@@ -87,10 +87,11 @@ class SuperTrace:
     ) -> pd.DataFrame:
         """A table as a data frame.
 
-        `columns` are all if it is None. `filters` are conditions that all have to hold, on stored columns; row groups
-        that cannot have such rows are not read:
+        `columns` are all if it is None. `filters` are conditions that all have to hold; row groups that cannot have such
+        rows are not read. That is decided by conditions on stored columns; those on nanoseconds then select among the
+        rows that were read:
 
-            trace.table("thread_states", ["thread", "dur_ns"], [("state", "==", "stalled"), ("dur_tick", ">", 1000)])
+            trace.table("thread_states", ["thread", "dur_ns"], [("state", "==", "stalled"), ("dur_ns", ">", 1000)])
 
         Raises UnknownNameError for a table, column or operator that does not exist, MissingTableError for a table that the
         merge left out, and UnreadableError for a damaged file.
@@ -101,14 +102,20 @@ class SuperTrace:
         for column in wanted:
             if column not in schema.names and column not in computed:
                 raise unknown(f"column in the table {table}", column, self.columns(table))
-        stored = [source for column in wanted for source in computed.get(column, (column,))]
-        where = self._condition(table, filters)
+        conditions = self._known(table, filters)
+        late = [condition for condition in conditions if condition[0] in computed]
+        needed = dict.fromkeys([*wanted, *(column for column, _, _ in late)])
+        stored = [source for column in needed for source in computed.get(column, (column,))]
+        where = _expression([condition for condition in conditions if condition not in late])
         rows = files.read(self.path, table, list(dict.fromkeys(stored)), where).unify_dictionaries()
         frame: pd.DataFrame = rows.to_pandas(types_mapper=_pandas_type)
-        for column in wanted:
+        for column in needed:
             if column in computed:
                 frame[column] = self._compute(frame, computed[column], column)
-        return frame[wanted]
+        for column, operator, value in late:
+            # What is NA fulfils no condition.
+            frame = frame[OPERATORS[operator](frame[column], value).fillna(False) & frame[column].notna()]
+        return frame[wanted].reset_index(drop=True) if late else frame[wanted]
 
     def describe(self, table: str) -> pd.DataFrame:
         """The columns of a table: name, unit (tick or ns, or empty) and what each holds."""
@@ -152,17 +159,14 @@ class SuperTrace:
             raise MissingTableError(f"{self.path / table}: the merge left out the table `{table}`")
         raise unknown("table", table, self.tables)
 
-    def _condition(self, table: str, filters: Iterable[Condition]) -> Any:
-        where = None
-        for column, operator, value in filters:
-            if column not in self._schema(table).names:
-                stored = self._schema(table).names
-                raise unknown(f"stored column in the table {table}", column, stored)
+    def _known(self, table: str, filters: Iterable[Condition]) -> list[Condition]:
+        conditions = list(filters)
+        for column, operator, _ in conditions:
+            if column not in self.columns(table):
+                raise unknown(f"column in the table {table}", column, self.columns(table))
             if operator not in OPERATORS:
                 raise unknown("operator", operator, OPERATORS)
-            condition = OPERATORS[operator](pc.field(column), value)
-            where = condition if where is None else where & condition
-        return where
+        return conditions
 
     def _compute(self, frame: pd.DataFrame, sources: tuple[str, ...], column: str) -> pd.Series:
         ticks = frame[sources[0]]
@@ -187,6 +191,15 @@ class SuperTrace:
         ).tolist()
         by_tick = dict(sorted(zip(middles, snapshots["ns"].tolist(), strict=True)))
         return tuple(by_tick.items())
+
+
+def _expression(conditions: Iterable[Condition]) -> Any:
+    """All of these conditions as an expression of pyarrow; None if there are none."""
+    where = None
+    for column, operator, value in conditions:
+        condition = OPERATORS[operator](pc.field(column), value)
+        where = condition if where is None else where & condition
+    return where
 
 
 def _unit(column: str) -> str:

@@ -61,7 +61,7 @@ fn described(measure: &Measure, trace: &SuperTrace) -> DescribedFunction {
     DescribedFunction {
         name: measure.name.replace('-', "_"),
         sentence: measure.question.to_string(),
-        definition: measure.definition.to_string(),
+        definition: measure.definition_in_lines(),
         arguments: arguments_in(measure, trace),
         columns: in_sql(columns, of_host),
         columns_of_cases: in_sql(of_cases, of_host),
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn every_measure_has_a_definition_and_columns_with_a_meaning() {
         for measure in ALL {
-            assert!(measure.definition.ends_with('.'), "{}", measure.name);
+            assert!(measure.definition.ends_with(".\n"), "{}", measure.name);
             for (by, worst, has_threads) in
                 [(None, 0, true), (Some(By::Name), 0, true), (None, 1, true), (None, 0, false)]
             {

@@ -177,7 +177,7 @@ async fn pass(
     Ok((slices, computed, order))
 }
 
-/// What `of` makes of the history that a filter selects: a drawing, say. It needs the tables `needs`.
+/// What `of` makes of the history that a filter selects (a drawing, say), and notes about it. It needs the tables `needs`.
 ///
 /// # Errors
 /// As [`measure`].
@@ -187,41 +187,15 @@ pub async fn with_history<T>(
     filter: &Filter,
     options: &MeasureOptions,
     of: impl FnOnce(&History, &Request) -> Result<T, String>,
-) -> Result<T, Error> {
-    Ok(ask(trace, (name, needs), filter, options, of).await?.0)
-}
-
-async fn ask<T>(
-    trace: &SuperTrace,
-    (name, needs): (&str, Needs),
-    filter: &Filter,
-    options: &MeasureOptions,
-    of: impl FnOnce(&History, &Request) -> Result<T, String>,
-) -> Result<(T, Vec<&'static str>), Error> {
-    let Loaded { history, request, left_out } = loaded(trace, (name, needs), filter, options).await?;
-    let answer = of(&history, &request).map_err(|message| Error::argument(format!("{name}: {message}")))?;
-    Ok((answer, left_out))
-}
-
-/// The part of a trace that a filter selects and a measure needs.
-struct Loaded {
-    history: History,
-    request: Request,
-    /// Tables that were needed, and are not in this super-trace.
-    left_out: Vec<&'static str>,
-}
-
-async fn loaded(
-    trace: &SuperTrace,
-    (name, needs): (&str, Needs),
-    filter: &Filter,
-    options: &MeasureOptions,
-) -> Result<Loaded, Error> {
+) -> Result<(T, Vec<String>), Error> {
     let (request, window) = asked(trace, (name, needs), filter, options).await?;
     let memory = Memory::of(trace, name);
     let slices = Slices::open(trace, needs, window, options.about(), None).await?;
-    let left_out = slices.left_out.clone();
-    Ok(Loaded { history: slices.whole(memory).await?, request, left_out })
+    let mut notes: Vec<String> = slices.left_out.iter().map(|table| left_out_note(table)).collect();
+    let history = slices.whole(memory).await?;
+    let made = of(&history, &request).map_err(|message| Error::argument(format!("{name}: {message}")))?;
+    notes.extend(selection_notes(trace, filter, request.level)?);
+    Ok((made, notes))
 }
 
 /// The request that a filter makes, and what it needs.

@@ -6,7 +6,7 @@ use datafusion::{
     common::{Result, plan_err},
     error::DataFusionError,
 };
-use sigmund_measures::{By, Measure, named};
+use sigmund_measures::{ALL, By, Measure, named};
 use sigmund_model::{Cpu, Level};
 use sigmund_sql::nearest;
 
@@ -147,6 +147,16 @@ pub(super) fn refuse_unused(measure: &Measure, name: &str, more: &[&str]) -> std
     if names.contains(&name) {
         return Ok(());
     }
+    if name == "worst" && !measure.lists_cases {
+        let listing: Vec<&str> =
+            ALL.iter().filter(|other| other.lists_cases).map(|other| other.name).collect();
+        let text = format!(
+            "{}: expected a measure that lists cases ({}), found worst",
+            measure.name,
+            listing.join(", ")
+        );
+        return Err(Error::argument(text));
+    }
     let near = nearest(name, names.iter().copied());
     let near = near.first().filter(|near| near.len().abs_diff(name.len()) < 3).copied().unwrap_or_default();
     let hint = if near.is_empty() { String::new() } else { format!("; nearest: {near}") };
@@ -171,9 +181,7 @@ mod tests {
 
     #[test]
     fn an_argument_that_a_measure_does_not_use_or_that_is_given_twice_is_refused() {
-        for (measure, argument) in
-            [("summary", "of"), ("states", "of"), ("states", "worst"), ("noise", "to_event")]
-        {
+        for (measure, argument) in [("summary", "of"), ("states", "of"), ("noise", "to_event")] {
             let error = parsed(measure, &[(argument, "1")]).unwrap_err();
             assert!(error.contains(&format!("{measure}: expected thread, ")), "{error}");
             assert!(error.contains(&format!("found {argument}")), "{error}");
@@ -188,8 +196,10 @@ mod tests {
             assert_eq!(parsed(measure, &[(argument, "1")]), Ok(()));
         }
         let options = MeasureOptions { worst: 3, ..MeasureOptions::default() };
-        let error = refuse_unused_options("states", &options).unwrap_err().to_string();
-        assert!(error.contains("states: expected thread, ") && error.contains("found worst"), "{error}");
+        let of_options = refuse_unused_options("states", &options).unwrap_err().to_string();
+        for error in [parsed("states", &[("worst", "1")]).unwrap_err(), of_options] {
+            assert!(error.contains("states: expected a measure that lists cases (summary, "), "{error}");
+        }
         assert!(
             refuse_unused_options("latency", &options).is_ok()
                 && refuse_unused_options("gantt", &options).is_ok()

@@ -34,6 +34,9 @@ pub(crate) enum Conversion {
     WallTime,
 }
 
+/// 2^63: one more than the largest of 64 bits.
+const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
+
 /// All of them.
 pub(super) const CONVERSIONS: [Conversion; 3] =
     [Conversion::ToNanos, Conversion::ToTicks, Conversion::WallTime];
@@ -163,26 +166,29 @@ impl Converter {
         wall_time::at(&self.snapshots, self.tick_hz.map(|hz| 1e9 / hz), tick)
     }
 
-    fn length(&self, length: f64) -> Option<i64> {
-        let hz = self.tick_hz?;
+    fn length(&self, length: f64) -> Result<Option<i64>> {
+        let Some(hz) = self.tick_hz else { return Ok(None) };
         let converted = match self.conversion {
             Conversion::ToTicks => length * hz / 1e9,
             Conversion::ToNanos | Conversion::WallTime => length * 1e9 / hz,
         };
-        Some(converted as i64)
+        // The nearest to 2^63 are 2^63 itself, which is too large, and 1024 less.
+        match converted.abs() < TOO_LARGE {
+            true => Ok(Some(converted as i64)),
+            false => exec_err!(
+                "{}: expected a number that gives one within 64 bits, found {length}",
+                self.conversion.name()
+            ),
+        }
     }
 
     /// The value in a row.
-    fn value(&self, times: &Times<'_>, row: usize) -> Option<i64> {
-        match times {
-            Times::Whole(numbers) => {
-                let number = numbers.is_valid(row).then(|| numbers.value(row))?;
-                match self.conversion {
-                    Conversion::WallTime => self.instant(number),
-                    Conversion::ToNanos | Conversion::ToTicks => self.length(number as f64),
-                }
-            }
-            Times::Fractions(numbers) => numbers.is_valid(row).then(|| self.length(numbers.value(row)))?,
+    fn value(&self, times: &Times<'_>, row: usize) -> Result<Option<i64>> {
+        match (times, self.conversion) {
+            (times, _) if !times.is_valid(row) => Ok(None),
+            (Times::Whole(numbers), Conversion::WallTime) => Ok(self.instant(numbers.value(row))),
+            (Times::Whole(numbers), _) => self.length(numbers.value(row) as f64),
+            (Times::Fractions(numbers), _) => self.length(numbers.value(row)),
         }
     }
 }
@@ -198,6 +204,13 @@ impl<'a> Times<'a> {
             (Some(numbers), _) => Ok(Times::Whole(numbers)),
             (_, Some(numbers)) => Ok(Times::Fractions(numbers)),
             _ => exec_err!("expected a number, found {}", array.data_type()),
+        }
+    }
+
+    fn is_valid(&self, row: usize) -> bool {
+        match self {
+            Times::Whole(numbers) => numbers.is_valid(row),
+            Times::Fractions(numbers) => numbers.is_valid(row),
         }
     }
 }
@@ -273,14 +286,15 @@ impl ScalarUDFImpl for ByClock {
                 let clock = only_clock(self.conversion, &clocks)?;
                 let converter = clock.map(|clock| Converter::of(self.conversion, clock)).transpose()?;
                 let of = Times::of(times)?;
-                (0..times.len()).map(|row| converter.as_ref()?.value(&of, row)).collect()
+                let value = |row| converter.as_ref().map_or(Ok(None), |clock| clock.value(&of, row));
+                (0..times.len()).map(value).collect::<Result<_>>()?
             }
             [names, times] => {
                 let (names, of) = (names.as_string::<i32>(), Times::of(times)?);
                 let mut by_name =
                     ByName { conversion: self.conversion, clocks: &clocks, known: HashMap::new() };
                 let value = |row: usize| match names.is_valid(row) {
-                    true => Ok(by_name.of(names.value(row))?.value(&of, row)),
+                    true => by_name.of(names.value(row))?.value(&of, row),
                     false => Ok(None),
                 };
                 (0..times.len()).map(value).collect::<Result<_>>()?

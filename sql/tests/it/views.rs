@@ -477,6 +477,33 @@ async fn every_column_of_every_view_can_be_aggregated() {
 }
 
 #[tokio::test]
+async fn arithmetic_of_integers_that_exceeds_64_bits_is_an_error() {
+    let mut little = Little::new();
+    little.info("tick_hz", 1e9);
+    for ts_tick in 4..6 {
+        little.row("active", json!({"ts_tick": ts_tick, "thread": 1, "lwp": 1, "cpu": 0}));
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    // One row whose values are known when the query is run only.
+    let most = "(SELECT CAST(count(*) AS BIGINT) + 9223372036854775000 AS x, count(*) AS n FROM active) AS t";
+    for query in [
+        format!("SELECT x + 9000 FROM {most}"),
+        format!("SELECT 1 + (x - -9000) % 7 FROM {most}"),
+        format!("SELECT max(x * 2) FROM {most}"),
+        format!("SELECT n FROM {most} WHERE x * n * 2 > 5"),
+        "SELECT avg(ts_tick * 4611686018427387904) FROM active WHERE ts_tick > 3".to_owned(),
+        "SELECT ts_tick FROM active WHERE ts_tick * 4611686018427387904 > 1 AND ts_tick > 3".to_owned(),
+        format!("SELECT to_ns(CAST(x AS DOUBLE) * 1e9) FROM {most}"),
+    ] {
+        let message = error(&trace, &query).await;
+        assert!(message.contains("Overflow") || message.contains("within 64 bits"), "{query}: {message}");
+    }
+    let within =
+        format!("SELECT x - 9223372036854775000 = n, (x - n) * 1.5 > x, 2 * n - 3 * n = -n FROM {most}");
+    assert_eq!(answer(&trace, &within).await, ["true true true"]);
+}
+
+#[tokio::test]
 async fn a_sum_of_integers_that_exceeds_64_bits_is_an_error() {
     let trace = SuperTrace::open(Little::new().write()).await.unwrap();
     let most = "(VALUES (1, 9223372036854775807), (1, 1), (2, 5), (2, -7), (3, NULL)) AS t(g, x)";

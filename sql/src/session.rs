@@ -1,0 +1,59 @@
+//! DataFusion as every query here has it: what is set, which functions there are, what is done to plans.
+
+use std::sync::Arc;
+
+use datafusion::{
+    error::DataFusionError,
+    execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
+    physical_optimizer::{PhysicalOptimizerRule, optimizer::PhysicalOptimizer},
+    prelude::{SessionConfig, SessionContext},
+};
+
+use crate::{
+    checked_arithmetic::CheckArithmetic, functions, unused_join::EliminateUnusedJoin,
+    yielding::YieldWhereRowsMultiply,
+};
+
+/// A session without tables, with our functions and rules. `memory`: a limit in bytes.
+pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusionError> {
+    let mut config = SessionConfig::new().with_information_schema(true);
+    let options = config.options_mut();
+    // Event names are as programs write them: USER_CONTEXT_SWITCH must not become user_context_switch.
+    options.sql_parser.enable_ident_normalization = false;
+    // VARCHAR is what the tables hold: Utf8, not a view of it.
+    options.sql_parser.map_string_types_to_utf8view = false;
+    // Columns of both sides of a UNION have different sentences in their metadata.
+    options.execution.skip_physical_aggregate_schema_check = true;
+    // Reads the other columns only of rows that pass the filter.
+    options.execution.parquet.pushdown_filters = true;
+    let mut runtime = RuntimeEnvBuilder::new();
+    if let Some(memory) = memory {
+        // What each partition of a sort keeps free for the merge of what it has spilled; 10 MB usually.
+        let options = &mut config.options_mut().execution;
+        let share = memory / (8 * options.target_partitions.max(1));
+        options.sort_spill_reservation_bytes = options.sort_spill_reservation_bytes.min(share);
+        runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
+    }
+    let state = SessionStateBuilder::new_with_default_features()
+        .with_config(config)
+        .with_runtime_env(runtime.build_arc()?)
+        .with_optimizer_rule(Arc::new(EliminateUnusedJoin))
+        .with_physical_optimizer_rules(physical_rules())
+        .build();
+    let context = SessionContext::new_with_state(state);
+    for function in functions::all() {
+        context.register_udf(function);
+    }
+    for function in functions::aggregates() {
+        context.register_udaf(function);
+    }
+    Ok(context)
+}
+
+/// What is done to a plan before it is run.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(CheckArithmetic)];
+    rules.extend(PhysicalOptimizer::default().rules);
+    rules.push(Arc::new(YieldWhereRowsMultiply));
+    rules
+}
