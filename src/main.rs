@@ -140,13 +140,13 @@ fn run(cli: Cli) -> Result<Found> {
             Ok(Found::Something)
         }
         Some(Command::Man { all: Some(folder) }) => {
-            clap_mangen::generate_to(Cli::command(), &folder)
+            clap_mangen::generate_to(cli::for_man_pages(), &folder)
                 .with_context(|| format!("writing man pages to {}", folder.display()))?;
             Ok(Found::Something)
         }
         Some(Command::Man { all: None }) => {
             let out = &mut terminal::data();
-            clap_mangen::Man::new(Cli::command()).render(out)?;
+            clap_mangen::Man::new(cli::for_man_pages()).render(out)?;
             out.flush()?;
             Ok(Found::Something)
         }

@@ -12,7 +12,7 @@ use super::{DamageArgs, FormatArg};
 )]
 pub(crate) struct CheckArgs {
     /// The super-trace; not needed if there is just one in this folder. Or a Pajé file of any program, recognised by its
-    /// `%EventDef`: is it valid?
+    /// `%EventDef`, whose validity is checked.
     #[arg(value_name = "T", value_hint = ValueHint::AnyPath)]
     pub(crate) trace: Option<PathBuf>,
     /// Number of gaps to list, and of events whose CPU differs between the probe and sched_switch; of a Pajé file, of faults.

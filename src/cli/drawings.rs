@@ -7,10 +7,10 @@ use clap::{Args, ValueHint};
 /// What to draw.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct DrawingArgs {
-    /// A line for each thread (or LWP): what it did, from left to right; mostly for a short window.
+    /// Draw a line for each thread (or LWP) with its states over time; best for a short window.
     #[arg(long, help_heading = "To look at", conflicts_with_all = ["measure", "list_events", "reactivity", "worst"])]
     pub(crate) gantt: bool,
-    /// With --latency, --quanta, --functions, --reactivity ...: how many are how long, as bars.
+    /// With --latency, --quanta, --functions, --reactivity ...: show the distribution of the lengths, as bars.
     #[arg(long, help_heading = "To look at", conflicts_with_all = ["list_events"])]
     pub(crate) histogram: bool,
     /// With --gantt or --histogram: write a picture (of a histogram, the cumulative distribution) to this file instead; - is standard output.

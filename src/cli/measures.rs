@@ -36,7 +36,7 @@ impl MeasureArgs {
 
 const LATE: &str = "Why it was late";
 const OPTIONS: &str = "How to answer";
-const WHY: &str = "With --reactivity: match by cause, and tell what was in the way; with --worst, of each pair. --by, --worst and --strict imply it";
+const WHY: &str = "With --reactivity: pair events by cause, and show what delayed them; with --worst, for each pair. Implied by --by, --worst and --strict";
 
 impl Args for MeasureArgs {
     fn augment_args(command: Command) -> Command {
@@ -110,7 +110,7 @@ impl Args for MeasureArgs {
                         "unit",
                         "worst",
                     ])
-                    .help("Compare two super-traces: what differs by more than the spread inside each; --summary if nothing else is asked"),
+                    .help("Compare two super-traces: what differs by more than the variation within each; --summary if no other measure is given"),
             )
             .arg(
                 Arg::new("strict")

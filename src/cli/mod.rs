@@ -34,7 +34,7 @@ use std::{
 };
 
 use clap::{
-    Args, Parser, Subcommand, ValueEnum, ValueHint,
+    Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint,
     error::{ContextKind, ContextValue},
 };
 use sigmund_user::Ids;
@@ -72,7 +72,7 @@ Exit status:
      a recording is missing, a signal came. What was readable or recorded is kept.
   3  With --strict: events are missing in the time that was asked about.
 
-`sigmund record --help` has more on 2.";
+`sigmund record --help` lists more causes of status 2.";
 
 /// What a command that was built without SQL does not do.
 #[cfg(not(feature = "sql"))]
@@ -96,6 +96,14 @@ pub(crate) struct Cli {
     #[cfg(feature = "sql")]
     #[command(flatten)]
     pub(crate) question: Question,
+}
+
+/// The command for man pages. roff fills lines across those of its input, so each point of a list becomes a paragraph.
+pub(crate) fn for_man_pages() -> clap::Command {
+    Cli::command().mut_args(|arg| match arg.get_long_help().map(ToString::to_string) {
+        Some(help) => arg.long_help(help.replace("\n- ", "\n\n- ")),
+        None => arg,
+    })
 }
 
 /// What else can be said of an error about the command line.

@@ -16,7 +16,7 @@ pub(crate) struct Question {
     /// The super-trace; not needed if there is just one in this folder.
     #[arg(long, short = 'f', value_name = "T", value_hint = ValueHint::DirPath)]
     pub(crate) trace_file: Option<PathBuf>,
-    /// A measure of all super-traces in this folder, HOST.supertrace, with a column host.
+    /// Evaluate the measure over all super-traces in this folder, named HOST.supertrace, with a column host.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(conflicts_with_all = ["trace_file", "list_events", "compare", "gantt", "histogram", "svg"])]
     pub(crate) fleet: Option<PathBuf>,
@@ -73,7 +73,7 @@ pub(crate) struct FilterArgs {
     /// Events whose name contains this text, or matches it as a regular expression.
     #[arg(long, value_name = "PATTERN", help_heading = "Filters")]
     pub(crate) event: Vec<EventPattern>,
-    /// Events of one side only; of a measure, user threads (user) or LWPs (kern).
+    /// Only kernel events (kern) or user events (user); for a measure, LWPs (kern) or user threads (user).
     #[arg(long, value_enum, ignore_case = true, help_heading = "Filters")]
     pub(crate) level: Option<LevelArg>,
     /// From this tick, or this long after the first event (1.5ms, 20us, +3s).

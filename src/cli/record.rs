@@ -100,9 +100,9 @@ pub(crate) struct RecordArgs {
     /// privileges and open files of root. Other variables are passed on. For root only.
     #[arg(long, value_name = "USER", conflicts_with_all = ["pid", "all"])]
     pub(crate) user: Option<String>,
-    /// Record what this schema names, one of ours (`sigmund schema` lists them) or a TOML file, and what other options
-    /// ask for beside it; several are united. `sigmund report` then answers its questions. FUT_KEYMASK, if set, is obeyed
-    /// instead of the keys of schemata.
+    /// Record what this schema lists, in addition to what other options select: a built-in schema (`sigmund schema` lists them)
+    /// or a TOML file; several are combined. `sigmund report` then answers its questions. FUT_KEYMASK, if set, replaces the keys
+    /// of schemata.
     #[arg(long, value_name = "NAME|FILE.toml", value_parser = crate::schemata::argument)]
     pub(crate) schema: Vec<Schema>,
     /// Do not record the kernel, even if permitted.
@@ -159,8 +159,8 @@ pub(crate) struct KernelArgs {
     /// Also record this tracepoint, e.g. sched:sched_stat_runtime.
     #[arg(long, value_name = "SYSTEM:EVENT")]
     pub(crate) kernel_event: Vec<String>,
-    /// Also record another source of the time on CPUs, to confirm the switches. `runtime`: the kernel's own
-    /// accounting of each LWP (sched_stat_runtime), one more event per switch, timer tick and wakeup of the machine.
+    /// Also record a second source of the time on CPUs, to verify the context switches. `runtime`: the kernel's own accounting of
+    /// each LWP (sched_stat_runtime), one more event per switch, timer tick and wakeup of the machine.
     #[arg(long, value_enum, value_name = "WITNESS", conflicts_with_all = ["only", "user_only"])]
     pub(crate) witness: Vec<Witness>,
     /// Record an event only if this condition holds, e.g. 'raw_syscalls:sys_enter: id == 202'. The kernel evaluates it.

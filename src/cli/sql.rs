@@ -12,8 +12,8 @@ use super::{ClusterArgs, DamageArgs, FormatArg, size::bytes};
 
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
-    /// The super-trace; or several, each as NAME=T: their tables are NAME.events and so on. Names without NAME, and
-    /// measures, are about the first. Then the query; without one, a prompt, or the queries on standard input.
+    /// The super-trace; or several, each as NAME=T, whose tables are NAME.events and so on. Tables without NAME, and measures,
+    /// are those of the first. Then the query; without a query, a prompt is started, or the queries on standard input are run.
     #[arg(value_name = "T|QUERY", required_unless_present = "fleet", num_args = 1.., value_hint = ValueHint::DirPath)]
     words: Vec<OsString>,
     /// Query all super-traces of this folder, HOST.supertrace, as one: each table and measure has a column host.

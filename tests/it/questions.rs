@@ -368,6 +368,11 @@ fn completions_and_the_man_page_know_the_commands() {
     assert!(bash.contains("complete -F _sigmund") && bash.contains("--reactivity"), "no completions");
     let man = sigmund.run(["man"]).found();
     assert!(man.contains(".TH sigmund 1") && man.contains("\\-\\-active\\-time"), "no man page");
+    let is_point = |line: &&str| line.starts_with("\\- ");
+    let lines: Vec<&str> = man.lines().collect();
+    assert!(lines.iter().filter(|line| is_point(line)).count() > 50, "no points");
+    let joined = lines.windows(2).find(|two| !two[0].is_empty() && is_point(&two[1]));
+    assert_eq!(joined, None, "roff fills both into one paragraph");
     std::fs::create_dir(sigmund.path("man1")).unwrap();
     sigmund.run(["man", "--all", "man1"]).found();
     let page = |name: &str| std::fs::read_to_string(sigmund.path("man1").join(name)).unwrap_or_default();
