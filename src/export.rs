@@ -141,7 +141,7 @@ fn report_corrections(replayed: &Replayed) {
     }
     if cut_slices > 0 {
         let slices = counted(cut_slices, "slice");
-        output::notice(&format!("cut {slices} that ended after the slice around"));
+        output::notice(&format!("cut {slices} that ended after the enclosing slice"));
     }
     if holds_without_end > 0 {
         let holds = counted(holds_without_end, "hold");
@@ -160,9 +160,7 @@ fn report_left_out_tables(trace: &SuperTrace) {
     let names: Vec<&str> = replay::left_out_tables(trace).iter().map(|table| table.name).collect();
     if !names.is_empty() {
         let names = names.join(", ");
-        output::notice(&format!(
-            "the merge left out {names} (--tables): the export has nothing of these kinds"
-        ));
+        output::notice(&format!("the merge left out {names} (--tables): they are missing from the export"));
     }
 }
 

@@ -74,10 +74,10 @@ impl Sliced for ActiveTime {
         columns.extend([
             Column::length(
                 "active_tick",
-                "How long it executed on a CPU; NULL if it was never seen on one, and may have been.",
+                "How long it executed on a CPU; NULL if it was never seen on a CPU but may have been on one.",
             ),
-            Column::length("life_tick", "Its life, in the window."),
-            Column::percent("percent", "active_tick, of the life."),
+            Column::length("life_tick", "The part of its life in the window."),
+            Column::percent("percent", "active_tick as a percentage of life_tick."),
         ]);
         Ok(self.sums.finish(columns, |group, sum| runs(history, group, sum)))
     }

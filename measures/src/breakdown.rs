@@ -425,15 +425,18 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
             "The system call, or the interrupt; of faults user or kernel, by where they occurred.",
         ),
         Column::count("count", "Calls, interrupts, faults or pieces."),
-        Column::length("part_tick", "Its part of the life. These are disjoint, and sum to the life exactly."),
+        Column::length("part_tick", "Its part of the life. Parts are disjoint, and sum exactly to the life."),
         Column::length(
             "total_tick",
-            "Its length; of system calls with interrupts and unknown states in them; NULL of faults.",
+            "Its length; for system calls, interrupts and unknown states are included; NULL for faults.",
         ),
-        Column::length("on_cpu_tick", "The part of that on a CPU; of an interrupt the CPU is what it took."),
-        Column::length("longest_tick", "The longest."),
+        Column::length(
+            "on_cpu_tick",
+            "The part of total_tick on a CPU; for an interrupt, the CPU time that it took.",
+        ),
+        Column::length("longest_tick", "The longest call, interrupt or piece."),
         Column::count("errors", "System calls that returned an error; NULL for the others."),
-        Column::percent("percent", "part_tick, of the life."),
+        Column::percent("percent", "part_tick as a percentage of the life."),
     ]);
     columns
 }

@@ -193,7 +193,10 @@ impl Distribution {
             Column::length("total_tick", "Their sum."),
             Column::length("mean_tick", "Their mean, rounded down."),
             Column::length("min_tick", "The shortest."),
-            Column::length("p50_tick", "The median, by nearest rank; of more than 10^7 to 0.4 %."),
+            Column::length(
+                "p50_tick",
+                "The median, by nearest rank; within 0.4 % if there are more than 10^7 values.",
+            ),
             Column::length("p90_tick", "The 90th percentile, likewise."),
             Column::length("p99_tick", "The 99th percentile, likewise."),
             Column::length("max_tick", "The longest."),

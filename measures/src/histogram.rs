@@ -69,10 +69,10 @@ impl Histogram {
     pub fn answer(&self) -> Answer {
         let mut answer = Answer::new(vec![
             Column::length("from_tick", "The shortest length that is in this bucket."),
-            Column::length("to_tick", "The shortest length that is in the next one."),
-            Column::count("count", "How many lengths are in it."),
-            Column::percent("percent", "That, of all."),
-            Column::percent("cumulative_percent", "Those in it and in the buckets before it, of all."),
+            Column::length("to_tick", "The shortest length that is in the next bucket."),
+            Column::count("count", "The number of lengths in this bucket."),
+            Column::percent("percent", "count as a percentage of all lengths."),
+            Column::percent("cumulative_percent", "The same for this bucket and all buckets before it."),
         ]);
         let all = self.count() as i64;
         for (bucket, sum) in self.cumulative() {

@@ -132,10 +132,10 @@ fn rows(history: &History, request: &Request, sums: Map<Key, Sum>) -> Answer {
     columns.extend(Distribution::columns());
     columns.extend([
         Column::length("wall_tick", "Their sum with the interrupts that are inside of them."),
-        Column::count("unended", "Those whose exit was not seen; they count as long as they are known."),
-        Column::text("hit", "Who lost most to them."),
-        Column::length("hit_tick", "How much that was."),
-        Column::percent("hit_percent", "Its share of their own time."),
+        Column::count("unended", "Interrupts whose exit was not seen; each counts with its known length."),
+        Column::text("hit", "Who lost the most time to these interrupts."),
+        Column::length("hit_tick", "How much time it lost."),
+        Column::percent("hit_percent", "hit_tick as a percentage of total_tick."),
     ]);
     let mut answer = Answer::new(columns);
     let mut rows: Vec<_> = sums.into_iter().collect();

@@ -122,7 +122,7 @@ impl Sliced for States {
         let columns = columns(history, &self.request);
         let mut answer = self.sums.finish(columns, |group, sums| runs(history, group, sums));
         if history.has_no_interrupts {
-            let what = "active (of LWPs running) has what they took";
+            let what = "active (for LWPs: running) includes the time that they took";
             answer.notes.push(format!("No interrupts are recorded: {what}."));
         }
         Ok(answer)

@@ -250,15 +250,18 @@ fn table(history: &History, Summary { request, threads, lwps, cpus, .. }: Summar
     let (request, window) = (&request, request.extent(history));
     let mut answer = Answer::new(vec![
         Column::text("what", "thread (user threads), lwp or cpu."),
-        Column::count("number", "Its number; of a group of threads that of the process, or NULL."),
-        Column::text("name", "Its name, or that of the group."),
+        Column::count(
+            "number",
+            "The number of the thread, LWP or CPU; for a group, the number of the process, or NULL.",
+        ),
+        Column::text("name", "Its name, or the name of the group."),
         Column::length(
             "total_tick",
-            "Active, or on a CPU; of a CPU: busy; NULL if it is not known when it was on a CPU.",
+            "Time active (user thread), on a CPU (LWP) or busy (CPU); NULL if its time on CPUs is unknown.",
         ),
-        Column::percent("percent", "That in per cent of the window."),
+        Column::percent("percent", "total_tick as a percentage of the window."),
         Column::count("switches", "Dispatches on an LWP; switches in on a CPU."),
-        Column::count("migrations", "Those on another LWP, or CPU, than before."),
+        Column::count("migrations", "Switches on a different LWP, or CPU, than the previous one."),
         Column::count(
             "preemptions",
             "Times it left its CPU runnable, but not by sched_yield, as far as that is known.",

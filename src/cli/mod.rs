@@ -126,7 +126,8 @@ pub(crate) fn tip(error: &clap::Error) -> Option<String> {
         return Some(format!("  tip: a question is an option: sigmund --{flag}"));
     }
     let is_asked = cfg!(feature = "sql") && path.is_dir();
-    is_asked.then(|| format!("  tip: a question has its super-trace after -f: sigmund -f {word} --summary"))
+    is_asked
+        .then(|| format!("  tip: give the super-trace of a question after -f: sigmund -f {word} --summary"))
 }
 
 /// The flag of the measure whose name is like this word.

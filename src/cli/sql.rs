@@ -74,7 +74,7 @@ impl SqlArgs {
             [] => None,
             [query] => Some(query.to_string_lossy().into_owned()),
             [_, more, ..] => anyhow::bail!(
-                "expected one query (several super-traces are NAME=T), found {:?} behind it",
+                "expected one query (several super-traces are NAME=T), found {:?} after it",
                 more.to_string_lossy()
             ),
         };

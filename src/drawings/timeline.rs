@@ -117,7 +117,7 @@ fn shortened(drawing: &str) -> (String, usize) {
     shown.push(legend);
     let more = counted(more as u64, "more line");
     let more = format!(
-        "not drawn: {more}; --thread, --lwp, --process, --cpu, --from and --to choose, --svg FILE draws all"
+        "not drawn: {more}; --thread, --lwp, --process, --cpu, --from and --to select, --svg FILE draws all"
     );
     shown.push(&more);
     (shown.join("\n"), threads.len())
@@ -179,7 +179,7 @@ mod tests {
         let (some, lines) = shortened(&drawn(30, 1234));
         assert_eq!((some.lines().count(), lines), (203, 1234));
         assert!(some.ends_with(
-            "not drawn: 1034 more lines; --thread, --lwp, --process, --cpu, --from and --to choose, --svg FILE draws all"
+            "not drawn: 1034 more lines; --thread, --lwp, --process, --cpu, --from and --to select, --svg FILE draws all"
         ));
         assert!(some.contains("\n199(a|b)") && !some.contains("\n200(a|b)") && some.contains("\nA active"));
         assert_eq!(shortened("0 ns   9 ns\n").1, 0);

@@ -100,7 +100,7 @@ fn open_file(path: &Path, mut file: File) -> Result<Vec<(TraceSummary, Vec<Trace
         Err(error) if error.kind() == ErrorKind::NotThisFormat => match Listing::of_file(path, file)? {
             Some(listing) => Ok(vec![of_listing(path, listing)]),
             None => {
-                bail!("{error}; it is a file, so not a super-trace, and neither a user trace nor a listing")
+                bail!("{error}; a file is not a super-trace, and it is neither a user trace nor a listing")
             }
         },
         Err(error) => Err(error.into()),

@@ -98,7 +98,7 @@ async fn print_tracing(trace: &SuperTrace) -> Result<()> {
     line("")?;
     line("tracing")?;
     let Some(cost) = tracing_cost(trace, RECORDERS_SHOWN).await? else {
-        return Ok(fact("cost of recording", "unknown: no user trace in it contains it")?);
+        return Ok(fact("cost of recording", "unknown: no user trace contains it")?);
     };
     print_sums(trace, &cost)?;
     if cost.top.is_empty() {

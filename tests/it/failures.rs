@@ -192,5 +192,5 @@ fn who_names_a_super_trace_or_a_trace_first_is_told_how_to_ask() {
         assert!(said.stderr.contains(tip.unwrap_or_default()), "{said:?}");
     }
     let after = sigmund.run(["--states", "--thread", "1", "a.supertrace"]);
-    assert!(after.stderr.contains("  tip: a question has its super-trace after -f"), "{after:?}");
+    assert!(after.stderr.contains("  tip: give the super-trace of a question after -f"), "{after:?}");
 }

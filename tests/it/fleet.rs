@@ -84,7 +84,7 @@ fn a_host_that_does_not_have_what_is_asked_for_is_named() {
     let said = sigmund.run(["--fleet", ".", "--states", "--thread", "16", "--format", "csv"]);
     assert_eq!(said.status, 0, "{said:?}");
     assert!(said.stdout.contains("\nweb-2,16,") && !said.stdout.contains("web-1"), "{said:?}");
-    assert!(said.stderr.contains("no answer of web-1: --thread: expected a user thread"), "{said:?}");
+    assert!(said.stderr.contains("no answer from web-1: --thread: expected a user thread"), "{said:?}");
     sigmund.run(["--fleet", ".", "--states", "--thread", "99"]).complained(&["web-1", "99"]);
 }
 
@@ -101,7 +101,7 @@ fn rows_of_lwps_among_those_of_user_threads_are_said_to_be() {
     assert!(of_lwps.status == 0 && !of_lwps.stderr.contains("are of user threads"), "{of_lwps:?}");
     // A note of one host has its name.
     let lacking = sigmund.run(["--fleet", ".", "--states", "--thread", "16", "--by", "name"]);
-    assert!(lacking.stderr.contains("sigmund: no answer of web-1: --thread"), "{lacking:?}");
+    assert!(lacking.stderr.contains("sigmund: no answer from web-1: --thread"), "{lacking:?}");
 }
 
 #[test]

@@ -14,10 +14,11 @@ Each measure is a flag of `sigmund` (`--critical-path`) and a table function of 
 [questions.md](questions.md) shows what they print. `sigmund --help` and its man page have the same definitions, and
 `sigmund sql T --schema critical_path` the columns as they are in SQL.
 
-All of them obey the filters. The *window* is from `--from` to `--to`, or the whole trace. `thread` and `name` are the columns of
-a row of one user thread; in a trace without user threads, and with `--by lwp`, they are `lwp` and `name`, with `--by process`
-`pid` and `name`, with `--by name` and `--by pattern` only `name`. `X_tick` are ticks, exact. SQL has a column `X_ns` beside each,
-and in tables for people it is `X`, with its unit. NULL, an empty cell, means that a value is not known, or that there is none.
+The filters apply to all measures. The *window* is from `--from` to `--to`, or the whole trace. Rows about one user
+thread have the columns `thread` and `name`. In a trace without user threads, and with `--by lwp`, these are `lwp` and
+`name`; with `--by process`, `pid` and `name`; with `--by name` and `--by pattern`, only `name`. `X_tick` is exact, in
+ticks. SQL also has a column `X_ns` for each, and human format shows it as `X`, with its unit. NULL (an empty cell)
+means that a value is not known, or that there is none.
 
 This page is written by a test: `SIGMUND_WRITE_DOCS=1 cargo test --workspace --test it measures_doc`.
 ";

@@ -203,7 +203,7 @@ fn a_number_that_was_used_again_is_two_lwps() {
             assert_eq!(events.contains(call), calls.contains(&call), "{lwp}: {events}");
         }
         let states = sigmund.run(["--states", "--lwp", lwp]);
-        let note = "Other LWPs had the same numbers before or after, and are counted with them: 71.";
+        let note = "Other LWPs had the same tids earlier or later, and are counted with them: 71.";
         assert_eq!(states.stderr.contains(note), lwp != "71", "{states:?}");
     }
 }

@@ -97,7 +97,7 @@ fn info_says_events_times_cost_and_who_paid() {
 
 #[test]
 fn info_says_that_it_does_not_know_what_recording_cost() {
-    let unknown = "unknown: no user trace in it contains it";
+    let unknown = "unknown: no user trace contains it";
     let text = info_of(None, &[]);
     assert!(text.contains(unknown), "{text}");
     let listing = Sigmund::with_listing("figure3", &figure(3));

@@ -118,7 +118,7 @@ impl Compared {
         let whole = Table::new(whole, *hz, *window);
         if whole.merged > 0 {
             notes.push(format!(
-                "{name}: {} rows of the same key are one: their distributions are not compared.",
+                "{name}: {} rows were added to rows with the same key: distributions are not compared.",
                 whole.merged
             ));
         }
@@ -242,7 +242,7 @@ fn columns(keys: Vec<Column>) -> Vec<Column> {
         fraction("a", "The figure in A."),
         fraction("b", "The figure in B."),
         fraction("difference", "B minus A."),
-        Column::percent("difference_percent", "That, of A."),
+        Column::percent("difference_percent", "difference as a percentage of a."),
         fraction(
             "spread",
             "The largest difference between two halves of A, or of B: odd and even slices of time, and six other ways.",

@@ -113,17 +113,17 @@ impl Sliced for Chains {
             Column::instant("ts_tick", "When it begins."),
             Column::length("dur_tick", "How long it lasts."),
             Column::count("thread", "The user thread on the path; NULL for an LWP without one."),
-            Column::count("lwp", "The LWP that it was on, or is."),
-            Column::text("name", "The name of the user thread; of an LWP without one, its own."),
+            Column::count("lwp", "The LWP itself, or the LWP that the user thread was on."),
+            Column::text("name", "The name of the user thread, or of the LWP if it carries none."),
             Column::count("cpu", "The CPU that it was on, or waited for."),
             Column::text("what", "What it did."),
             Column::text(
                 "why",
-                "Why the path is at this thread: whom it woke later, and from what, or created.",
+                "Why this thread is on the path: the thread that it later woke (and from what), or created.",
             ),
             Column::text(
                 "culprit",
-                "Who or what took the time; of a wait the three that had most of it. Grouped as rows are.",
+                "Who or what took the time; for a wait, the three that took most. Grouped like rows.",
             ),
         ]);
         let (by, mut labels) = (self.request.by(history), self.labels);

@@ -162,8 +162,8 @@ impl Sliced for CriticalPath {
                 "culprit",
                 "Who ran, had the CPU or the LWP; the interrupt, the object or the system call.",
             ),
-            Column::count("count", "How many pieces of the paths."),
-            Column::length("total_tick", "Their length; over all rows, that of the instances."),
+            Column::count("count", "Number of pieces of the paths."),
+            Column::length("total_tick", "Their length; the rows sum to the length of the instances."),
             Column::percent("percent", "Of the length of the instances."),
         ]);
         let sums = self.totals.finish(history, self.request.by(history));

@@ -98,7 +98,7 @@ impl Sliced for Braids {
                 "thread",
                 "The user thread that the time was spent by; NULL for an LWP without one.",
             ),
-            Column::count("lwp", "The LWP that it was on, or is."),
+            Column::count("lwp", "The LWP itself, or the LWP that the user thread was on."),
             Column::count("cpu", "The CPU that it was on, or waited for."),
         ]);
         for (name, _, pieces) in self.drawn.map(|drawn| drawn.braids).unwrap_or_default() {

@@ -142,11 +142,11 @@ fn columns() -> Vec<Column> {
         Column::text("category", "What took the time; `duration` is all of it."),
         Column::text(
             "who",
-            "Whether that was done by its own thread (itself) or by one that it waited for (another).",
+            "Whether its own thread (itself) or one that it waited for (another) spent the time.",
         ),
         Column::text(
             "waits_for",
-            "What was waited for meanwhile, and who held it most; NULL if nothing was, or if it is not known.",
+            "What was waited for at that time, and its main holder; NULL if nothing, or if it is not known.",
         ),
         Column::text("culprit", "Who or what took the time; NULL for itself, and for differences."),
         Column::count("instances", "How many instances are in the band."),

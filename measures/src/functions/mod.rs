@@ -184,7 +184,7 @@ fn table(history: &History, request: &Request, rows: Map<(Option<Group>, usize),
     columns.extend([
         Column::text("kind", "span or function."),
         Column::text("function", "The name of the function or span."),
-        Column::length("inclusive_tick", "Its wall time; calls inside of one of the same name count once."),
+        Column::length("inclusive_tick", "Its wall time, without calls inside one of the same name."),
         Column::length("self_tick", "Its wall time without the spans directly inside of it."),
         Column::length("inclusive_active_tick", "The active part of inclusive_tick; NULL if not known."),
         Column::length("self_active_tick", "The active part of self_tick; NULL if not known."),

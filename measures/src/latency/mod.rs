@@ -107,7 +107,7 @@ impl Sliced for Latency {
             None => {
                 let mut columns = Group::columns(by, level);
                 columns
-                    .push(Column::text("kind", "What it waited after: a wakeup, a yield, a preemption ..."));
+                    .push(Column::text("kind", "What began the wait: a wakeup, a yield, a preemption ..."));
                 columns.extend(Distribution::columns());
                 self.tally.finish(columns, |group, kinds| tally::runs(history, group, kinds, Kind::name))
             }

@@ -111,7 +111,7 @@ impl Listed {
         };
         let mut columns = Group::columns(of_actor, level);
         columns.extend([
-            Column::text("kind", "What it waited after: a wakeup, a yield, a preemption ..."),
+            Column::text("kind", "What began the wait: a wakeup, a yield, a preemption ..."),
             Column::instant("ts_tick", "When it began to wait."),
             Column::length("latency_tick", "How long it waited."),
         ]);
@@ -124,8 +124,8 @@ impl Listed {
         columns.extend([
             Column::count("cpu", "The CPU on which it, or its LWP, ran then; NULL if it was on none."),
             Column::text("waker", "Who woke it: a user thread, an LWP, an interrupt."),
-            Column::text("culprit", "Who had that CPU, or the LWPs of its process, longest meanwhile."),
-            Column::length("culprit_tick", "For how long; of LWPs the sum."),
+            Column::text("culprit", "Who had that CPU, or the LWPs of its process, longest during the wait."),
+            Column::length("culprit_tick", "For how long; for several LWPs, the sum."),
         ]);
         let mut answer = Answer::new(columns);
         for Row { actor, wait, shares, waker } in self.rows {

@@ -36,10 +36,16 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
     columns.extend([
         Column::count("process", "The process of the lock; NULL if it is not known."),
         Column::object("object", "The address of the lock."),
-        Column::text("kind", "What it was asked for: mutex, rwlock-read, rwlock-write or futex; kernel-mutex and so on."),
-        Column::text("call_site", "The innermost span or function that the requests were made in; of a lock of the kernel the system call."),
+        Column::text(
+            "kind",
+            "The kind of request: mutex, rwlock-read, rwlock-write or futex; kernel-mutex and so on.",
+        ),
+        Column::text(
+            "call_site",
+            "The innermost span or function that contains the requests; for a kernel lock, the system call.",
+        ),
         Column::count("requests", "Requests."),
-        Column::count("contended", "Those that had to wait."),
+        Column::count("contended", "Requests that had to wait."),
         Column::length("wait_tick", "The sum of all waits."),
         Column::length("longest_wait_tick", "The longest wait."),
         Column::count("holds", "Requests whose hold was recorded."),
@@ -55,24 +61,25 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
         Column::length("holder_unknown_tick", "The part of it in which it is not known what the holder did."),
         Column::length(
             "no_holder_tick",
-            "The part of it without a known holder: the lock was free, or nobody knows.",
+            "The part of it without a known holder: the lock was free, or its holder is unknown.",
         ),
         Column::length(
             "lock_convoy_tick",
             "The convoy of the whole lock: of all kinds, call sites and groups.",
         ),
-        Column::text("holder_state", "What the holder did for most of that."),
-        Column::length("holder_state_tick", "For how long."),
+        Column::text("holder_state", "The state of the holder with the largest share of lock_convoy_tick."),
+        Column::length("holder_state_tick", "The time in that state."),
         Column::text(
             "culprit",
-            "Why, for most of that: who had the CPU or the LWPs, the system call it slept in, or what it waited for.",
+            "The main reason: who had the CPU or the LWPs, the system call, or what the holder waited for.",
         ),
-        Column::length("culprit_tick", "For how long."),
+        Column::length("culprit_tick", "The part of holder_state_tick due to the culprit."),
         Column::text(
             "waker",
-            "Of futexes and locks of the kernel who ended most of the waits: a user thread, an LWP, an interrupt; NULL if it is not known.",
+            "For futexes and locks of the kernel, who ended the largest share of the waits: a user thread, \
+             an LWP, an interrupt; NULL if it is not known.",
         ),
-        Column::length("waker_tick", "How much of the waits that was."),
+        Column::length("waker_tick", "The sum of the waits that the waker ended."),
     ]);
     columns
 }

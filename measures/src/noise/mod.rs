@@ -114,8 +114,7 @@ impl Sliced for Noise {
             ));
         }
         if history.has_no_interrupts {
-            let what =
-                "without-timer and without-interrupts are not known, and pure has what interrupts took";
+            let what = "without-timer and without-interrupts are not known, and pure includes interrupt time";
             answer.notes.push(format!("No interrupts are recorded: {what}."));
         }
         Ok(answer)

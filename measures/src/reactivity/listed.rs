@@ -79,22 +79,22 @@ impl Sliced for Listed {
         let mut columns = vec![
             Column::instant("from_tick", "FROM."),
             Column::instant("to_tick", "TO."),
-            Column::length("dur_tick", "From the one to the other; the causes sum to it."),
+            Column::length("dur_tick", "The time from FROM to TO; the causes sum to it."),
             Column::text("pairing", "caused or next."),
             Column::count("from_cpu", "The CPU of FROM."),
             Column::count(
                 "thread",
-                "The user thread of TO: of a switch or wakeup that was caused, the one that is switched in or woken.",
+                "The user thread of TO; if TO is a caused switch or wakeup, the thread switched in or woken.",
             ),
             Column::count("lwp", "The LWP of TO, likewise."),
-            Column::text("name", "The name of that user thread; of an LWP without one, its own."),
+            Column::text("name", "The name of that user thread, or of the LWP if it carries none."),
         ];
         for cause in CAUSES {
             let name = format!("{}_tick", cause.to_lowercase().replace(' ', "_"));
-            columns
-                .push(Column { name: name.into(), ..Column::length("", "The part of it that this took.") });
+            columns.push(Column { name: name.into(), ..Column::length("", "The part due to this cause.") });
         }
-        columns.push(Column::text("culprit", "Who or what took most of it, other than its own running."));
+        columns
+            .push(Column::text("culprit", "Who or what took most of the time, other than its own running."));
         let mut answer = Answer::new(columns);
         let mut causes = self.causes.finish(history, self.request.by(history));
         for (number, pair) in (0..).zip(&self.pairs) {

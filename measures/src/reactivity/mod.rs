@@ -92,7 +92,8 @@ impl Sliced for Reactivity {
         columns.extend(Distribution::columns());
         columns.push(Column::percent(
             "percent",
-            "Of the FROM events, those of selected pairs and unmatched ones; of a cause, of the length of all pairs.",
+            "Percentage of the FROM events (those of selected pairs, and unmatched ones); for a cause, of \
+             the length of all pairs.",
         ));
         let mut answer = Answer::new(columns);
         match self.pass {

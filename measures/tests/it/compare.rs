@@ -152,7 +152,7 @@ fn rows_of_one_key_are_one() {
     change(&mut history.names.threads, 2, |life| life.name = Some("work/1"));
     let request = Request { by: Some(By::Thread), ..Request::default() };
     let answer = compared("noise", &history, &history, &request, (10.0, 10.0));
-    assert!(answer.notes.iter().any(|note| note.contains("rows of the same key")), "{:?}", answer.notes);
+    assert!(answer.notes.iter().any(|note| note.contains("rows with the same key")), "{:?}", answer.notes);
     let found = rows(&answer, "name curve figure a");
     assert!(found.contains(&"work/1 wall total 2000000000.0".to_string()), "{found:?}");
     assert!(!found.iter().any(|row| row.contains("p50")), "{found:?}");

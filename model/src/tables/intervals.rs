@@ -123,13 +123,13 @@ pub const SPANS: Table = Table {
 /// One row is a request for a lock.
 pub const LOCKS: Table = Table {
     name: "locks",
-    doc: "One row is a request for a lock: the wait, if it was contended, and the hold, if that was recorded. Waits of threads for futexes are included, from their system calls, and those of the kernel for its own locks, which may be one inside another, and inside of one for a futex.",
+    doc: "One row is a request for a lock: the wait, if it was contended, and the hold, if it was recorded. Also included are waits of threads for futexes, taken from their system calls, and waits of the kernel for its own locks, which may be nested in each other and in a wait for a futex.",
     columns: &[
         known("ts_tick", Int64, "The request."),
         maybe(
             "wait_tick",
             Int64,
-            "Length of the wait, as far as it is known: see end_reason; 0 if it was not contended, NULL if the wait may have begun before the request that was recorded, and if its end was not seen.",
+            "Length of the wait, as far as it is known: see end_reason; 0 if it was not contended; NULL if the wait may have begun before the recorded request, or if its end was not seen.",
         ),
         maybe(
             "hold_tick",
@@ -142,7 +142,7 @@ pub const LOCKS: Table = Table {
             Int32,
             "The LWP that it was on at the request; NULL in an interrupt, and on an idle CPU.",
         ),
-        known("object", Int64, "The lock's address; one of the kernel's is not relative to a process."),
+        known("object", Int64, "The address of the lock, in its process or in the kernel."),
         known(
             "kind",
             Word,
@@ -159,7 +159,7 @@ pub const LOCKS: Table = Table {
         known(
             "end_reason",
             Word,
-            "released; woken (the wait is over; holds were not recorded); exit; unseen (another took it, and no release was seen; or its LWP has ended, and no end of the wait was seen); lost (events are missing from here on); trace-end.",
+            "released; woken (the wait is over; holds were not recorded); exit; unseen (another thread acquired it, and no release was seen; or the LWP ended, and no end of the wait was seen); lost (events are missing from here on); trace-end.",
         ),
     ],
 };

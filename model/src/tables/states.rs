@@ -82,12 +82,12 @@ pub const LWP_STATES: Table = Table {
         maybe(
             "end_reason",
             Word,
-            "What ended it; NULL for exited. A running LWP that stays runnable leaves its CPU by sched-yield, preempted (any other), or runnable (either: its system calls are not traced).",
+            "What ended it; NULL for exited. If a running LWP left its CPU while runnable: sched-yield, preempted (any other case), or runnable (one of these two: its system calls are not traced).",
         ),
         maybe(
             "end_state",
             Word,
-            "The kernel's letters for the state in which a running LWP left its CPU: R, S, D, I, T, X, R+ (preempted) ...; a runnable LWP that left it so has them, too. NULL for other states, and if the source has none.",
+            "The kernel's letters for the state in which a running LWP left its CPU: R, S, D, I, T, X, R+ (preempted) ...; also set in the runnable state that follows. NULL for other states, and if the source has none.",
         ),
     ],
 };

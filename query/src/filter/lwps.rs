@@ -51,7 +51,7 @@ impl SelectedLwps {
         (!first.is_empty()).then(|| {
             let first = first.join(", ");
             format!(
-                "Other LWPs had the same numbers before or after, and are counted with them: {first}{more}."
+                "Other LWPs had the same tids earlier or later, and are counted with them: {first}{more}."
             )
         })
     }

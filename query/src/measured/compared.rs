@@ -26,7 +26,7 @@ pub async fn compare_traces(
         let path = trace.path().display().to_string();
         let Some(hz) = trace.tick_hz() else {
             return Err(Error::argument(format!(
-                "{path}: the rate of its clock is not known: expected one, to compare times"
+                "{path}: the rate of its clock is not known, so its times cannot be compared"
             )));
         };
         let side = side(trace, (measure, hz), filter, options).await;

@@ -22,10 +22,12 @@ fn comparing(trace: &SuperTrace) -> DescribedFunction {
     ];
     DescribedFunction {
         name: COMPARE.to_string(),
-        sentence: "What differs between two super-traces in a measure, and by more than the spread inside each?"
-            .to_string(),
-        definition: "The answers about both, matched by their texts, in nanoseconds, per second where it is a sum. \
-            The arguments of the measure but worst are those of this function, too, and its columns that name a row come before these."
+        sentence:
+            "What differs between two super-traces in a measure, and by more than the spread inside each?"
+                .to_string(),
+        definition: "The answers for both super-traces, with rows matched by their texts. Lengths are in \
+            nanoseconds, sums are per second. This function also takes the arguments of the measure, except \
+            worst. The columns of the measure that name a row come first."
             .to_string(),
         arguments: own.map(|(name, sentence)| DescribedArgument::new(name, sentence)).into(),
         columns: in_sql(columns_to_compare(&Answer::new(Vec::new())), (trace, None)),
@@ -89,8 +91,8 @@ const FILTERS_AND_OPTIONS: [(&str, &str); 9] = [
     ("level", "'user': rows are of user threads; 'kern': of LWPs."),
     ("from", "Start of the window: a tick, or a length after the first event ('1.5ms')."),
     ("to", "End of the window, likewise."),
-    ("\"by\"", "What a row is of: 'thread', 'lwp', 'process', 'name' or 'pattern'."),
-    ("worst", "A number: list so many of the worst cases."),
+    ("\"by\"", "What each row describes: 'thread', 'lwp', 'process', 'name' or 'pattern'."),
+    ("worst", "A number: list that many of the worst cases."),
 ];
 
 /// The arguments that a measure uses. [`Asked::parse`](super::Asked::parse) refuses others.
@@ -116,9 +118,9 @@ pub(super) fn arguments(measure: &Measure) -> Vec<DescribedArgument> {
     let pair = [
         (
             "from_event",
-            "The event from which on: 'NAME', 'NAME(VALUE)' or 'NAME(field=VALUE)', optionally followed by @THREAD.",
+            "The FROM event: 'NAME', 'NAME(VALUE)' or 'NAME(field=VALUE)', optionally followed by @THREAD.",
         ),
-        ("to_event", "The event up to which, likewise."),
+        ("to_event", "The TO event, likewise."),
     ];
     let all = FILTERS_AND_OPTIONS.into_iter().filter(|(name, _)| *name != "worst" || measure.lists_cases);
     let all =
@@ -130,8 +132,7 @@ pub(super) fn arguments(measure: &Measure) -> Vec<DescribedArgument> {
 fn arguments_in(measure: &Measure, trace: &SuperTrace) -> Vec<DescribedArgument> {
     let mut arguments = arguments(measure);
     if trace.named().next().is_some() {
-        let sentence =
-            "The name of the super-trace that the question is about, if not the first (of a fleet, all).";
+        let sentence = "The name of the super-trace to analyse; by default the first one (of a fleet, all).";
         arguments.push(DescribedArgument::new("trace", sentence));
     }
     arguments

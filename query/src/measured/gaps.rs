@@ -34,7 +34,7 @@ pub async fn count_gaps(trace: &SuperTrace, filter: &Filter) -> Result<usize, Er
 /// That events are missing, for who reads an answer: at so many places in its time.
 pub fn gaps_note(gaps: usize) -> String {
     let plural = if gaps == 1 { "" } else { "s" };
-    format!("events are missing in this time ({gaps} gap{plural}): `sigmund check` tells where")
+    format!("events are missing in this time ({gaps} gap{plural}): `sigmund check` shows where")
 }
 
 /// The gaps of what is asked about.

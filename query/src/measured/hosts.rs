@@ -63,7 +63,7 @@ pub async fn measure_hosts<'t>(
             of.name
         )));
     }
-    let without = without.iter().map(|error| format!("no answer of {error}"));
+    let without = without.iter().map(|error| format!("no answer from {error}"));
     let notes = without.chain(levels_note(&answers, filter, options)).collect();
     Ok(OfHosts { answers, notes })
 }
@@ -78,7 +78,7 @@ fn levels_note(answers: &[OfHost<'_>], filter: &Filter, options: &MeasureOptions
         |of: Vec<&OfHost<'_>>| of.iter().map(|of| of.host.unwrap_or_default()).collect::<Vec<_>>().join(", ");
     (!with.is_empty() && !without.is_empty()).then(|| {
         format!(
-            "the rows of {} are of user threads, those of {} of LWPs; the level kern has the LWPs of all",
+            "the rows of {} are of user threads, those of {} of LWPs; the level kern shows the LWPs of all",
             names(with),
             names(without)
         )

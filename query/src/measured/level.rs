@@ -87,7 +87,8 @@ pub(super) fn without_threads(
     Ok((!first.is_empty()).then(|| {
         let first = first.join(", ");
         format!(
-            "These processes have no user threads, and no rows: {first}{more}. The level kern has the LWPs of all."
+            "These processes have no user threads, and no rows: {first}{more}. The level kern shows the LWPs \
+             of all processes."
         )
     }))
 }

@@ -245,7 +245,7 @@ async fn loaded_window(trace: &SuperTrace, needs: Needs, request: &Request) -> R
 }
 
 fn left_out_note(table: &str) -> String {
-    format!("the table {table} was left out of this super-trace: what it would show is missing here")
+    format!("the table {table} was left out of this super-trace: the answer lacks what depends on it")
 }
 
 /// What the kernel's side of the trace does not have, and the measure would have used. Interrupts are noted by the measures.
@@ -258,7 +258,7 @@ fn not_recorded(trace: &SuperTrace, measure: &Measure, left_out: &[&str]) -> Vec
         return notes;
     }
     if syscalls && lacks(&SYSCALLS) {
-        notes.push("No system calls are recorded: which of them LWPs were in is not known.".into());
+        notes.push("No system calls are recorded, so it is not known which ones LWPs were in.".into());
     }
     if wakeups && lacks(&WAKEUPS) {
         notes.push("No wakeups are recorded: who woke whom is not known.".into());
@@ -270,7 +270,7 @@ fn refuse_events(name: &str, filter: &Filter) -> Result<(), Error> {
     if filter.events.is_empty() {
         return Ok(());
     }
-    let message = format!("{name}: it is of threads, not of events: expected no event filter");
+    let message = format!("{name}: this measure is about threads, not events: expected no event filter");
     Err(Error::argument(message))
 }
 

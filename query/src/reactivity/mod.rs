@@ -39,7 +39,7 @@ pub async fn reactivity(
     let Filter { threads, lwps, cpus, events, level, .. } = filter;
     if !(threads.is_empty() && lwps.is_empty() && cpus.is_empty() && events.is_empty() && level.is_none()) {
         let message =
-            "reactivity: expected no filter but from and to; say whose event it is with NAME@THREAD";
+            "reactivity: expected no filter except from and to; NAME@THREAD selects the thread of an event";
         return Err(Error::argument(message));
     }
     let on_table = Error::on(trace, EVENTS.name);

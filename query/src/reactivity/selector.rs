@@ -33,7 +33,7 @@ impl FromStr for Selector {
 
     fn from_str(text: &str) -> Result<Selector, Error> {
         let wrong = |found: &str| {
-            let expected = "expected NAME, NAME(VALUE) or NAME(field=VALUE), perhaps with @THREAD behind";
+            let expected = "expected NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD";
             Error::argument(format!("selector `{text}`: {expected}, found {found}"))
         };
         let name_end = text.find(['(', '@']).unwrap_or(text.len());

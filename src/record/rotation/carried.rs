@@ -68,7 +68,10 @@ impl Carrying {
         let without_room = if left_out > 0 { format!(", {left_out} had no room") } else { String::new() };
         let seconds = cpu_ns as f64 / 1e9;
         (threads > 0).then(|| {
-            format!("{threads} user threads are older than what is kept{without_room}; {seconds:.2} s of CPU time for them")
+            format!(
+                "{threads} user threads are older than what is kept{without_room}; carrying them over took \
+                 {seconds:.2} s of CPU time"
+            )
         })
     }
 }
