@@ -118,6 +118,9 @@ fn imply_why(question: &mut Question) -> Result<()> {
     Ok(())
 }
 
+/// What a folder has that is a recording.
+const RUN_FILE: &str = "run.json";
+
 /// Opens a super-trace; the only one in this folder if none is named.
 pub(crate) async fn open(path: Option<&Path>, how: OpenOptions) -> Result<SuperTrace> {
     let path = match path {
@@ -140,8 +143,17 @@ async fn open_at(path: &Path, how: OpenOptions) -> Result<SuperTrace> {
     }
 }
 
-/// The error of opening a path; if nothing is there, with the names of super-traces that are nearest to it.
+/// The error of opening a path; if nothing is there, with the names of super-traces that are nearest to it, and of a recording
+/// with its super-trace.
 fn with_nearest(error: anyhow::Error, path: &Path) -> anyhow::Error {
+    if path.join(RUN_FILE).is_file() {
+        let merged = path.with_extension("supertrace");
+        let hint = match merged.is_dir() {
+            true => format!("its super-trace is {}", merged.display()),
+            false => format!("`sigmund merge {}` makes a super-trace of it", path.display()),
+        };
+        return anyhow!("{}: expected a super-trace, found a recording; {hint}", path.display());
+    }
     if path.exists() {
         return error;
     }

@@ -115,7 +115,7 @@ fn spans<'h>(
     let name = request.subject.as_ref().and_then(|subject| history.words.get(subject));
     let named = history.spans.iter().filter(move |span| name.is_some() && span.name == name);
     named.filter_map(move |span| {
-        let is_of_thread = span.thread.map_or(request.threads.is_none(), |thread| request.has_thread(thread));
+        let is_of_thread = request.has_thread_or_none(span.thread);
         let is_of_lwp = request.lwps.is_none() || span.lwp.is_some_and(|lwp| request.has_lwp(lwp));
         let inside = span.interval.clipped(window)?;
         (is_of_thread && is_of_lwp).then_some((span, inside))

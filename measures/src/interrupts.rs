@@ -183,11 +183,7 @@ fn own_times(history: &History, window: Interval) -> Vec<i64> {
 }
 
 fn selects(request: &Request, interrupt: &Interrupt) -> bool {
-    let is_thread = match &request.threads {
-        None => true,
-        Some(threads) => interrupt.thread.is_some_and(|thread| threads.contains(&thread)),
-    };
-    is_thread && request.has_place(interrupt.lwp, Some(interrupt.cpu))
+    request.has_thread_or_none(interrupt.thread) && request.has_place(interrupt.lwp, Some(interrupt.cpu))
 }
 
 /// Who lost most, grouped as the request says.

@@ -126,6 +126,14 @@ impl Request {
         self.threads.as_ref().is_none_or(|threads| threads.contains(&thread))
     }
 
+    /// Whether a user thread is selected; or, of what is of no user thread, whether that counts, too.
+    pub fn has_thread_or_none(&self, thread: Option<u64>) -> bool {
+        match thread {
+            Some(thread) => self.has_thread(thread),
+            None => self.threads.is_none() && self.level != Some(Level::Threads),
+        }
+    }
+
     /// Whether an LWP is selected.
     pub fn has_lwp(&self, lwp: u32) -> bool {
         self.lwps.as_ref().is_none_or(|lwps| lwps.contains(&lwp))

@@ -6,6 +6,7 @@ use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use crate::{
     Answer, By, Column, Group, History, Level, Measure, Needs, Request, ThreadStay, Value,
+    carried::Carried,
     collect::collect,
     groups::Owner,
     percent,
@@ -47,13 +48,13 @@ impl Sum {
     }
 }
 
-/// Whether it is of the level that is asked for, if one is.
-fn has_rows(request: &Request, owner: Owner) -> bool {
+/// Whether it is of the level that is asked for, if one is. In a trace without user threads, a row of a thread is one of an LWP.
+fn has_rows(request: &Request, owner: Owner, has_no_threads: bool) -> bool {
     match (request.level, request.by, owner) {
         (Some(level), _, Owner::Thread(_)) => level == Level::Threads,
         (Some(level), _, Owner::Lwp(_)) => level == Level::Lwps,
         (None, Some(By::Lwp), owner) => matches!(owner, Owner::Lwp(_)),
-        (None, Some(By::Thread), owner) => matches!(owner, Owner::Thread(_)),
+        (None, Some(By::Thread), owner) => matches!(owner, Owner::Thread(_)) || has_no_threads,
         _ => true,
     }
 }
@@ -92,19 +93,22 @@ impl Sliced for Summary {
         let (request, names) = (&self.request, &history.names);
         let threads = history.threads.keys().filter(|thread| request.has_thread(*thread));
         let threads = threads.filter(|thread| names.threads.contains(*thread)).map(Owner::Thread);
-        // If user threads are asked for, LWPs without them are not.
-        let is_of_lwps = request.threads.is_none();
+        // If user threads are selected, there are rows of LWPs only if these are asked for: for the time that they carried one.
+        let carried = Carried::new(history, request);
+        let is_of_lwps = request.threads.is_none() || !carried.is_all();
         let lwps = history.lwps.keys().map(|lwp| lwp as u32);
-        let lwps = lwps.filter(|lwp| is_of_lwps && *lwp != 0 && request.has_lwp(*lwp));
+        let lwps = lwps.filter(|lwp| is_of_lwps && *lwp != 0 && request.has_lwp(*lwp) && carried.has(*lwp));
         let lwps = lwps.filter(|lwp| names.lwps.contains(*lwp)).map(Owner::Lwp);
         let owners: Vec<Owner> = threads.chain(lwps).collect();
         let parts = collect(&owners, Part::default, |part, owner| match owner {
             Owner::Thread(thread) => self.add_thread(history, slice, *thread, part),
-            Owner::Lwp(lwp) => self.add_lwp(history, slice, *lwp, part),
+            Owner::Lwp(lwp) => self.add_lwp(history, slice, (*lwp, &carried), part),
         });
         let of_group = |by| self.request.by.unwrap_or(by);
         for part in parts {
-            let is_asked = |(owner, sum): &(Owner, Sum)| *sum != Sum::default() && has_rows(request, *owner);
+            let is_asked = |(owner, sum): &(Owner, Sum)| {
+                *sum != Sum::default() && has_rows(request, *owner, names.threads.is_empty())
+            };
             for (owner, sum) in part.sums.into_iter().filter(is_asked) {
                 match owner {
                     Owner::Thread(thread) => {
@@ -176,7 +180,7 @@ impl Summary {
         part.sums.push((Owner::Thread(thread), sum));
     }
 
-    fn add_lwp(&self, history: &History, slice: Slice, lwp: u32, part: &mut Part) {
+    fn add_lwp(&self, history: &History, slice: Slice, (lwp, carried): (u32, &Carried), part: &mut Part) {
         let window = slice.extent(history);
         let mut of_lwp = Sum::default();
         let mut before = Before::new(Owner::Lwp(lwp), self.first.get(&Owner::Lwp(lwp)).copied());
@@ -185,17 +189,20 @@ impl Summary {
                 break;
             }
             let (LwpState::Running, Some(cpu)) = (stay.state, stay.cpu) else { continue };
-            let counts = self.request.has_cpu(cpu) && slice.counts(interval.from);
+            let is_selected = self.request.has_cpu(cpu) && carried.at(lwp, interval.from);
+            let counts = is_selected && slice.counts(interval.from);
             let is_migration = before.is_migration(cpu, counts);
             if !self.request.has_cpu(cpu) || slice.is_before_window() {
                 continue;
             }
             let sum = Sum {
-                ticks: interval.overlap(window),
+                ticks: interval.clipped(window).map_or(0, |inside| carried.ticks(lwp, inside)),
                 unknown: 0,
                 switches: u64::from(counts),
                 migrations: u64::from(counts && is_migration),
-                preemptions: u64::from(is_preempted(stay.end) && slice.counts(interval.to)),
+                preemptions: u64::from(
+                    is_preempted(stay.end) && slice.counts(interval.to) && carried.before(lwp, interval.to),
+                ),
             };
             of_lwp.add(sum);
             part.cpus.entry(cpu).or_default().add(sum);

@@ -95,6 +95,9 @@ def test_parameters_have_a_place_or_a_name(connection: flight_sql.Connection, qu
         counted = cursor.fetchall()
     assert [(str(counted[0][0]),)] == query("SELECT count(*) FROM events WHERE thread = 15")
     assert counted[0][0] > 0
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT ? IS NULL, coalesce(?, 'none'), NOT ?", parameters=(None, None, True))
+        assert cursor.fetchall() == [(True, "none", False)]
 
 
 def test_the_catalog_has_every_table_with_its_columns(

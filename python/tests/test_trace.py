@@ -67,6 +67,7 @@ def test_filters_select_rows_and_only_asked_columns_are_there(
         ("events", "ts_ns", ("ts_ns", "<=", 1_000_000), "ts_ns <= 1000000"),
         ("syscalls", "dur_tick", ("on_cpu_ns", "<", 5000), "on_cpu_ns < 5000"),
         ("events", "ts_tick", ("ts_ns", "in", [0]), "ts_ns IN (0)"),
+        ("interrupts", "parent_ns", ("parent_ns", ">", 0), "parent_ns > 0"),
     ],
 )
 def test_filters_may_be_in_nanoseconds(
@@ -96,7 +97,7 @@ def test_threads_are_found_by_number_name_and_pattern(trace: sigmund.SuperTrace,
     assert trace.threads([2, "main", 2]) == sorted({2, *trace.threads("main")})
     # A number from a data frame is one of numpy's.
     assert trace.threads(trace["threads"]["thread"].to_numpy()[0]) == [trace["threads"]["thread"][0]]
-    with pytest.raises(sigmund.UnknownNameError, match="no thread `lefd/1`; there are: .*left/1"):
+    with pytest.raises(sigmund.UnknownNameError, match="no thread `lefd/1`; nearest: .*left/1"):
         trace.threads("lefd/1")
     with pytest.raises(sigmund.UnknownNameError, match="no thread `999999`"):
         trace.threads(999999)
@@ -215,17 +216,19 @@ def test_an_unknown_table_column_operator_or_figure_is_an_error_with_the_nearest
     trace: sigmund.SuperTrace,
 ) -> None:
     unknown = sigmund.UnknownNameError
-    with pytest.raises(unknown, match="no table `thread_state`; there are: .*thread_states"):
+    with pytest.raises(unknown, match="no table `thread_state`; nearest: .*thread_states"):
         trace["thread_state"]
-    with pytest.raises(unknown, match="no column in the table active `dur_tik`; there are: .*dur_tick"):
+    with pytest.raises(unknown, match="no column in the table active `dur_tik`; nearest: .*dur_tick"):
         trace.table("active", ["dur_tik"])
-    with pytest.raises(unknown, match="no column in the table active `dur_nss`; there are: .*dur_ns"):
+    with pytest.raises(unknown, match="no column in the table active `dur_nss`; nearest: .*dur_ns"):
         trace.table("active", filters=[("dur_nss", ">", 3)])
     with pytest.raises(unknown, match="no operator `=`"):
         trace.table("active", filters=[("dur_tick", "=", 3)])
-    with pytest.raises(unknown, match="no latency `redy`; there are: ready"):
+    with pytest.raises(unknown, match="dur_tick == None: expected a value, found none"):
+        trace.table("active", filters=[("dur_tick", "==", None)])
+    with pytest.raises(unknown, match="no latency `redy`; nearest: ready"):
         sigmund.latencies(trace, "redy")
-    with pytest.raises(unknown, match="no grouping `nam`; there are: name"):
+    with pytest.raises(unknown, match="no grouping `nam`; nearest: name"):
         sigmund.states(trace, "nam")
 
 

@@ -2,6 +2,7 @@
 
 use arrow::{
     array::{Array, RecordBatch},
+    datatypes::DataType,
     error::ArrowError,
     util::display::{ArrayFormatter, FormatOptions},
 };
@@ -42,7 +43,7 @@ impl Statement {
     /// Takes the values of one row: of the first column for `$1`, and for `$name` if the column has a name.
     ///
     /// # Errors
-    /// When there is more than one row, or NULL in it.
+    /// When there is more than one row, or what SQL has no literal for.
     pub(crate) fn bind(&mut self, rows: &[RecordBatch]) -> Result<(), Status> {
         let count: usize = rows.iter().map(RecordBatch::num_rows).sum();
         if count > 1 {
@@ -53,7 +54,9 @@ impl Statement {
         let schema = row.schema();
         let values: Vec<_> =
             row.columns().iter().map(|column| text(column)).collect::<Result<_, _>>().map_err(|error| {
-                Status::invalid_argument(format!("expected parameters that are numbers or texts: {error}"))
+                Status::invalid_argument(format!(
+                    "expected parameters that are numbers, booleans, texts or NULL: {error}"
+                ))
             })?;
         // Drivers call the columns 0, 1, ...: the place counts, so it comes last.
         for (field, value) in schema.fields().iter().zip(&values) {
@@ -68,20 +71,34 @@ impl Statement {
 
 /// The value as [`Parameters`] take it: a text has quotes, so that one of digits is no number.
 fn text(column: &dyn Array) -> Result<String, ArrowError> {
-    if column.is_null(0) {
-        return Err(ArrowError::InvalidArgumentError("found NULL".into()));
+    let ty = column.data_type();
+    if ty.is_null() || column.is_null(0) {
+        return Ok("NULL".into());
+    }
+    let is_literal = ty.is_primitive() || ty.is_string() || *ty == DataType::Boolean;
+    if !is_literal && !matches!(ty, DataType::Dictionary(_, values) if values.is_string()) {
+        return Err(ArrowError::InvalidArgumentError(format!("found {ty}")));
     }
     let options = FormatOptions::default();
     let text = ArrayFormatter::try_new(column, &options)?.value(0).try_to_string()?;
-    let is_number = column.data_type().is_numeric();
-    Ok(if is_number { text } else { format!("'{}'", text.replace('\'', "''")) })
+    match ty {
+        DataType::Boolean => Ok(text.to_uppercase()),
+        // As `inf` and `NaN` are written.
+        _ if ty.is_floating() && !text.ends_with(|c: char| c.is_ascii_digit()) => {
+            Err(ArrowError::InvalidArgumentError(format!("found {text}")))
+        }
+        _ if ty.is_numeric() => Ok(text),
+        _ => Ok(format!("'{}'", text.replace('\'', "''"))),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int64Array, StringArray};
+    use arrow::array::{
+        ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, NullArray, StringArray,
+    };
 
     use super::*;
 
@@ -103,11 +120,24 @@ mod tests {
         assert!(statement.bind(&[row.clone(), row]).is_err());
         let texts = StringArray::from(vec![Some("5"), Some("it's"), None]);
         let texts = RecordBatch::try_from_iter([("0", Arc::new(texts) as ArrayRef)]).unwrap();
-        for (row, value) in [(0, "'5'"), (1, "'it''s'")] {
+        for (row, value) in [(0, "'5'"), (1, "'it''s'"), (2, "NULL")] {
             statement.bind(&[texts.slice(row, 1)]).unwrap();
             assert_eq!(statement.parameters().0["1"], value);
         }
-        assert!(statement.bind(&[texts.slice(2, 1)]).unwrap_err().message().contains("found NULL"));
+        let mut bound = |value: ArrayRef| {
+            let row = RecordBatch::try_from_iter_with_nullable([("0", value, true)]).unwrap();
+            statement.bind(&[row]).map(|()| statement.parameters().0["1"].clone())
+        };
+        assert_eq!(bound(Arc::new(NullArray::new(1))).unwrap(), "NULL");
+        assert_eq!(bound(Arc::new(BooleanArray::from(vec![true]))).unwrap(), "TRUE");
+        assert_eq!(bound(Arc::new(Float64Array::from(vec![-1.5e-300]))).unwrap(), "-1.5e-300");
+        let refused: [(ArrayRef, &str); 2] = [
+            (Arc::new(Float64Array::from(vec![f64::NAN])), "found NaN"),
+            (Arc::new(BinaryArray::from_vec(vec![b"ab"])), "found Binary"),
+        ];
+        for (value, found) in refused {
+            assert!(bound(value).unwrap_err().message().contains(found));
+        }
         assert!(Statement::of_handle(b"{").is_err() && Statement::of_handle(&[0xff]).is_err());
     }
 }

@@ -173,7 +173,7 @@ pub(crate) fn described(relation: &str, field: &Field) -> Described {
 /// The description of a column in nanoseconds that is computed from one in ticks.
 pub(crate) fn in_nanos(name: &str) -> Option<String> {
     let stem = name.strip_suffix("_ns")?;
-    let from = if matches!(stem, "ts" | "from" | "to" | "before" | "after") {
+    let from = if matches!(stem, "ts" | "from" | "to" | "before" | "after" | "parent") {
         ", since the first event"
     } else {
         ""

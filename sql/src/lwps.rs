@@ -26,6 +26,8 @@ pub struct NamedLwp {
     pub from: i64,
     /// The tick of its end, if it ended.
     pub to: Option<i64>,
+    /// Whether it carried user threads.
+    pub carries_threads: bool,
 }
 
 /// The LWPs and processes of a super-trace.
@@ -40,12 +42,14 @@ pub struct LwpNames {
 impl LwpNames {
     fn read(files: &Files) -> Result<LwpNames, Error> {
         let mut names = LwpNames::default();
-        let groups = files.row_groups(&LWPS, &["lwp", "name", "pid", "ts_tick", "dur_tick"])?;
+        let columns = ["lwp", "name", "pid", "ts_tick", "dur_tick", "carries_threads"];
+        let groups = files.row_groups(&LWPS, &columns)?;
         for group in 0..groups.len() {
             let batch = groups.read(group)?;
             let (lwps, pids) = (batch.column(0).as_primitive(), batch.column(2).as_primitive());
             let of = NameColumn::of(batch.column(1));
             let [starts, lengths] = [3, 4].map(|column| batch.column(column).as_primitive::<Int64Type>());
+            let carries = batch.column(5).as_boolean();
             names.lwps.extend((0..batch.num_rows()).filter_map(|row| {
                 Some(NamedLwp {
                     lwp: Lwp(number(lwps, row)?),
@@ -53,6 +57,7 @@ impl LwpNames {
                     name: of.get(row).map(String::from),
                     from: starts.value(row),
                     to: lengths.is_valid(row).then(|| starts.value(row).saturating_add(lengths.value(row))),
+                    carries_threads: carries.is_valid(row) && carries.value(row),
                 })
             }));
         }

@@ -9,8 +9,8 @@ use datafusion::sql::{
 
 use crate::{Error, nearest};
 
-/// Names (without `$`) and values. A value that can be parsed as a number is a number; any other is a text, and so is one in
-/// quotes: `'5'`.
+/// Names (without `$`) and values. A value that can be parsed as a number is a number; `NULL`, `TRUE` and `FALSE` are what they are in
+/// SQL; any other is a text, and so is one in quotes: `'5'`.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters(pub BTreeMap<String, String>);
 
@@ -97,6 +97,11 @@ pub(crate) fn numbered(query: &str) -> Cow<'_, str> {
 fn literal(text: &str) -> Expr {
     if let Some(quoted) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
         return Expr::Value(Value::SingleQuotedString(quoted.replace("''", "'")).into());
+    }
+    match text {
+        "NULL" => return Expr::Value(Value::Null.into()),
+        "TRUE" | "FALSE" => return Expr::Value(Value::Boolean(text == "TRUE").into()),
+        _ => {}
     }
     let number = |text: &str| Expr::Value(Value::Number(text.to_string(), false).into());
     let is_number =

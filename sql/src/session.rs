@@ -5,7 +5,6 @@ use std::sync::Arc;
 use datafusion::{
     error::DataFusionError,
     execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
-    physical_optimizer::{PhysicalOptimizerRule, optimizer::PhysicalOptimizer},
     prelude::{SessionConfig, SessionContext},
 };
 
@@ -20,6 +19,8 @@ pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusio
     let options = config.options_mut();
     // Event names are as programs write them: USER_CONTEXT_SWITCH must not become user_context_switch.
     options.sql_parser.enable_ident_normalization = false;
+    // The first rows of `ORDER BY dur DESC` are the longest, and not those without an end.
+    options.sql_parser.default_null_ordering = "nulls_last".into();
     // VARCHAR is what the tables hold: Utf8, not a view of it.
     options.sql_parser.map_string_types_to_utf8view = false;
     // Columns of both sides of a UNION have different sentences in their metadata.
@@ -38,7 +39,8 @@ pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusio
         .with_config(config)
         .with_runtime_env(runtime.build_arc()?)
         .with_optimizer_rule(Arc::new(EliminateUnusedJoin))
-        .with_physical_optimizer_rules(physical_rules())
+        .with_analyzer_rule(Arc::new(CheckArithmetic))
+        .with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply))
         .build();
     let context = SessionContext::new_with_state(state);
     for function in functions::all() {
@@ -48,12 +50,4 @@ pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusio
         context.register_udaf(function);
     }
     Ok(context)
-}
-
-/// What is done to a plan before it is run.
-fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(CheckArithmetic)];
-    rules.extend(PhysicalOptimizer::default().rules);
-    rules.push(Arc::new(YieldWhereRowsMultiply));
-    rules
 }

@@ -27,7 +27,7 @@ pub(crate) struct Question {
     /// List the events; with --reactivity, each pair.
     #[arg(long, help_heading = "What happened")]
     pub(crate) list_events: bool,
-    /// Latency from FROM to TO: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD.
+    /// Latency from FROM to TO: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD or @LWP.
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], help_heading = "Why it was late")]
     pub(crate) reactivity: Vec<Selector>,
     #[command(flatten)]

@@ -31,7 +31,7 @@ pub(crate) struct SqlArgs {
     /// arguments of a function.
     #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["command", "file"])]
     pub(crate) schema: Option<Option<String>>,
-    /// The value of $NAME in the query, a number or a text. One in quotes is a text: "'5'".
+    /// The value of $NAME in the query: a number, NULL, TRUE, FALSE or a text. One in quotes is a text: "'5'".
     #[arg(short, long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
     /// How much memory sorts, groups and joins of a query may use, as in 512MiB or 1GiB: what needs more goes to temporary

@@ -84,6 +84,13 @@ fn a_process_is_its_user_threads_or_its_lwps_if_it_has_none() {
     // Not all of them have user threads.
     let both = sigmund.run(["--states", "--process", "server,cat,70"]);
     assert!(both.stderr.contains("These processes have no user threads, and no rows: 80(cat)."), "{both:?}");
+    let by_name = sigmund.run(["--active-time", "--lwp", "server,kworker/*", "--by", "name"]);
+    assert!(
+        by_name.stderr.contains("These LWPs carry no user threads, and have no rows: 90(kworker/0:1)."),
+        "{by_name:?}"
+    );
+    let locks = sigmund.run(["--locks", "--lwp", "server,kworker/*", "--by", "name"]);
+    assert!(!locks.stderr.contains("carry no user threads"), "{locks:?}");
     let drawn = sigmund.run(["--gantt", "--process", "server,cat,70"]);
     assert!(drawn.stderr.contains("no user threads, and no rows: 80(cat)."), "{drawn:?}");
     let threads = sigmund.run(["--states", "--process", "cat", "--by", "thread"]);

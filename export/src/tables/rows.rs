@@ -170,7 +170,9 @@ fn write_separated(
         for (index, column) in columns.iter().enumerate() {
             text.clear();
             column.push(&mut text, row)?;
-            let is_text = !text.is_empty() || batch.column(index).is_valid(row);
+            // Of a column of the type NULL, arrow has no bits that say so.
+            let values = batch.column(index);
+            let is_text = !text.is_empty() || (values.is_valid(row) && !values.data_type().is_null());
             cell(line, index, is_text.then_some(&text), separator);
         }
         line.push('\n');

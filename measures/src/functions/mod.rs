@@ -39,11 +39,8 @@ struct Selection<'r> {
 impl Selection<'_> {
     /// Whether its thread, and where it began, are selected.
     fn has(&self, span: &Span) -> bool {
-        let Request { threads, cpus, .. } = self.request;
-        let of_thread = match span.thread {
-            Some(thread) => self.request.has_thread(thread),
-            None => threads.is_none(),
-        };
+        let Request { cpus, .. } = self.request;
+        let of_thread = self.request.has_thread_or_none(span.thread);
         let cpu = || self.history.lwps.of(span.lwp?.into()).at(span.interval.from)?.1.cpu;
         of_thread && self.request.has_place(span.lwp, if cpus.is_some() { cpu() } else { None })
     }

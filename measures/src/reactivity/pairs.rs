@@ -293,8 +293,7 @@ impl Search {
 }
 
 fn is_selected(request: &Request, to: EventAt) -> bool {
-    let is_of_thread = to.thread().map_or(request.threads.is_none(), |thread| request.has_thread(thread));
-    is_of_thread && request.has_place(to.lwp(), to.cpu())
+    request.has_thread_or_none(to.thread()) && request.has_place(to.lwp(), to.cpu())
 }
 
 /// For each FROM event, the last one first, the tick of the next one with the same key, or `end`.

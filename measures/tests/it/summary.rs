@@ -57,6 +57,12 @@ fn time_and_switches_of_threads_lwps_and_cpus() {
             "cpu 1 25 25.00 2 1 0",
         ]
     );
+    // LWPs while they carried thread 1: 70 from 0 to 20, 71 from 22 to 60.
+    let carrying = Request { threads: Some([1].into()), by: Some(By::Lwp), ..Request::default() };
+    assert_eq!(
+        cells(&ask("summary", &history, &carrying), &COLUMNS),
+        ["lwp 71 38 38.00 0 0 0", "lwp 70 15 15.00 2 1 1", "cpu 0 48 48.00 1 0 1", "cpu 1 5 5.00 1 1 0",]
+    );
     let window = Request { window: Interval::new(12, 22), ..Request::default() };
     assert_eq!(
         cells(&ask("summary", &history, &window), &COLUMNS),

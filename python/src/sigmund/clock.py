@@ -15,7 +15,7 @@ import pandas as pd
 from sigmund.errors import SigmundError, UnknownNameError
 
 # Columns that hold instants, which count from the first event; all other ticks are lengths.
-INSTANTS = frozenset({"ts_tick", "from_tick", "to_tick", "before_tick", "after_tick"})
+INSTANTS = frozenset({"ts_tick", "from_tick", "to_tick", "before_tick", "after_tick", "parent_tick"})
 
 # The columns whose sum is the instant at which a length of a table begins.
 BEGINS = {

@@ -4,6 +4,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
+# So many names are listed where none is near.
+MOST_LISTED = 20
+
+
 class SigmundError(Exception):
     """Any error of this package."""
 
@@ -35,5 +39,7 @@ class UnknownNameError(SigmundError, LookupError):
 def unknown(what: str, found: str, known: Iterable[str]) -> UnknownNameError:
     """The error for a name that does not exist, with the nearest names that do."""
     names = list(dict.fromkeys(known))
-    nearest = get_close_matches(found, names, n=3) or names[:20]
-    return UnknownNameError(f"no {what} `{found}`; there are: {', '.join(nearest)}")
+    if nearest := get_close_matches(found, names, n=3):
+        return UnknownNameError(f"no {what} `{found}`; nearest: {', '.join(nearest)}")
+    more = ", ..." if len(names) > MOST_LISTED else ""
+    return UnknownNameError(f"no {what} `{found}`; there are: {', '.join(names[:MOST_LISTED])}{more}")

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sigmund import files, names
 from sigmund.clock import BEGINS, INSTANTS, Clock
-from sigmund.errors import MissingTableError, SchemaError, unknown
+from sigmund.errors import MissingTableError, SchemaError, UnknownNameError, unknown
 from sigmund.info import Info
 from sigmund.model import SENTENCES
 
@@ -161,11 +161,16 @@ class SuperTrace:
 
     def _known(self, table: str, filters: Iterable[Condition]) -> list[Condition]:
         conditions = list(filters)
-        for column, operator, _ in conditions:
+        for column, operator, value in conditions:
             if column not in self.columns(table):
                 raise unknown(f"column in the table {table}", column, self.columns(table))
             if operator not in OPERATORS:
                 raise unknown("operator", operator, OPERATORS)
+            if value is None or value is pd.NA:
+                raise UnknownNameError(
+                    f"{column} {operator} {value}: expected a value, found none: nothing equals NULL, and nothing differs from it; "
+                    f"`frame[frame.{column}.notna()]` selects among the rows that were read"
+                )
         return conditions
 
     def _compute(self, frame: pd.DataFrame, sources: tuple[str, ...], column: str) -> pd.Series:

@@ -7,7 +7,7 @@ use arrow::{
 use sigmund_model::{Ticks, tables::CPUS};
 use sigmund_sql::{SuperTrace, nearest};
 
-use super::{Numbered, Reference, ThreadRef};
+use super::{LwpRef, Numbered, Reference, ThreadRef};
 use crate::{Error, Filter};
 
 impl Filter {
@@ -40,15 +40,20 @@ impl Filter {
             return Ok(());
         }
         let names = trace.lwps()?;
-        let lwps = names.iter().map(|lwp| (lwp.lwp, lwp.name.as_deref()));
         for lwp in &self.lwps {
-            check_one(lwp, ("--lwp", "an LWP of this trace"), &lwp.resolve(trace)?, lwps.clone())?;
+            Filter::check_lwp(trace, "--lwp", lwp)?;
         }
         for process in &self.processes {
             let found = process.resolve(trace)?;
             check_one(process, ("--process", "a process of this trace"), &found, names.processes())?;
         }
         Ok(())
+    }
+
+    /// Checks that the trace has an LWP.
+    pub(crate) fn check_lwp(trace: &SuperTrace, flag: &str, lwp: &LwpRef) -> Result<(), Error> {
+        let all = trace.lwps()?.iter().map(|lwp| (lwp.lwp, lwp.name.as_deref()));
+        check_one(lwp, (flag, "an LWP of this trace"), &lwp.resolve(trace)?, all)
     }
 
     /// Checks that the trace covers a part of the window. A trace without events covers no time, and has no wrong one.

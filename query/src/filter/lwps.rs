@@ -31,7 +31,7 @@ impl SelectedLwps {
     }
 
     /// The condition on the columns `lwp` and `ts_tick`.
-    pub(super) fn condition(&self) -> Expr {
+    pub(crate) fn condition(&self) -> Expr {
         let during = |(from, to): &Life| {
             let from = ident("ts_tick").gt_eq(lit(*from));
             to.map_or(from.clone(), |to| from.and(ident("ts_tick").lt_eq(lit(to))))

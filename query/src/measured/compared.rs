@@ -54,7 +54,7 @@ async fn side(
     let size = SliceSize::default();
     let (mut of_window, mut known) =
         computed(trace, measure, (&request, window), options, (size, None)).await?;
-    of_window.answer.notes.extend(selection_notes(trace, filter, request.level)?);
+    of_window.answer.notes.extend(selection_notes(trace, measure.name, filter, &request)?);
     let extent = match (trace.first_tick(), trace.last_tick()) {
         (Some(first), Some(last)) => Interval::new(first.0 as i64, last.0 as i64),
         _ => Interval::new(0, 0),

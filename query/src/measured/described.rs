@@ -118,7 +118,7 @@ pub(super) fn arguments(measure: &Measure) -> Vec<DescribedArgument> {
     let pair = [
         (
             "from_event",
-            "The FROM event: 'NAME', 'NAME(VALUE)' or 'NAME(field=VALUE)', optionally followed by @THREAD.",
+            "The FROM event: 'NAME', 'NAME(VALUE)' or 'NAME(field=VALUE)', optionally followed by @THREAD or @LWP.",
         ),
         ("to_event", "The TO event, likewise."),
     ];

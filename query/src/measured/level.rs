@@ -30,7 +30,8 @@ pub(super) fn level(
         }
         (None, by) if !filter.processes.is_empty() => Ok(match by {
             Some(By::Lwp) => None,
-            Some(By::Thread) => Some(Level::Threads),
+            // In a trace without user threads, a row of a thread is one of an LWP.
+            Some(By::Thread) if trace.has_threads() => Some(Level::Threads),
             _ if has_threads(trace, filter)? => Some(Level::Threads),
             _ => Some(Level::Lwps),
         }),
@@ -64,6 +65,48 @@ fn has_threads(trace: &SuperTrace, filter: &Filter) -> Result<bool, Error> {
     Ok(processes.into_iter().any(|process| names.has_threads(process)))
 }
 
+/// Questions whose rows are of user threads, or else of LWPs. Others count what is of LWPs without user threads, too.
+const OF_ONE_LEVEL: [&str; 7] =
+    ["active-time", "states", "breakdown", "latency", "quanta", "switch-cost", "gantt"];
+
+/// Says which LWPs of the filter have no rows because they carry no user threads.
+///
+/// # Errors
+/// When the LWPs cannot be read.
+pub(super) fn lwps_without_threads(
+    trace: &SuperTrace,
+    name: &str,
+    filter: &Filter,
+    (level, by): (Option<Level>, Option<By>),
+) -> Result<Option<String>, Error> {
+    let is_of_threads = match (level, by) {
+        (Some(level), _) => level == Level::Threads,
+        (None, by) => !matches!(by, None | Some(By::Lwp)),
+    };
+    if !OF_ONE_LEVEL.contains(&name) || filter.lwps.is_empty() || !is_of_threads || !trace.has_threads() {
+        return Ok(None);
+    }
+    let selected = filter.selected_lwps(trace)?.map(|lwps| lwps.numbers()).unwrap_or_default();
+    let all = trace.lwps()?.iter();
+    let without = all.filter(|lwp| selected.contains(&lwp.lwp) && !lwp.carries_threads);
+    let names = without.map(|lwp| match &lwp.name {
+        Some(name) => format!("{}({name})", lwp.lwp),
+        None => lwp.lwp.to_string(),
+    });
+    Ok(first(names).map(|first| {
+        format!("These LWPs carry no user threads, and have no rows: {first}. The level kern shows all LWPs.")
+    }))
+}
+
+/// The first of these, if there are any.
+fn first(names: impl Iterator<Item = String>) -> Option<String> {
+    let mut names = names.peekable();
+    names.peek()?;
+    let first: Vec<String> = names.by_ref().take(MOST_NAMED).collect();
+    let more = if names.next().is_some() { ", ..." } else { "" };
+    Some(format!("{}{more}", first.join(", ")))
+}
+
 /// Says which processes of the filter have no rows because they have no user threads.
 ///
 /// # Errors
@@ -77,21 +120,17 @@ pub(super) fn without_threads(
         return Ok(None);
     };
     let names = trace.lwps()?;
-    let without: Vec<Pid> = processes.into_iter().filter(|process| !names.has_threads(*process)).collect();
-    let name = |process: &Pid| {
-        let named = names.processes().find_map(|(pid, name)| name.filter(|_| pid == *process));
+    let without = processes.into_iter().filter(|process| !names.has_threads(*process));
+    let name = |process: Pid| {
+        let named = names.processes().find_map(|(pid, name)| name.filter(|_| pid == process));
         named.map_or_else(|| process.to_string(), |name| format!("{process}({name})"))
     };
-    let first: Vec<String> = without.iter().take(MOST_NAMED).map(name).collect();
-    let more = if without.len() > MOST_NAMED { ", ..." } else { "" };
-    Ok((!first.is_empty()).then(|| {
-        let first = first.join(", ");
+    Ok(first(without.map(name)).map(|first| {
         format!(
-            "These processes have no user threads, and no rows: {first}{more}. The level kern shows the LWPs \
-             of all processes."
+            "These processes have no user threads, and no rows: {first}. The level kern shows the LWPs of all processes."
         )
     }))
 }
 
-/// So many processes are named in a note.
+/// So many are named in a note.
 const MOST_NAMED: usize = 4;

@@ -91,7 +91,7 @@ pub async fn measure_in_slices(
 ) -> Result<Measured, Error> {
     let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
     let mut measured = computed(trace, measure, (&request, window), options, (size, None)).await?.0;
-    measured.answer.notes.extend(selection_notes(trace, filter, request.level)?);
+    measured.answer.notes.extend(selection_notes(trace, measure.name, filter, &request)?);
     if let Some((from, to)) = options.pair.as_ref().filter(|_| has_no_pair(&measured.answer)) {
         measured.answer.notes.extend(nearest_values(trace, from).await?);
         measured.answer.notes.extend(nearest_values(trace, to).await?);
@@ -194,7 +194,7 @@ pub async fn with_history<T>(
     let mut notes: Vec<String> = slices.left_out.iter().map(|table| left_out_note(table)).collect();
     let history = slices.whole(memory).await?;
     let made = of(&history, &request).map_err(|message| Error::argument(format!("{name}: {message}")))?;
-    notes.extend(selection_notes(trace, filter, request.level)?);
+    notes.extend(selection_notes(trace, name, filter, &request)?);
     Ok((made, notes))
 }
 
@@ -277,11 +277,17 @@ fn refuse_events(name: &str, filter: &Filter) -> Result<(), Error> {
 /// What is to be known of the processes and LWPs that a filter selects.
 fn selection_notes(
     trace: &SuperTrace,
+    name: &str,
     filter: &Filter,
-    level: Option<Level>,
+    request: &Request,
 ) -> Result<impl Iterator<Item = String>, Error> {
-    let shared = lwps_of_level(trace, filter, level)?.and_then(|lwps| lwps.note());
-    let notes = [level::without_threads(trace, filter, level)?, shared];
+    let Request { level, by, .. } = request;
+    let shared = lwps_of_level(trace, filter, *level)?.and_then(|lwps| lwps.note());
+    let notes = [
+        level::without_threads(trace, filter, *level)?,
+        level::lwps_without_threads(trace, name, filter, (*level, *by))?,
+        shared,
+    ];
     Ok(notes.into_iter().flatten())
 }
 

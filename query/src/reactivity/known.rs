@@ -15,22 +15,23 @@ use sigmund_sql::SuperTrace;
 use syscalls::Sysno;
 
 use super::{
+    executing,
     plan::{NAMING_SPANS, integer},
     selector::{Condition, Selector},
 };
-use crate::{Error, filter::check_thread};
+use crate::Error;
 
 /// The maximum number of proposed names.
 const MOST_PROPOSED: usize = 3;
 
-/// Checks that the trace has the user thread of a selector, and declares the event that it names, or has one that `USER_EVENT`
+/// Checks that the trace has the user thread or LWP of a selector, and declares the event that it names, or has one that `USER_EVENT`
 /// names.
 ///
 /// # Errors
 /// When it has none, with the nearest names; when the trace cannot be read.
 pub(crate) async fn check(trace: &SuperTrace, selector: &Selector) -> Result<(), Error> {
     if let Some(thread) = &selector.thread {
-        check_thread(trace, &format!("selector `{selector}`"), thread).await?;
+        executing::check(trace, &format!("selector `{selector}`"), thread).await?;
     }
     let declares = |name: &str| {
         let names = names::synonyms(name);

@@ -1,6 +1,7 @@
 //! Reactivity: the time from the kernel's detection of an event (an interrupt) to its treatment by the program
 //! (a user event of one thread). It measures the time, not the cause of a delay.
 
+mod executing;
 pub(crate) mod known;
 mod pairing;
 pub(crate) mod plan;
@@ -36,17 +37,18 @@ pub async fn reactivity(
     to: &Selector,
     filter: &Filter,
 ) -> Result<Reactivity, Error> {
-    let Filter { threads, lwps, cpus, events, level, .. } = filter;
-    if !(threads.is_empty() && lwps.is_empty() && cpus.is_empty() && events.is_empty() && level.is_none()) {
-        let message =
-            "reactivity: expected no filter except from and to; NAME@THREAD selects the thread of an event";
+    let Filter { threads, lwps, processes, cpus, events, level, from: _, to: _ } = filter;
+    let has_no_actors = threads.is_empty() && lwps.is_empty() && processes.is_empty();
+    if !(has_no_actors && cpus.is_empty() && events.is_empty() && level.is_none()) {
+        let message = "reactivity: expected no filter except from and to; with --why, all filters apply, and NAME@THREAD or \
+                       NAME@LWP selects who executed at an event";
         return Err(Error::argument(message));
     }
     let on_table = Error::on(trace, EVENTS.name);
     for selector in [from, to] {
         known::check(trace, selector).await?;
     }
-    let (from, to) = (plan::selects(trace, from)?, plan::selects(trace, to)?);
+    let (from, to) = (plan::selects(trace, from).await?, plan::selects(trace, to).await?);
     let window = filter.window(trace)?.holds("ts_tick");
     let plan = plan::either(trace.raw(&EVENTS).await?, from, to, window).map_err(&on_table)?;
     let mut rows = trace.in_file_order(plan).execute_stream().await.map_err(&on_table)?;

@@ -9,8 +9,11 @@ use datafusion::{
 use sigmund_model::{EventType, FieldType, Level, names};
 use sigmund_sql::SuperTrace;
 
-use super::selector::{Condition, Selector};
-use crate::{Error, filter::number_in};
+use super::{
+    executing,
+    selector::{Condition, Selector},
+};
+use crate::Error;
 
 /// The events that meet either condition, in time order, with a column for each condition.
 pub(crate) fn either(events: DataFrame, from: Expr, to: Expr, window: Vec<Expr>) -> PlanResult<DataFrame> {
@@ -26,7 +29,7 @@ pub(crate) fn either(events: DataFrame, from: Expr, to: Expr, window: Vec<Expr>)
 ///
 /// NAME is an event's whole name or its synonym. An event of the program goes by two names: `USER_EVENT(x)`
 /// selects user events named `x` too, and `x` selects `USER_EVENT` whose parameter is `x`.
-pub(crate) fn selects(trace: &SuperTrace, selector: &Selector) -> Result<Expr, Error> {
+pub(crate) async fn selects(trace: &SuperTrace, selector: &Selector) -> Result<Expr, Error> {
     let names = names::synonyms(&selector.name);
     let types: Vec<&EventType> =
         trace.event_types().iter().map(|e| &e.ty).filter(|t| names.contains(&t.name.as_str())).collect();
@@ -57,10 +60,7 @@ pub(crate) fn selects(trace: &SuperTrace, selector: &Selector) -> Result<Expr, E
     let selected = any(alternatives);
     Ok(match &selector.thread {
         None => selected,
-        Some(thread) => {
-            let threads = thread.resolve(trace)?;
-            selected.and(number_in("thread", threads.into_iter().map(|t| t.0 as i64)))
-        }
+        Some(who) => selected.and(executing::condition(trace, who).await?.unwrap_or_else(|| lit(false))),
     })
 }
 

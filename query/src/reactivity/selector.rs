@@ -1,4 +1,5 @@
-//! How a user selects events: `NAME`, `NAME(VALUE)` or `NAME(field=VALUE)`, optionally followed by `@THREAD`.
+//! How a user selects events: `NAME`, `NAME(VALUE)` or `NAME(field=VALUE)`, optionally followed by `@THREAD`, or `@LWP` where no user
+//! thread has that number or name.
 //!
 //! ```text
 //! IRQ(24)   irq_handler_entry(irq=24)   USER_EVENT(received_msg)@daemon   received_msg@1
@@ -9,7 +10,7 @@ use std::{fmt, str::FromStr};
 
 use crate::{Error, ThreadRef};
 
-/// Selects events by their whole name, a parameter, and the user thread that was executing.
+/// Selects events by their whole name, a parameter, and the user thread or LWP that was executing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     pub(crate) name: String,
@@ -33,7 +34,8 @@ impl FromStr for Selector {
 
     fn from_str(text: &str) -> Result<Selector, Error> {
         let wrong = |found: &str| {
-            let expected = "expected NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD";
+            let expected =
+                "expected NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD or @LWP";
             Error::argument(format!("selector `{text}`: {expected}, found {found}"))
         };
         let name_end = text.find(['(', '@']).unwrap_or(text.len());
@@ -51,7 +53,7 @@ impl FromStr for Selector {
             }
         };
         let thread = match rest.strip_prefix('@') {
-            Some("") => return Err(wrong("no thread behind @")),
+            Some("") => return Err(wrong("nothing after @")),
             Some(thread) => Some(thread.parse()?),
             None => None,
         };
@@ -136,7 +138,7 @@ mod tests {
             ("IRQ(24", "no closing parenthesis"),
             ("IRQ()", "no value"),
             ("IRQ(irq=)", "no value"),
-            ("IRQ(24)@", "no thread behind @"),
+            ("IRQ(24)@", "nothing after @"),
             ("IRQ(24)x", "no closing parenthesis"),
         ] {
             let error = text.parse::<Selector>().unwrap_err().to_string();

@@ -82,7 +82,46 @@ async fn what_cannot_be_meant_is_refused() {
         assert_eq!(error.kind(), ErrorKind::Argument);
         assert!(error.to_string().ends_with(found), "{error}");
     }
-    let filter = Filter { threads: vec!["1".parse().unwrap()], ..Filter::default() };
-    let error = reactivity(&trace, &"IRQ".parse().unwrap(), &to, &filter).await.unwrap_err();
-    assert!(error.to_string().contains("NAME@THREAD"), "{error}");
+    for filter in [
+        Filter { threads: vec!["1".parse().unwrap()], ..Filter::default() },
+        Filter { processes: vec!["1".parse().unwrap()], ..Filter::default() },
+    ] {
+        let error = reactivity(&trace, &"IRQ".parse().unwrap(), &to, &filter).await.unwrap_err();
+        assert!(error.to_string().contains("NAME@THREAD"), "{error}");
+    }
+}
+
+/// Two LWPs without user threads in a system call each. An interrupt of one is not its own event.
+#[tokio::test]
+async fn where_no_user_thread_is_meant_an_lwp_is() {
+    let mut little = Little::new();
+    for (code, name) in [(60, "sys_enter"), (61, "sys_exit"), (50, "irq_handler_entry")] {
+        little.row("event_types", json!({"level": "KERN", "code": code, "name": name}));
+    }
+    for (lwp, name) in [(70, "server"), (71, "client")] {
+        little.row("lwps", json!({"lwp": lwp, "name": name, "ts_tick": 1}));
+    }
+    for (tick, code, name, lwp, context) in [
+        (10, 60, "sys_enter", 70, "task"),
+        (11, 60, "sys_enter", 71, "task"),
+        (15, 50, "irq_handler_entry", 70, "irq"),
+        (20, 61, "sys_exit", 71, "task"),
+        (30, 61, "sys_exit", 70, "task"),
+    ] {
+        little.row("events", json!({"ts_tick": tick, "level": "KERN", "code": code, "name": name, "cpu": 0, "lwp": lwp, "context": context}));
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let pairs = async |from: &str, to: &str| {
+        let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
+        let found = reactivity(&trace, &from, &to, &Filter::default()).await;
+        found.map(|found| (found.count(), found.max().map_or(0, |length| length.0)))
+    };
+    assert_eq!(pairs("sys_enter", "sys_exit").await.unwrap(), (2, 10));
+    assert_eq!(pairs("sys_enter@server", "sys_exit@70").await.unwrap(), (1, 20));
+    assert_eq!(pairs("sys_enter@cl*", "sys_exit@71(client)").await.unwrap(), (1, 9));
+    assert_eq!(pairs("irq_handler_entry@server", "sys_exit").await.unwrap(), (0, 0));
+    for (who, found) in [("@clent", "found clent; nearest: client"), ("@7", "found 7; nearest: 70, 71")] {
+        let error = pairs(&format!("sys_enter{who}"), "sys_exit").await.unwrap_err().to_string();
+        assert!(error.contains("expected an LWP of this trace") && error.ends_with(found), "{error}");
+    }
 }

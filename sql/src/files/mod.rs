@@ -9,6 +9,7 @@
 //!    page has its own: one that is damaged is found when a query reads it. With `keep_going` all files are read to their end, so
 //!    that one with a damaged page is left out of all answers.
 
+mod arrow_schema;
 mod damage;
 mod pages;
 mod part;

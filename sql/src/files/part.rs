@@ -23,6 +23,7 @@ use datafusion::parquet::{
         arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
     },
     file::{
+        metadata::{ParquetMetaData, ParquetMetaDataReader},
         reader::{ChunkReader, Length},
         serialized_reader::SerializedPageReader,
     },
@@ -30,7 +31,7 @@ use datafusion::parquet::{
 use sigmund_files::Folder;
 use sigmund_model::tables::{FileEnd, Table};
 
-use super::{Store, StoredFile};
+use super::{Store, StoredFile, arrow_schema};
 use crate::{Error, ErrorKind};
 
 /// Bytes of a file whose checksum is taken at a time.
@@ -224,7 +225,11 @@ impl Part {
     /// # Errors
     /// When the footer cannot be read.
     pub(super) fn footer(&self) -> Result<ArrowReaderMetadata, Error> {
-        let footer = ArrowReaderMetadata::load(&self.bytes, ArrowReaderOptions::new());
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&self.bytes);
+        let metadata = metadata.map_err(|error| unreadable(&self.path, &error))?;
+        arrow_schema::check(metadata.file_metadata()).map_err(|found| unreadable(&self.path, &found))?;
+        check_places(&metadata, self.bytes.len).map_err(|found| unreadable(&self.path, &found))?;
+        let footer = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new());
         footer.map_err(|error| unreadable(&self.path, &error))
     }
 }
@@ -328,6 +333,33 @@ impl Read for ReadAt {
 
 fn unreadable(path: &Path, error: &dyn Display) -> Error {
     Error::at(ErrorKind::Unreadable, path, format!("expected a whole Parquet file, found: {error}"))
+}
+
+/// Whether what a footer points to is in the file: readers of it panic where it is before the begin.
+fn check_places(metadata: &ParquetMetaData, len: u64) -> Result<(), String> {
+    let is_inside = |from: i64, length: i64| {
+        let (from, length) = (u64::try_from(from).ok()?, u64::try_from(length).ok()?);
+        from.checked_add(length).filter(|end| *end <= len)
+    };
+    for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
+        let first = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        let pages = [(first, column.compressed_size()), (column.data_page_offset(), 0)];
+        let index = |from: Option<i64>, length: Option<i32>| from.zip(length.map(i64::from));
+        let indexes = [
+            index(column.column_index_offset(), column.column_index_length()),
+            index(column.offset_index_offset(), column.offset_index_length()),
+            index(column.bloom_filter_offset(), Some(column.bloom_filter_length().unwrap_or_default())),
+        ];
+        for (from, length) in pages.into_iter().chain(indexes.into_iter().flatten()) {
+            if is_inside(from, length).is_none() {
+                return Err(format!(
+                    "column `{}` at {from} with {length} bytes, in a file of {len}",
+                    column.column_path()
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check_columns(path: &Path, schema: &Schema, table: &Table) -> Result<(), Error> {

@@ -2,7 +2,9 @@
 //! that looks like any other.
 
 use std::{
-    fmt, mem,
+    fmt,
+    marker::PhantomData,
+    mem,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -12,7 +14,7 @@ use std::{
 use arrow::{
     array::{Array, ArrayRef, AsArray, BooleanArray},
     compute,
-    datatypes::{DataType, FieldRef, Int64Type},
+    datatypes::{ArrowNativeTypeOp, ArrowNumericType, DataType, FieldRef, Int64Type, UInt64Type},
 };
 use datafusion::{
     common::{Result, ScalarValue, exec_err},
@@ -41,10 +43,34 @@ struct Sum {
     signature: Signature,
 }
 
-/// Whether a sum is one of integers, and not of different ones only.
-fn is_ours(args: &AccumulatorArgs<'_>) -> bool {
-    *args.return_field.data_type() == DataType::Int64 && !args.is_distinct
+/// The type of a sum of integers, but for one of different ones only.
+fn integers(args: &AccumulatorArgs<'_>) -> Option<Integers> {
+    match args.return_field.data_type() {
+        _ if args.is_distinct => None,
+        DataType::Int64 => Some(Integers::Signed),
+        DataType::UInt64 => Some(Integers::Unsigned),
+        _ => None,
+    }
 }
+
+enum Integers {
+    Signed,
+    Unsigned,
+}
+
+/// A sum of one group, or of a window.
+fn accumulator(args: &AccumulatorArgs<'_>) -> Option<Box<dyn Accumulator>> {
+    Some(match integers(args)? {
+        Integers::Signed => Box::new(Checked::<Int64Type>::default()),
+        Integers::Unsigned => Box::new(Checked::<UInt64Type>::default()),
+    })
+}
+
+/// Integers of 64 bits, signed or not.
+trait Integer: ArrowNumericType<Native: Into<i128> + TryFrom<i128> + ArrowNativeTypeOp> + fmt::Debug {}
+
+impl Integer for Int64Type {}
+impl Integer for UInt64Type {}
 
 impl AggregateUDFImpl for Sum {
     fn name(&self) -> &str {
@@ -60,7 +86,7 @@ impl AggregateUDFImpl for Sum {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        if is_ours(&args) { Ok(Box::new(Checked::default())) } else { sum_udaf().accumulator(args) }
+        accumulator(&args).map_or_else(|| sum_udaf().accumulator(args), Ok)
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
@@ -72,19 +98,15 @@ impl AggregateUDFImpl for Sum {
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
-        if is_ours(&args) {
-            Ok(Box::new(CheckedGroups::new()))
-        } else {
-            sum_udaf().create_groups_accumulator(args)
+        match integers(&args) {
+            Some(Integers::Signed) => Ok(Box::new(CheckedGroups::<Int64Type>::new())),
+            Some(Integers::Unsigned) => Ok(Box::new(CheckedGroups::<UInt64Type>::new())),
+            None => sum_udaf().create_groups_accumulator(args),
         }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        if is_ours(&args) {
-            Ok(Box::new(Checked::default()))
-        } else {
-            sum_udaf().create_sliding_accumulator(args)
-        }
+        accumulator(&args).map_or_else(|| sum_udaf().create_sliding_accumulator(args), Ok)
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
@@ -98,24 +120,25 @@ impl AggregateUDFImpl for Sum {
 
 /// The sum of one group, or of a window: of 2^63 numbers it is exact.
 #[derive(Debug, Default)]
-struct Checked {
+struct Checked<T> {
     sum: i128,
     /// How many numbers are in it.
     count: u64,
+    of: PhantomData<T>,
 }
 
-impl Checked {
+impl<T: Integer> Checked<T> {
     fn add(&mut self, values: &[ArrayRef], sign: i128) {
-        let numbers = values[0].as_primitive::<Int64Type>();
+        let numbers = values[0].as_primitive::<T>();
         let sum = match compute::sum_checked(numbers) {
-            Ok(sum) => i128::from(sum.unwrap_or_default()),
-            Err(_) => numbers.iter().flatten().map(i128::from).sum(),
+            Ok(sum) => sum.unwrap_or_default().into(),
+            Err(_) => numbers.iter().flatten().map(Into::<i128>::into).sum(),
         };
         self.sum += sign * sum;
     }
 }
 
-impl Accumulator for Checked {
+impl<T: Integer> Accumulator for Checked<T> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.add(values, 1);
         self.count += (values[0].len() - values[0].null_count()) as u64;
@@ -133,10 +156,11 @@ impl Accumulator for Checked {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        if self.count == 0 {
-            return Ok(ScalarValue::Int64(None));
-        }
-        i64::try_from(self.sum).map_or_else(|_| too_large(), |sum| Ok(ScalarValue::Int64(Some(sum))))
+        let sum = match self.count {
+            0 => None,
+            _ => Some(T::Native::try_from(self.sum).or_else(|_| too_large())?),
+        };
+        ScalarValue::new_primitive::<T>(sum, &T::DATA_TYPE)
     }
 
     fn size(&self) -> usize {
@@ -152,24 +176,24 @@ impl Accumulator for Checked {
     }
 }
 
-type Added = Box<dyn Fn(&mut i64, i64) + Send + Sync>;
+type Added<N> = Box<dyn Fn(&mut N, N) + Send + Sync>;
 
 /// The sums of groups: DataFusion's, with an addition that remembers when a sum became too large.
-struct CheckedGroups {
-    sums: PrimitiveGroupsAccumulator<Int64Type, Added>,
+struct CheckedGroups<T: Integer> {
+    sums: PrimitiveGroupsAccumulator<T, Added<T::Native>>,
     is_too_large: Arc<AtomicBool>,
 }
 
-impl CheckedGroups {
-    fn new() -> CheckedGroups {
+impl<T: Integer> CheckedGroups<T> {
+    fn new() -> CheckedGroups<T> {
         let is_too_large = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&is_too_large);
         // Relaxed: one thread adds, and looks afterwards.
-        let add: Added = Box::new(move |sum, number| match sum.checked_add(number) {
-            Some(added) => *sum = added,
-            None => seen.store(true, Ordering::Relaxed),
+        let add: Added<T::Native> = Box::new(move |sum, number| match sum.add_checked(number) {
+            Ok(added) => *sum = added,
+            Err(_) => seen.store(true, Ordering::Relaxed),
         });
-        CheckedGroups { sums: PrimitiveGroupsAccumulator::new(&DataType::Int64, add), is_too_large }
+        CheckedGroups { sums: PrimitiveGroupsAccumulator::new(&T::DATA_TYPE, add), is_too_large }
     }
 
     fn check(&self) -> Result<()> {
@@ -177,13 +201,13 @@ impl CheckedGroups {
     }
 }
 
-impl fmt::Debug for CheckedGroups {
+impl<T: Integer> fmt::Debug for CheckedGroups<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CheckedGroups").field("is_too_large", &self.is_too_large).finish_non_exhaustive()
     }
 }
 
-impl GroupsAccumulator for CheckedGroups {
+impl<T: Integer> GroupsAccumulator for CheckedGroups<T> {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],

@@ -3,6 +3,7 @@
 //! An executor of a cluster must know them too: those that need no super-trace are in [`all`]; those that convert times go there
 //! with the clocks that they use, [`clocks_of`] and [`with_clocks`].
 
+mod arithmetic;
 mod bits;
 mod checked_sum;
 mod clock;
@@ -24,6 +25,7 @@ use datafusion::{
 use crate::{Error, clocks::Clocks};
 use conversions::CONVERSIONS;
 
+pub(crate) use arithmetic::checked;
 pub use bits::{f64_bits, u64_bits};
 pub use clock::Clock;
 pub(crate) use clock::NamedClock;
@@ -33,7 +35,7 @@ pub use wall_time::Snapshot;
 
 /// The functions of one row that need no super-trace.
 pub fn all() -> Vec<ScalarUDF> {
-    vec![
+    let named = [
         u64_bits(),
         f64_bits(),
         times::duration(),
@@ -41,7 +43,8 @@ pub fn all() -> Vec<ScalarUDF> {
         times::time_bucket(),
         row_id(),
         errno::errno_name(),
-    ]
+    ];
+    named.into_iter().chain(arithmetic::all()).collect()
 }
 
 /// The functions of many rows.

@@ -49,9 +49,11 @@ pub(super) struct Made {
 struct Open {
     at: Span,
     row: RowAt,
-    /// Of the first table of `overlap_left`: until when it is in the result. Of `self_time`: the ticks of those directly
-    /// inside of it; of `merged`: how many it is made of.
+    /// Of the first table of `overlap_left` and of `self_time`: until when it is in the result, or covered by later ones; of
+    /// `merged`: how many it is made of.
     done: i64,
+    /// Of `self_time`: the ticks that later ones cover.
+    covered: i64,
 }
 
 /// Makes rows of the result.
@@ -70,7 +72,7 @@ impl Sweep {
 
     /// The next interval, of an input.
     pub(super) fn next(&mut self, input: usize, at: Span, row: RowAt, made: &mut Vec<Made>) {
-        let next = Open { at, row, done: at.from };
+        let next = Open { at, row, done: at.from, covered: 0 };
         match self.operation {
             Operation::Overlap | Operation::OverlapLeft => self.overlap(input, next, made),
             Operation::Merged => self.merge(next, made),
@@ -164,19 +166,26 @@ impl Sweep {
         }
     }
 
-    /// One that begins in another and ends after it counts there as far as it is inside.
+    /// A tick is the own time of the row that began last of those that it is in, so that own times sum to the union. Where rows
+    /// nest, that is the innermost.
     fn nest(&mut self, next: Open, made: &mut Vec<Made>) {
         self.unnest(next.at.from, made);
-        if let Some(around) = self.open[0].last_mut() {
-            around.done += next.at.to.min(around.at.to) - next.at.from;
+        for around in &mut self.open[0] {
+            let end = next.at.to.min(around.at.to);
+            around.covered += (end - next.at.from.max(around.done)).max(0);
+            around.done = around.done.max(end);
         }
-        self.open[0].push(Open { done: 0, ..next });
+        self.open[0].push(next);
     }
 
     fn unnest(&mut self, tick: i64, made: &mut Vec<Made>) {
-        while let Some(open) = self.open[0].pop_if(|open| open.at.to <= tick) {
-            made.push(alone(open, open.at, open.at.to - open.at.from - open.done));
-        }
+        self.open[0].retain(|open| {
+            let is_over = open.at.to <= tick;
+            if is_over {
+                made.push(alone(*open, open.at, open.at.to - open.at.from - open.covered));
+            }
+            !is_over
+        });
     }
 }
 
@@ -257,6 +266,12 @@ mod tests {
             (10, 16, Some(2), None, 6),
         ];
         assert_eq!(made(Operation::SelfTime, &nested), own);
+        // |------0------|
+        //   |--1--|
+        //       |--2--|
+        let crossing = [(0, 0, 10), (0, 2, 5), (0, 4, 8)];
+        let own = [(0, 10, Some(0), None, 4), (2, 5, Some(1), None, 2), (4, 8, Some(2), None, 4)];
+        assert_eq!(made(Operation::SelfTime, &crossing), own);
     }
 
     proptest! {
@@ -299,6 +314,17 @@ mod tests {
                 prop_assert_eq!((of(&merged), of(&gaps)), (usize::from(covered), usize::from(!covered)));
             }
             prop_assert_eq!(merged.iter().map(|made| made.4).sum::<i64>(), rows.len() as i64);
+            // Own time, tick by tick: of the rows there the one that began last, of these the shortest, of these the last.
+            let mut own = vec![0; rows.len()];
+            for tick in 0..ends {
+                let there = (0..rows.len()).filter(|row| rows[*row].1 <= tick && tick < rows[*row].2);
+                if let Some(last) = there.max_by_key(|row| (rows[*row].1, -rows[*row].2, *row)) {
+                    own[last] += 1;
+                }
+            }
+            for made in made(Operation::SelfTime, &rows) {
+                prop_assert_eq!(Some(made.4), made.2.map(|row| own[row]), "{:?}", made);
+            }
         }
     }
 }

@@ -9,14 +9,17 @@
 -- cpu: The CPU in whose run queue it was.
 -- waker_lwp: The LWP that woke it; NULL after a switch.
 -- waker_thread: The user thread that woke it.
-SELECT ts_tick, ts_ns, 'wakeup' AS kind, latency_tick, latency_ns, lwp, thread, target_cpu AS cpu, waker_lwp, waker_thread
+-- dur_tick: The same as latency_tick; with it a row is an interval for overlap and merged.
+-- dur_ns: The same as latency_ns.
+SELECT ts_tick, ts_ns, 'wakeup' AS kind, latency_tick, latency_ns, lwp, thread, target_cpu AS cpu, waker_lwp, waker_thread,
+       latency_tick AS dur_tick, latency_ns AS dur_ns
 FROM wakeups
 WHERE level = 'KERN' AND latency_tick IS NOT NULL
 UNION ALL
 SELECT ts_tick, ts_ns,
        CASE left_by WHEN 'sched-yield' THEN 'voluntary' WHEN 'preempted' THEN 'involuntary' ELSE 'unknown' END AS kind,
        dur_tick AS latency_tick, dur_ns AS latency_ns, lwp, CAST(NULL AS BIGINT) AS thread, cpu,
-       CAST(NULL AS INT) AS waker_lwp, CAST(NULL AS BIGINT) AS waker_thread
+       CAST(NULL AS INT) AS waker_lwp, CAST(NULL AS BIGINT) AS waker_thread, dur_tick, dur_ns
 FROM (SELECT ts_tick, ts_ns, dur_tick, dur_ns, lwp, cpu, CAST(state AS VARCHAR) AS state,
              CAST(end_reason AS VARCHAR) AS end_reason,
              lag(CAST(state AS VARCHAR)) OVER (PARTITION BY lwp ORDER BY ts_tick, dur_tick) AS state_before,

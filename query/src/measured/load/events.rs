@@ -118,7 +118,7 @@ async fn marks_of(
 ) -> Result<Vec<Mark>, Error> {
     let mut marks = Vec::new();
     let on_table = Error::on(trace, EVENTS.name);
-    let (from, to) = (plan::selects(trace, from)?, plan::selects(trace, to)?);
+    let (from, to) = (plan::selects(trace, from).await?, plan::selects(trace, to).await?);
     let frame = in_window(trace.raw(&EVENTS).await?, window).map_err(&on_table)?;
     let mut columns = ["ts_tick", "cpu", "lwp", "thread"].map(ident).to_vec();
     columns.extend([from.clone().is_true().alias("is_from"), to.clone().is_true().alias("is_to")]);

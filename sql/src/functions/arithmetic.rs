@@ -1,0 +1,128 @@
+//! `+`, `-` and `*` of integers that fail when their result exceeds 64 bits, as in PostgreSQL and DuckDB. DataFusion's go on with
+//! the lowest 64 bits: the square of a length of four seconds, in nanoseconds, would be negative.
+//! [`CheckArithmetic`](crate::checked_arithmetic::CheckArithmetic) puts these in the place of the operators.
+
+use arrow::{
+    array::{ArrayRef, Datum},
+    compute::kernels::numeric,
+    datatypes::DataType,
+    error::ArrowError,
+};
+use datafusion::{
+    common::{DataFusionError, Result, ScalarValue, exec_datafusion_err, exec_err},
+    logical_expr::{
+        ColumnarValue, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+        sort_properties::{ExprProperties, SortProperties},
+    },
+};
+
+/// The functions.
+pub(super) fn all() -> impl Iterator<Item = ScalarUDF> {
+    [Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply].into_iter().map(function)
+}
+
+/// The function in the place of an operator; `None` if the result of that cannot be too large.
+pub(crate) fn checked(operator: Operator) -> Option<ScalarUDF> {
+    Some(function(match operator {
+        Operator::Plus => Arithmetic::Add,
+        Operator::Minus => Arithmetic::Subtract,
+        Operator::Multiply => Arithmetic::Multiply,
+        _ => return None,
+    }))
+}
+
+fn function(arithmetic: Arithmetic) -> ScalarUDF {
+    ScalarUDF::new_from_impl(Checked { arithmetic, signature: Signature::any(2, Volatility::Immutable) })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+}
+
+impl Arithmetic {
+    fn of(self, left: &dyn Datum, right: &dyn Datum) -> Result<ArrayRef, ArrowError> {
+        match self {
+            Arithmetic::Add => numeric::add(left, right),
+            Arithmetic::Subtract => numeric::sub(left, right),
+            Arithmetic::Multiply => numeric::mul(left, right),
+        }
+    }
+
+    fn symbol(self) -> char {
+        match self {
+            Arithmetic::Add => '+',
+            Arithmetic::Subtract => '-',
+            Arithmetic::Multiply => '*',
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    arithmetic: Arithmetic,
+    signature: Signature,
+}
+
+impl Checked {
+    fn of(&self, left: &dyn Datum, right: &dyn Datum) -> Result<ArrayRef> {
+        self.arithmetic.of(left, right).map_err(|error| match error {
+            ArrowError::ArithmeticOverflow(_) => exec_datafusion_err!(
+                "{}: expected a result within 64 bits, found a larger one; CAST(… AS DOUBLE) has no such limit",
+                self.arithmetic.symbol()
+            ),
+            other => DataFusionError::from(other),
+        })
+    }
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &str {
+        match self.arithmetic {
+            Arithmetic::Add => "checked_add",
+            Arithmetic::Subtract => "checked_subtract",
+            Arithmetic::Multiply => "checked_multiply",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [left, right] if left == right && left.is_integer() => Ok(left.clone()),
+            _ => exec_err!("{}: expected two integers of one type, found {types:?}", self.name()),
+        }
+    }
+
+    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
+        let [left, right] = inputs else { return Ok(SortProperties::Unordered) };
+        let (left, right) = (&left.sort_properties, &right.sort_properties);
+        Ok(match self.arithmetic {
+            Arithmetic::Add => left.add(right),
+            Arithmetic::Subtract => left.sub(right),
+            Arithmetic::Multiply => SortProperties::Unordered,
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let values = match args.args.as_slice() {
+            [ColumnarValue::Array(left), ColumnarValue::Array(right)] => self.of(left, right)?,
+            [ColumnarValue::Array(left), ColumnarValue::Scalar(right)] => {
+                self.of(left, &right.to_scalar()?)?
+            }
+            [ColumnarValue::Scalar(left), ColumnarValue::Array(right)] => {
+                self.of(&left.to_scalar()?, right)?
+            }
+            [ColumnarValue::Scalar(left), ColumnarValue::Scalar(right)] => {
+                let value = self.of(&left.to_scalar()?, &right.to_scalar()?)?;
+                return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&value, 0)?));
+            }
+            _ => return exec_err!("{}: expected 2 arguments, found {}", self.name(), args.args.len()),
+        };
+        Ok(ColumnarValue::Array(values))
+    }
+}
