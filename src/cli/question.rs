@@ -79,7 +79,7 @@ pub(crate) struct FilterArgs {
     /// From this tick, or this long after the first event (1.5ms, 20us, +3s).
     #[arg(long, value_name = "WHEN", help_heading = "Filters")]
     pub(crate) from: Option<Instant>,
-    /// Up to this tick, or this long after the first event.
+    /// Up to and including this tick, or the one this long after the first event.
     #[arg(long, value_name = "WHEN", help_heading = "Filters")]
     pub(crate) to: Option<Instant>,
 }

@@ -1,7 +1,11 @@
 //! The catalog of a session: tables, views and table functions, their columns and arguments.
 
 use anyhow::Result;
-use sigmund_sql::{Described, DescribedFunction, RelationKind, SuperTrace, intervals::interval_functions};
+use sigmund_sql::{
+    Described, DescribedFunction, RelationKind, SuperTrace,
+    functions::{described_function, described_functions},
+    intervals::interval_functions,
+};
 
 use crate::{
     cli::FormatArg,
@@ -11,6 +15,9 @@ use crate::{
 
 /// The word for table functions, beside those of [`RelationKind`].
 const FUNCTION: &str = "function";
+
+/// The word for functions of values.
+const OF_VALUES: &str = "function of values";
 
 /// The columns of a line of text for people.
 const TEXT_WIDTH: usize = 100;
@@ -25,14 +32,16 @@ pub(super) fn all(trace: &SuperTrace, format: FormatArg) -> Result<()> {
         relations.partition(|relation| relation.kind == RelationKind::Event);
     let row =
         |relation: &sigmund_sql::Relation| cells([&relation.name, relation.kind.name(), &relation.sentence]);
-    let function = |function: &DescribedFunction| cells([&function.name, FUNCTION, &function.sentence]);
+    let function =
+        |kind| move |function: &DescribedFunction| cells([&function.name, kind, &function.sentence]);
     let mut rows: Vec<_> = tables.into_iter().map(row).collect();
-    rows.extend(functions(trace).iter().map(function));
+    rows.extend(functions(trace).iter().map(function(FUNCTION)));
+    rows.extend(described_functions().iter().map(function(OF_VALUES)));
     rows.extend(events.into_iter().map(row));
     print_table(&["name", "kind", "what"], &rows, format)
 }
 
-/// Prints the columns of a table or view, or the definition, the arguments and the columns of a table function.
+/// Prints the columns of a table or view, or the definition, the arguments and the columns of a function.
 ///
 /// # Errors
 /// When there is none of this name, with the nearest names.
@@ -43,9 +52,10 @@ pub(super) async fn one(trace: &SuperTrace, name: &str, format: FormatArg) -> Re
     };
     // As in a query, or as the flag of a measure.
     let name = name.trim_end_matches("()").replace('-', "_");
-    match functions(trace).iter().find(|function| function.name == name) {
-        Some(function) if format == FormatArg::Human => for_people(function),
-        Some(function) => in_parts(function, format),
+    let of_tables = functions(trace).into_iter().find(|function| function.name == name);
+    match of_tables.or_else(|| described_function(&trace.session().state(), &name)) {
+        Some(function) if format == FormatArg::Human => for_people(&function),
+        Some(function) => in_parts(&function, format),
         None => Err(error.into()),
     }
 }
@@ -71,15 +81,21 @@ fn print_columns(columns: &[Described], format: FormatArg) -> Result<()> {
 fn for_people(function: &DescribedFunction) -> Result<()> {
     let arguments: Vec<&str> = function.arguments.iter().map(|argument| argument.name.as_str()).collect();
     let head = format!("{}({})", function.name, arguments.join(", "));
-    terminal::block(
-        &[head, wrapped(&function.sentence), String::new(), wrapped(&function.definition)].join("\n"),
-    )?;
-    terminal::line("")?;
-    let rows: Vec<_> =
-        function.arguments.iter().map(|argument| cells([&argument.name, &argument.sentence])).collect();
-    print_table(&["argument", "what"], &rows, FormatArg::Human)?;
-    terminal::line("")?;
-    print_columns(&function.columns, FormatArg::Human)?;
+    let mut lines = vec![head, wrapped(&function.sentence)];
+    if !function.definition.is_empty() {
+        lines.extend([String::new(), wrapped(&function.definition)]);
+    }
+    terminal::block(&lines.join("\n"))?;
+    let described = function.arguments.iter().filter(|argument| !argument.sentence.is_empty());
+    let rows: Vec<_> = described.map(|argument| cells([&argument.name, &argument.sentence])).collect();
+    if !rows.is_empty() {
+        terminal::line("")?;
+        print_table(&["argument", "what"], &rows, FormatArg::Human)?;
+    }
+    if !function.columns.is_empty() {
+        terminal::line("")?;
+        print_columns(&function.columns, FormatArg::Human)?;
+    }
     if !function.columns_of_cases.is_empty() {
         terminal::block("\nWith worst => N a row is one case:\n\n")?;
         print_columns(&function.columns_of_cases, FormatArg::Human)?;

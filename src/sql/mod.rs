@@ -44,7 +44,8 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
         (None, None) if io::stdin().is_terminal() => return prompt::run(session).await,
         (None, None) => on_standard_input()?,
     };
-    let queries = statements::each(&queries);
+    // Editors begin a file with it.
+    let queries = statements::each(queries.trim_start_matches('\u{feff}'));
     if let [query] = queries.as_slice() {
         return Ok(session.run(query).await?.unwrap_or(Found::Something));
     }

@@ -22,9 +22,8 @@ fn is_blank(text: &str) -> bool {
     loop {
         let after = match rest {
             line if line.starts_with("--") => Some(line.split_once('\n').map_or("", |(_, after)| after)),
-            block => {
-                block.strip_prefix("/*").and_then(|block| block.split_once("*/")).map(|(_, after)| after)
-            }
+            block if block.starts_with("/*") => comment(block).map(|end| &block[end..]),
+            _ => None,
         };
         let Some(after) = after else { return rest.is_empty() };
         rest = after.trim_start();
@@ -33,28 +32,59 @@ fn is_blank(text: &str) -> bool {
 
 /// The positions of the semicolons that end statements.
 fn ends(text: &str) -> Vec<usize> {
-    let mut ends = Vec::new();
-    let mut characters = text.char_indices().peekable();
-    while let Some((at, character)) = characters.next() {
-        match character {
-            ';' => ends.push(at),
-            '\'' | '"' => while characters.next().is_some_and(|(_, c)| c != character) {},
-            '-' if characters.next_if(|(_, c)| *c == '-').is_some() => {
-                while characters.next().is_some_and(|(_, c)| c != '\n') {}
+    let (mut ends, mut at) = (Vec::new(), 0);
+    while let Some(found) = text[at..].find([';', '\'', '"', '`', '-', '/', '$']) {
+        at += found;
+        let rest = &text[at..];
+        at += match &rest[..1] {
+            ";" => {
+                ends.push(at);
+                1
             }
-            '/' if characters.next_if(|(_, c)| *c == '*').is_some() => {
-                let mut last = ' ';
-                for (_, c) in characters.by_ref() {
-                    if last == '*' && c == '/' {
-                        break;
-                    }
-                    last = c;
-                }
-            }
-            _ => {}
-        }
+            "-" if rest.starts_with("--") => rest.find('\n').map_or(rest.len(), |end| end + 1),
+            "-" => 1,
+            "/" if rest.starts_with("/*") => comment(rest).unwrap_or(rest.len()),
+            "/" => 1,
+            "$" => dollar_quoted(rest),
+            quote => rest[1..].find(quote).map_or(rest.len(), |end| end + 2),
+        };
     }
     ends
+}
+
+/// The length of the comment at the begin of a text, in which there may be others; `None` if it has no end.
+fn comment(text: &str) -> Option<usize> {
+    let (mut open, mut at) = (1, 2);
+    while let Some(found) = text[at..].find(['*', '/']) {
+        at += found;
+        let rest = &text[at..];
+        at += match rest {
+            _ if rest.starts_with("/*") => {
+                open += 1;
+                2
+            }
+            _ if rest.starts_with("*/") => {
+                open -= 1;
+                2
+            }
+            _ => 1,
+        };
+        if open == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// The length of a text in dollar quotes (`$$it's$$`, `$a$it's$a$`); 1 if a text does not begin with one, as a parameter.
+fn dollar_quoted(text: &str) -> usize {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let Some(name) = text[1..].find(|c: char| !is_of_name(c)) else { return 1 };
+    if !text[1 + name..].starts_with('$') || text[1..].starts_with(|c: char| c.is_ascii_digit()) {
+        return 1;
+    }
+    let quote = &text[..name + 2];
+    text[quote.len()..].find(quote).map_or(text.len(), |end| end + 2 * quote.len())
 }
 
 #[cfg(test)]
@@ -68,6 +98,13 @@ mod tests {
         assert_eq!(each(" ;; /* nothing */ -- at all\n; -- no end"), [""; 0]);
         assert_eq!(each("/* without end"), ["/* without end"]);
         assert_eq!(each("SELECT 'it''s;'"), ["SELECT 'it''s;'"]);
+        assert_eq!(
+            each("/* a /* b; */ c; */ SELECT 1; SELECT 2"),
+            ["/* a /* b; */ c; */ SELECT 1", "SELECT 2"]
+        );
+        let dollars = "SELECT $$it's; $$, $a$;$$;$a$, $x, $1; SELECT `a;b`";
+        assert_eq!(each(dollars), ["SELECT $$it's; $$, $a$;$$;$a$, $x, $1", "SELECT `a;b`"]);
+        assert_eq!(each("SELECT $é$; SELECT '€;'/2; $"), ["SELECT $é$", "SELECT '€;'/2", "$"]);
         assert!(
             is_complete("SELECT 1;")
                 && is_complete("SELECT 1; -- done\n /* so */")

@@ -14,7 +14,7 @@ Each measure is a flag of `sigmund` (`--critical-path`) and a table function of 
 [questions.md](questions.md) shows what they print. `sigmund --help` and its man page have the same definitions, and
 `sigmund sql T --schema critical_path` the columns as they are in SQL.
 
-The filters apply to all measures. The *window* is from `--from` to `--to`, or the whole trace. Rows about one user
+The filters apply to all measures. The *window* is from `--from` to `--to`, whose tick is in it, too, or the whole trace. Rows about one user
 thread have the columns `thread` and `name`. In a trace without user threads, and with `--by lwp`, these are `lwp` and
 `name`; with `--by process`, `pid` and `name`; with `--by name` and `--by pattern`, only `name`. `X_tick` is exact, in
 ticks. SQL also has a column `X_ns` for each, and human format shows it as `X`, with its unit. NULL (an empty cell)

@@ -66,6 +66,14 @@ fn the_catalog_is_a_table_in_every_format() {
     let parts = sigmund.run(["sql", "t.supertrace", "--schema", "self_time", "--format", "csv"]).found();
     assert!(parts.starts_with("part,name,type,unit,what\nfunction,self_time,,,"), "{parts}");
     assert!(parts.contains("\nargument,a,") && parts.contains("\ncolumn,self_ns,BIGINT,ns,"), "{parts}");
+    // Functions of values: ours, and DataFusion's.
+    assert!(catalog.contains("\nto_ns,function of values,"), "{catalog}");
+    for (name, words) in
+        [("percentile", &["percentile(x, percent)", "nearest rank"][..]), ("date_trunc", &["date_trunc("])]
+    {
+        let page = sigmund.run(["sql", "t.supertrace", "--schema", name]).found();
+        assert!(words.iter().all(|word| page.contains(word)), "{page}");
+    }
     sigmund.run(["sql", "t.supertrace", "--schema", "brakdown"]).complained(&["nearest: breakdown()"]);
 }
 

@@ -138,8 +138,15 @@ fn check_one<'n, N: Numbered>(
     }
     match reference {
         Reference::Number(number) => {
+            let digits = number.to_string();
+            if all.clone().any(|(_, name)| name == Some(&digits)) {
+                let found = format!("{digits}, which is the name of one");
+                return Err(Error::argument(format!(
+                    "{flag}: expected {expected}, found {found}: name:{digits}"
+                )));
+            }
             let numbers: Vec<String> = all.map(|(number, _)| number.to_string()).collect();
-            Err(unknown(flag, expected, &number.to_string(), numbers.iter().map(String::as_str)))
+            Err(unknown(flag, expected, &digits, numbers.iter().map(String::as_str)))
         }
         Reference::Name(name) => Err(unknown(flag, expected, name, all.filter_map(|(_, name)| name))),
     }

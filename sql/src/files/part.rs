@@ -354,7 +354,7 @@ fn check_places(metadata: &ParquetMetaData, len: u64) -> Result<(), String> {
             if is_inside(from, length).is_none() {
                 return Err(format!(
                     "column `{}` at {from} with {length} bytes, in a file of {len}",
-                    column.column_path()
+                    column.column_path().string()
                 ));
             }
         }

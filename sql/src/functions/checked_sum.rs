@@ -61,13 +61,16 @@ enum Integers {
 /// A sum of one group, or of a window.
 fn accumulator(args: &AccumulatorArgs<'_>) -> Option<Box<dyn Accumulator>> {
     Some(match integers(args)? {
-        Integers::Signed => Box::new(Checked::<Int64Type>::default()),
-        Integers::Unsigned => Box::new(Checked::<UInt64Type>::default()),
+        Integers::Signed => Box::new(Checked::<Int64Type>::new()),
+        Integers::Unsigned => Box::new(Checked::<UInt64Type>::new()),
     })
 }
 
 /// Integers of 64 bits, signed or not.
-trait Integer: ArrowNumericType<Native: Into<i128> + TryFrom<i128> + ArrowNativeTypeOp> + fmt::Debug {}
+trait Integer:
+    ArrowNumericType<Native: Into<i128> + TryFrom<i128> + ArrowNativeTypeOp> + fmt::Debug + Send + Sync
+{
+}
 
 impl Integer for Int64Type {}
 impl Integer for UInt64Type {}
@@ -119,7 +122,7 @@ impl AggregateUDFImpl for Sum {
 }
 
 /// The sum of one group, or of a window: of 2^63 numbers it is exact.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Checked<T> {
     sum: i128,
     /// How many numbers are in it.
@@ -128,6 +131,10 @@ struct Checked<T> {
 }
 
 impl<T: Integer> Checked<T> {
+    fn new() -> Checked<T> {
+        Checked { sum: 0, count: 0, of: PhantomData }
+    }
+
     fn add(&mut self, values: &[ArrayRef], sign: i128) {
         let numbers = values[0].as_primitive::<T>();
         let sum = match compute::sum_checked(numbers) {

@@ -8,6 +8,7 @@ mod bits;
 mod checked_sum;
 mod clock;
 mod conversions;
+mod described;
 mod errno;
 mod percentile;
 mod row_id;
@@ -30,6 +31,7 @@ pub use bits::{f64_bits, u64_bits};
 pub use clock::Clock;
 pub(crate) use clock::NamedClock;
 pub(crate) use conversions::{ByClock, only_clock};
+pub use described::{described_function, described_functions};
 pub(crate) use row_id::row_id;
 pub use wall_time::Snapshot;
 

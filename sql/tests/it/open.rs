@@ -217,6 +217,31 @@ async fn a_missing_column_is_refused_by_name() {
     assert!(message.contains("column `blocked_on`: expected Int64, found no such column"), "{message}");
 }
 
+/// Where there are no checksums, as here: a bit that is wrong may make a type that does not exist, or a place before the file.
+#[tokio::test]
+async fn a_footer_with_a_wrong_bit_is_an_error_that_names_the_file_and_no_panic() {
+    let mut little = Little::new();
+    little.row("cpus", json!({"cpu": 3}));
+    let path = little.write();
+    let part = path.join("cpus/part-00000.parquet");
+    let whole = fs::read(&part).unwrap();
+    let mut refused = 0;
+    for at in (4..whole.len()).step_by(2) {
+        let mut wrong = whole.clone();
+        wrong[at] ^= 1 << (at / 2 % 8);
+        fs::write(&part, wrong).unwrap();
+        let answer = match SuperTrace::open(&path).await {
+            Ok(trace) => trace.sql("SELECT * FROM cpus").await.unwrap().to_text().await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = answer {
+            refused += 1;
+            assert!(error.to_string().contains("cpus"), "{at}: {error}");
+        }
+    }
+    assert!(refused > 100, "{refused} of {}", whole.len());
+}
+
 #[tokio::test]
 async fn a_damaged_page_behind_a_good_footer_is_an_error_of_the_query() {
     let mut little = Little::new();
