@@ -118,7 +118,7 @@ fn imply_why(question: &mut Question) -> Result<()> {
     Ok(())
 }
 
-/// What a folder has that is a recording.
+/// The file that marks a folder as a recording.
 const RUN_FILE: &str = "run.json";
 
 /// Opens a super-trace; the only one in this folder if none is named.

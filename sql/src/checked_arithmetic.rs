@@ -1,5 +1,5 @@
-//! Puts [checked functions](functions::checked) in the place of `+`, `-` and `*` of integers, wherever they are in a query: also of
-//! constants, in conditions of joins, in windows.
+//! Replaces `+`, `-` and `*` of integers by [checked functions](functions::checked), wherever they are in a query: also of constants,
+//! in conditions of joins, in windows.
 
 use datafusion::{
     common::{
@@ -15,7 +15,7 @@ use datafusion::{
 
 use crate::functions;
 
-/// The rule. It goes after the one that makes the types of both sides the same.
+/// The rule. It runs after `TypeCoercion`, which makes the types of both sides the same.
 #[derive(Debug)]
 pub(crate) struct CheckArithmetic;
 
@@ -36,10 +36,15 @@ fn in_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         schema.merge(&source);
     }
     let names = NamePreserver::new(&plan);
-    let rewritten = plan.map_expressions(|expr| {
+    let rewrite = |expr: Expr| {
         let name = names.save(&expr);
         let rewritten = expr.transform_up(|expr| in_expr(expr, &schema))?;
         Ok(rewritten.update_data(|expr| name.restore(expr)))
+    };
+    // The columns of a grouping set have the names of what is in it.
+    let rewritten = plan.map_expressions(|expr| match expr {
+        Expr::GroupingSet(_) => expr.map_children(rewrite),
+        expr => rewrite(expr),
     })?;
     match rewritten.transformed {
         true => rewritten.map_data(LogicalPlan::recompute_schema),

@@ -1,4 +1,4 @@
-//! DataFusion as every query here has it: what is set, which functions there are, what is done to plans.
+//! The DataFusion session of every query: its options, functions and rules.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusio
         .with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply))
         .build();
     let context = SessionContext::new_with_state(state);
-    for function in functions::all() {
+    for function in functions::named() {
         context.register_udf(function);
     }
     for function in functions::aggregates() {

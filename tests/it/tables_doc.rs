@@ -8,7 +8,7 @@ const HEAD: &str = "\
 # Tables of a super-trace
 
 A super-trace is a directory with a folder for each table, in Parquet. `sigmund sql` has each of them under its name, with a
-column `X_ns` beside each `X_tick`; `raw_NAME` is the table as it is stored. `_tick` are ticks of the clock of the recording,
+column `X_ns` beside each `X_tick`; `raw_NAME` is such a table as it is stored. `_tick` are ticks of the clock of the recording,
 exact. NULL means that a value is not known, or that there is none. Tables that `--tables` of `merge` and `record` can leave
 out are marked *optional*.
 

@@ -170,7 +170,7 @@ fn write_separated(
         for (index, column) in columns.iter().enumerate() {
             text.clear();
             column.push(&mut text, row)?;
-            // Of a column of the type NULL, arrow has no bits that say so.
+            // A column of the type Null has no validity bitmap.
             let values = batch.column(index);
             let is_text = !text.is_empty() || (values.is_valid(row) && !values.data_type().is_null());
             cell(line, index, is_text.then_some(&text), separator);

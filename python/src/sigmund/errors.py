@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-
 # So many names are listed where none is near.
 MOST_LISTED = 20
 

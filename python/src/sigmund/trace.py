@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sigmund import files, names
 from sigmund.clock import BEGINS, INSTANTS, Clock
-from sigmund.errors import MissingTableError, SchemaError, UnknownNameError, unknown
+from sigmund.errors import MissingTableError, SchemaError, SigmundError, unknown
 from sigmund.info import Info
 from sigmund.model import SENTENCES
 
@@ -88,13 +88,13 @@ class SuperTrace:
         """A table as a data frame.
 
         `columns` are all if it is None. `filters` are conditions that all have to hold; row groups that cannot have such
-        rows are not read. That is decided by conditions on stored columns; those on nanoseconds then select among the
-        rows that were read:
+        rows are not read. That is decided by conditions on stored columns; those on computed columns, as nanoseconds, then
+        select among the rows that were read:
 
             trace.table("thread_states", ["thread", "dur_ns"], [("state", "==", "stalled"), ("dur_ns", ">", 1000)])
 
         Raises UnknownNameError for a table, column or operator that does not exist, MissingTableError for a table that the
-        merge left out, and UnreadableError for a damaged file.
+        merge left out, UnreadableError for a damaged file, and SigmundError for a condition without a value.
         """
         schema = self._schema(table)
         computed = files.computed_columns(schema.names)
@@ -106,7 +106,7 @@ class SuperTrace:
         late = [condition for condition in conditions if condition[0] in computed]
         needed = dict.fromkeys([*wanted, *(column for column, _, _ in late)])
         stored = [source for column in needed for source in computed.get(column, (column,))]
-        where = _expression([condition for condition in conditions if condition not in late])
+        where = _expression([condition for condition in conditions if condition[0] not in computed])
         rows = files.read(self.path, table, list(dict.fromkeys(stored)), where).unify_dictionaries()
         frame: pd.DataFrame = rows.to_pandas(types_mapper=_pandas_type)
         for column in needed:
@@ -167,8 +167,8 @@ class SuperTrace:
             if operator not in OPERATORS:
                 raise unknown("operator", operator, OPERATORS)
             if value is None or value is pd.NA:
-                raise UnknownNameError(
-                    f"{column} {operator} {value}: expected a value, found none: nothing equals NULL, and nothing differs from it; "
+                raise SigmundError(
+                    f"{column} {operator} {value}: expected a value, found none: nothing equals NULL or differs from it; "
                     f"`frame[frame.{column}.notna()]` selects among the rows that were read"
                 )
         return conditions

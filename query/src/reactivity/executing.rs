@@ -9,7 +9,7 @@ use crate::{
     filter::{check_thread, number_in},
 };
 
-/// What an interrupt has interrupted does not execute meanwhile.
+/// Contexts in which the current LWP executes; in interrupts it does not.
 const OUTSIDE_OF_INTERRUPTS: [&str; 2] = ["task", "idle"];
 
 /// The condition on events; `None` if the trace has neither such a user thread nor such an LWP.

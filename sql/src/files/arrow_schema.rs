@@ -1,5 +1,5 @@
-//! The Arrow schema that a writer leaves in the footer of a Parquet file. The reader takes the types of columns from it, and panics
-//! where it has a type that does not exist. So it is checked before.
+//! The Arrow schema that a writer leaves in the footer of a Parquet file. The Parquet reader takes the types of columns from it, and
+//! panics if the schema has a type that does not exist. So the schema is checked first.
 
 use arrow::ipc::{DateUnit, Field, Precision, TimeUnit, Type, root_as_message};
 use base64::{Engine, prelude::BASE64_STANDARD};

@@ -1,5 +1,5 @@
-//! `+`, `-` and `*` of integers that fail when their result exceeds 64 bits, as in PostgreSQL and DuckDB. DataFusion's go on with
-//! the lowest 64 bits: the square of a length of four seconds, in nanoseconds, would be negative.
+//! `+`, `-` and `*` of integers that fail when their result exceeds the bits of its type, as in PostgreSQL and DuckDB. DataFusion's go
+//! on with the lowest bits: the square of a length of four seconds, in nanoseconds, would be negative.
 //! [`CheckArithmetic`](crate::checked_arithmetic::CheckArithmetic) puts these in the place of the operators.
 
 use arrow::{
@@ -9,7 +9,7 @@ use arrow::{
     error::ArrowError,
 };
 use datafusion::{
-    common::{DataFusionError, Result, ScalarValue, exec_datafusion_err, exec_err},
+    common::{DataFusionError, Result, ScalarValue, exec_datafusion_err, exec_err, plan_err},
     logical_expr::{
         ColumnarValue, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
         sort_properties::{ExprProperties, SortProperties},
@@ -21,7 +21,7 @@ pub(super) fn all() -> impl Iterator<Item = ScalarUDF> {
     [Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply].into_iter().map(function)
 }
 
-/// The function in the place of an operator; `None` if the result of that cannot be too large.
+/// The function in the place of an operator; `None` for other operators.
 pub(crate) fn checked(operator: Operator) -> Option<ScalarUDF> {
     Some(function(match operator {
         Operator::Plus => Arithmetic::Add,
@@ -69,12 +69,24 @@ struct Checked {
 impl Checked {
     fn of(&self, left: &dyn Datum, right: &dyn Datum) -> Result<ArrayRef> {
         self.arithmetic.of(left, right).map_err(|error| match error {
-            ArrowError::ArithmeticOverflow(_) => exec_datafusion_err!(
-                "{}: expected a result within 64 bits, found a larger one; CAST(… AS DOUBLE) has no such limit",
-                self.arithmetic.symbol()
-            ),
+            ArrowError::ArithmeticOverflow(_) => self.too_large(left.get().0.data_type()),
             other => DataFusionError::from(other),
         })
+    }
+
+    fn too_large(&self, ty: &DataType) -> DataFusionError {
+        let symbol = self.arithmetic.symbol();
+        let bits = 8 * ty.primitive_width().unwrap_or_default();
+        let way_out =
+            if bits < 64 { "CAST(… AS BIGINT) has 64" } else { "CAST(… AS DOUBLE) has no such limit" };
+        match (self.arithmetic, ty.is_unsigned_integer()) {
+            (Arithmetic::Subtract, true) => exec_datafusion_err!(
+                "{symbol}: expected a result that is not negative, of unsigned numbers, found one that is; CAST(… AS BIGINT) has a sign"
+            ),
+            _ => exec_datafusion_err!(
+                "{symbol}: expected a result within {bits} bits, found a larger one; {way_out}"
+            ),
+        }
     }
 }
 
@@ -94,7 +106,7 @@ impl ScalarUDFImpl for Checked {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
             [left, right] if left == right && left.is_integer() => Ok(left.clone()),
-            _ => exec_err!("{}: expected two integers of one type, found {types:?}", self.name()),
+            _ => plan_err!("{}: expected two integers of one type, found {types:?}", self.name()),
         }
     }
 

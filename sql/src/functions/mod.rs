@@ -35,9 +35,14 @@ pub use described::{described_function, described_functions};
 pub(crate) use row_id::row_id;
 pub use wall_time::Snapshot;
 
-/// The functions of one row that need no super-trace.
+/// The functions of one row that need no super-trace, by whose names plans of a cluster have them.
 pub fn all() -> Vec<ScalarUDF> {
-    let named = [
+    named().into_iter().chain(arithmetic::all()).collect()
+}
+
+/// Those that queries name.
+pub(crate) fn named() -> Vec<ScalarUDF> {
+    vec![
         u64_bits(),
         f64_bits(),
         times::duration(),
@@ -45,8 +50,7 @@ pub fn all() -> Vec<ScalarUDF> {
         times::time_bucket(),
         row_id(),
         errno::errno_name(),
-    ];
-    named.into_iter().chain(arithmetic::all()).collect()
+    ]
 }
 
 /// The functions of many rows.

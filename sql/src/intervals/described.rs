@@ -54,7 +54,7 @@ fn columns(operation: Operation) -> Schema {
     ];
     match operation.added() {
         Some("self") => {
-            let self_time = "The part of its length in which no row is that begins later (of rows that begin at once, a shorter one).";
+            let self_time = "The part of its length that no row that begins later covers; of rows that begin together, the shorter counts as later.";
             fields.extend([field("self_tick", self_time), field("self_ns", "")]);
         }
         Some(count) => fields.push(field(count, "How many rows of the table it is made of.")),

@@ -49,11 +49,9 @@ pub(super) struct Made {
 struct Open {
     at: Span,
     row: RowAt,
-    /// Of the first table of `overlap_left` and of `self_time`: until when it is in the result, or covered by later ones; of
-    /// `merged`: how many it is made of.
+    /// Of the first table of `overlap_left`: until when it is in the result; of `merged`: how many it is made of; of `self_time`:
+    /// its own ticks so far.
     done: i64,
-    /// Of `self_time`: the ticks that later ones cover.
-    covered: i64,
 }
 
 /// Makes rows of the result.
@@ -63,16 +61,18 @@ pub(super) struct Sweep {
     open: [Vec<Open>; 2],
     /// How many were left the last time that those that are over were taken out.
     left: [usize; 2],
+    /// Of `self_time`: each tick before it is in the own time of a row, if it is in any.
+    owned: i64,
 }
 
 impl Sweep {
     pub(super) fn new(operation: Operation) -> Sweep {
-        Sweep { operation, open: [Vec::new(), Vec::new()], left: [0, 0] }
+        Sweep { operation, open: [Vec::new(), Vec::new()], left: [0, 0], owned: i64::MIN }
     }
 
     /// The next interval, of an input.
     pub(super) fn next(&mut self, input: usize, at: Span, row: RowAt, made: &mut Vec<Made>) {
-        let next = Open { at, row, done: at.from, covered: 0 };
+        let next = Open { at, row, done: at.from };
         match self.operation {
             Operation::Overlap | Operation::OverlapLeft => self.overlap(input, next, made),
             Operation::Merged => self.merge(next, made),
@@ -94,7 +94,7 @@ impl Sweep {
             Operation::Gaps => self.open[0].clear(),
             Operation::SelfTime => self.unnest(i64::MAX, made),
         }
-        self.left = [0, 0];
+        (self.left, self.owned) = ([0, 0], i64::MIN);
     }
 
     /// The rows that are still needed.
@@ -169,23 +169,33 @@ impl Sweep {
     /// A tick is the own time of the row that began last of those that it is in, so that own times sum to the union. Where rows
     /// nest, that is the innermost.
     fn nest(&mut self, next: Open, made: &mut Vec<Made>) {
-        self.unnest(next.at.from, made);
-        for around in &mut self.open[0] {
-            let end = next.at.to.min(around.at.to);
-            around.covered += (end - next.at.from.max(around.done)).max(0);
-            around.done = around.done.max(end);
+        let tick = next.at.from;
+        self.unnest(tick, made);
+        if let Some(innermost) = self.open[0].last_mut() {
+            innermost.done += tick - self.owned;
         }
-        self.open[0].push(next);
+        self.owned = tick;
+        self.open[0].push(Open { done: 0, ..next });
+        if self.open[0].len() > 16 + 2 * self.left[0] {
+            // Rows that are over, below one that is not: others own all of their ticks that are left.
+            self.open[0].retain(|open| {
+                let is_over = open.at.to <= tick;
+                if is_over {
+                    made.push(alone(*open, open.at, open.done));
+                }
+                !is_over
+            });
+            self.left[0] = self.open[0].len();
+        }
     }
 
+    /// Takes out the rows that end at `tick` or before, as far as the one that began last is one of them.
     fn unnest(&mut self, tick: i64, made: &mut Vec<Made>) {
-        self.open[0].retain(|open| {
-            let is_over = open.at.to <= tick;
-            if is_over {
-                made.push(alone(*open, open.at, open.at.to - open.at.from - open.covered));
-            }
-            !is_over
-        });
+        while let Some(mut open) = self.open[0].pop_if(|open| open.at.to <= tick) {
+            open.done += (open.at.to - self.owned).max(0);
+            self.owned = self.owned.max(open.at.to);
+            made.push(alone(open, open.at, open.done));
+        }
     }
 }
 

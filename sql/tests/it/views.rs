@@ -512,6 +512,23 @@ async fn arithmetic_of_integers_that_exceeds_64_bits_is_an_error() {
         let message = error(&trace, &query).await;
         assert!(message.contains("within 64 bits"), "{query}: {message}");
     }
+    for (query, words) in [
+        (
+            "SELECT (lwp + arrow_cast(2000000000, 'Int32')) * arrow_cast(2, 'Int32') FROM active",
+            "within 32 bits",
+        ),
+        ("SELECT u64_bits(thread) - u64_bits(ts_tick) FROM active", "not negative, of unsigned numbers"),
+    ] {
+        let message = error(&trace, query).await;
+        assert!(message.contains(words), "{query}: {message}");
+    }
+    let grouped = "SELECT ts_tick + 2, count(*) FROM active GROUP BY ROLLUP(ts_tick + 2) ORDER BY 1";
+    assert_eq!(answer(&trace, grouped).await, ["6 1", "7 1", " 2"]);
+    let sets = "SELECT ts_tick - 4, count(*) FROM active GROUP BY GROUPING SETS((ts_tick - 4, lwp), (lwp * 2)) ORDER BY 1";
+    assert_eq!(answer(&trace, sets).await, ["0 1", "1 1", " 2"]);
+    let named = trace.sql("SELECT ts_tick + 1, -ts_tick * 2 AS x FROM active LIMIT 1").await.unwrap();
+    let text = named.to_text().await.unwrap();
+    assert!(text.contains("active.ts_tick + Int64(1)") && text.contains("| -8 "), "{text}");
     let within =
         format!("SELECT x - 9223372036854775000 = n, (x - n) * 1.5 > x, 2 * n - 3 * n = -n FROM {most}");
     assert_eq!(answer(&trace, &within).await, ["true true true"]);
