@@ -226,9 +226,9 @@ async fn a_footer_with_a_wrong_bit_is_an_error_that_names_the_file_and_no_panic(
     let part = path.join("cpus/part-00000.parquet");
     let whole = fs::read(&part).unwrap();
     let mut refused = 0;
-    for at in (4..whole.len()).step_by(2) {
+    for at in (4..whole.len()).step_by(17) {
         let mut wrong = whole.clone();
-        wrong[at] ^= 1 << (at / 2 % 8);
+        wrong[at] ^= 1 << (at % 8);
         fs::write(&part, wrong).unwrap();
         match SuperTrace::open(&path).await {
             // Not all that is wrong is seen before it is read.
@@ -239,7 +239,7 @@ async fn a_footer_with_a_wrong_bit_is_an_error_that_names_the_file_and_no_panic(
             }
         }
     }
-    assert!(refused > 100, "{refused} of {}", whole.len());
+    assert!(refused > 15, "{refused} of {}", whole.len());
 }
 
 #[tokio::test]
