@@ -52,7 +52,7 @@ pub(crate) fn trace(view: &View, is_compared: bool) -> Value {
             json!({
                 "name": measure.name,
                 "about": measure.question,
-                "definition": measure.definition,
+                "definition": measure.definition_in_lines(),
                 "required": required(measure.subject),
                 "arguments": measure_arguments(measure),
             })

@@ -2,6 +2,7 @@
 // Any measure of the focused row, or of all, in the window.
 
 import { isAbort } from "../api.js";
+import { printable } from "../format.js";
 import { answerTable } from "./answer.js";
 import { braids } from "./braids.js";
 import { copyButton, element, note } from "./table.js";
@@ -39,8 +40,24 @@ export async function measures(panel, timeline, signal) {
     ...(asked.name === "critical-path" ? [note("With worst N, the links of the first chain are drawn on the rows that are visible; a click on one jumps there.")] : []),
     element("div", { class: "tools" }, copyButton("Copy command", () => answer.command), copyButton("Copy SQL", () => answer.sql)),
     element("code", {}, answer.command),
+    ...(measure ? [definition(measure)] : []),
   );
   if (asked.name === "explain") await braids(drawn, timeline, question, signal);
+}
+
+/** The exact definition of a measure, closed: paragraphs, and lists of points. @param {{ definition: string }} measure */
+function definition(measure) {
+  /** @type {HTMLElement[]} */
+  const parts = [];
+  for (const line of measure.definition.split("\n").filter((line) => line !== "")) {
+    if (!line.startsWith("- ")) {
+      parts.push(note(line));
+      continue;
+    }
+    if (parts.at(-1)?.tagName !== "UL") parts.push(element("ul"));
+    parts.at(-1)?.append(element("li", {}, printable(line.slice(2))));
+  }
+  return element("details", {}, element("summary", {}, "Definition"), ...parts);
 }
 
 /** Of what was entered, the arguments that a measure uses: others are refused, and stay entered for the next one.
