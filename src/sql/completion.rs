@@ -14,12 +14,14 @@ use rustyline::{
     hint::Hinter,
     validate::{ValidationContext, ValidationResult, Validator},
 };
+use sigmund_measures::By;
 use sigmund_model::tables::{ALL, ColumnType, LWPS, PROCESSES, SPANS, THREADS, Table};
 use sigmund_sql::{Relation, RelationKind, SuperTrace};
 use tokio::runtime::Handle;
 
 use super::{
     commands::{self, COMMANDS},
+    compared::{Compared, compared, is_of_name},
     statements,
 };
 
@@ -71,6 +73,14 @@ const MOST_VALUES: usize = 40;
 
 /// Names are not looked up in a table of more rows than this: that would take longer than a person waits for a key.
 const MOST_NAMED: usize = 1 << 20;
+
+/// Tables with names, and the views that have these, too.
+const NAMED: [(&Table, &[&str]); 4] = [
+    (&THREADS, &["threads", "thread"]),
+    (&LWPS, &["lwps", "thread"]),
+    (&PROCESSES, &["processes", "process"]),
+    (&SPANS, &["spans", "slice", "slices", "thread_slice"]),
+];
 
 /// The columns of this many views of events are proposed.
 const MOST_EVENTS: usize = 1000;
@@ -169,17 +179,31 @@ impl Words {
     }
 
     /// Values of a column of words, or of names, that start with `begin`, in the tables that the statement names.
-    fn values(&self, statement: &str, column: &str, begin: &str) -> Vec<String> {
+    fn values(&self, statement: &str, Compared { name: column, begin, .. }: Compared<'_>) -> Vec<String> {
         let words: Vec<&str> = statement.split(|c: char| !is_of_name(c)).collect();
         let texts = self.words(&words, column, begin).into_iter().map(|text| format!("{}'", quoted(&text)));
         let mut found: Vec<String> = texts.collect();
         if column == "name" {
-            let named = [&THREADS, &LWPS, &PROCESSES, &SPANS].into_iter();
-            for table in named.filter(|table| words.contains(&table.name)) {
+            let is_read = |names: &[&str]| names.iter().any(|name| words.contains(name));
+            for (table, _) in NAMED.iter().filter(|(_, names)| is_read(names)) {
                 found.extend(self.names_in(table, begin));
             }
         }
         found
+    }
+
+    /// Values of an argument of a measure that start with `begin`.
+    fn values_of_argument(&self, Compared { name, begin, .. }: Compared<'_>) -> Vec<String> {
+        let words: Vec<&str> = match name {
+            "thread" => return self.names_in(&THREADS, begin),
+            "lwp" => return self.names_in(&LWPS, begin),
+            "process" => return self.names_in(&PROCESSES, begin),
+            "of" => return self.names_in(&SPANS, begin),
+            "by" => By::ALL.iter().map(|by| by.name()).collect(),
+            "level" => vec!["kern", "user"],
+            _ => Vec::new(),
+        };
+        words.iter().filter(|word| word.starts_with(begin)).map(|word| format!("{word}'")).collect()
     }
 
     /// Names that start with `begin`; of many, what they begin with.
@@ -233,8 +257,12 @@ impl Completer for Words {
             let commands = COMMANDS.iter().filter(|command| command.starts_with(typed));
             return Ok((0, commands.map(ToString::to_string).collect()));
         }
-        if let Some((column, begin)) = compared(typed) {
-            return Ok((position - begin.len(), self.values(line, column, begin)));
+        if let Some(compared) = compared(typed) {
+            let values = match compared.is_argument {
+                true => self.values_of_argument(compared),
+                false => self.values(line, compared),
+            };
+            return Ok((position - compared.begin.len(), values));
         }
         Ok(self.names(typed))
     }
@@ -291,21 +319,6 @@ fn is_after_from(typed: &str) -> bool {
         && ["from", "join"].iter().any(|word| last.eq_ignore_ascii_case(word))
 }
 
-fn is_of_name(character: char) -> bool {
-    character.is_alphanumeric() || character == '_'
-}
-
-/// The column, and the prefix of the text that it is compared with: `… state = 'bl`.
-fn compared(typed: &str) -> Option<(&str, &str)> {
-    if typed.matches('\'').count().is_multiple_of(2) {
-        return None;
-    }
-    let (before, begin) = typed.rsplit_once('\'')?;
-    let before = before.trim_end().trim_end_matches(['=', '!', '<', '>']).trim_end();
-    let column = before.rsplit(|c: char| !is_of_name(c)).next()?;
-    (!column.is_empty()).then_some((column, begin))
-}
-
 impl Validator for Words {
     fn validate(&self, context: &mut ValidationContext<'_>) -> Result<ValidationResult> {
         let line = context.input();
@@ -348,11 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_compared_with_a_column_is_completed_by_its_values() {
-        assert_eq!(compared("SELECT * FROM thread_states WHERE state = 'bl"), Some(("state", "bl")));
-        assert_eq!(compared("WHERE a = 'x' AND end_reason<>'"), Some(("end_reason", "")));
-        assert_eq!(compared("WHERE a = 'x' AND st"), None);
-        assert_eq!(compared("SELECT '"), Some(("SELECT", "")));
+    fn names_begin_alike_up_to_where_they_differ() {
         assert_eq!((common("worker/10", "worker/9"), common("ü", "ö")), ("worker/", ""));
     }
 }

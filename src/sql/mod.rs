@@ -1,6 +1,7 @@
 //! `sigmund sql`: queries on a super-trace, one by one or at a prompt.
 
 mod commands;
+mod compared;
 mod completion;
 mod describe;
 mod prompt;

@@ -206,8 +206,12 @@ fn names_of_lwps_and_user_threads_are_completed() {
     terminal.enter(&["SELECT thread AS m FROM threads t WHERE t.name = 't\t;"]);
     // Of many names what all begin with.
     terminal.enter(&["SELECT count(*) AS k FROM threads WHERE name = 'w\t50';"]);
+    // In a list, as an argument, and in a view of Perfetto's.
+    terminal.enter(&["SELECT count(*) + 10 AS i FROM threads WHERE name IN ('talker', 'w\t50');"]);
+    terminal.enter(&["SELECT count(*) + 20 AS h FROM states(thread => 't\t, \"by\" => 'na\t) WHERE false;"]);
+    terminal.enter(&["SELECT utid AS g FROM thread WHERE name LIKE 'o\t;"]);
     let shown = terminal.end();
-    for answer in ["\nn\n90\n", "\nm\n6\n", "\nk\n1\n"] {
+    for answer in ["\nn\n90\n", "\nm\n6\n", "\nk\n1\n", "\ni\n12\n", "\nh\n20\n", "\ng\n90\n"] {
         assert!(shown.contains(answer), "{answer}: {shown}");
     }
 }
