@@ -294,6 +294,8 @@ fn errors_of_sql_are_one_line_of_what_can_be_done() {
     sigmund
         .run(["--states", "--worst", "3"])
         .complained(&["states: expected a measure that lists cases", "found worst"]);
+    sigmund.run(["--functions", "nothing"]).complained(&["name of a span or function, found `nothing`"]);
+    sigmund.run(["--locks", "0x10"]).found_nothing();
     asked("SELECT CAST(name AS BIGINT) FROM events").complained(&["query: Cannot cast string", "in quotes"]);
 }
 

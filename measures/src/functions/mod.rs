@@ -11,6 +11,7 @@ use crate::{
     Answer, Column, Distribution, Group, History, Measure, Needs, Request, Span,
     distribution::Lengths,
     groups::{Groups, Owner},
+    instances::SpanNames,
     sliced::{Computed, Slice, Sliced},
 };
 use nesting::{LaterSpans, Nested, Visitor, key, walk};
@@ -22,7 +23,7 @@ pub(crate) const FUNCTIONS: Measure = Measure {
     name: "functions",
     question: "Which functions and spans take the time, and how much of it is their own?",
     heading: crate::measure::headings::TIME,
-    subject: crate::measure::Subject::None,
+    subject: crate::measure::Subject::Optional("NAME"),
     lists_cases: false,
     definition: include_str!("../definitions/functions.md"),
     needs: Needs { spans: true, only_lives: true, culprits: false, ..Needs::STATES },
@@ -128,10 +129,16 @@ struct Functions {
     request: Request,
     rows: Map<(Option<Group>, usize), Row>,
     open: LaterSpans,
+    names: SpanNames,
 }
 
 fn start(request: &Request) -> Box<dyn Sliced> {
-    Box::new(Functions { request: request.clone(), rows: Map::default(), open: LaterSpans::default() })
+    Box::new(Functions {
+        request: request.clone(),
+        rows: Map::default(),
+        open: LaterSpans::default(),
+        names: SpanNames::default(),
+    })
 }
 
 impl Functions {
@@ -143,6 +150,9 @@ impl Functions {
 
 impl Sliced for Functions {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        if self.request.subject.is_some() {
+            self.names.add(history, slice, &self.request);
+        }
         let (request, at_begin) = (&self.request, self.at_begin());
         let later = std::mem::take(&mut self.open);
         let (visitors, open) = walk(history, (slice, at_begin), &later, || Rows {
@@ -168,7 +178,8 @@ impl Sliced for Functions {
         self.at_begin() && !self.open.is_empty()
     }
 
-    fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
+    fn finish(mut self: Box<Self>, history: &History) -> Result<Answer, String> {
+        std::mem::take(&mut self.names).check(history, &self.request)?;
         Ok(table(history, &self.request, self.rows))
     }
 }

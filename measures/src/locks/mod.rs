@@ -16,7 +16,7 @@ pub(crate) const LOCKS: Measure = Measure {
     name: "locks",
     question: "Which locks do my threads wait for, and did their holders run meanwhile?",
     heading: crate::measure::headings::WAY,
-    subject: crate::measure::Subject::None,
+    subject: crate::measure::Subject::Optional("LOCK"),
     lists_cases: false,
     definition: include_str!("../definitions/locks.md"),
     needs: Needs { locks: true, syscalls: true, only_asleep: true, wakeups: true, ..Needs::STATES },

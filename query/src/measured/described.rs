@@ -98,8 +98,10 @@ const FILTERS_AND_OPTIONS: [(&str, &str); 9] = [
 /// The arguments that a measure uses. [`Asked::parse`](super::Asked::parse) refuses others.
 pub(super) fn arguments(measure: &Measure) -> Vec<DescribedArgument> {
     let subject = match (measure.subject, measure.name) {
-        (Subject::None, "functions") => Some("Only the span or function of this name."),
-        (Subject::None, "locks") => Some("Only the lock at this address."),
+        (Subject::Optional(_), "functions") => Some("Only the span or function of this name."),
+        (Subject::Optional(_), "locks") => {
+            Some("Only the lock at this address, or those requested at the call site of this name.")
+        }
         (Subject::None | Subject::Pair, _) => None,
         (Subject::Optional(_), _) => Some("The span or function that the question is about, by name."),
         (Subject::Required(_), _) => {
