@@ -107,7 +107,10 @@ fn in_own_words(text: &str) -> String {
     let of_cast = ["CastError(\"", "Cast error: "].iter().find_map(|begin| text.split_once(begin));
     if let Some((_, cast)) = of_cast {
         let cast = cast.split("\")").next().unwrap_or(cast);
-        return format!("{cast}; to compare a text with a number's digits, write them in quotes, as '5'");
+        // Of a number, the value is too large.
+        let is_of_text = cast.contains("string");
+        let advice = "; to compare a text with a number's digits, write them in quotes, as '5'";
+        return format!("{cast}{}", if is_of_text { advice } else { "" });
     }
     let advice = (" You can use double quotes to refer to ", "enable_ident_normalization configuration.");
     match text.split_once(advice.0) {

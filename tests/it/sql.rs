@@ -297,6 +297,12 @@ fn errors_of_sql_are_one_line_of_what_can_be_done() {
     sigmund.run(["--functions", "nothing"]).complained(&["name of a span or function, found `nothing`"]);
     sigmund.run(["--locks", "0x10"]).found_nothing();
     asked("SELECT CAST(name AS BIGINT) FROM events").complained(&["query: Cannot cast string", "in quotes"]);
+    let large = asked("SELECT percentile(u64_bits(-ts_tick), 50) FROM events");
+    assert!(
+        large.stderr.contains("Can't cast value 1844") && !large.stderr.contains("in quotes"),
+        "{large:?}"
+    );
+    asked("SELECT percentile(ts_tick, cpu) FROM events").complained(&["found 0 and 1"]);
 }
 
 #[test]

@@ -87,8 +87,12 @@ impl Numbers {
 
     /// It is the same in all rows.
     fn set_percent(&mut self, percent: f64) -> Result<()> {
-        if !(0.0..=100.0).contains(&percent) || self.percent.is_some_and(|known| known != percent) {
-            return exec_err!("percentile: expected one number from 0 to 100 for all rows, found {percent}");
+        let expected = "percentile: expected one number from 0 to 100 for all rows, found";
+        if !(0.0..=100.0).contains(&percent) {
+            return exec_err!("{expected} {percent}");
+        }
+        if let Some(known) = self.percent.filter(|known| *known != percent) {
+            return exec_err!("{expected} {known} and {percent}");
         }
         self.percent = Some(percent);
         Ok(())
