@@ -126,7 +126,8 @@ impl Request {
         self.threads.as_ref().is_none_or(|threads| threads.contains(&thread))
     }
 
-    /// Whether a user thread is selected; or, of what is of no user thread, whether that counts, too.
+    /// Whether what belongs to this user thread is selected. What belongs to none (`None`) is, unless user threads or their level are
+    /// asked for.
     pub fn has_thread_or_none(&self, thread: Option<u64>) -> bool {
         match thread {
             Some(thread) => self.has_thread(thread),

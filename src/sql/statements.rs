@@ -1,5 +1,7 @@
 //! Statements of a text, separated by semicolons.
 
+use super::compared::is_of_name;
+
 /// The statements of a text, without their semicolons and the space around them; none is empty.
 pub(super) fn each(text: &str) -> Vec<&str> {
     let (mut statements, mut begin) = (Vec::new(), 0);
@@ -45,6 +47,8 @@ fn ends(text: &str) -> Vec<usize> {
             "-" => 1,
             "/" if rest.starts_with("/*") => comment(rest).unwrap_or(rest.len()),
             "/" => 1,
+            // A name may have one: `a$b`.
+            "$" if text[..at].ends_with(is_of_name) => 1,
             "$" => dollar_quoted(rest),
             quote => rest[1..].find(quote).map_or(rest.len(), |end| end + 2),
         };
@@ -78,7 +82,6 @@ fn comment(text: &str) -> Option<usize> {
 
 /// The length of a text in dollar quotes (`$$it's$$`, `$a$it's$a$`); 1 if a text does not begin with one, as a parameter.
 fn dollar_quoted(text: &str) -> usize {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let Some(name) = text[1..].find(|c: char| !is_of_name(c)) else { return 1 };
     if !text[1 + name..].starts_with('$') || text[1..].starts_with(|c: char| c.is_ascii_digit()) {
         return 1;
@@ -104,7 +107,8 @@ mod tests {
         );
         let dollars = "SELECT $$it's; $$, $a$;$$;$a$, $x, $1; SELECT `a;b`";
         assert_eq!(each(dollars), ["SELECT $$it's; $$, $a$;$$;$a$, $x, $1", "SELECT `a;b`"]);
-        assert_eq!(each("SELECT $é$; SELECT '€;'/2; $"), ["SELECT $é$", "SELECT '€;'/2", "$"]);
+        assert_eq!(each("SELECT x$a$; SELECT 2"), ["SELECT x$a$", "SELECT 2"]);
+        assert_eq!(each("SELECT $é$; SELECT '€;'/2; $"), ["SELECT $é$; SELECT '€;'/2; $"]);
         assert!(
             is_complete("SELECT 1;")
                 && is_complete("SELECT 1; -- done\n /* so */")

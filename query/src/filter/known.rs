@@ -140,10 +140,8 @@ fn check_one<'n, N: Numbered>(
         Reference::Number(number) => {
             let digits = number.to_string();
             if all.clone().any(|(_, name)| name == Some(&digits)) {
-                let found = format!("{digits}, which is the name of one");
-                return Err(Error::argument(format!(
-                    "{flag}: expected {expected}, found {found}: name:{digits}"
-                )));
+                let hint = format!("name:{digits} is the {} of that name", N::THING);
+                return Err(Error::argument(format!("{flag}: expected {expected}, found {digits}; {hint}")));
             }
             let numbers: Vec<String> = all.map(|(number, _)| number.to_string()).collect();
             Err(unknown(flag, expected, &digits, numbers.iter().map(String::as_str)))

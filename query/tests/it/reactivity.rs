@@ -98,7 +98,7 @@ async fn where_no_user_thread_is_meant_an_lwp_is() {
     for (code, name) in [(60, "sys_enter"), (61, "sys_exit"), (50, "irq_handler_entry")] {
         little.row("event_types", json!({"level": "KERN", "code": code, "name": name}));
     }
-    for (lwp, name) in [(70, "server"), (71, "client")] {
+    for (lwp, name) in [(70, "server"), (71, "client"), (72, "9")] {
         little.row("lwps", json!({"lwp": lwp, "name": name, "ts_tick": 1}));
     }
     for (tick, code, name, lwp, context) in [
@@ -120,7 +120,11 @@ async fn where_no_user_thread_is_meant_an_lwp_is() {
     assert_eq!(pairs("sys_enter@server", "sys_exit@70").await.unwrap(), (1, 20));
     assert_eq!(pairs("sys_enter@cl*", "sys_exit@71(client)").await.unwrap(), (1, 9));
     assert_eq!(pairs("irq_handler_entry@server", "sys_exit").await.unwrap(), (0, 0));
-    for (who, found) in [("@clent", "found clent; nearest: client"), ("@7", "found 7; nearest: 70, 71")] {
+    for (who, found) in [
+        ("@clent", "found clent; nearest: client"),
+        ("@7", "found 7; nearest: 70, 71"),
+        ("@9", "found 9; name:9 is the LWP of that name"),
+    ] {
         let error = pairs(&format!("sys_enter{who}"), "sys_exit").await.unwrap_err().to_string();
         assert!(error.contains("expected an LWP of this trace") && error.contains(found), "{error}");
     }

@@ -17,14 +17,18 @@ pub(super) fn check(metadata: &FileMetaData) -> Result<(), String> {
     for value in
         values.filter(|pair| pair.key == ARROW_SCHEMA_META_KEY).filter_map(|pair| pair.value.as_ref())
     {
-        let Ok(bytes) = BASE64_STANDARD.decode(value) else { continue };
-        let message = if bytes.starts_with(&CONTINUES) { bytes.get(8..).unwrap_or(&bytes) } else { &bytes };
-        let Ok(message) = root_as_message(message) else { continue };
-        let Some(schema) = message.header_as_schema() else { continue };
-        let fields = schema.fields().ok_or("an Arrow schema without fields")?;
-        fields.iter().try_for_each(check_field)?;
+        check_encoded(value)?;
     }
     Ok(())
+}
+
+fn check_encoded(schema: &str) -> Result<(), String> {
+    let Ok(bytes) = BASE64_STANDARD.decode(schema) else { return Ok(()) };
+    let message = if bytes.starts_with(&CONTINUES) { bytes.get(8..).unwrap_or(&bytes) } else { &bytes };
+    let Ok(message) = root_as_message(message) else { return Ok(()) };
+    let Some(schema) = message.header_as_schema() else { return Ok(()) };
+    let fields = schema.fields().ok_or("an Arrow schema without fields")?;
+    fields.iter().try_for_each(check_field)
 }
 
 fn check_field(field: Field<'_>) -> Result<(), String> {
@@ -74,4 +78,49 @@ fn is_width(bits: i32) -> bool {
 
 fn is_unit(unit: TimeUnit) -> bool {
     [TimeUnit::SECOND, TimeUnit::MILLISECOND, TimeUnit::MICROSECOND, TimeUnit::NANOSECOND].contains(&unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use arrow::datatypes::Schema;
+    use datafusion::parquet::{
+        arrow::{ArrowSchemaConverter, encode_arrow_schema, parquet_to_arrow_schema},
+        file::metadata::KeyValue,
+    };
+    use sigmund_model::tables::{ColumnType, EVENTS};
+
+    use super::*;
+
+    /// Each bit of the schema of a table with all types. Unchecked, the reader panics at some.
+    #[test]
+    fn no_wrong_bit_makes_the_reader_panic() {
+        let field = |column: &sigmund_model::tables::Column| {
+            arrow::datatypes::Field::new(column.name, column.ty.data_type(), true)
+        };
+        assert!(EVENTS.columns.iter().any(|column| column.ty == ColumnType::Word));
+        let schema = Schema::new(EVENTS.columns.iter().map(field).collect::<Vec<_>>());
+        let of_parquet = ArrowSchemaConverter::new().convert(&schema).unwrap();
+        let right = encode_arrow_schema(&schema);
+        assert_eq!(check_encoded(&right), Ok(()));
+        let bytes = BASE64_STANDARD.decode(&right).unwrap();
+        let (mut refused, mut saved) = (0, 0);
+        for bit in 0..8 * bytes.len() {
+            let mut wrong = bytes.clone();
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            let wrong = BASE64_STANDARD.encode(wrong);
+            let is_refused = check_encoded(&wrong).is_err();
+            let values = vec![KeyValue::new(ARROW_SCHEMA_META_KEY.to_string(), wrong)];
+            let read = || drop(parquet_to_arrow_schema(&of_parquet, Some(&values)));
+            if is_refused {
+                refused += 1;
+                saved += usize::from(catch_unwind(AssertUnwindSafe(read)).is_err());
+            } else {
+                read();
+            }
+        }
+        // The reader would have panicked at these.
+        assert!(saved > 50 && saved <= refused, "{saved} of {refused}");
+    }
 }
