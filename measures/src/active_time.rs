@@ -18,6 +18,7 @@ pub(crate) const ACTIVE_TIME: Measure = Measure {
     heading: headings::TIME,
     subject: Subject::None,
     lists_cases: false,
+    is_of_one_level: true,
     definition: include_str!("definitions/active-time.md"),
     needs: Needs { only_lives: true, ..Needs::STATES },
     computed: Computed::Sliced(start),

@@ -25,6 +25,7 @@ pub(crate) const BREAKDOWN: Measure = Measure {
     heading: crate::measure::headings::TIME,
     subject: crate::measure::Subject::None,
     lists_cases: false,
+    is_of_one_level: true,
     definition: include_str!("definitions/breakdown.md"),
     needs: Needs {
         interrupts: true,

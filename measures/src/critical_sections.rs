@@ -20,6 +20,7 @@ pub(crate) const CRITICAL_SECTIONS: Measure = Measure {
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::None,
     lists_cases: false,
+    is_of_one_level: false,
     definition: include_str!("definitions/critical-sections.md"),
     needs: Needs { locks: true, lwp_states: true, ..Needs::NONE },
     computed: Computed::Sliced(start),

@@ -19,6 +19,7 @@ pub(crate) const INTERRUPTS: Measure = Measure {
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::None,
     lists_cases: false,
+    is_of_one_level: false,
     definition: include_str!("definitions/interrupts.md"),
     needs: Needs { interrupts: true, ..Needs::NONE },
     computed: Computed::Sliced(start),

@@ -45,6 +45,8 @@ pub struct Measure {
     pub subject: Subject,
     /// Whether it lists cases one by one, or parts, so many as asked for with [`Request::worst`].
     pub lists_cases: bool,
+    /// Whether its rows are of user threads, or else of LWPs. Other measures also count what LWPs do that carry no user threads.
+    pub is_of_one_level: bool,
     /// Its exact definition, in Markdown: paragraphs, and lists whose points begin with `- `.
     pub definition: &'static str,
     /// The tables that it needs.

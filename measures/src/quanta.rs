@@ -24,6 +24,7 @@ pub(crate) const QUANTA: Measure = Measure {
     heading: crate::measure::headings::SCHEDULING,
     subject: crate::measure::Subject::None,
     lists_cases: false,
+    is_of_one_level: true,
     definition: include_str!("definitions/quanta.md"),
     needs: Needs { only_lives: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),

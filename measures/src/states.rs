@@ -26,6 +26,7 @@ pub(crate) const STATES: Measure = Measure {
     heading: headings::TIME,
     subject: Subject::None,
     lists_cases: false,
+    is_of_one_level: true,
     definition: include_str!("definitions/states.md"),
     needs: Needs {
         wakeups: true,

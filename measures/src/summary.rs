@@ -20,6 +20,7 @@ pub(crate) const SUMMARY: Measure = Measure {
     heading: crate::measure::headings::TIME,
     subject: crate::measure::Subject::None,
     lists_cases: true,
+    is_of_one_level: false,
     definition: include_str!("definitions/summary.md"),
     needs: Needs { culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),

@@ -23,6 +23,7 @@ pub(crate) const SWITCH_COST: Measure = Measure {
     heading: crate::measure::headings::SCHEDULING,
     subject: crate::measure::Subject::None,
     lists_cases: false,
+    is_of_one_level: true,
     definition: include_str!("definitions/switch-cost.md"),
     needs: Needs { turns: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),

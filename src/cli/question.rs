@@ -77,10 +77,10 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_enum, ignore_case = true, help_heading = "Filters")]
     pub(crate) level: Option<LevelArg>,
     /// From this tick, or this long after the first event (1.5ms, 20us, +3s).
-    #[arg(long, value_name = "WHEN", help_heading = "Filters")]
+    #[arg(long, value_name = "WHEN", help_heading = "Filters", allow_hyphen_values = true)]
     pub(crate) from: Option<Instant>,
     /// Up to and including this tick, or the one this long after the first event.
-    #[arg(long, value_name = "WHEN", help_heading = "Filters")]
+    #[arg(long, value_name = "WHEN", help_heading = "Filters", allow_hyphen_values = true)]
     pub(crate) to: Option<Instant>,
 }
 

@@ -19,6 +19,7 @@ pub(crate) const CRITICAL_PATH: Measure = Measure {
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::OptionalOrPair("SPAN"),
     lists_cases: true,
+    is_of_one_level: false,
     definition: include_str!("../definitions/critical-path.md"),
     needs: Needs { spans: true, only_named: true, ..Needs::WALK },
     computed: Computed::Sliced(start),

@@ -23,6 +23,7 @@ pub(crate) const EXPLAIN: Measure = Measure {
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::RequiredOrPair("SPAN"),
     lists_cases: true,
+    is_of_one_level: false,
     definition: include_str!("../definitions/explain.md"),
     needs: Needs { spans: true, only_named: true, ..Needs::WALK },
     computed: Computed::Sliced(start),

@@ -25,6 +25,7 @@ pub(crate) const FUNCTIONS: Measure = Measure {
     heading: crate::measure::headings::TIME,
     subject: crate::measure::Subject::Optional("NAME"),
     lists_cases: false,
+    is_of_one_level: false,
     definition: include_str!("../definitions/functions.md"),
     needs: Needs { spans: true, only_lives: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),

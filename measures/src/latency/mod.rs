@@ -30,6 +30,7 @@ pub(crate) const LATENCY: Measure = Measure {
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::None,
     lists_cases: true,
+    is_of_one_level: true,
     definition: include_str!("../definitions/latency.md"),
     needs: Needs { wakeups: true, interrupts: true, ..Needs::STATES },
     computed: Computed::Sliced(start),

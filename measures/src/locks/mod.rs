@@ -18,6 +18,7 @@ pub(crate) const LOCKS: Measure = Measure {
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::Optional("LOCK"),
     lists_cases: false,
+    is_of_one_level: false,
     definition: include_str!("../definitions/locks.md"),
     needs: Needs { locks: true, syscalls: true, only_asleep: true, wakeups: true, ..Needs::STATES },
     computed: crate::sliced::Computed::SlicedIf(is_sliced, rows::start),

@@ -23,6 +23,7 @@ pub(crate) const NOISE: Measure = Measure {
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::Optional("SPAN"),
     lists_cases: false,
+    is_of_one_level: false,
     definition: include_str!("../definitions/noise.md"),
     needs: Needs { interrupts: true, spans: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),

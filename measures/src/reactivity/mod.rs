@@ -24,6 +24,7 @@ pub(crate) const REACTIVITY: Measure = Measure {
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::Pair,
     lists_cases: true,
+    is_of_one_level: false,
     definition: include_str!("../definitions/reactivity.md"),
     needs: NEEDS,
     computed: Computed::Sliced(start),

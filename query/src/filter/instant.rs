@@ -37,15 +37,14 @@ impl FromStr for Instant {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Instant, Error> {
-        let wrong = || {
-            Error::argument(format!(
-                "expected ticks, or a time from the first event as `1.5ms`, found `{text}`"
-            ))
-        };
-        if text.starts_with(|c: char| c.is_ascii_digit())
-            && let Ok(tick) = text.parse()
-        {
+        let refuse = |expected: &str| Error::argument(format!("expected {expected}, found `{text}`"));
+        let wrong = || refuse("ticks, or a time from the first event in ns, us, ms or s (1.5ms)");
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            let tick = text.parse().map_err(|_| refuse("ticks of at most 64 bits"))?;
             return Ok(Instant::Tick(Ticks(tick)));
+        }
+        if text.strip_prefix('-').is_some_and(|time| time.starts_with(|c: char| c.is_ascii_digit())) {
+            return Err(refuse("a time after the first event"));
         }
         let time = text.strip_prefix('+').unwrap_or(text);
         let (number, nanos) = UNITS
@@ -103,8 +102,12 @@ mod tests {
         for same in ["5s", "1.5ms", "20us", "7ns", "0ns", "1.000000001s", "97615576"] {
             assert_eq!(instant(same).unwrap().to_string(), same);
         }
-        for wrong in ["", "s", "-3s", "+5", "1.5", "3min", "infs", "1e"] {
-            assert_eq!(instant(wrong), None, "{wrong}");
+        for wrong in ["", "s", "+5", "1.5", "3min", "infs", "1e", "--to"] {
+            let error = wrong.parse::<Instant>().unwrap_err().to_string();
+            assert!(error.contains("in ns, us, ms or s"), "{wrong}: {error}");
         }
+        let refused = |text: &str| text.parse::<Instant>().unwrap_err().to_string();
+        assert_eq!(refused("-3s"), "expected a time after the first event, found `-3s`");
+        assert!(refused("99999999999999999999").starts_with("expected ticks of at most 64 bits"));
     }
 }

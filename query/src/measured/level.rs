@@ -65,10 +65,6 @@ fn has_threads(trace: &SuperTrace, filter: &Filter) -> Result<bool, Error> {
     Ok(processes.into_iter().any(|process| names.has_threads(process)))
 }
 
-/// Questions whose rows are of user threads, or else of LWPs. Others count what is of LWPs without user threads, too.
-const OF_ONE_LEVEL: [&str; 7] =
-    ["active-time", "states", "breakdown", "latency", "quanta", "switch-cost", "gantt"];
-
 /// Says which LWPs of the filter have no rows because they carry no user threads.
 ///
 /// # Errors
@@ -83,7 +79,9 @@ pub(super) fn lwps_without_threads(
         (Some(level), _) => level == Level::Threads,
         (None, by) => !matches!(by, None | Some(By::Lwp)),
     };
-    if !OF_ONE_LEVEL.contains(&name) || filter.lwps.is_empty() || !is_of_threads || !trace.has_threads() {
+    // A timeline is no measure, and its lines are of one level.
+    let is_of_one_level = sigmund_measures::named(name).is_none_or(|measure| measure.is_of_one_level);
+    if !is_of_one_level || filter.lwps.is_empty() || !is_of_threads || !trace.has_threads() {
         return Ok(None);
     }
     let selected = filter.selected_lwps(trace)?.map(|lwps| lwps.numbers()).unwrap_or_default();
