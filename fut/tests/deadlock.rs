@@ -197,6 +197,48 @@ fn waiting_for_a_channel_that_a_plain_thread_feeds_is_no_deadlock() {
     assert!(told.try_recv().is_err());
 }
 
+#[test]
+fn waiting_for_a_lock_that_a_plain_thread_holds_is_no_deadlock() {
+    let (runtime, told) = reports_of(Runtime::builder().lwps(2));
+    let lock = Arc::new((Mutex::new(()), fut::sync::RwLock::new(())));
+    let (theirs, of_writer) = (Arc::clone(&lock), Arc::clone(&lock));
+    let guards = (lock.0.lock(), lock.1.write());
+    let threads =
+        [runtime.spawn(move || drop(theirs.0.lock())), runtime.spawn(move || drop(of_writer.1.read()))];
+    thread::sleep(Duration::from_secs(1));
+    assert!(told.try_recv().is_err());
+    drop(guards);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert!(told.try_recv().is_err());
+}
+
+/// The LWP that calls the handler is not there for others meanwhile, and they do not wait for it.
+#[test]
+fn a_handler_that_takes_its_time_keeps_nobody_else() {
+    let limit = Duration::from_secs(20);
+    let (begun, handler) = mpsc::channel();
+    let (end, ended) = mpsc::channel();
+    let ended = StdMutex::new(ended);
+    let handle = move |_: &Deadlock| {
+        begun.send(()).unwrap();
+        _ = ended.lock().unwrap().recv_timeout(limit);
+    };
+    let runtime = Runtime::builder().lwps(4).on_deadlock(handle).build().unwrap();
+    let notify = Arc::new(fut::sync::Notify::new());
+    let theirs = Arc::clone(&notify);
+    let notified = runtime.spawn(move || theirs.notified());
+    handler.recv_timeout(limit).unwrap();
+    let at = std::time::Instant::now();
+    // A new thread may run on any LWP.
+    runtime.spawn(|| ()).join().unwrap();
+    assert!(at.elapsed() < limit / 2, "{:?}", at.elapsed());
+    end.send(()).unwrap();
+    notify.notify_one();
+    notified.join().unwrap();
+}
+
 /// What was reported first may have been none; the next one is reported nevertheless, and each once.
 #[test]
 fn a_report_does_not_hide_the_next_deadlock() {

@@ -108,6 +108,41 @@ fn notifying_all_ends_though_all_wait_again() {
     });
 }
 
+/// On one LWP without a quantum, calls whose time is over let those run for whom they wait.
+#[test]
+fn calls_that_do_not_wait_keep_nobody_off_the_lwp() {
+    use std::io::PipeReader;
+
+    use fut::net::{Interest, Readiness};
+    in_time(runtime(1), || {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let reader = Readiness::new(reader).unwrap();
+        reader.set_nonblocking(true).unwrap();
+        let written = spawn(move || writer.write_all(&[1]).unwrap());
+        let mut byte = [0];
+        let mut read = || {
+            let call = |mut pipe: &PipeReader| pipe.read(&mut byte);
+            reader.io_until(Interest::Readable, Instant::now(), call)
+        };
+        while read().is_err() {}
+        written.join().unwrap();
+
+        let mut handle = spawn(yield_now);
+        loop {
+            match handle.join_timeout(Duration::from_nanos(1)) {
+                Ok(ended) => break ended.unwrap(),
+                Err(again) => handle = again,
+            }
+        }
+
+        static IS_DONE: AtomicBool = AtomicBool::new(false);
+        drop(spawn(|| IS_DONE.store(true, Ordering::Relaxed)));
+        while !IS_DONE.load(Ordering::Relaxed) {
+            sleep(Duration::ZERO);
+        }
+    });
+}
+
 #[test]
 fn permits_are_counted_also_beyond_four_billion() {
     let semaphore = Semaphore::new(Semaphore::MAX_PERMITS);

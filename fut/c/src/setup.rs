@@ -6,9 +6,11 @@ use std::{
     path::{Path, PathBuf},
     process,
     sync::{
-        Mutex,
-        atomic::{AtomicU64, Ordering},
+        Mutex, MutexGuard, TryLockError,
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 use fut::{
@@ -37,6 +39,33 @@ struct Begun {
 }
 
 static BEGUN: Mutex<Begun> = Mutex::new(Begun { recording: None, path: None });
+/// The process that locked `BEGUN` last, or loaded this library.
+static LOCKED_BY: AtomicU32 = AtomicU32::new(0);
+
+/// Locks `BEGUN`. A forked child may inherit the lock of a thread that does not exist in it: then this is `None`, after a second, in
+/// which a thread of the child may itself have it without having said so yet.
+fn begun() -> Option<MutexGuard<'static, Begun>> {
+    let here = process::id();
+    for _ in 0..1000 {
+        let locked = if LOCKED_BY.load(Ordering::Relaxed) == here {
+            // Of a thread of this process.
+            BEGUN.lock().map_err(TryLockError::Poisoned)
+        } else {
+            BEGUN.try_lock()
+        };
+        let begun = match locked {
+            Err(TryLockError::WouldBlock) => {
+                thread::sleep(Duration::from_millis(1));
+                continue;
+            }
+            Ok(begun) => begun,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        };
+        LOCKED_BY.store(here, Ordering::Relaxed);
+        return Some(begun);
+    }
+    None
+}
 /// Records that the ended recording has lost.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
@@ -47,6 +76,7 @@ static LOST: AtomicU64 = AtomicU64::new(0);
 static AT_LOAD: extern "C" fn() = at_load;
 
 extern "C" fn at_load() {
+    LOCKED_BY.store(process::id(), Ordering::Relaxed);
     if let Err(error) = declare_own_events() {
         fut::__warn(format_args!("libfut's own events are not declared: {error}"));
     }
@@ -82,7 +112,11 @@ pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 
 }
 
 fn begin(longs: u64) -> io::Result<()> {
-    let mut begun = BEGUN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let Some(mut begun) = begun() else {
+        return Err(io::Error::other(
+            "this process was forked while another thread began or ended the recording",
+        ));
+    };
     if begun.recording.as_ref().is_some_and(|(pid, _)| *pid == process::id()) {
         return Err(io::Error::from_raw_os_error(libc::EALREADY));
     }
@@ -128,7 +162,7 @@ fn default_path() -> PathBuf {
 pub unsafe extern "C" fn fut_set_filename(filename: *const c_char) {
     // SAFETY: the caller gives a C string.
     let path = PathBuf::from(unsafe { text(filename) });
-    let mut begun = BEGUN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let Some(mut begun) = begun() else { return };
     if begun.recording.is_none() && !path.as_os_str().is_empty() {
         begun.path = Some(path);
     }
@@ -152,7 +186,8 @@ pub unsafe extern "C" fn fut_endup(filename: *const c_char) -> i64 {
 }
 
 fn end(to: &Path) -> io::Result<()> {
-    let mut begun = BEGUN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    // What began is the parent's.
+    let Some(mut begun) = begun() else { return Ok(()) };
     let Some((pid, recording)) = begun.recording.take() else { return Ok(()) };
     if pid != process::id() {
         // The recording of the parent, which continues: neither its file nor its thread belongs to this process.
@@ -254,3 +289,19 @@ pub extern "C" fn fut_getstamp() -> u64 {
 }
 
 const _: () = assert!(size_of::<*const c_void>() == 8, "records hold addresses in 64 bits");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_of_a_thread_that_a_forked_child_does_not_have_is_not_waited_for_for_ever() {
+        assert!(begun().is_some());
+        let held = begun().expect("nobody has it");
+        // As in a child: the process that locked it is another one.
+        LOCKED_BY.store(process::id() + 1, Ordering::Relaxed);
+        assert!(begun().is_none());
+        drop(held);
+        assert!(begun().is_some());
+    }
+}

@@ -68,6 +68,7 @@ pub fn blocking<R: Send>(body: impl FnOnce() -> R + Send) -> R {
         shared,
         stack: None,
         at_end: None,
+        in_blocking: true,
     };
     let thread = lwp::begin(shared, birth, body);
     // From here on `body` may run, so this function must not return or unwind before it has ended.
@@ -126,7 +127,10 @@ impl BlockingPool {
                 // waiting for ever.
                 let waiting = std::mem::take(&mut state.waiting);
                 drop(state);
-                waiting.into_iter().for_each(|thread| shared.queue(thread));
+                for thread in waiting {
+                    thread.is_in_no_blocking_call();
+                    shared.queue(thread);
+                }
             }
         }
     }

@@ -16,16 +16,17 @@ use super::{
     lwp,
     pool::Shared,
     thread::{Doing, Parked, ThreadRef, slab},
-    waits::WaitKind,
+    waits::{Holder, WaitKind},
 };
 
 /// The function that is called when a deadlock is detected.
 pub(super) type Handler = Arc<dyn Fn(&Deadlock) + Send + Sync>;
 
 /// All user threads of a runtime were blocked at one moment, and no timer, descriptor, future or blocking call will unpark one,
-/// nor a thread of another runtime that holds what they wait for. Whether a plain thread would unpark one is unknown in
-/// general. It is assumed, and no deadlock is reported, if one of them waits for a channel that a plain thread has made, or
-/// for something other than a lock where a thread outside the runtime has unparked it before.
+/// nor a plain thread or one of another runtime that holds a lock for which one of them waits. Whether a plain thread would
+/// unpark one otherwise is unknown in general. It is assumed, and no deadlock is reported, if one of them waits for a channel
+/// that a plain thread has made, or for something other than a lock where a thread outside the runtime has unparked it before.
+/// Who reads under a [`RwLock`](crate::sync::RwLock) is not known.
 #[derive(Clone, Debug)]
 pub struct Deadlock {
     blocked: Vec<BlockedThread>,
@@ -56,18 +57,19 @@ impl Deadlock {
         let first = inspect(shared).filter(|look| !look.blocked.is_empty() && no_blocking_calls())?;
         let mut held = HeldThreads::default();
         // A joining thread is not parked: it waits for a thread that is held, or that joins another one. See
-        // `may_continue`.
+        // `may_let_go`.
         for wait in first.blocked.iter().filter(|wait| wait.kind != WaitKind::Join) {
             if !held.hold(wait.block) {
                 return None;
             }
         }
         let second = inspect(shared).filter(|look| look.blocked == first.blocked && no_blocking_calls())?;
-        let mut blocked: Vec<BlockedThread> =
-            second.blocked.iter().map(|wait| wait.describe(&held)).collect();
-        if blocked.iter().any(|thread| second.may_continue(thread)) {
+        let holders: Vec<Holder> = second.blocked.iter().map(|wait| wait.holder(&held)).collect();
+        if holders.iter().any(|holder| second.may_let_go(*holder)) {
             return None;
         }
+        let of_all = second.blocked.iter().zip(holders);
+        let mut blocked: Vec<BlockedThread> = of_all.map(|(wait, holder)| wait.describe(holder)).collect();
         if held.give_back() == AnyUnparked::Yes {
             return None;
         }
@@ -190,23 +192,34 @@ fn read(block: ThreadRef, shared: &'static Shared) -> Block {
 }
 
 impl Wait {
-    /// For a thread that is held, or that joins another one.
-    fn describe(&self, held: &HeldThreads) -> BlockedThread {
-        let Wait { block, thread, kind, address } = *self;
-        let holder = if held.threads.contains(&block) {
+    /// Who holds what the thread waits for; it is held, or joins another one.
+    fn holder(&self, held: &HeldThreads) -> Holder {
+        if held.threads.contains(&self.block) {
             // SAFETY: it is parked and held, so it stays blocked, and its stack keeps borrowing what it waits for.
-            unsafe { block.waits().holder() }
+            unsafe { self.block.waits().holder() }
         } else {
-            Some(address as u64)
+            Holder::UserThread(Thread(self.address as u64))
+        }
+    }
+
+    fn describe(&self, holder: Holder) -> BlockedThread {
+        let Wait { block, thread, kind, address } = *self;
+        let holder = match holder {
+            Holder::UserThread(thread) => Some(thread),
+            Holder::NotKnown | Holder::PlainThread => None,
         };
-        BlockedThread { thread, name: block.name_tag(), kind, address, holder: holder.map(Thread) }
+        BlockedThread { thread, name: block.name_tag(), kind, address, holder }
     }
 }
 
 impl Inspection {
-    /// Whether the thread waits for one of another runtime, whose state is unknown here.
-    fn may_continue(&self, blocked: &BlockedThread) -> bool {
-        blocked.holder.is_some_and(|holder| self.elsewhere.contains(&holder))
+    /// Whether it is a thread outside the runtime, whose state is unknown here.
+    fn may_let_go(&self, holder: Holder) -> bool {
+        match holder {
+            Holder::NotKnown => false,
+            Holder::UserThread(thread) => self.elsewhere.contains(&thread),
+            Holder::PlainThread => true,
+        }
     }
 }
 

@@ -90,10 +90,6 @@ impl<T> JoinHandle<T> {
     /// # Errors
     /// Returns the handle if the thread has not ended in time.
     pub fn join_timeout(self, timeout: Duration) -> Result<thread::Result<T>, JoinHandle<T>> {
-        if timeout.is_zero() {
-            // Otherwise a loop of such calls would keep the thread off the LWP.
-            yield_now();
-        }
         if self.thread.is_ended() {
             return Ok(self.join());
         }
@@ -101,7 +97,11 @@ impl<T> JoinHandle<T> {
         match self.thread.join_from_outside(Instant::now().checked_add(timeout)) {
             Awaited::Ended => Ok(self.join()),
             Awaited::Never => Ok(self.never()),
-            Awaited::TimedOut => Err(self),
+            Awaited::TimedOut => {
+                // It may not have left the LWP, and a loop of such calls would keep the thread off it.
+                yield_now();
+                if self.thread.is_ended() { Ok(self.join()) } else { Err(self) }
+            }
         }
     }
 

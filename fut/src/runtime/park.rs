@@ -65,13 +65,16 @@ fn leave_at_quantum() {
     }
 }
 
-/// Blocks the calling user thread for at least this time.
+/// Blocks the calling user thread for at least this time; if that is none, it yields.
 ///
 /// # Panics
 /// Outside a runtime.
 #[track_caller]
 pub fn sleep(duration: Duration) {
     let thread = here("fut::sleep");
+    if duration.is_zero() {
+        return yield_now();
+    }
     // A deadline beyond the range of the clock means for ever.
     let Some(deadline) = Instant::now().checked_add(duration) else {
         return sleep(Duration::from_secs(1 << 30));

@@ -212,6 +212,10 @@ impl Builder {
     ) -> ThreadRef {
         let Builder { name, priority, lwp, stack_size: _ } = self;
         let home = shared.home_from_birth(priority, lwp);
-        lwp::begin(shared, |id| Birth { id, name, priority, home, shared, stack, at_end }, body)
+        lwp::begin(
+            shared,
+            |id| Birth { id, name, priority, home, shared, stack, at_end, in_blocking: false },
+            body,
+        )
     }
 }

@@ -5,6 +5,17 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use sigmund_model::Thread;
 pub use sigmund_model::WaitKind;
 
+use super::park::try_here;
+
+/// In the word of an object, instead of the number of a user thread: a plain thread holds it.
+const PLAIN_THREAD: u64 = u64::MAX;
+
+/// What the word of an object says of its holder, if that is the calling thread.
+#[inline]
+pub(crate) fn holder_here() -> u64 {
+    try_here().map_or(PLAIN_THREAD, |thread| thread.id().0)
+}
+
 /// What the calling thread is about to wait for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitsFor<'a> {
@@ -13,8 +24,7 @@ pub(crate) struct WaitsFor<'a> {
     /// nanoseconds that were asked for, for `Scope` of the
     /// team.
     pub(crate) address: usize,
-    /// The word with the number of the user thread that holds the object, 0 if none; `None` if the object cannot be
-    /// held.
+    /// The word that says who holds the object: [`holder_here`], or 0 if nobody does. `None` if the object cannot be held.
     pub(crate) holder: Option<&'a AtomicU64>,
     /// It may well be unparked by a plain thread, since one has made the object.
     pub(crate) is_fed: bool,
@@ -122,17 +132,29 @@ impl WaitSlot {
     /// The number of the thread that held it when this one began to wait.
     pub(super) fn held_by(&self) -> Option<Thread> {
         let id = self.held_by.load(Ordering::Relaxed);
-        (id != 0).then_some(Thread(id))
+        (id != 0 && id != PLAIN_THREAD).then_some(Thread(id))
     }
 
-    /// The number of the thread that now holds the object.
+    /// Who now holds the object.
     ///
     /// # Safety
     /// The thread is blocked on it, and stays so during the call, so that its stack borrows the object.
-    pub(super) unsafe fn holder(&self) -> Option<u64> {
+    pub(super) unsafe fn holder(&self) -> Holder {
         let holder = self.holder.load(Ordering::Relaxed);
         // SAFETY: the caller guarantees it.
-        let id = unsafe { holder.as_ref() }?.load(Ordering::Relaxed);
-        (id != 0).then_some(id)
+        match unsafe { holder.as_ref() }.map_or(0, |holder| holder.load(Ordering::Relaxed)) {
+            0 => Holder::NotKnown,
+            PLAIN_THREAD => Holder::PlainThread,
+            thread => Holder::UserThread(Thread(thread)),
+        }
     }
+}
+
+/// Who holds an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// Nobody, or several.
+    NotKnown,
+    UserThread(Thread),
+    PlainThread,
 }

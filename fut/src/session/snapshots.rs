@@ -23,6 +23,9 @@ use crate::warning::warn;
 /// Maximum number of snapshots on panics.
 const PANICS: u32 = 8;
 
+/// Signals of faults.
+const FAULTS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
+
 /// The eventfd on which the thread waits; -1 for none.
 static WAKE: AtomicI32 = AtomicI32::new(-1);
 /// The folder for snapshots on signals.
@@ -35,6 +38,12 @@ pub(super) fn forget() {
 }
 
 pub(super) fn on_signal(recorder: FlightRecorder, signal: i32, folder: &Path) -> io::Result<()> {
+    // Of a fault in the program, the handler would return to the instruction that made it, for ever.
+    if FAULTS.contains(&signal) {
+        let message =
+            format!("expected a signal that is sent to the program, found that of a fault, {signal}");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
     let mut place = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
     *place = Some(folder.to_path_buf());
     if WAKE.load(Ordering::Relaxed) == -1 {
@@ -44,7 +53,8 @@ pub(super) fn on_signal(recorder: FlightRecorder, signal: i32, folder: &Path) ->
     // SAFETY: plain data, for which zeros are valid.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     action.sa_sigaction = wake as extern "C" fn(libc::c_int) as libc::sighandler_t;
-    action.sa_flags = libc::SA_RESTART;
+    // The stack of a user thread may be too small for the frame of a signal.
+    action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
     // SAFETY: the handler is async-signal-safe and never unloaded; the old action is not requested.
     let done = unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -6,6 +6,9 @@
 //!
 //! A notification of one thread is answered with `Granted`, one of all with `TryAgain`: if the thread never runs again, only
 //! the first is passed on (rule 7).
+//!
+//! Notifying all ends, however fast threads come back: each such notification begins a round, and a waiter keeps the round in
+//! which it arrived.
 
 use std::{
     fmt,
@@ -20,9 +23,9 @@ use super::{
 };
 use crate::model_check::{atomic::Ordering, const_unless_loom};
 
-/// States of the word. Changed under the lock of the queue.
-const NO_WAITERS: u32 = 0;
+/// In the word, if a thread waits; the other bits are the round. Changed under the lock of the queue.
 const WAITERS: u32 = 1;
+const ROUND: u32 = 2;
 
 /// Lets user threads wait until a condition under a [`Mutex`](super::Mutex) holds, as `std::sync::Condvar` does for
 /// threads.
@@ -53,8 +56,8 @@ const WAITERS: u32 = 1;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Condvar {
-    /// The word shows whether a thread waits.
-    queue: SpinLock<WaitList<()>>,
+    /// The word shows whether a thread waits, and the round. The waiters have their rounds.
+    queue: SpinLock<WaitList<u32>>,
 }
 
 /// Whether a wait ended because of its time limit.
@@ -139,33 +142,42 @@ impl Condvar {
         if self.has_no_waiters() {
             return;
         }
-        // Threads that arrive meanwhile wait for the next notification, or are woken spuriously.
+        // Threads that arrive from now on wait for the next notification.
+        let mut queue = self.queue.lock();
+        let round = self.round().wrapping_add(ROUND);
+        self.queue.word.store(round | WAITERS, Ordering::Relaxed);
+        let is_before = |arrived: u32| round.wrapping_sub(arrived).cast_signed() > 0;
         loop {
             let mut wakeups = Wakeups::new();
-            let mut queue = self.queue.lock();
-            while !queue.is_empty() && !wakeups.is_full() {
+            while !wakeups.is_full() && queue.front().is_some_and(|arrived| is_before(*arrived)) {
                 wakeups.push(queue.pop_front(Answer::TryAgain));
             }
-            let done = queue.is_empty();
+            let is_done = !wakeups.is_full();
             self.note_whether_empty(&queue);
             drop(queue);
             wakeups.unpark_all();
-            if done {
+            if is_done {
                 return;
             }
+            queue = self.queue.lock();
         }
     }
 
     fn has_no_waiters(&self) -> bool {
         // Relaxed: a waiter set the word before it unlocked the mutex, under which the condition was changed since; the
         // mutex orders the two. A change without the mutex may miss a waiter with any ordering.
-        self.queue.word.load(Ordering::Relaxed) == NO_WAITERS
+        self.queue.word.load(Ordering::Relaxed) & WAITERS == 0
+    }
+
+    /// Called with the queue locked.
+    fn round(&self) -> u32 {
+        self.queue.word.load(Ordering::Relaxed) & !WAITERS
     }
 
     /// Updates the word. Called with the queue locked.
-    fn note_whether_empty(&self, queue: &WaitList<()>) {
-        let word = if queue.is_empty() { NO_WAITERS } else { WAITERS };
-        self.queue.word.store(word, Ordering::Relaxed);
+    fn note_whether_empty(&self, queue: &WaitList<u32>) {
+        let waiters = if queue.is_empty() { 0 } else { WAITERS };
+        self.queue.word.store(self.round() | waiters, Ordering::Relaxed);
     }
 
     fn wait_before<'a, T: ?Sized>(
@@ -173,12 +185,13 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         deadline: Option<Instant>,
     ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
-        let waiter = Waiter::new(Parker::here(), ());
+        let mut waiter = Waiter::new(Parker::here(), 0);
         let mutex = guard.mutex();
         let mut queue = self.queue.lock();
+        *waiter.payload() = self.round();
         // SAFETY: the waiter is not moved; this function returns after it was answered or has left the queue.
         unsafe { queue.push_back(&waiter) };
-        self.queue.word.store(WAITERS, Ordering::Relaxed);
+        self.note_whether_empty(&queue);
         drop(queue);
         drop(guard);
         let address = std::ptr::from_ref(self).addr();
@@ -189,7 +202,13 @@ impl Condvar {
             }
         };
         let notified = waiter.wait(&on, deadline, &leave).is_some() || !self.leave_queue(&waiter);
-        (mutex.lock_for(), WaitTimeoutResult(!notified))
+        // The same while it waits for the mutex: the notification goes to another thread.
+        let leave = || {
+            if waiter.answer() == Answer::Granted {
+                self.notify_one();
+            }
+        };
+        (mutex.lock_for(&leave), WaitTimeoutResult(!notified))
     }
 
     fn wait_while_before<'a, T: ?Sized>(
@@ -210,7 +229,7 @@ impl Condvar {
     }
 
     /// Removes a waiter at its deadline; `false` if it was notified meanwhile.
-    fn leave_queue(&self, waiter: &Waiter<()>) -> bool {
+    fn leave_queue(&self, waiter: &Waiter<u32>) -> bool {
         let mut queue = self.queue.lock();
         let left = queue.remove(waiter);
         self.note_whether_empty(&queue);

@@ -8,14 +8,15 @@
 //!     └───────────────────┘ failed, or panicked                each of EMPTY and MAKING with or without QUEUED
 //! ```
 //! QUEUED is set under the lock of the queue, by a waiter, and cleared by the thread that leaves MAKING: it wakes all
-//! waiters, and those that find the cell empty try to make the value themselves.
+//! waiters, and those that find the cell empty try to make the value themselves, or queue again. The other bits count how often
+//! the value was not made: a waiter keeps the number at its arrival, so that those who come back are not woken again.
 
 use std::{convert::Infallible, fmt, panic, sync::atomic::AtomicU64};
 
 use super::{
-    rt::{Parker, WaitKind, WaitsFor, checkpoint, try_here},
+    rt::{Parker, WaitKind, WaitsFor, checkpoint, holder_here},
     spin_lock::SpinLock,
-    wait_list::{Answer, WaitList, Waiter, Wakeups},
+    wait_list::{Answer, WaitList, Waiter, answer_all},
 };
 use crate::model_check::{UnsafeCell, atomic::Ordering, const_unless_loom};
 
@@ -24,6 +25,8 @@ const MAKING: u32 = 1;
 const READY: u32 = 2;
 const STATE: u32 = 3;
 const QUEUED: u32 = 1 << 2;
+const ROUND: u32 = 1 << 3;
+const ROUNDS: u32 = !(ROUND - 1);
 
 /// A cell that is written once, as `std::sync::OnceLock`. The initialising function may block its user thread.
 ///
@@ -42,7 +45,7 @@ const QUEUED: u32 = 1 << 2;
 /// ```
 pub struct OnceCell<T> {
     /// The word, and the waiters.
-    queue: SpinLock<WaitList<()>>,
+    queue: SpinLock<WaitList<u32>>,
     /// Id of the initialising user thread, for reports; 0 if none, or not a user thread.
     maker: AtomicU64,
     /// Written by the initialising thread in MAKING, and read by all threads when READY.
@@ -70,7 +73,7 @@ impl<T> OnceCell<T> {
     #[inline]
     pub fn get(&self) -> Option<&T> {
         // Acquire: pairs with the Release in `leave_making`; the value is visible.
-        let ready = self.queue.word.load(Ordering::Acquire) == READY;
+        let ready = self.queue.word.load(Ordering::Acquire) & STATE == READY;
         if !ready {
             return None;
         }
@@ -154,14 +157,14 @@ impl<T> OnceCell<T> {
             if let Some(value) = self.get() {
                 return Ok(value);
             }
-            let begin = |word: u32| (word & STATE == EMPTY).then_some((word & QUEUED) | MAKING);
+            let begin = |word: u32| (word & STATE == EMPTY).then_some((word & !STATE) | MAKING);
             // Acquire: pairs with the Release of a failed initialisation before.
             if self.queue.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, begin).is_ok() {
                 break;
             }
             self.wait_while(|word| word & STATE == MAKING);
         }
-        self.maker.store(try_here().map_or(0, |thread| thread.id().0), Ordering::Relaxed);
+        self.maker.store(holder_here(), Ordering::Relaxed);
         let made = panic::catch_unwind(panic::AssertUnwindSafe(make));
         self.maker.store(0, Ordering::Relaxed);
         match made {
@@ -186,12 +189,13 @@ impl<T> OnceCell<T> {
     /// Waits until the cell leaves MAKING, unless it already has.
     #[cold]
     fn wait_while(&self, condition: impl Fn(u32) -> bool) {
-        let waiter = Waiter::new(Parker::here(), ());
+        let mut waiter = Waiter::new(Parker::here(), 0);
         let mut queue = self.queue.lock();
         let note = |word: u32| condition(word).then_some(word | QUEUED);
-        if self.queue.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, note).is_err() {
+        let Ok(word) = self.queue.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, note) else {
             return;
-        }
+        };
+        *waiter.payload() = word & ROUNDS;
         // SAFETY: the waiter is not moved; this function returns after it was answered.
         unsafe { queue.push_back(&waiter) };
         drop(queue);
@@ -202,25 +206,16 @@ impl<T> OnceCell<T> {
     }
 
     fn leave_making(&self, state: u32) {
+        let leave = |word: u32| Some((word & ROUNDS).wrapping_add(ROUND) | state);
         // Release: pairs with the Acquire in `get` and `get_or_make`.
-        let before = self.queue.word.swap(state, Ordering::Release);
+        let before =
+            self.queue.word.fetch_update(Ordering::Release, Ordering::Relaxed, leave).unwrap_or_default();
         if before & QUEUED == 0 {
             return;
         }
-        // Some of them may have queued since, for the next initialisation: they check, and queue again.
-        loop {
-            let mut wakeups = Wakeups::new();
-            let mut queue = self.queue.lock();
-            while !queue.is_empty() && !wakeups.is_full() {
-                wakeups.push(queue.pop_front(Answer::TryAgain));
-            }
-            let done = queue.is_empty();
-            drop(queue);
-            wakeups.unpark_all();
-            if done {
-                return;
-            }
-        }
+        let round = (before & ROUNDS).wrapping_add(ROUND);
+        let is_before = |arrived: &u32| round.wrapping_sub(*arrived).cast_signed() > 0;
+        answer_all(&self.queue, |queue| queue, Answer::TryAgain, is_before);
     }
 }
 

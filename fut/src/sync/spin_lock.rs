@@ -1,13 +1,17 @@
 //! The lock inside each primitive of `sync`: it guards the queue of waiters, for a few instructions at a time.
 //!
-//! It spins, and then lets the kernel run another LWP; it never switches user threads. So while it is held there must
+//! It spins, then lets the kernel run another LWP, and then sleeps for a moment at a time: the kernel lets no ordinary LWP run
+//! before a real-time one that only yields, as a real-time reactor would. It never switches user threads. So while it is held there must
 //! be no safe point of the runtime: no probe, no `unpark`, no allocation, and no code of the program (rule 1 of
 //! [`super`]).
 
 // Under loom, only the model of the lock itself uses it.
 #![cfg_attr(loom, allow(dead_code))]
 
-use std::ops::{Deref, DerefMut};
+use std::{
+    ops::{Deref, DerefMut},
+    time::Duration,
+};
 
 #[cfg(loom)]
 use model::{RawGuard, Spin};
@@ -21,6 +25,10 @@ use crate::model_check::{
 /// Number of attempts before `sched_yield`: the holder is then probably off its CPU. In a model, spinning only
 /// multiplies the executions.
 const SPINS: u32 = 100;
+/// Number of attempts, with these, before it sleeps.
+const YIELDS: u32 = SPINS + 20;
+/// Sleeps for so long.
+const MOMENT: Duration = Duration::from_micros(20);
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -86,11 +94,14 @@ impl RawSpin {
     fn lock_contended(&self) {
         let mut spins = 0;
         loop {
-            if !cfg!(loom) && spins < SPINS {
-                spins += 1;
+            spins += 1;
+            if cfg!(loom) || (SPINS..YIELDS).contains(&spins) {
+                thread::yield_now();
+            } else if spins < SPINS {
                 std::hint::spin_loop();
             } else {
-                thread::yield_now();
+                spins = YIELDS;
+                std::thread::sleep(MOMENT);
             }
             if self.state.load(Ordering::Relaxed) == FREE && self.try_lock() {
                 return;

@@ -312,23 +312,25 @@ impl Wakeups {
     }
 }
 
-/// Answers all waiters of a list that `lock` guards, and unparks them. Threads that arrive meanwhile may be answered, too.
+/// Answers the waiters at the front of a list that `lock` guards, as long as `is_asked` holds for their payloads, and unparks them.
+/// If they may come back, `is_asked` must not hold for them then: otherwise this might never end.
 pub(super) fn answer_all<S, P>(
     lock: &SpinLock<S>,
     list: impl Fn(&mut S) -> &mut WaitList<P>,
     answer: Answer,
+    is_asked: impl Fn(&P) -> bool,
 ) {
     loop {
         let mut wakeups = Wakeups::new();
         let mut state = lock.lock();
         let waiting = list(&mut state);
-        while !waiting.is_empty() && !wakeups.is_full() {
+        while !wakeups.is_full() && waiting.front().is_some_and(|payload| is_asked(payload)) {
             wakeups.push(waiting.pop_front(answer));
         }
-        let done = waiting.is_empty();
+        let is_done = !wakeups.is_full();
         drop(state);
         wakeups.unpark_all();
-        if done {
+        if is_done {
             return;
         }
     }
@@ -352,5 +354,47 @@ pub(super) fn wait_or_leave<S, P>(
             return answer;
         }
         // It was answered before it could leave.
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// After each batch, more waiters arrive than a batch answers.
+    #[test]
+    fn who_comes_back_while_all_are_answered_waits_for_the_next_time() {
+        const ARRIVE: usize = 2 * Wakeups::CAPACITY;
+        let new =
+            |round: u32| (0..ARRIVE).map(move |_| Waiter::new(Parker::here(), round)).collect::<Vec<_>>();
+        let (waiting, later): (Vec<_>, Vec<_>) = (new(0), (0..10).map(|_| new(1)).collect());
+        let lock = SpinLock::new(WaitList::new());
+        let enter = |list: &mut WaitList<u32>, waiters: &[Waiter<u32>]| {
+            for waiter in waiters {
+                // SAFETY: they are not moved, and are removed below.
+                unsafe { list.push_back(waiter) };
+            }
+        };
+        enter(&mut lock.lock(), &waiting);
+        let batches = Cell::new(0);
+        let arrive = |list: &mut WaitList<u32>| {
+            enter(list, &later[batches.get()]);
+            batches.set(batches.get() + 1);
+        };
+        answer_all(
+            &lock,
+            |list| {
+                arrive(list);
+                list
+            },
+            Answer::TryAgain,
+            |round| *round == 0,
+        );
+        assert!(waiting.iter().all(|waiter| waiter.answer() == Answer::TryAgain));
+        let mut list = lock.lock();
+        let removed = later.iter().flatten().filter(|waiter| list.remove(waiter)).count();
+        assert_eq!(removed, batches.get() * ARRIVE);
     }
 }

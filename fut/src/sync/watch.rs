@@ -67,8 +67,8 @@ struct State {
     version: u64,
     senders: usize,
     receivers: usize,
-    /// Receivers that wait for a change.
-    changed: WaitList<()>,
+    /// Receivers that wait for a change, with the version that they have seen.
+    changed: WaitList<u64>,
     /// Senders that wait until there is no receiver.
     closed: WaitList<()>,
 }
@@ -120,9 +120,13 @@ impl<T> Sender<T> {
             return false;
         }
         // Rule 1.
-        self.shared.state.lock().version += 1;
+        let version = {
+            let mut state = self.shared.state.lock();
+            state.version += 1;
+            state.version
+        };
         drop(value);
-        answer_all(&self.shared.state, |state| &mut state.changed, Answer::TryAgain);
+        answer_all(&self.shared.state, |state| &mut state.changed, Answer::TryAgain, |seen| *seen < version);
         true
     }
 
@@ -236,7 +240,7 @@ impl<T> Shared<T> {
     /// Waits until the version is not the one seen, and returns it there.
     fn changed(&self, seen: &mut u64, deadline: Option<Instant>) -> Result<(), RecvTimeoutError> {
         checkpoint();
-        let waiter = Waiter::new(Parker::here(), ());
+        let mut waiter = Waiter::new(Parker::here(), 0);
         loop {
             let mut state = self.state.lock();
             if state.version != *seen {
@@ -246,6 +250,7 @@ impl<T> Shared<T> {
             if state.senders == 0 {
                 return Err(RecvTimeoutError::Disconnected);
             }
+            *waiter.payload() = *seen;
             // SAFETY: the waiter is not moved; it is pushed again, or this returns, only after it was answered or has
             // left the list.
             unsafe { state.changed.push_back(&waiter) };
@@ -299,7 +304,7 @@ impl<T> Drop for Sender<T> {
         let is_last = state.senders == 0;
         drop(state);
         if is_last {
-            answer_all(&self.shared.state, |state| &mut state.changed, Answer::TryAgain);
+            answer_all(&self.shared.state, |state| &mut state.changed, Answer::TryAgain, |_| true);
         }
     }
 }
@@ -311,7 +316,7 @@ impl<T> Drop for Receiver<T> {
         let is_last = state.receivers == 0;
         drop(state);
         if is_last {
-            answer_all(&self.shared.state, |state| &mut state.closed, Answer::Closed);
+            answer_all(&self.shared.state, |state| &mut state.closed, Answer::Closed, |()| true);
         }
     }
 }

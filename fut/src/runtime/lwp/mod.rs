@@ -195,7 +195,12 @@ impl Lwp {
                     }
                     idle.begin_search();
                 }
-                Woke::AllAsleep => self.shared.all_asleep(),
+                Woke::AllAsleep => {
+                    // The handler of a deadlock may take its time: meanwhile nobody may rely on this LWP (rule 3 of `idle`).
+                    idle.found_own(|| self.sees_work_for_all() || self.sees_next());
+                    self.shared.all_asleep();
+                    idle.begin_search();
+                }
             }
         }
     }
@@ -260,9 +265,6 @@ impl Lwp {
         self.begun.set(self.begun.get().wrapping_add(1));
         if self.shared.is_pinned || self.role == Role::Blocking {
             thread.set_home(Some(self.home));
-        }
-        if self.role == Role::Blocking {
-            thread.set_in_blocking();
         }
         reserved.unwrap_or_else(|| self.stacks.take())
     }

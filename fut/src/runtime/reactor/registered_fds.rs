@@ -48,7 +48,7 @@ use super::{
     waiter::Waiter,
 };
 use crate::runtime::{
-    WaitKind, WaitsFor, checkpoint, here, lwp, park, park_until, pool::Shared, thread::ThreadRef,
+    WaitKind, WaitsFor, checkpoint, here, lwp, park, park_until, pool::Shared, thread::ThreadRef, yield_now,
 };
 
 /// The direction of transfer to wait for.
@@ -328,7 +328,7 @@ impl<T: AsFd> RegisteredFd<T> {
             Limit::Until(deadline) => Some(deadline),
             Limit::None | Limit::Within(_) => None,
         };
-        let mut waited = false;
+        let (mut waited, mut has_left) = (false, false);
         loop {
             let seen = side.events();
             if waited || direction == Direction::Write || !waiters.is_drained(seen) {
@@ -348,10 +348,15 @@ impl<T: AsFd> RegisteredFd<T> {
                 deadline = Instant::now().checked_add(time);
             }
             waited = true;
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if !deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                self.wait(side, seen, deadline, name)?;
+            } else if has_left {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
+            } else {
+                // Otherwise a loop of calls whose time is over would keep those off the LWP for whom it waits.
+                yield_now();
             }
-            self.wait(side, seen, deadline, name)?;
+            has_left = true;
         }
     }
 

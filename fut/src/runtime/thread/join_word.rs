@@ -86,7 +86,11 @@ impl JoinWord {
         // Acquire: pairs with the Release in `wait` and `detach`.
         match self.0.swap(ENDED, Ordering::AcqRel) {
             RUNNING => Ended::NoWaiter,
-            DETACHED => Ended::Detached,
+            DETACHED => {
+                // Nothing else reads the word, but who looks whether the thread goes on: it does, to drop its result.
+                self.0.store(DETACHED, Ordering::Relaxed);
+                Ended::Detached
+            }
             outside if outside & OUTSIDE != 0 => {
                 let waiter = ptr::with_exposed_provenance(outside & !OUTSIDE);
                 // SAFETY: `wait_outside` stored the address of a waiter that is valid until it is woken.

@@ -152,7 +152,7 @@ pub(super) struct UserThread {
     /// Its stack; before the first dispatch, only if it was given one when it was created.
     stack: Cell<Option<Stack>>,
     pub(super) waits: WaitSlot,
-    /// It began on an LWP for blocking calls, which goes on when its runtime is dropped.
+    /// As [`Birth::in_blocking`].
     in_blocking: AtomicBool,
     /// It never runs again (`left_behind.rs`).
     left_behind: AtomicBool,
@@ -211,6 +211,8 @@ pub(super) struct Birth {
     /// `None`: any of the usual size, at its first dispatch.
     pub(super) stack: Option<Stack>,
     pub(super) at_end: Option<AtEnd>,
+    /// It is for an LWP for blocking calls, which goes on when its runtime is dropped.
+    pub(super) in_blocking: bool,
 }
 
 impl UserThread {
@@ -253,7 +255,7 @@ impl ThreadRef {
         join.reset();
         self.0.permit.reset();
         self.0.waits.reset();
-        self.0.in_blocking.store(false, Ordering::Relaxed);
+        self.0.in_blocking.store(birth.in_blocking, Ordering::Relaxed);
         self.0.left_behind.store(false, Ordering::Relaxed);
         last_lwp.store(0, Ordering::Relaxed);
         id.store(birth.id.0, Ordering::Relaxed);
@@ -355,9 +357,9 @@ impl ThreadRef {
         self.0.home.set(home);
     }
 
-    /// Called before its first dispatch, by an LWP for blocking calls.
-    pub(super) fn set_in_blocking(self) {
-        self.0.in_blocking.store(true, Ordering::Relaxed);
+    /// There is no LWP for blocking calls: before its first dispatch, it goes to the others.
+    pub(super) fn is_in_no_blocking_call(self) {
+        self.0.in_blocking.store(false, Ordering::Relaxed);
     }
 
     /// It never runs again. `false` if that was known before.

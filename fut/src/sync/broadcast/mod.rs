@@ -57,7 +57,7 @@ struct State<T> {
     senders: usize,
     receivers: usize,
     /// Receivers that have read everything.
-    waiting: WaitList<()>,
+    waiting: WaitList<u64>,
 }
 
 struct Slot<T> {
@@ -87,12 +87,13 @@ impl<T> Sender<T> {
         let mut state = self.shared.state.lock();
         let receivers = state.receivers;
         let overwritten = if receivers > 0 { state.put(&mut value) } else { None };
+        let tail = state.tail;
         drop(state);
         drop(overwritten);
         if let Some(unsent) = value.and_then(Arc::into_inner) {
             return Err(SendError(unsent));
         }
-        answer_all(&self.shared.state, |state| &mut state.waiting, Answer::TryAgain);
+        answer_all(&self.shared.state, |state| &mut state.waiting, Answer::TryAgain, |next| *next < tail);
         Ok(receivers)
     }
 
@@ -155,7 +156,7 @@ impl<T> Drop for Sender<T> {
         let is_last = state.senders == 0;
         drop(state);
         if is_last {
-            answer_all(&self.shared.state, |state| &mut state.waiting, Answer::TryAgain);
+            answer_all(&self.shared.state, |state| &mut state.waiting, Answer::TryAgain, |_| true);
         }
     }
 }

@@ -102,7 +102,7 @@ impl<T: Clone> Receiver<T> {
 
     fn recv_before(&mut self, deadline: Option<Instant>) -> Result<T, TryRecvError> {
         checkpoint();
-        let waiter = Waiter::new(Parker::here(), ());
+        let mut waiter = Waiter::new(Parker::here(), 0);
         loop {
             match self.try_recv() {
                 Err(TryRecvError::Empty) => {}
@@ -112,6 +112,7 @@ impl<T: Clone> Receiver<T> {
             if state.tail != self.next || state.senders == 0 {
                 continue;
             }
+            *waiter.payload() = self.next;
             // SAFETY: the waiter is not moved; it is pushed again, or this returns, only after it was answered or has
             // left the list.
             unsafe { state.waiting.push_back(&waiter) };

@@ -47,8 +47,8 @@ pub enum Entered {
     Waiting(Option<Instant>),
 }
 
-/// An operation on a channel, with the waiter for it.
-pub trait Operation {
+/// An operation on a channel, with the waiter for it. Only those here: [`select`] relies on what they do.
+pub trait Operation: private::Sealed {
     /// Completes it if that is possible without waiting. Its waiter is in no list.
     fn try_now(&mut self) -> bool;
     /// Enters its waiter, unless it is possible.
@@ -62,6 +62,13 @@ pub trait Operation {
     /// Whether a plain thread has made the channel.
     fn is_from_outside(&self) -> bool;
 }
+
+mod private {
+    pub trait Sealed {}
+}
+
+impl<T> private::Sealed for Receive<'_, T> {}
+impl<T> private::Sealed for Send<'_, T> {}
 
 /// Receiving.
 pub struct Receive<'a, T> {

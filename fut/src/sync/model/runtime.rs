@@ -107,6 +107,10 @@ pub(crate) fn try_here() -> Option<Parker> {
     THREADS.with_borrow(|threads| threads.iter().position(|thread| thread.0 == id)).map(Parker)
 }
 
+pub(crate) fn holder_here() -> u64 {
+    try_here().map_or(u64::MAX, |thread| thread.id().0)
+}
+
 /// Not read in models.
 #[allow(dead_code)]
 pub(crate) struct WaitsFor<'a> {

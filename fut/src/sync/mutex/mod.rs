@@ -29,7 +29,7 @@ use std::{
 
 use super::{
     deadline_after, lock_events,
-    rt::{Parker, WaitKind, WaitsFor, checkpoint, try_here},
+    rt::{LeaveQueue, Parker, WaitKind, WaitsFor, checkpoint, holder_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter},
 };
@@ -122,7 +122,7 @@ impl<T: ?Sized> Mutex<T> {
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         checkpoint();
-        self.lock_for()
+        self.lock_for(&|| {})
     }
 
     /// Locks it if it is not held.
@@ -149,25 +149,25 @@ impl<T: ?Sized> Mutex<T> {
         self.value.with_mut(|value| unsafe { &mut *value })
     }
 
-    /// `lock`, on behalf of another call.
+    /// `lock`, on behalf of another call. `leave` is called, too, if the thread is left behind while it waits (rule 7 of `sync`).
     #[inline]
-    pub(super) fn lock_for(&self) -> MutexGuard<'_, T> {
+    pub(super) fn lock_for(&self, leave: LeaveQueue<'_>) -> MutexGuard<'_, T> {
         if !self.take_if_untouched() {
             // Without a deadline it always returns `true`.
-            let _locked = self.lock_contended(None);
+            let _locked = self.lock_contended(None, leave);
         }
         self.guard()
     }
 
     fn lock_before(&self, deadline: Option<Instant>) -> Option<MutexGuard<'_, T>> {
-        (self.take_if_untouched() || self.lock_contended(deadline)).then(|| self.guard())
+        (self.take_if_untouched() || self.lock_contended(deadline, &|| {})).then(|| self.guard())
     }
 
     /// The guard for a thread that has just set LOCKED, or was handed the mutex.
     #[inline]
     fn guard(&self) -> MutexGuard<'_, T> {
         lock_events::acquired(self.address(), WaitKind::Mutex);
-        self.holder.store(try_here().map_or(0, |thread| thread.id().0), Ordering::Relaxed);
+        self.holder.store(holder_here(), Ordering::Relaxed);
         MutexGuard { mutex: self }
     }
 
@@ -209,14 +209,17 @@ impl<T: ?Sized> Mutex<T> {
 
     /// `false` at the deadline.
     #[cold]
-    fn lock_contended(&self, deadline: Option<Instant>) -> bool {
+    fn lock_contended(&self, deadline: Option<Instant>, also: LeaveQueue<'_>) -> bool {
         let waiter = Waiter::new(Parker::here(), WaiterState::First);
         if self.take_or_queue(&waiter) {
             return true;
         }
         let address = self.address().addr();
         let on = WaitsFor { kind: WaitKind::Mutex, address, holder: Some(&self.holder), is_fed: false };
-        let leave = || self.leave_behind(&waiter);
+        let leave = || {
+            self.leave_behind(&waiter);
+            also();
+        };
         loop {
             match waiter.wait(&on, deadline, &leave) {
                 Some(Answer::TryAgain) if self.take(WAKING) => return true,

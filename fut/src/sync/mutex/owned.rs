@@ -41,7 +41,7 @@ impl<T: ?Sized> Mutex<T> {
     /// As [`lock`](Mutex::lock); the guard keeps the mutex alive.
     pub fn lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
         checkpoint();
-        std::mem::forget(self.lock_for());
+        std::mem::forget(self.lock_for(&|| {}));
         OwnedMutexGuard { mutex: self }
     }
 

@@ -16,7 +16,7 @@ use std::{sync::atomic::AtomicU64, time::Instant};
 
 use super::super::{
     lock_events,
-    rt::{Parker, WaitKind, WaitsFor, try_here},
+    rt::{Parker, WaitKind, WaitsFor, holder_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, Wakeups},
 };
@@ -87,7 +87,7 @@ impl RawRwLock {
     /// Called by the thread that has acquired it for writing.
     #[inline]
     pub(super) fn note_writer(&self) {
-        self.writer.store(try_here().map_or(0, |thread| thread.id().0), Ordering::Relaxed);
+        self.writer.store(holder_here(), Ordering::Relaxed);
     }
 
     /// Rule 1.

@@ -20,10 +20,8 @@ impl Fences {
     /// The best pair that this kernel supports.
     #[cfg(not(loom))]
     pub(in crate::runtime) fn of_this_kernel() -> Fences {
-        // SAFETY: registering has no precondition, and may be repeated.
-        let registered =
-            unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0) };
-        if registered == 0 { Fences::Asymmetric } else { Fences::Symmetric }
+        let is_registered = membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED);
+        if is_registered { Fences::Asymmetric } else { Fences::Symmetric }
     }
 
     #[cfg(loom)]
@@ -44,11 +42,37 @@ impl Fences {
         fence(Ordering::SeqCst);
         #[cfg(not(loom))]
         if matches!(self, Fences::Asymmetric) {
-            // It fails only temporarily, when the kernel has no memory for a CPU mask. SAFETY: accesses no memory; the
-            // process is registered.
-            while unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0) } != 0 {
-                std::thread::yield_now();
+            while !membarrier(MEMBARRIER_PRIVATE_EXPEDITED) {
+                wait_or_abort();
             }
+        }
+    }
+}
+
+/// Whether the kernel has done it; `errno` has the reason if not.
+#[cfg(not(loom))]
+fn membarrier(command: i32) -> bool {
+    // SAFETY: neither command accesses memory.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// After the heavy fence has failed.
+#[cfg(not(loom))]
+#[cold]
+fn wait_or_abort() {
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        // The kernel has no memory for a mask of CPUs just now.
+        Some(libc::ENOMEM) => std::thread::yield_now(),
+        // A process that was checkpointed and restored is not registered any more.
+        Some(libc::EPERM) if membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED) => {}
+        // LWPs that make threads ready execute no fence: without this one, a wakeup could be lost.
+        _ => {
+            crate::warning::warn(format_args!(
+                "membarrier, which the kernel allowed when the runtime began, is refused now ({error}): a seccomp filter has to \
+                 allow it, or be installed before; aborting"
+            ));
+            std::process::abort();
         }
     }
 }
