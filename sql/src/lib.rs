@@ -50,6 +50,7 @@ mod opened;
 mod parameters;
 mod perfetto;
 mod result;
+mod running;
 mod session;
 mod session_views;
 mod sqlite_words;

@@ -1,13 +1,9 @@
 //! The result of a query. Rows are computed on demand.
 
-use std::sync::Arc;
-
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
 use datafusion::{
-    execution::SendableRecordBatchStream,
-    logical_expr::LogicalPlan,
-    physical_plan::{collect, execute_stream, stream::RecordBatchReceiverStreamBuilder},
-    prelude::DataFrame,
+    execution::SendableRecordBatchStream, logical_expr::LogicalPlan,
+    physical_plan::stream::RecordBatchReceiverStreamBuilder, prelude::DataFrame,
 };
 use futures::StreamExt;
 
@@ -15,6 +11,7 @@ use crate::{
     Drawn, Error,
     drawing::{Drawing, PART},
     files::Sources,
+    running::Running,
 };
 
 /// Number of batches that are computed ahead.
@@ -55,18 +52,14 @@ impl QueryResult {
     /// say. Of a damaged file it is the file's name.
     pub async fn stream(self) -> Result<SendableRecordBatchStream, Error> {
         let QueryResult { frame, query, sources, .. } = self;
-        let in_query = |error| Error::from_datafusion(query, error);
-        let context = Arc::new(frame.task_ctx());
-        let plan = frame.create_physical_plan().await.map_err(in_query.clone())?;
-        let mut batches = execute_stream(Arc::clone(&plan), context).map_err(in_query)?;
-        let mut stream = RecordBatchReceiverStreamBuilder::new(batches.schema(), AHEAD);
+        let mut running = match Running::start(frame).await {
+            Ok(running) => running,
+            Err(error) => return Err(Error::from_datafusion(query, error)),
+        };
+        let mut stream = RecordBatchReceiverStreamBuilder::new(running.batches().schema(), AHEAD);
         let sender = stream.tx();
         stream.spawn(async move {
-            while let Some(batch) = batches.next().await {
-                let batch = match batch {
-                    Err(error) => Err(sources.named(&plan, error).await),
-                    batch => batch,
-                };
+            while let Some(batch) = running.next(&sources).await {
                 if sender.send(batch).await.is_err() {
                     break;
                 }
@@ -82,15 +75,15 @@ impl QueryResult {
     /// When it fails, for instance on a damaged file.
     pub async fn collect(self) -> Result<Vec<RecordBatch>, Error> {
         let QueryResult { frame, query, sources, .. } = self;
-        let context = Arc::new(frame.task_ctx());
-        let plan = match frame.create_physical_plan().await {
-            Ok(plan) => plan,
-            Err(error) => return Err(Error::from_datafusion(query, error)),
+        let collected = async {
+            let mut running = Running::start(frame).await?;
+            let mut batches = Vec::new();
+            while let Some(batch) = running.next(&sources).await {
+                batches.push(batch?);
+            }
+            Ok(batches)
         };
-        match collect(Arc::clone(&plan), context).await {
-            Ok(batches) => Ok(batches),
-            Err(error) => Err(Error::from_datafusion(query, sources.named(&plan, error).await)),
-        }
+        collected.await.map_err(|error| Error::from_datafusion(query, error))
     }
 
     /// Runs the query and draws its rows as a table for people, with control characters escaped. `each` gets the lines, some

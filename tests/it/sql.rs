@@ -406,6 +406,9 @@ fn a_query_keeps_within_its_memory_or_says_so() {
         sigmund.run(["sql", "t.supertrace", query, "--memory", memory, "--format", "csv"])
     };
     assert_eq!(within("16MiB", sorted).found(), "n\n2000000\n");
+    // 10 MB of hashed rows: the query begins anew with sorted ones, in temporary files.
+    let joined = "SELECT count(*) AS n FROM generate_series(1, 300000) AS a(v) JOIN generate_series(1, 600000) AS b(w) ON v = w";
+    assert_eq!(within("4MiB", joined).found(), "n\n300000\n");
     // One value of 170 MB cannot be parted.
     let whole =
         "SELECT length(string_agg(repeat(a.name, 1000), '')) AS n FROM events AS a, events AS b, events AS c";

@@ -1,0 +1,89 @@
+//! A query that runs, within the memory of its session.
+//!
+//! DataFusion's hash join holds the rows of one side in memory, and cannot use temporary files. Its join of sorted rows can, but
+//! is slower. So a query begins with hash joins; if they need more memory than there is, it begins anew with joins of sorted rows.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::{
+    common::tree_node::{TreeNode, TreeNodeRecursion},
+    error::{DataFusionError, Result},
+    execution::{SendableRecordBatchStream, SessionState, TaskContext},
+    logical_expr::LogicalPlan,
+    physical_plan::{ExecutionPlan, execute_stream, joins::HashJoinExec},
+    prelude::DataFrame,
+};
+use futures::StreamExt;
+
+use crate::files::Sources;
+
+pub(crate) struct Running {
+    plan: Arc<dyn ExecutionPlan>,
+    batches: SendableRecordBatchStream,
+    /// What it takes to begin anew, while no batch was returned.
+    again: Option<(SessionState, LogicalPlan)>,
+}
+
+impl Running {
+    /// Plans a query, and begins to run it.
+    pub(crate) async fn start(frame: DataFrame) -> Result<Running> {
+        let (state, query) = frame.into_parts();
+        let (plan, batches) = run(&state, &query).await?;
+        let again = holds_hashed_rows(&plan)?.then_some((state, query));
+        Ok(Running { plan, batches, again })
+    }
+
+    /// The rows; those of all its attempts have the same columns.
+    pub(crate) fn batches(&self) -> &SendableRecordBatchStream {
+        &self.batches
+    }
+
+    /// The next batch. An error names the damaged file among `sources`, if there is one.
+    pub(crate) async fn next(&mut self, sources: &Sources) -> Option<Result<RecordBatch>> {
+        let mut batch = self.batches.next().await;
+        if let Some(again) = self.again.take()
+            && let Some(Err(error)) = &batch
+            && matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
+        {
+            batch = match self.start_sorted(again).await {
+                Ok(()) => self.batches.next().await,
+                Err(error) => Some(Err(error)),
+            };
+        }
+        match batch {
+            Some(Err(error)) => Some(Err(sources.named(&self.plan, error).await)),
+            batch => batch,
+        }
+    }
+
+    /// Begins anew, with joins that use temporary files.
+    async fn start_sorted(&mut self, (mut state, query): (SessionState, LogicalPlan)) -> Result<()> {
+        // The first attempt ends, and frees its memory.
+        let columns = self.batches.schema();
+        let nothing = datafusion::physical_plan::EmptyRecordBatchStream::new(columns);
+        self.batches = Box::pin(nothing);
+        tokio::task::yield_now().await;
+        state.config_mut().options_mut().optimizer.prefer_hash_join = false;
+        (self.plan, self.batches) = run(&state, &query).await?;
+        Ok(())
+    }
+}
+
+async fn run(
+    state: &SessionState,
+    query: &LogicalPlan,
+) -> Result<(Arc<dyn ExecutionPlan>, SendableRecordBatchStream)> {
+    let plan = state.create_physical_plan(query).await?;
+    let batches = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(state)))?;
+    Ok((plan, batches))
+}
+
+fn holds_hashed_rows(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    let mut holds = false;
+    plan.apply(|plan| {
+        holds |= plan.is::<HashJoinExec>();
+        Ok(if holds { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(holds)
+}
