@@ -1,4 +1,4 @@
-//! Queries without a subcommand: filters and a measure.
+//! Answers questions without a subcommand: filters and a measure.
 
 use std::{
     io::Write,
@@ -26,7 +26,7 @@ use crate::{
 pub(crate) async fn run(mut question: Question) -> Result<Found> {
     let filter = Filter::from(&question.filter);
     imply_why(&mut question)?;
-    // Pairs of events are a question of their own without --why.
+    // Without --why, pairs of events are not a measure, so they are looked up here.
     let compared =
         if question.reactivity.is_empty() { question.measure.measure } else { named("reactivity") };
     if question.cluster.is_asked() && question.measure.compare.is_some() {
@@ -74,7 +74,7 @@ pub(crate) async fn run(mut question: Question) -> Result<Found> {
     if question.drawing.is_asked() {
         return drawings::run(&trace, &filter, &question).await;
     }
-    // Rows of LWPs and of parts of the time are those of the measure.
+    // Rows of LWPs, and rows for parts of the time, come from the measure.
     let is_of_threads = !filter.threads.is_empty() || filter.lwps.is_empty() && filter.cpus.is_empty();
     let is_of_all = filter.level.is_none() && filter.processes.is_empty() && is_of_threads;
     let is_plain_active_time = question.measure.is_plain_active_time() && is_of_all;
@@ -95,7 +95,7 @@ pub(crate) async fn run(mut question: Question) -> Result<Found> {
     Ok(if rows > 0 { Found::Something } else { Found::Nothing })
 }
 
-/// Pairs of events are a measure if that is asked for which only measures have.
+/// Makes pairs of events a measure if an option is used that only measures have.
 fn imply_why(question: &mut Question) -> Result<()> {
     let args = &mut question.measure;
     if question.reactivity.is_empty() || args.measure.is_some() || args.compare.is_some() {
@@ -121,7 +121,7 @@ fn imply_why(question: &mut Question) -> Result<()> {
 /// The file that marks a folder as a recording.
 const RUN_FILE: &str = "run.json";
 
-/// Opens a super-trace; the only one in this folder if none is named.
+/// Opens a super-trace. If none is named: the only one in this folder.
 pub(crate) async fn open(path: Option<&Path>, how: OpenOptions) -> Result<SuperTrace> {
     let path = match path {
         Some(path) => path.to_path_buf(),
@@ -132,7 +132,7 @@ pub(crate) async fn open(path: Option<&Path>, how: OpenOptions) -> Result<SuperT
     Ok(trace)
 }
 
-/// In a folder, or in a store if the path is a URL and this command knows stores.
+/// Opens a super-trace in a folder; in a store if the path is a URL and this command supports stores.
 async fn open_at(path: &Path, how: OpenOptions) -> Result<SuperTrace> {
     #[cfg(feature = "cluster")]
     return Ok(sigmund_cluster::stores::open_files(path, how)?.super_trace().await?);
@@ -143,8 +143,8 @@ async fn open_at(path: &Path, how: OpenOptions) -> Result<SuperTrace> {
     }
 }
 
-/// The error of opening a path; if nothing is there, with the names of super-traces that are nearest to it, and of a recording
-/// with its super-trace.
+/// Adds hints to the error of opening a path. If nothing is there: the names of super-traces nearest to it. If it is a
+/// recording: its super-trace.
 fn with_nearest(error: anyhow::Error, path: &Path) -> anyhow::Error {
     if path.join(RUN_FILE).is_file() {
         let merged = path.with_extension("supertrace");
@@ -176,7 +176,7 @@ async fn fleet_at(folder: &Path, how: OpenOptions) -> Result<Fleet> {
     Ok(how.open_fleet(folder).await?)
 }
 
-/// A URL of a store is no path.
+/// Refuses the URL of a store, which is no path.
 #[cfg(not(feature = "cluster"))]
 fn refuse_store(path: &Path) -> Result<()> {
     match path.to_str().is_some_and(|path| path.starts_with("s3://")) {
@@ -185,7 +185,7 @@ fn refuse_store(path: &Path) -> Result<()> {
     }
 }
 
-/// Opens the super-traces of a folder as one.
+/// Opens all super-traces of a folder as one.
 pub(crate) async fn open_fleet(folder: &Path, how: OpenOptions) -> Result<SuperTrace> {
     descriptors::raise_limit();
     let Fleet { trace, left_out } = fleet_at(folder, how).await?;
@@ -198,7 +198,7 @@ pub(crate) async fn open_fleet(folder: &Path, how: OpenOptions) -> Result<SuperT
     Ok(trace)
 }
 
-/// Not all of a super-trace was read.
+/// Reports which files of a super-trace were left out.
 fn report_left_out(path: &Path, errors: &[sigmund_sql::Error]) {
     report_each(errors);
     if !errors.is_empty() {
@@ -207,7 +207,7 @@ fn report_left_out(path: &Path, errors: &[sigmund_sql::Error]) {
     }
 }
 
-/// Each error makes the exit status 2.
+/// Reports errors. The exit status is then 2.
 fn report_each(errors: &[sigmund_sql::Error]) {
     errors.iter().for_each(|error| terminal::report_error(&format!("left out: {error}")));
 }
@@ -281,7 +281,7 @@ async fn print_reactivity(trace: &SuperTrace, filter: &Filter, question: &Questi
     if question.list_events {
         print_pairs(trace, &found, question)?;
     }
-    // In formats for programs, the pairs are the only table.
+    // In formats for programs, the table of pairs is the only output.
     if !question.list_events || question.format.of_table()? == FormatArg::Human {
         print_summary(&found, question, trace.tick_hz())?;
     }

@@ -11,7 +11,7 @@ use crate::{
     signals, terminal,
 };
 
-/// How often it looks for a signal.
+/// How often it checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) async fn scheduler(args: SchedulerArgs) -> Result<Found> {
@@ -54,7 +54,7 @@ pub(crate) async fn executor(args: ExecutorArgs) -> Result<Found> {
     };
     let started =
         |address| _ = terminal::line(format_args!("listening on {address}, for http://{host}:{port}"));
-    // It ends by signals itself, and tells the scheduler.
+    // The executor handles signals itself: it ends, and tells the scheduler.
     let (stop, _) = signals::stop_at_signals()?;
     loop {
         let ended = run_executor(options.clone(), started, terminal::notice).await;
@@ -64,12 +64,12 @@ pub(crate) async fn executor(args: ExecutorArgs) -> Result<Found> {
         if stop.load(Ordering::Relaxed) {
             return Ok(Found::Something);
         }
-        // As after the machine was suspended.
+        // This happens, for example, after the machine was suspended.
         terminal::notice("the scheduler got no report from this executor, and stopped it: it starts again");
     }
 }
 
-/// All addresses are none that others could connect to.
+/// An unspecified address (0.0.0.0) is none that others could connect to, so a name is needed.
 fn check_name(address: IpAddr, host: Option<&str>) -> Result<()> {
     match (address.is_unspecified(), host) {
         (true, None) => {

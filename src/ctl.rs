@@ -1,4 +1,4 @@
-//! `sigmund ctl`: looks at a program that is being recorded, and changes what it records, while it runs.
+//! `sigmund ctl`: inspects a program while it is recorded, and changes what it records.
 
 use std::io::Write;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &CtlArgs) -> Result<Found> {
     }
 }
 
-/// What came of switching events: data for scripts is the exit status.
+/// Reports the result of switching events. For scripts, the exit status has it.
 fn switched(pid: u32, pattern: &str, to: &str, reply: &Reply) -> Result<Found> {
     let number = |fact| reply.number(fact).unwrap_or(0);
     let (matched, changed) = (number("matched"), number("changed"));
@@ -56,7 +56,7 @@ fn switched(pid: u32, pattern: &str, to: &str, reply: &Reply) -> Result<Found> {
     Ok(Found::Something)
 }
 
-/// Facts, and a row for each LWP. Formats for programs have both in one object.
+/// Prints facts, and a row for each LWP. In JSON, both are in one object.
 fn status(reply: &Reply, format: FormatArg) -> Result<Found> {
     match format {
         FormatArg::Human => {
@@ -89,7 +89,7 @@ fn status(reply: &Reply, format: FormatArg) -> Result<Found> {
     Ok(Found::Something)
 }
 
-/// The table of an answer. For people, columns without a value are left out.
+/// Prints the table of an answer. For people, columns without any value are left out.
 fn table(reply: &Reply, format: FormatArg) -> Result<Found> {
     let for_people = format == FormatArg::Human;
     let has_values = |column: usize| reply.rows.iter().any(|row| row[column] != control::Cell::Nothing);
@@ -107,7 +107,7 @@ fn table(reply: &Reply, format: FormatArg) -> Result<Found> {
 fn cell(value: &control::Cell) -> Cell<'static> {
     match value {
         control::Cell::Nothing => Cell::Nothing,
-        // Masks go as text; counts do not come near.
+        // Masks are sent as text. Counts never get that large.
         control::Cell::Number(number) => Cell::Count(i64::try_from(*number).unwrap_or(i64::MAX)),
         control::Cell::Fraction(fraction) => Cell::Fraction(*fraction),
         control::Cell::Text(text) => Cell::from(text.as_str()),

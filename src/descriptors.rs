@@ -2,11 +2,11 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the soft limit to the hard one: 1024 descriptors, the usual soft limit, are soon used up by the inputs of a merge,
-/// the processes of a recording or the super-traces of a fleet. Where it cannot be raised, the file that finds none left is
-/// named.
+/// Raises the soft limit to the hard limit. The usual soft limit of 1024 descriptors is too low for a merge with many
+/// inputs, a recording of many processes, or a large fleet. If the limit cannot be raised, the error names the file
+/// that could not be opened.
 ///
-/// Programs that this one starts inherit the limit, so it is raised after they were started.
+/// Programs that are started afterwards inherit the limit. So call this only after a recorded program was started.
 pub(crate) fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

@@ -1,4 +1,4 @@
-//! `sigmund export`: a super-trace for a viewer, or a table of it for a program.
+//! `sigmund export`: writes a super-trace for a viewer, or a table of it for a program.
 
 use std::{
     io::{self, BufWriter},
@@ -117,7 +117,7 @@ fn destination(args: &ExportArgs) -> Result<Destination> {
     Destination::new(&args.output, replaceable, owner()).with_context(|| shown(&args.output))
 }
 
-/// Adds the output to its errors; others contain their subject.
+/// Adds the path of the output to errors about the output. Other errors already name their subject.
 fn in_output(error: sigmund_export::Error, path: &Path) -> anyhow::Error {
     let is_of_output = matches!(error.kind(), sigmund_export::ErrorKind::Output(_));
     let error = anyhow::Error::from(error);
@@ -132,7 +132,7 @@ fn shown(path: &Path) -> String {
     if is_stdout(path) { "standard output".into() } else { path.display().to_string() }
 }
 
-/// Reports what had to be corrected.
+/// Reports the corrections that the export made.
 fn report_corrections(replayed: &Replayed) {
     let Replayed { slices_without_end, cut_slices, holds_without_end, unknown_actors, .. } = *replayed;
     if slices_without_end > 0 {
@@ -155,7 +155,7 @@ fn report_corrections(replayed: &Replayed) {
     }
 }
 
-/// Reports the kinds of intervals that the super-trace lacks.
+/// Reports the kinds of intervals that are missing because the merge left out their tables.
 fn report_left_out_tables(trace: &SuperTrace) {
     let names: Vec<&str> = replay::left_out_tables(trace).iter().map(|table| table.name).collect();
     if !names.is_empty() {
@@ -184,13 +184,13 @@ fn describe(viewer: ViewerFormat, path: &Path, actors: &Actors, replayed: &Repla
     )
 }
 
-/// The share of the time that has been replayed.
+/// The share of the time that was replayed so far.
 fn share(actors: &Actors, reached: Ticks) -> Option<f64> {
     let (first, last) = (actors.clock.first.0, actors.clock.last.0);
     (last > first).then(|| reached.0.saturating_sub(first) as f64 / (last - first) as f64)
 }
 
-/// A bar on a terminal, a few times a second.
+/// A progress bar on a terminal, updated a few times per second.
 struct Rate {
     progress: Progress,
     started: Instant,
@@ -221,7 +221,7 @@ impl Rate {
     }
 }
 
-/// A signal that ends programs ends the export and removes its output.
+/// A signal that ends programs ends the export, and its output is removed.
 struct Stop(Arc<AtomicBool>);
 
 impl Stop {

@@ -1,8 +1,9 @@
-//! The `sigmund` command: one file a subcommand. It parses arguments, calls the crates, and formats results.
+//! The `sigmund` command, with one file per subcommand. It parses arguments, calls the crates, and formats results.
 
-// Denied, except for two calls: Sumtime builds a migrating runtime (examples/sumtime/tree.rs), and memory.rs.
+// Denied, with two exceptions: Sumtime builds a migrating runtime (examples/sumtime/tree.rs), and memory.rs calls
+// mallopt.
 #![deny(unsafe_code)]
-// `terminal` prints, nothing else does.
+// Only `terminal` prints.
 #![warn(clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr)]
 
 #[cfg(feature = "sql")]
@@ -52,18 +53,18 @@ use clap::{CommandFactory, Parser, error::ContextKind};
 
 use crate::cli::{Cli, Command};
 
-/// What a command found: its exit status, unless it has reported an error. `EXIT_STATUS` in `cli/mod.rs`
-/// documents them.
+/// The result of a command. It determines the exit status, unless an error was reported. `EXIT_STATUS` in `cli/mod.rs`
+/// documents the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Something. Status 0.
     Something,
     /// Nothing matched, or a check is broken. Status 1.
     Nothing,
-    /// Not all: something is missing or damaged, and was reported. Status 2.
+    /// Not everything: something is missing or damaged, and was reported. Status 2.
     Damaged,
     #[cfg(feature = "sql")]
-    /// Something, and events are missing in the time that was asked about, strictly. Status 3.
+    /// Something, but with --strict: events are missing in the time of the question. Status 3.
     Gaps,
 }
 
@@ -74,14 +75,14 @@ fn main() -> ExitCode {
         Err(error) if !error.use_stderr() => error.exit(),
         Err(mut error) => {
             if cli::is_of_clusters(&error) {
-                // Those that it has are not similar.
+                // The existing subcommands are not similar to this one.
                 error.remove(ContextKind::SuggestedSubcommand);
             }
             terminal::usage(&error, cli::tip(&error).as_deref());
             return ExitCode::from(2);
         }
     };
-    // A question ends; what serves or records for long gives back what it does not need.
+    // A question ends soon. Commands that serve or record for a long time give freed memory back instead.
     if cli.command.is_none() {
         memory::keep_freed_memory();
     }
@@ -131,7 +132,7 @@ fn run(cli: Cli) -> Result<Found> {
         #[cfg(feature = "sql")]
         Some(Command::Sumtime(args)) => demo::sumtime(&args),
         Some(Command::Completions { shell }) => {
-            // Into memory first: it panics when the reader of the output has closed it.
+            // Written to memory first, because clap_complete panics if the reader of the output has closed it.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "sigmund", &mut script);
             let out = &mut terminal::data();
@@ -157,7 +158,7 @@ fn run(cli: Cli) -> Result<Found> {
     }
 }
 
-/// Runs a question to its end. Queries use all CPUs.
+/// Runs a question until it is answered. Queries use all CPUs.
 #[cfg(feature = "sql")]
 fn wait_for(question: impl Future<Output = Result<Found>>) -> Result<Found> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -165,7 +166,7 @@ fn wait_for(question: impl Future<Output = Result<Found>>) -> Result<Found> {
         .build()
         .context("starting threads for the query")?;
     let found = runtime.block_on(question);
-    // A query that was cancelled may still be busy.
+    // Not waited for: a cancelled query may still be busy.
     runtime.shutdown_background();
     found
 }

@@ -1,4 +1,4 @@
-//! Answers of measures, for people and for programs.
+//! Prints answers of measures, for people and for programs.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ pub(crate) async fn run(
     finish(answers.iter().map(|of| (of.host, &of.measured)), question)
 }
 
-/// The differences between two super-traces.
+/// Prints the differences between two super-traces.
 pub(crate) async fn compare(
     a: &SuperTrace,
     b: &SuperTrace,
@@ -48,7 +48,7 @@ pub(crate) async fn compare(
     finish([(None, &measured)].into_iter(), question)
 }
 
-/// For people, each figure has its unit: `31.2 ms/s`, `450 ns`, `12.0 /s`.
+/// For people, each figure is followed by its unit: `31.2 ms/s`, `450 ns`, `12.0 /s`.
 fn print_compared(answer: &Answer) -> Result<()> {
     let unit = answer.column("unit");
     let places: Vec<usize> = (0..answer.columns.len()).filter(|place| Some(*place) != unit).collect();
@@ -85,7 +85,7 @@ pub(crate) fn options(question: &Question) -> MeasureOptions {
     MeasureOptions { by: args.by, worst: args.worst, subject, pair, with_lengths }
 }
 
-/// Notes, and how the command ends.
+/// Prints notes, and returns how the command ends.
 fn finish<'m>(
     measured: impl Iterator<Item = (Option<&'m str>, &'m Measured)>,
     question: &Question,
@@ -105,10 +105,11 @@ fn finish<'m>(
     Ok(gaps::finish(rows, gaps, question.measure.strict))
 }
 
-/// The answer of a host, if it is of a fleet, and the rate of its clock.
+/// The name of the host, if it is of a fleet; its answer; and the rate of its clock.
 pub(crate) type OfHost<'a> = (Option<&'a str>, &'a Answer, Option<Hertz>);
 
-/// For people, lengths have a unit of their own; for programs they are ticks, and in the unit that was asked for, too.
+/// Prints answers. For people, each length has a fitting unit. For programs, lengths are in ticks, and additionally in
+/// the requested unit.
 pub(crate) fn print(answers: &[OfHost<'_>], question: &Question) -> Result<()> {
     let format = question.format.of_table()?;
     let Some((first_host, first, _)) = answers.first() else { return Ok(()) };
@@ -119,7 +120,7 @@ pub(crate) fn print(answers: &[OfHost<'_>], question: &Question) -> Result<()> {
         let name = column.name.strip_suffix("_tick").filter(|_| column.kind == Kind::Length);
         let is_taken = |name: &str| first.columns.iter().any(|other| other.name == name);
         columns.push(match name {
-            // "culprit" is the name, "culprit_tick" the time.
+            // For example, "culprit" is the name, and "culprit_tick" is the time.
             Some(name) if in_time && is_taken(name) => format!("{name}_time"),
             Some(name) if in_time => name.to_string(),
             _ => column.name.to_string(),
@@ -129,7 +130,7 @@ pub(crate) fn print(answers: &[OfHost<'_>], question: &Question) -> Result<()> {
         }
     }
     if let Some(unit) = question.unit {
-        // Fails without a rate; so no row does.
+        // Fails here if the rate is unknown, so that no row fails later.
         let with_rows = answers.iter().filter(|(_, answer, _)| !answer.rows.is_empty());
         with_rows
             .map(|(.., tick_hz)| tick_hz)

@@ -1,11 +1,12 @@
 //! How memory is allocated.
 
-/// Blocks up to this size are taken from the heap, and as much of it is kept when they are freed.
+/// Blocks up to this size are taken from the heap. When memory is freed, this much of it is kept.
 const KEPT: libc::c_int = 256 << 20;
 
-/// Keeps freed memory for the next blocks: questions to a trace take and free blocks of megabytes, one for each column and
-/// slice, and by default glibc gives each back to the kernel, which clears its pages when they are next touched.
-/// `--states` of 9.2 × 10⁷ events on two CPUs: 14.3 s of CPU time became 11.9, 757 MB at most 640. For memory there is one arena a
+/// Keeps freed memory for later blocks. Questions allocate and free blocks of megabytes, one for each column and slice.
+/// By default, glibc gives each of these back to the kernel, and the kernel clears the pages when they are used again.
+/// With this, `--states` of 9.2 × 10⁷ events on two CPUs took 11.9 s of CPU time instead of 14.3 s, and at most 640 MB
+/// instead of 757 MB. To save memory, there is one arena per CPU instead of eight.
 /// CPU, where it would have been eight.
 pub(crate) fn keep_freed_memory() {
     #[cfg(target_env = "gnu")]

@@ -1,4 +1,4 @@
-//! `sigmund merge`: inputs into a super-trace, and the messages about it.
+//! `sigmund merge`: merges inputs into a super-trace, and reports the result.
 
 use std::{
     collections::HashSet,
@@ -22,7 +22,7 @@ use crate::{
     signals,
 };
 
-/// Losses that are reported one by one; all are in the table `losses`.
+/// The maximum number of losses that are reported. All of them are in the table `losses`.
 const LOSSES_SHOWN: usize = 10;
 
 pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
@@ -47,19 +47,19 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
     Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
 }
 
-/// Where the super-trace of one input goes if nobody says: where the recorder would have put it.
+/// The default path of the super-trace for a single input: the path where the recorder would have put it.
 fn beside_input(inputs: &[PathBuf]) -> Result<PathBuf> {
     let [input] = inputs else {
         bail!("expected -o NAME.supertrace for {} inputs, found none", inputs.len());
     };
-    // `.` and `..` have no name to add to, and nothing is to be written over its input.
+    // `.` and `..` have no name to append to. And the input must not be overwritten.
     if input.file_name().is_none() || input.extension().is_some_and(|e| e == "supertrace") {
         bail!("{}: expected -o NAME.supertrace for this input, found none", input.display());
     }
     Ok(if input.is_dir() { beside(input) } else { input.with_extension("supertrace") })
 }
 
-/// Merges, and reports the result. A signal that ends programs ends the merge and removes its output.
+/// Merges, and reports the result. A signal that ends programs ends the merge, and its output is removed.
 pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> Result<Summary> {
     descriptors::raise_limit();
     let (stop, signals) = signals::stop_at_signals()?;
@@ -118,13 +118,13 @@ fn describe(out: &Path, summary: &Summary) -> String {
     text
 }
 
-/// Whether of some process of the program only a part, or nothing, was recorded.
+/// Whether some process of the program was recorded only in part, or not at all.
 fn is_in_part(summary: &Summary) -> bool {
     let is_missing = |loss: &Loss| loss.kind == LossKind::NotRecorded && loss.level == Level::User;
     summary.losses.iter().any(|loss| is_missing(loss) && loss.severity != Severity::Note)
 }
 
-/// What was damaged is an error, what is missing a warning.
+/// Reports damage as an error, and missing data as a warning.
 fn report_losses(summary: &Summary) {
     let lines = loss_lines(&summary.losses);
     for (kind, text) in lines.iter().take(LOSSES_SHOWN) {
@@ -139,7 +139,8 @@ fn report_losses(summary: &Summary) {
     }
 }
 
-/// A line for each loss that is not a note. A part that is missing is a loss of each CPU, with a row each; it is one line.
+/// A line for each loss that is not a note. A missing part is a loss of each CPU, with one row per CPU; it is reported
+/// in one line.
 fn loss_lines(losses: &[Loss]) -> Vec<(LossKind, String)> {
     let mut known = HashSet::new();
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! How results are formatted: tables, figures, lengths. [`crate::terminal`] prints them.
+//! Formats results: tables, figures, lengths. [`crate::terminal`] prints them.
 
 use std::{
     borrow::Cow,
@@ -18,7 +18,7 @@ use crate::{cli::FormatArg, terminal};
 
 pub(crate) use crate::terminal::{Progress, notice, report_error};
 
-/// An error and its causes, without those that its own text contains.
+/// The text of an error and its causes, without causes that are already part of the text.
 pub(crate) fn reasons(error: &Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -107,7 +107,7 @@ impl Cell<'_> {
         }
     }
 
-    /// The same with a text of its own.
+    /// The same cell with an owned text.
     #[cfg(feature = "sql")]
     pub(crate) fn into_owned(self) -> Cell<'static> {
         match self {
@@ -119,12 +119,12 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether it may hold any characters: figures are written without those that separate cells.
+    /// Whether it may contain any characters. Figures never contain characters that separate cells.
     fn is_text(&self) -> bool {
         !matches!(self, Cell::Count(_) | Cell::Fraction(_) | Cell::Nothing)
     }
 
-    /// With three decimal places.
+    /// The text of the cell; fractions have three decimal places.
     pub(crate) fn for_people(&self) -> String {
         let mut text = String::new();
         match self {
@@ -146,7 +146,7 @@ impl Cell<'_> {
     }
 }
 
-/// A small table with a heading: the same columns in every format.
+/// A small table with a heading. It has the same columns in every format.
 pub(crate) struct Table {
     pub(crate) heading: &'static str,
     pub(crate) columns: Vec<&'static str>,
@@ -186,7 +186,7 @@ pub(crate) fn print_json(object: &Value) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Prints all rows for people, however many they are.
+/// Prints all rows for people, however many there are.
 #[cfg(feature = "sql")]
 pub(crate) fn print_all_rows(columns: &[&str], rows: &[Vec<Cell<'_>>]) -> Result<()> {
     Ok(terminal::block(&human(columns, rows.iter()).to_string())?)
@@ -197,14 +197,14 @@ pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell<'_>>], format: Form
     print_rows(columns, rows.len(), |some| rows[some].iter(), format)
 }
 
-/// Rows of a table that people are shown.
+/// The maximum number of rows that are shown to people.
 const SHOWN: usize = 1000;
 
-/// Rows that a CPU formats at a time.
+/// The number of rows that a thread formats at a time.
 const PART: usize = 4096;
 
-/// Prints the rows of a table, of which there may be millions: `rows` makes those with some numbers, on all CPUs. People are shown
-/// the first of them.
+/// Prints the rows of a table, of which there may be millions. `rows` makes the rows with the given numbers, and is
+/// called on all CPUs. People are shown only the first rows.
 pub(crate) fn print_rows<'a, R: AsRef<[Cell<'a>]>, I: Iterator<Item = R>>(
     columns: &[&str],
     len: usize,
@@ -266,7 +266,7 @@ pub(crate) fn print_rows<'a, R: AsRef<[Cell<'a>]>, I: Iterator<Item = R>>(
     Ok(out.flush()?)
 }
 
-/// Writes what is made of each row, in their order.
+/// Formats the rows in parallel, and writes them in order.
 fn in_parts<R, I: Iterator<Item = R>>(
     out: &mut dyn Write,
     len: usize,
@@ -287,7 +287,7 @@ fn in_parts<R, I: Iterator<Item = R>>(
     Ok(())
 }
 
-/// Cells are escaped before the table is drawn: a line break in a name must not begin a row.
+/// Cells are escaped before the table is drawn, so that a line break in a name cannot begin a new row.
 fn human<'a>(columns: &[&str], rows: impl Iterator<Item: AsRef<[Cell<'a>]>>) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_header(columns.iter().map(|name| Printable(name).to_string()));
@@ -317,7 +317,8 @@ fn blocks<'a>(columns: &[&str], rows: impl Iterator<Item: AsRef<[Cell<'a>]>>, le
     text
 }
 
-/// Adds a line. Texts that hold the separator, quotes or newlines are quoted (RFC 4180), and those that are empty: nothing is no text.
+/// Adds a line. A text is quoted if it contains the separator, quotes or newlines (RFC 4180). An empty text is quoted,
+/// too, because an empty cell without quotes means that there is no value.
 fn separated(line: &mut String, cells: &[Cell<'_>], separator: char) {
     for (place, cell) in cells.iter().enumerate() {
         if place > 0 {

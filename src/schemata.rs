@@ -1,4 +1,5 @@
-//! Schemata on the command line: `--schema NAME|FILE.toml`, and `sigmund schema`, which lists and prints ours.
+//! Schemata on the command line: `--schema NAME|FILE.toml`, and `sigmund schema`, which lists and prints the built-in
+//! ones.
 
 use std::{io::Write, path::Path};
 
@@ -11,7 +12,7 @@ use sigmund_schemata::{OURS, Schema, names, nearest, our};
 
 use crate::{Found, cli::SchemaArgs, terminal};
 
-/// One of ours by its name, or a file: what has a `/` or ends in `.toml`.
+/// A built-in schema by name, or a file: a text that contains a `/` or ends in `.toml`.
 pub(crate) fn argument(text: &str) -> Result<Schema, String> {
     if text.contains('/') || text.ends_with(".toml") {
         let schema = Schema::read(Path::new(text)).map_err(|error| error.to_string())?;
@@ -22,7 +23,7 @@ pub(crate) fn argument(text: &str) -> Result<Schema, String> {
     our(text).ok_or_else(|| unknown(text))
 }
 
-/// Parses the queries and the selectors of events. Whether a table or an event exists is known of a super-trace only.
+/// Parses the queries and event selectors. Whether a table or an event exists can be checked only with a super-trace.
 #[cfg(feature = "sql")]
 fn parse_questions(schema: &Schema) -> Result<(), Error> {
     let wrong = |at: &Located, message: String| Err(Error::in_line(&schema.place, at.line, message));

@@ -13,7 +13,7 @@ use sigmund_sql::OpenOptions;
 
 use crate::{Found, answer, cli::ServeArgs, signals, sql, terminal};
 
-/// How often it looks for a signal.
+/// How often it checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) async fn run(args: ServeArgs) -> Result<Found> {

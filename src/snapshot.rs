@@ -1,5 +1,5 @@
-//! `sigmund snapshot`: the last events of a flight recorder, in a user trace of ours. The file is opened here, and its
-//! descriptor is passed: the program needs no right to write there, and the file belongs to the caller.
+//! `sigmund snapshot`: writes the last events of a flight recorder to a user trace. The file is opened here, and its
+//! descriptor is passed to the program. So the program needs no write access there, and the file belongs to the caller.
 
 use std::{ffi::OsString, fs::File, io::ErrorKind, sync::atomic::Ordering, time::Duration};
 
@@ -13,16 +13,16 @@ use crate::{Found, cli::SnapshotArgs, output, owner::owner, signals, terminal};
 const WITHIN: Duration = Duration::from_secs(300);
 
 pub(crate) fn run(args: &SnapshotArgs) -> Result<Found> {
-    // Before the file is created: without the process there is no file.
+    // Done before the file is created, so that no file is left if there is no such process.
     let process = Process::find(args.pid)?;
-    // Nor does one stay that is not complete: a signal ends the wait, and not this process.
+    // An incomplete file must not remain either. So a signal ends only the wait, not this process.
     let (stop, _) = signals::stop_at_signals()?;
     let (folder, name, file) = create(args)?;
     let path = folder.path_of(&name);
     let reply = match process.snapshot_within(&file, WITHIN, &|| stop.load(Ordering::Relaxed)) {
         Ok(reply) => reply,
         Err(error) => {
-            // This process has just created it.
+            // Nothing but the file that this process has just created.
             let _ = folder.remove_file(&name);
             return Err(error.into());
         }
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<Found> {
     Ok(if reply.number("records") == Some(0) { Found::Nothing } else { Found::Something })
 }
 
-/// The file that was asked for, or the first of `snapshot-PID.fut`, `snapshot-PID-2.fut`, … that is free.
+/// The requested file; without one, the first free name of `snapshot-PID.fut`, `snapshot-PID-2.fut`, ….
 fn create(args: &SnapshotArgs) -> Result<(Folder, OsString, File)> {
     let mut number = 1;
     loop {

@@ -1,13 +1,14 @@
-//! Answers of measures as texts: a batch of a plan has pieces of them.
+//! Encodes answers of measures as texts. The batches of a plan contain pieces of an answer.
 
 use serde::{Deserialize, Serialize};
 use sigmund_measures::{Answer, Column, Kind, Value};
 use sigmund_query::{Error, ErrorKind, Measured};
 
-/// Rows of a piece.
+/// The number of rows in a piece.
 const ROWS: usize = 1000;
 
-/// A piece of an answer about one super-trace: its head, or why there is none; then its rows.
+/// A piece of an answer about one super-trace. The first piece is the head, or the reason why there is no answer. The
+/// rows follow.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Piece {
     Head { columns: Vec<(String, WireKind, String)>, notes: Vec<String>, gaps: usize, rows: usize },
@@ -26,7 +27,7 @@ pub(crate) enum WireKind {
     Text,
 }
 
-/// A value; a fraction by its bits.
+/// A value. A fraction is encoded by its bits.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Cell {
     Null,
@@ -55,10 +56,10 @@ pub(crate) fn pieces(measured: Result<Measured, Error>) -> Vec<Piece> {
         .collect()
 }
 
-/// The answer of which these are the pieces, in their order.
+/// Makes an answer of its pieces, which have to be in order.
 ///
 /// # Errors
-/// That of the answer; when pieces are missing or do not fit together.
+/// The error that the pieces contain; or when pieces are missing or do not fit together.
 pub(crate) fn measured(pieces: Vec<Piece>) -> Result<Measured, Error> {
     let wrong = || Error::elsewhere("expected the pieces of one answer from the cluster, found others");
     let mut pieces = pieces.into_iter();

@@ -1,4 +1,4 @@
-//! A client of a cluster: its super-trace's session plans as before, and the plans are executed on the cluster.
+//! A client of a cluster. The session of its super-trace plans queries as before, and the cluster executes the plans.
 
 use std::{
     collections::BTreeMap,
@@ -36,13 +36,13 @@ use crate::{
     traces::NamedFiles,
 };
 
-/// Into how many parts a plan divides rows: what Ballista's own clients do.
+/// The number of partitions of a plan. The same as in Ballista's own clients.
 const PARTS: usize = 16;
 
-/// How long a scheduler may take to say that it is there.
+/// How long a scheduler may take to answer that it is there.
 const GREETING: Duration = Duration::from_secs(5);
 
-/// How often a client asks whether the scheduler is there while it waits for an answer.
+/// While a client waits for an answer: how often it checks whether the scheduler is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// A scheduler that answers, and has executors.
@@ -50,10 +50,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 pub struct Cluster(Arc<Scheduler>);
 
 impl Cluster {
-    /// Asks whether there is a scheduler at `http://HOST:PORT`, or `HOST:PORT`, and whether it has executors.
+    /// Checks whether there is a scheduler at `http://HOST:PORT`, or `HOST:PORT`, and whether it has executors.
     ///
     /// # Errors
-    /// When there is none, or it has none: what to do is part of the message.
+    /// When there is no scheduler, or it has no executors. The message says what to do.
     pub fn at(url: &str) -> Result<Cluster, String> {
         let address = url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/');
         let is_one = address
@@ -74,14 +74,14 @@ impl Cluster {
         }
     }
 
-    /// Queries and measures of this super-trace, and of those that are attached, run on the cluster from here on.
+    /// From now on, queries and measures of this super-trace, and of those attached to it, run on the cluster.
     ///
     /// # Errors
-    /// When a super-trace cannot be named to other machines.
+    /// When other machines could not find a super-trace by its name.
     pub fn join(&self, trace: &SuperTrace) -> Result<(), String> {
         let mut places = BTreeMap::new();
         for trace in std::iter::once(trace).chain(trace.attached().values()) {
-            // With the slash that URLs of stores in plans have.
+            // URLs of stores in plans end with this slash.
             places.insert(trace.files_url().as_str().to_string(), Place::of(trace)?);
         }
         let codec = Arc::new(Codec::default());
@@ -89,7 +89,7 @@ impl Cluster {
         let state = trace.session().state_ref();
         let mut state = state.write();
         let config = state.config().clone().upgrade_for_ballista().with_target_partitions(PARTS);
-        // Ballista's adaptive planner makes plans of its own, which nobody has compared with ours.
+        // Ballista's adaptive planner makes other plans. These have not been compared with ours.
         let config = config.with_ballista_adaptive_query_planner(false);
         let mut config = config.with_ballista_grpc_client_max_message_size(MESSAGE as usize);
         let options = config.options_mut();
@@ -97,14 +97,15 @@ impl Cluster {
         options
             .set(BALLISTA_CLIENT_GRPC_HTTP2_KEEPALIVE_INTERVAL_SECONDS, &alive)
             .map_err(|error| error.to_string())?;
-        // What the encoding of a scan has no place for: that its files must not change places, and that it is read backwards.
+        // The encoding of a scan does not include two properties: that its files must not change places, and that it is
+        // read backward. So both are switched off.
         options.execution.enable_file_stream_work_stealing = false;
         options.optimizer.enable_sort_pushdown = false;
         options.catalog.create_default_catalog_and_schema = false;
         let joined = SessionStateBuilder::new_from_existing(state.clone())
             .with_config(config)
             .with_optimizer_rules(with_ballista_optimizer_rules(state.optimizers()))
-            // Not those of ours, which make one process give its thread to others.
+            // Without our rule that makes queries yield: it is only for queries in this process.
             .with_physical_optimizer_rules(PhysicalOptimizer::default().rules);
         let checking =
             SessionStateBuilder::new_from_existing(state.clone()).with_runtime_env(runtime).build();
@@ -116,7 +117,8 @@ impl Cluster {
         };
         *state = joined.with_query_planner(Arc::new(planner)).build();
         drop(state);
-        // Each super-trace is a task of its own: executors with several slots would take as many at once, and others none.
+        // Each super-trace has to be its own task. Otherwise an executor with several slots would take several at once,
+        // and other executors none.
         let mut config = trace.session().copied_config();
         let one = config.options_mut().set(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, "1");
         one.map_err(|error| error.to_string())?;
@@ -126,7 +128,7 @@ impl Cluster {
     }
 }
 
-/// The status of the scheduler's answer to whether it is ready: that it has executors.
+/// The HTTP status of the scheduler's answer to the question whether it is ready, that is, whether it has executors.
 fn status(address: &str) -> io::Result<u16> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for candidate in address.to_socket_addrs()? {
@@ -151,7 +153,7 @@ fn greeted(candidate: &SocketAddr, host: &str) -> io::Result<u16> {
     status.ok_or_else(|| io::Error::other("it does not speak HTTP"))
 }
 
-/// A scheduler, by its URL.
+/// The scheduler at a URL.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     url: String,
@@ -162,11 +164,11 @@ impl Scheduler {
         &self.url
     }
 
-    /// An error of the cluster, in one line: what it says, without the names of the errors around it.
+    /// An error of the cluster in one line, without the names of the errors that wrap it.
     pub(crate) fn error(&self, error: &DataFusionError) -> DataFusionError {
         let text = error.strip_backtrace();
         let message = match shortened(&text) {
-            // By whom, if not by its client: `stalled`.
+            // If the client did not cancel it, `stalled.rs` did.
             "Cancelled" => "nothing of the query ran, and executors were idle: leave out --cluster",
             other => other,
         };
@@ -174,7 +176,7 @@ impl Scheduler {
     }
 }
 
-/// The first line of an error without what Ballista and DataFusion put before it.
+/// The first line of an error, without the prefixes of Ballista and DataFusion.
 fn shortened(text: &str) -> &str {
     let mut rest = text.lines().next().unwrap_or_default();
     while let Some((before, behind)) = rest.split_once(": ") {
@@ -188,7 +190,7 @@ fn shortened(text: &str) -> &str {
     rest
 }
 
-/// What Ballista and DataFusion put before the text of an error.
+/// Prefixes that Ballista and DataFusion put before the text of an error.
 const AROUND: [&str; 7] = [
     "Execution error",
     "External error",

@@ -1,4 +1,4 @@
-//! Plans as bytes: what is ours, beside what DataFusion and Ballista encode themselves.
+//! Encodes plans: our own operators and functions. DataFusion and Ballista encode everything else.
 
 use std::{io::Cursor, sync::Arc};
 
@@ -25,36 +25,36 @@ use crate::{
     traces::Traces,
 };
 
-/// What bytes of ours begin with. Ballista's are messages of protobuf, which begin with the tag of a field.
+/// Our encodings begin with this. Those of Ballista are protobuf messages, which begin with the tag of a field.
 const OURS: &[u8] = b"\0sigmund ";
 
 /// Encodes and decodes plans.
 #[derive(Debug, Default)]
 pub(crate) struct Codec {
     ballista: BallistaPhysicalExtensionCodec,
-    /// Of an executor: the super-traces that its measures are about.
+    /// In an executor: the super-traces for its measures.
     traces: Option<Arc<Traces>>,
 }
 
 impl Codec {
-    /// That of an executor.
+    /// The codec of an executor.
     pub(crate) fn of_executor(traces: Arc<Traces>) -> Codec {
         Codec { traces: Some(traces), ..Codec::default() }
     }
 }
 
-/// An operator of ours.
+/// One of our operators.
 #[derive(Serialize, Deserialize)]
 enum Operator {
     Measure(Question),
     Intervals { function: String, keys: usize, has_one_key: bool, origins: Vec<String>, schema: Vec<u8> },
 }
 
-/// A function of ours: with the clocks that it may use, if it uses any, and the names of their super-traces.
+/// One of our functions. If it uses clocks: these, with the names of their super-traces.
 #[derive(Serialize, Deserialize)]
 struct Function(Option<Vec<(Vec<String>, WireClock)>>);
 
-/// A clock; the rate by its bits.
+/// A clock. Its rate is encoded by its bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct WireClock {
     tick_hz: Option<u64>,
@@ -83,7 +83,7 @@ fn write<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<()> {
     serde_json::to_writer(bytes, value).map_err(|error| DataFusionError::External(Box::new(error)))
 }
 
-/// `None` if the bytes are not ours.
+/// `None` if the bytes are not of our encoding.
 fn read<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Option<Result<T>> {
     let json = bytes.strip_prefix(OURS)?;
     Some(serde_json::from_slice(json).map_err(|error| DataFusionError::External(Box::new(error))))

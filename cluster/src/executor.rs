@@ -25,7 +25,7 @@ use crate::{
 /// Seconds between two reports to the scheduler.
 const HEARTBEAT: u64 = 2;
 
-/// How often it looks whether the executor listens.
+/// How often it is checked whether the executor is listening.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How an executor is started.
@@ -33,21 +33,22 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct ExecutorOptions {
     /// The scheduler's host and port.
     pub scheduler: (String, u16),
-    /// Where it listens: a port for rows, and one for tasks; 0 is any that is free.
+    /// The address where it listens.
     pub listen: IpAddr,
-    /// The two ports.
+    /// The ports for rows and for tasks. 0 is any free port.
     pub ports: (u16, u16),
-    /// The name by which the scheduler, clients and other executors reach it, if that is not the address.
+    /// The name by which the scheduler, clients and other executors reach it, if it is not the address.
     pub host: Option<String>,
     /// How many partitions it works on at once.
     pub cpus: usize,
     /// How much memory sorts, groups and joins may use, in bytes; 70 % of the machine's if not given.
     pub memory: Option<usize>,
-    /// Where rows are kept that other stages read: a folder that exists.
+    /// An existing folder for rows that other stages read.
     pub work: PathBuf,
 }
 
-/// Runs an executor, until a signal ends it, or its scheduler, which got no report from it. `started` gets its address; warnings are printed.
+/// Runs an executor until a signal ends it, or until its scheduler ends it because it received no report. `started`
+/// gets its address. Warnings are printed.
 ///
 /// # Errors
 /// When there is no scheduler, an address is taken, or the server fails.
@@ -77,7 +78,7 @@ pub async fn run_executor(
         executor_heartbeat_interval_seconds: HEARTBEAT,
         memory_pool_size: options.memory.map(|bytes| bytes as u64),
         override_physical_codec: Some(Arc::new(Codec::of_executor(traces))),
-        // Ballista's own list has no functions of lists.
+        // Ballista's own list of functions lacks those for lists.
         override_function_registry: Some(Arc::new(BallistaFunctionRegistry::from(
             &SessionStateBuilder::new_with_default_features().build(),
         ))),
@@ -86,7 +87,8 @@ pub async fn run_executor(
         })),
         ..ExecutorProcessConfig::default()
     };
-    // It is one for all executors of this process: one that was stopped before would have this one report that it ends.
+    // This flag is shared by all executors of the process. If an earlier executor was stopped, it would make this one
+    // report that it is ending.
     TERMINATING.store(false, Ordering::Release);
     let address = SocketAddr::new(options.listen, port);
     let executor = start_executor_process(Arc::new(config));
@@ -103,7 +105,7 @@ pub async fn run_executor(
     }
 }
 
-/// Ports that are free where 0 was asked for: Ballista tells the scheduler what it was given.
+/// Replaces port 0 by free ports, because Ballista reports the configured ports to the scheduler.
 fn free_ports(listen: IpAddr, (port, grpc_port): (u16, u16)) -> std::io::Result<(u16, u16)> {
     let listeners = [port, grpc_port].map(|port| TcpListener::bind((listen, port)));
     let [rows, tasks] = listeners;

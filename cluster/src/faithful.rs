@@ -1,4 +1,5 @@
-//! Whether a plan is the same on another machine: what an encoding loses must not become another answer.
+//! Checks that a plan means the same on another machine. A property that the encoding loses must not lead to a
+//! different answer.
 
 use std::sync::Arc;
 
@@ -29,11 +30,11 @@ use datafusion_proto::{
     protobuf::PhysicalPlanNode,
 };
 
-/// Checks that a plan can be executed elsewhere: that it is the same after it has been encoded and decoded, and that its rows come
-/// from what Ballista can divide.
+/// Checks that a plan can be executed on other machines: it has to be the same after it was encoded and decoded, and
+/// its rows have to come from sources that Ballista can divide.
 ///
 /// # Errors
-/// What there is in it that a cluster cannot do.
+/// When a part of the plan cannot run on a cluster; the message names it.
 pub(crate) fn check(
     plan: &Arc<dyn ExecutionPlan>,
     codec: &dyn PhysicalExtensionCodec,
@@ -56,7 +57,7 @@ pub(crate) fn check(
         let windows =
             windows.or_else(|| plan.downcast_ref::<BoundedWindowAggExec>().map(|plan| plan.window_expr()));
         for window in windows.unwrap_or_default() {
-            // DataFusion's encoding of a window function has no place for it.
+            // DataFusion's encoding of a window function loses this property.
             if window.name().contains("IGNORE NULLS") {
                 return not_impl_err!(
                     "IGNORE NULLS of a window function does not reach a cluster: leave out --cluster"
@@ -78,13 +79,13 @@ pub(crate) fn check(
     )
 }
 
-/// The names and types of its columns: their sentences do not matter for the rows.
+/// The names and types of its columns. The descriptions of columns do not matter for the rows.
 fn columns(plan: &Arc<dyn ExecutionPlan>) -> Vec<(String, DataType)> {
     plan.schema().fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
 }
 
-/// A line for each operator, with its depth. Projections that change nothing are left out: a UNION that is decoded has them,
-/// as it had when it was planned.
+/// A line for each operator, with its depth. Projections that change nothing are left out: decoding a UNION adds them,
+/// just as planning did.
 fn text(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {
     fn add(plan: &Arc<dyn ExecutionPlan>, depth: usize, lines: &mut Vec<String>) {
         let below = if changes_nothing(plan) { depth } else { depth + 1 };

@@ -1,6 +1,7 @@
-//! The files of a super-trace that a plan names: it is opened when they are first read.
+//! The files of a super-trace that a plan names. The super-trace is opened when the files are first read.
 //!
-//! Plans are decoded where nobody reads them, too: in the scheduler, and in the client that checks them.
+//! This matters because plans are also decoded where their files are not read: in the scheduler, and in the client that
+//! checks them.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -21,17 +22,17 @@ use crate::{place::Place, traces::Traces};
 
 const NAME: &str = "super-trace";
 
-/// How a plan names a file of the super-trace with this identity: executors keep footers by such paths.
+/// The path of a file in a plan. It contains the identity of the super-trace, because executors cache footers by path.
 pub(crate) fn location(identity: u64, file: &Path) -> Path {
     [PathPart::from(format!("{identity:016x}"))].into_iter().chain(file.parts()).collect()
 }
 
-/// The file that is named so.
+/// The path of the file inside of its super-trace.
 fn file(location: &Path) -> Path {
     location.parts().skip(1).collect()
 }
 
-/// The files of the super-trace of a place.
+/// The files of the super-trace at a place.
 #[derive(Debug)]
 pub(crate) struct Files {
     traces: Arc<Traces>,

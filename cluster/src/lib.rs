@@ -1,4 +1,4 @@
-//! Super-traces asked on a Ballista cluster: its client, scheduler and executors.
+//! Queries super-traces on a Ballista cluster: client, scheduler and executors.
 //!
 //! ```text
 //!   sigmund sql, measures      plans on the super-trace, as without a cluster
@@ -9,16 +9,17 @@
 //!                              computes measures (measured)
 //! ```
 //!
-//! Nothing here distributes work. What is ours: how a plan and its functions are encoded, how it names the super-traces that it
-//! reads (`place`), how those are opened on another machine, and where measures are computed.
+//! Ballista distributes the work. This crate defines how a plan and its functions are encoded, how a plan names the
+//! super-traces that it reads (`place`), how another machine opens these, and where measures are computed.
 //!
-//! 1. A super-trace is named by its path or URL and by an identity: a digest of the names, sizes and versions of its files. An
-//!    executor that finds another one at the path says so; no answer is of two super-traces.
-//! 2. A plan is sent only if it is the same after it is encoded and decoded, as far as its description says.
+//! 1. A super-trace is named by its path or URL and by an identity: a digest of the names, sizes and versions of its
+//!    files. If an executor finds another super-trace at the path, it reports an error. So no answer mixes two
+//!    super-traces.
+//! 2. A plan is sent only if its description is the same after encoding and decoding.
 //! 3. A plan that reads no file of a super-trace runs in the client.
 //! 4. Executors read files of super-traces and no others.
-//! 5. No query waits without end: what is known to stall Ballista's scheduler is not sent, and a query of which nothing runs
-//!    although executors are idle is cancelled (`stalled`).
+//! 5. No query waits forever. A plan that is known to stall Ballista's scheduler is not sent. A query of which nothing
+//!    runs although executors are idle is cancelled (`stalled`).
 
 #![cfg(feature = "ballista")]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What Ballista writes to its log: warnings and errors, for whoever runs a scheduler or an executor.
+//! Prints Ballista's log, warnings and errors, for the user who runs a scheduler or an executor.
 
 use std::sync::OnceLock;
 
@@ -7,14 +7,15 @@ use log::{LevelFilter, Log, Metadata, Record};
 /// Prints a line.
 pub type Print = fn(&str);
 
-/// Lines of the log; none before it is started.
+/// The function that prints lines of the log; unset until the log is started.
 struct Lines(OnceLock<Print>);
 
 static LINES: Lines = Lines(OnceLock::new());
 
 impl Log for Lines {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // `display` draws plans with what they counted, for its log, and warns where a drawing fails.
+        // The target `display` logs drawings of plans with their counters, and warns if a drawing fails. It is not
+        // needed.
         let target = metadata.target();
         target.starts_with("ballista") && target != "ballista_scheduler::display"
     }
@@ -28,7 +29,7 @@ impl Log for Lines {
     fn flush(&self) {}
 }
 
-/// Has them printed from here on, unless this process has a log already.
+/// Starts to print the log, unless this process already has a logger.
 pub(crate) fn start(print: Print) {
     LINES.0.get_or_init(|| print);
     if log::set_logger(&LINES).is_ok() {

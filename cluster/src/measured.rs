@@ -1,7 +1,8 @@
-//! The operator that computes a measure: for each row of its input, which names a super-trace, the pieces of an answer.
+//! The operator that computes a measure. Each row of its input names a super-trace; for each, it returns the pieces of
+//! an answer.
 //!
-//! Ballista gives a task some partitions of a plan's leaves, numbered anew. It knows how to divide rows in memory, so the names of
-//! super-traces are such rows, a partition each, and this operator is above them.
+//! Ballista gives each task some partitions of a plan's leaves, and numbers them anew. It can divide rows in memory. So
+//! the names of super-traces are rows in memory, one partition each, and this operator is above them.
 
 use std::{fmt, sync::Arc};
 
@@ -32,7 +33,7 @@ use crate::{
     traces::Traces,
 };
 
-/// A question, as it is sent.
+/// A question in the form in which it is sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Question {
     measure: String,
@@ -56,21 +57,21 @@ impl Question {
 #[derive(Debug)]
 pub(crate) struct MeasureExec {
     question: Question,
-    /// Their numbers and places.
+    /// Rows with the numbers and places of the super-traces.
     input: Arc<dyn ExecutionPlan>,
-    /// Those of an executor; nobody else executes it.
+    /// The open super-traces of an executor. Only executors execute this operator.
     traces: Option<Arc<Traces>>,
     properties: Arc<PlanProperties>,
 }
 
-/// Rows that name super-traces.
+/// The schema of rows that name super-traces.
 fn input_schema() -> SchemaRef {
     let number = Field::new("number", DataType::Int64, false);
     Arc::new(Schema::new(vec![number, Field::new("place", DataType::Utf8, false)]))
 }
 
 impl MeasureExec {
-    /// The plan of a question about the super-traces of some places.
+    /// The plan for a question about the super-traces at some places.
     pub(crate) fn about(question: Question, places: &[Place]) -> Result<Arc<dyn ExecutionPlan>> {
         let mut partitions = Vec::new();
         for (number, place) in (0_i64..).zip(places) {
@@ -82,7 +83,7 @@ impl MeasureExec {
         Ok(Arc::new(MeasureExec::new(question, input, None)?))
     }
 
-    /// A question about the super-traces that an input names.
+    /// The operator for a question about the super-traces that `input` names.
     pub(crate) fn new(
         question: Question,
         input: Arc<dyn ExecutionPlan>,
@@ -108,7 +109,7 @@ impl MeasureExec {
     }
 }
 
-/// The numbers of super-traces, and pieces of answers about them.
+/// Reads the numbers of super-traces, and the pieces of their answers, from a batch.
 pub(crate) fn pieces_of(batch: &RecordBatch) -> Result<Vec<(i64, Piece)>> {
     let [numbers, texts] = batch.columns() else {
         return internal_err!("pieces of answers have two columns");

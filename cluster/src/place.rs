@@ -1,4 +1,4 @@
-//! How a plan names a super-trace: `supertrace://HEX/`, where HEX is its path or URL and its identity.
+//! How a plan names a super-trace: `supertrace://HEX/`. HEX encodes its path or URL, and its identity.
 
 use std::path::Path;
 
@@ -14,17 +14,17 @@ use crate::stores;
 /// The scheme of the URLs.
 const SCHEME: &str = "supertrace";
 
-/// A super-trace, as other machines find it.
+/// The information by which other machines find a super-trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     /// Its absolute path, or its URL in a store.
     pub(crate) at: String,
-    /// What another one there does not have.
+    /// A digest that distinguishes it from any other super-trace at the same path.
     pub(crate) identity: u64,
 }
 
 impl Place {
-    /// That of an open super-trace.
+    /// The place of an open super-trace.
     ///
     /// # Errors
     /// When its path is not UTF-8, or is no longer there.
@@ -51,10 +51,10 @@ impl Place {
         Ok(format!("{SCHEME}://{hex}/"))
     }
 
-    /// From such a URL.
+    /// Reads the place from such a URL.
     ///
     /// # Errors
-    /// When it is another one.
+    /// When it is a URL of another form.
     pub(crate) fn parse(url: &str) -> Result<Place> {
         let hex = url.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix("://"));
         let hex = hex.map(|rest| rest.trim_end_matches('/'));

@@ -1,4 +1,4 @@
-//! The plans of a client: made as without a cluster, then sent.
+//! Plans queries of a client as without a cluster, and then sends the plans.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -33,14 +33,14 @@ use futures::{StreamExt, TryStreamExt, future, stream};
 
 use crate::{client::Scheduler, codec::Codec, faithful, files, place::Place, rows};
 
-/// Plans queries of a session, and has those that read files of super-traces executed on a cluster.
+/// Plans the queries of a session. Plans that read files of super-traces are executed on a cluster.
 #[derive(Debug)]
 pub(crate) struct ClusterPlanner {
     pub(crate) scheduler: Arc<Scheduler>,
     /// The super-traces, by the URLs of their files in the session.
     pub(crate) places: BTreeMap<String, Place>,
     pub(crate) codec: Arc<Codec>,
-    /// In which plans are decoded, to be checked.
+    /// The context in which plans are decoded to check them.
     pub(crate) checking: Arc<TaskContext>,
 }
 
@@ -72,7 +72,7 @@ fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
 }
 
 impl ClusterPlanner {
-    /// A scan, with the URL and the paths that executors know.
+    /// A scan in which the URL and the paths are replaced by those that executors know.
     fn renamed(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
         let Some(config) = scan(&plan) else { return Ok(Transformed::no(plan)) };
         let Some(place) = self.places.get(config.object_store_url.as_str()) else {
@@ -91,7 +91,7 @@ impl ClusterPlanner {
     }
 }
 
-/// The rows with the columns of the plan: on the way from an executor, texts lose their dictionaries.
+/// The rows with the column types of the plan. Texts lose their dictionaries on the way from an executor.
 fn of_schema(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch> {
     let columns = batch.columns().iter().zip(schema.fields());
     let columns =
@@ -100,7 +100,7 @@ fn of_schema(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
-/// A plan that is executed on a cluster; its rows come from there.
+/// A plan that is executed on a cluster. Its rows are received from there.
 #[derive(Debug)]
 pub(crate) struct ClusterExec {
     scheduler: Arc<Scheduler>,

@@ -1,4 +1,5 @@
-//! Rows that a plan has without reading anything, as those of `SELECT 1`: on a cluster, rows in memory.
+//! Rows that a plan has without reading anything, such as those of `SELECT 1`. On a cluster, they become rows in
+//! memory.
 
 use std::sync::Arc;
 
@@ -14,10 +15,11 @@ use datafusion::{
     },
 };
 
-/// A plan of one row, or of none, as rows in memory; other plans as they are.
+/// Replaces a plan of one row or of none by rows in memory. Other plans are returned unchanged.
 ///
-/// In a union, Ballista (55.0) gives tasks that are of the other inputs rows in memory, none of them, in the place of such a plan. These
-/// are an operator that counts what it does, and the plan is none; but the scheduler expects the same counts of all tasks.
+/// The reason is a problem of Ballista (55.0) with unions. A task that is for the other inputs of the union gets empty
+/// rows in memory in the place of such a plan. Rows in memory are an operator with counters, and such a plan is not.
+/// But the scheduler expects the same number of counters from all tasks.
 pub(crate) fn in_memory(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let rows = match (plan.is::<PlaceholderRowExec>(), plan.is::<EmptyExec>()) {
         (true, _) => vec![null_row(&plan.schema())?],
@@ -28,7 +30,7 @@ pub(crate) fn in_memory(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<
     Ok(Transformed::yes(MemorySourceConfig::try_new_exec(&partitions, plan.schema(), None)?))
 }
 
-/// What a `PlaceholderRowExec` has.
+/// The row of a `PlaceholderRowExec`.
 fn null_row(schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = schema.fields().iter().map(|field| new_null_array(field.data_type(), 1)).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(1));

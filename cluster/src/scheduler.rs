@@ -23,11 +23,11 @@ use crate::{
 /// How a scheduler is started.
 #[derive(Clone, Debug)]
 pub struct SchedulerOptions {
-    /// Where it listens; port 0 is any that is free.
+    /// The address where it listens. Port 0 is any free port.
     pub listen: SocketAddr,
-    /// The name by which executors reach it, if that is not the address.
+    /// The name by which executors reach it, if it is not the address.
     pub host: Option<String>,
-    /// An executor that has not reported for this long is lost; its tasks go to others.
+    /// If an executor has not reported for this long, it counts as lost, and its tasks go to others.
     pub lost_after: Duration,
 }
 
@@ -49,12 +49,12 @@ pub async fn run_scheduler(
         bind_host: address.ip().to_string(),
         bind_port: address.port(),
         scheduling_policy: TaskSchedulingPolicy::PushStaged,
-        // The hosts of a fleet on all executors, not on as few as possible.
+        // Distributes the hosts of a fleet over all executors, not over as few as possible.
         task_distribution: TaskDistributionPolicy::RoundRobin,
         executor_timeout_seconds: lost_after,
         expire_dead_executor_interval_seconds: (lost_after / 3).max(1),
         no_executors_grace_period_seconds: lost_after,
-        // Stores are asked again by the executors themselves.
+        // Executors repeat failed requests to stores themselves.
         task_max_failures: 2,
         grpc_server_max_decoding_message_size: MESSAGE,
         grpc_server_max_encoding_message_size: MESSAGE,

@@ -1,7 +1,8 @@
-//! Ends queries that cannot go on: all executors are idle, and the scheduler waits for their tasks.
+//! Ends queries that cannot continue: all executors are idle, although the scheduler waits for their tasks.
 //!
-//! Ballista's scheduler (55.0) refuses what an executor reports of a task if its plan has more or fewer operators than that of the
-//! first task of the stage, and then waits for this task without end. One such plan is known, and not sent ([`rows`](crate::rows)).
+//! Ballista's scheduler (55.0) rejects a task's report if the plan in it has more or fewer operators than the plan of
+//! the first task of the stage. It then waits for that task forever. One such plan is known, and is not sent
+//! ([`rows`](crate::rows)).
 
 use std::{
     collections::HashMap,
@@ -19,12 +20,13 @@ use ballista_scheduler::{
 };
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 
-/// How often it looks.
+/// The time between two checks.
 const LOOK: Duration = Duration::from_secs(1);
 
 type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
-/// Cancels each query of which nothing has run for so long, although executors are there and idle. It does not end.
+/// Cancels each query of which nothing has run for `patience`, although there are executors and they are idle. This
+/// function does not return.
 pub(crate) async fn end_stalled(scheduler: Scheduler, cluster: Arc<dyn ClusterState>, patience: Duration) {
     let mut since: HashMap<JobId, (Instant, Progress)> = HashMap::new();
     loop {
@@ -42,14 +44,14 @@ pub(crate) async fn end_stalled(scheduler: Scheduler, cluster: Arc<dyn ClusterSt
                 (*begin, *before) = (Instant::now(), now);
             } else if begin.elapsed() >= patience {
                 log::error!(target: "ballista", "query {id}: nothing of it has run for {patience:?}: it is cancelled");
-                // When it fails, the scheduler ends.
+                // If this fails, the scheduler ends.
                 let _ = scheduler.cancel_job(id.clone()).await;
             }
         }
     }
 }
 
-/// What is another when a query goes on.
+/// The progress of a query: it changes whenever the query continues.
 #[derive(Clone, PartialEq)]
 struct Progress {
     stages: usize,
@@ -77,7 +79,7 @@ async fn is_idle(cluster: &dyn ClusterState) -> Result<bool> {
     Ok(all > 0 && free >= all)
 }
 
-/// Counts the free slots, and gives no task to any.
+/// Counts the free slots, and assigns no tasks.
 #[derive(Debug, Default)]
 struct Free(Mutex<u32>);
 

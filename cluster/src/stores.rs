@@ -22,16 +22,16 @@ use object_store::{
 use sigmund_sql::{Error, Fleet, OpenOptions, Opened, Store, StoredFile};
 use tokio::runtime::Runtime;
 
-/// What URLs of super-traces in stores begin with.
+/// The beginning of the URL of a super-trace in a store.
 const SCHEME: &str = "s3://";
 
-/// How long a request is repeated: a store that restarts is waited for.
+/// How long a failed request is repeated, for example while a store restarts.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Bytes that are read at once where less is asked for.
+/// The minimum number of bytes that are read at once.
 const BLOCK: u64 = 1 << 20;
 
-/// Blocks of a file that are kept.
+/// The number of blocks of a file that are kept in memory.
 const KEPT_BLOCKS: usize = 4;
 
 /// Whether a path is the URL of something in a store.
@@ -39,7 +39,7 @@ pub fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.starts_with(SCHEME))
 }
 
-/// Opens the files of a super-trace: of a folder, or of a store if the path is a URL. It may block.
+/// Opens the files of a super-trace in a folder, or in a store if the path is a URL. It may block.
 ///
 /// # Errors
 /// As [`OpenOptions::open_files`]; when the store does not answer. The message names the URL.
@@ -95,7 +95,7 @@ fn unreadable(url: &str, error: &dyn std::fmt::Display) -> Error {
     Error::from_datafusion(url, DataFusionError::Execution(message))
 }
 
-/// The client of a bucket, and what is below the URL there.
+/// The client for a bucket, and the key that the URL names in it.
 fn client(url: &str) -> Result<(Arc<AmazonS3>, Key), Error> {
     let (bucket, key) = url.strip_prefix(SCHEME).unwrap_or(url).split_once('/').unwrap_or((url, ""));
     let retry = RetryConfig {
@@ -113,7 +113,7 @@ fn client(url: &str) -> Result<(Arc<AmazonS3>, Key), Error> {
     Ok((Arc::new(client), key))
 }
 
-/// The result of a future that talks to a store. It blocks; the future runs on threads of its own.
+/// Waits for the result of a request to a store. It blocks; the request runs on separate threads.
 fn wait<T: Send + 'static>(
     future: impl Future<Output = object_store::Result<T>> + Send + 'static,
 ) -> io::Result<T> {
@@ -134,7 +134,7 @@ fn wait<T: Send + 'static>(
     })
 }
 
-/// A super-trace in a bucket: its objects, as they were listed once.
+/// A super-trace in a bucket, with its objects as they were listed when it was opened.
 #[derive(Debug)]
 struct Bucket {
     client: Arc<AmazonS3>,
@@ -179,9 +179,9 @@ impl Store for Bucket {
 struct Object {
     client: Arc<AmazonS3>,
     meta: ObjectMeta,
-    /// Its ETag; when it was written, in a store without.
+    /// Its ETag; in a store without ETags, when it was written.
     version: String,
-    /// What was read last, in blocks by their numbers: readers of Parquet ask for a few bytes at a time.
+    /// The blocks that were read last, by number. Parquet readers request few bytes at a time.
     blocks: Mutex<VecDeque<(u64, bytes::Bytes)>>,
 }
 
@@ -245,7 +245,7 @@ impl StoredFile for Object {
         let end = start + (range.end - range.start) as usize;
         match end <= block.len() {
             true => Ok(block.slice(start..end)),
-            // Behind the end of the object.
+            // The range is beyond the end of the object.
             false => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -1,4 +1,4 @@
-//! The super-traces that an executor has open: what plans name, by place and identity.
+//! The super-traces that an executor has open, by the place and identity in plans.
 
 use std::{
     path::Path,
@@ -16,24 +16,24 @@ use url::Url;
 
 use crate::{files::Files, place::Place, stores};
 
-/// How many are held open.
+/// The maximum number of open super-traces.
 const MOST: usize = 64;
 
-/// Open super-traces, the one that was used last at the end.
+/// Open super-traces. The most recently used one is the last.
 #[derive(Debug, Default)]
 pub(crate) struct Traces(Mutex<Vec<Arc<Entry>>>);
 
-/// The files that plans name, by their URLs.
+/// Finds the files that plans name by their URLs.
 #[derive(Debug, Default)]
 pub(crate) struct NamedFiles(Arc<Traces>);
 
 impl NamedFiles {
-    /// Of these super-traces.
+    /// The files of these super-traces.
     pub(crate) fn of(traces: Arc<Traces>) -> NamedFiles {
         NamedFiles(traces)
     }
 
-    /// What plans are executed with, or decoded.
+    /// The runtime in which plans are executed or decoded.
     pub(crate) fn runtime(self) -> RuntimeEnvBuilder {
         RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(self))
     }
@@ -62,17 +62,17 @@ impl OpenTrace {
         self.0.opened.files()
     }
 
-    /// It.
+    /// The super-trace.
     pub(crate) async fn get(&self) -> Result<&SuperTrace, sigmund_sql::Error> {
         self.0.trace.get_or_try_init(|| self.0.opened.super_trace()).await
     }
 }
 
 impl Traces {
-    /// The super-trace of a place. It may block.
+    /// The super-trace at a place. It may block.
     ///
     /// # Errors
-    /// When it cannot be opened, or is another one.
+    /// When it cannot be opened, or has another identity.
     pub(crate) fn open(&self, place: &Place) -> Result<OpenTrace> {
         let entries = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         {
@@ -104,7 +104,7 @@ impl Traces {
 
 impl ObjectStoreRegistry for NamedFiles {
     fn register_store(&self, _: &Url, store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
-        // A plan reads super-traces and nothing else.
+        // Plans read only super-traces.
         Some(store)
     }
 

@@ -1,5 +1,5 @@
-//! The destination of an output. A file or a folder gets its name when it is complete; until then it has a temporary
-//! name in the same folder, and is removed on failure.
+//! The destination of an output. The file or folder gets its final name only when it is complete. Until then it has a
+//! temporary name in the same folder. On failure it is removed.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -30,7 +30,7 @@ pub struct Destination {
     parent: Folder,
     name: OsString,
     partial: OsString,
-    /// The file or folder, held open so that its inode's number is not reused when it is removed.
+    /// The file or folder. It is held open so that the number of its inode is not reused if it is removed.
     made: Option<OwnedFd>,
     replaceable: Option<Replaceable>,
 }
@@ -88,10 +88,11 @@ impl Destination {
         Ok(folder)
     }
 
-    /// Completes the output: gives it its name, and removes what had that name.
+    /// Completes the output: gives it its final name, and removes the file or folder that had this name.
     ///
     /// # Errors
-    /// When it cannot be renamed, or another process has replaced it; what had the name is then kept.
+    /// When it cannot be renamed, or another process has replaced it. The file or folder that had the name is then
+    /// kept.
     pub fn finish(mut self) -> io::Result<()> {
         if !self.is_there() {
             return Err(changed());
@@ -106,8 +107,8 @@ impl Destination {
                     false => Err(changed()),
                 };
                 if let Err(error) = renamed {
-                    // The old output is better than none. If this fails as well, it is still there under its temporary
-                    // name.
+                    // The old output is better than none. If this renaming fails too, the old output still exists under
+                    // its temporary name.
                     let _ = self.parent.rename(&before, &self.name);
                     return Err(error);
                 }

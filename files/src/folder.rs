@@ -72,8 +72,8 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Creates a folder, and missing folders above it; or takes an existing empty one that belongs to the caller. Its
-    /// mode is then 0700. `owner`, if given, becomes its owner.
+    /// Creates a folder, and missing folders above it; or takes an existing folder, if it is empty and belongs to the
+    /// caller. Its mode is then 0700. `owner`, if given, becomes its owner.
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when it is not empty; those of [`open_own`](Folder::open_own); and when it
@@ -96,8 +96,8 @@ impl Folder {
         }
     }
 
-    /// The folder that contains `path`, or will contain it, and its name there. That folder may belong to any user:
-    /// files created in it belong to the caller, or to `owner`.
+    /// The folder that contains `path`, or will contain it, and the last component of `path`. The folder may belong to
+    /// any user: files created in it belong to the caller, or to `owner`.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] when the folder does not exist; [`io::ErrorKind::InvalidInput`] when the path does
@@ -129,7 +129,8 @@ impl Folder {
         if self.path.as_os_str() == "." { name.as_ref().into() } else { self.path.join(name.as_ref()) }
     }
 
-    /// Whether the path by which it was opened is still its own: not that of another folder by now, nor of nothing.
+    /// Whether the path by which it was opened still leads to this folder. `false` if it leads to another folder, or to
+    /// none.
     pub fn has_its_path(&self) -> bool {
         let path = Folder::open(&self.path).and_then(|folder| folder.identity());
         path.is_ok_and(|found| self.identity().is_ok_and(|own| own == found))
@@ -165,7 +166,7 @@ impl Folder {
         mkdirat(&self.descriptor, name, FOLDER_MODE)?;
         let descriptor = openat(&self.descriptor, name, OPEN_FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
         let folder = Folder { descriptor, path: self.path.join(name), owner: self.owner };
-        // If others may rename in this folder, it may be another folder by now.
+        // If other users may rename in this folder, `name` may already be another folder.
         folder.check_own()?;
         folder.make_private()?;
         Ok(folder)
@@ -268,11 +269,11 @@ impl Folder {
         Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
     }
 
-    /// Writes a file completely: an existing one is kept until the new one is complete. Use it only in folders that
-    /// belong to the caller.
+    /// Writes a file completely. An existing file of this name is kept until the new one is complete. Use it only in
+    /// folders that belong to the caller.
     ///
     /// # Errors
-    /// When it cannot be written; no part of it is then left.
+    /// When it cannot be written; no part of the new file is left.
     pub fn write_file(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> io::Result<()> {
         let name = component(name.as_ref())?;
         let partial = free_name(name, "partial");
@@ -316,8 +317,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Locks it as long as this folder is open; `false` if another process has locked it. The lock ends with its
-    /// process.
+    /// Locks the folder for as long as it is open. Returns `false` if another process has locked it. The kernel
+    /// releases the lock when the process ends.
     pub fn lock(&self) -> bool {
         // On file systems without locks on folders, it always succeeds.
         flock(&self.descriptor, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
@@ -337,7 +338,7 @@ impl Folder {
         Ok(fsync(&self.descriptor)?)
     }
 
-    /// Checks rule 3: it belongs to the caller, and no other user may write to it.
+    /// Checks rule 3 of this crate: the folder belongs to the caller, and no other user may write to it.
     ///
     /// # Errors
     /// [`io::ErrorKind::PermissionDenied`] if not, with the owner or the mode that was found.
@@ -390,7 +391,7 @@ pub(crate) fn is_folder(found: &Stat) -> bool {
     FileType::from_raw_mode(found.st_mode) == FileType::Directory
 }
 
-/// An unpredictable name in the same folder.
+/// A name in the same folder that another user cannot predict.
 pub(crate) fn free_name(name: &OsStr, what: &str) -> OsString {
     let mut free = name.to_os_string();
     free.push(format!(".{what}-{:016x}", RandomState::new().hash_one(std::process::id())));

@@ -1,8 +1,8 @@
 //! Files and folders in places that other users may change.
 //!
 //! Sigmund runs as root and writes into folders that ordinary users may change: `/tmp`, a home directory, a project. It
-//! also reads folders that another user has filled. This crate opens both, so that nothing is overwritten or removed
-//! that does not belong to the caller, and only regular files are read:
+//! also reads folders that another user has filled. This crate opens both kinds of folder. It overwrites and removes
+//! only what belongs to the caller, and reads only regular files:
 //!
 //! 1. A [`Folder`] is a descriptor. A name in it is one component, never a path. Renaming the folder, or replacing it
 //!    by a symbolic link, has no effect on an open one.
@@ -12,8 +12,9 @@
 //! 3. An existing folder is written to only if it belongs to the caller (the effective user, or the [`Owner`] on whose
 //!    behalf it runs) and neither its group nor others may write to it. The folders above it may belong to any user:
 //!    what is created in `/tmp` or in a user's home still belongs to the caller.
-//! 4. A [`Destination`] gets its name when it is complete. What had that name is replaced only if it belongs to the
-//!    caller and is of the expected kind; it is removed through descriptors, and links in it are not followed.
+//! 4. A [`Destination`] gets its name when it is complete. A file or folder that already has this name is replaced only
+//!    if it belongs to the caller and is of the expected kind. It is removed through descriptors, and links in it are
+//!    not followed.
 //! 5. Only regular files are read ([`open_regular`], [`Folder::open_file`]). A FIFO, a device or a socket is refused
 //!    without being opened, so it cannot block the caller.
 //!

@@ -8,8 +8,8 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 
 use crate::kind::kind_name;
 
-/// Without O_NONBLOCK, a FIFO that another process puts here between `stat` and `open` would block us until it has a
-/// writer.
+/// O_NONBLOCK, because another process could put a FIFO here between `stat` and `open`. Opening a FIFO would block
+/// until it has a writer.
 pub(crate) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
@@ -19,7 +19,7 @@ pub(crate) const READ: OFlags =
 /// When it does not exist, or cannot be read; [`io::ErrorKind::InvalidInput`] for a folder, a FIFO, a device or a
 /// socket, which is not opened.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    // Before opening, because opening some devices has side effects.
+    // Checked before opening, because opening some devices has side effects.
     check_regular(FileType::from_raw_mode(statat(CWD, path, AtFlags::empty())?.st_mode))?;
     let file = openat(CWD, path, READ, Mode::empty())?;
     check_regular(FileType::from_raw_mode(fstat(&file)?.st_mode))?;

@@ -65,7 +65,7 @@ impl Sliced for ActiveTime {
                 self.sums.add(groups.group(number as u32).clone(), sum, Sum::add);
             }
         }
-        // Ticks alone are added: nothing is open between slices.
+        // Only ticks are added, so nothing is open between slices.
         self.sums.settle(history, slice, |_| false, |group, sum| runs(history, group, sum));
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Sliced for ActiveTime {
 struct Part<'h> {
     searches: Searches<'h>,
     groups: Groups<'h>,
-    /// By the number of the group.
+    /// Indexed by the number of the group.
     sums: Vec<Sum>,
 }
 

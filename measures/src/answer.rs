@@ -66,7 +66,7 @@ impl Column {
     }
 }
 
-/// One cell. Texts are mostly borrowed: of names, of which there are as many as rows, and in rows.
+/// One cell. Most texts are borrowed, from names or from rows, because there may be as many as there are rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// Not known, or none.
@@ -127,10 +127,11 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     }
 }
 
-/// A [`Kind::Object`] for people: an address is hexadecimal, as elsewhere; the number of a user thread or a descriptor is not.
+/// A [`Kind::Object`] as text for people. An address is hexadecimal, as elsewhere. The number of a user thread or a
+/// descriptor is decimal.
 ///
-/// Programs and their heaps are loaded far above 4 GiB, and nobody has as many threads; so one below is not known to be an
-/// address.
+/// Programs and their heaps are loaded far above 4 GiB, and no program has that many threads. So a value below 4 GiB is
+/// not taken for an address.
 pub fn object_text(object: i64) -> String {
     if (0..1 << 32).contains(&object) { object.to_string() } else { format!("{object:#x}") }
 }
@@ -142,8 +143,8 @@ pub struct Answer {
     pub columns: Vec<Column>,
     /// Its rows, each with a cell for each column.
     pub rows: Rows,
-    /// For each row, the lengths that its figures summarize; empty if they are not asked for, or if the measure has none or lists
-    /// single cases.
+    /// For each row, the lengths that its figures summarize. Empty if the request does not ask for them, or if the
+    /// measure has no lengths or lists single cases.
     pub distributions: Vec<Distribution>,
     /// Notes for the reader, a sentence each.
     pub notes: Vec<String>,

@@ -48,7 +48,7 @@ enum What {
 }
 
 impl What {
-    /// Its place among rows of equal length, by names.
+    /// Its order among rows of equal length: by kind, then by name.
     fn order(self, history: &History) -> (u8, &str) {
         match self {
             What::User => (0, ""),
@@ -84,19 +84,19 @@ impl Sum {
 
 type Sums = Map<What, Sum>;
 
-/// A system call that its thread may have been in before the slice, and what is known of it from later slices.
+/// A system call that its thread may already have been in before the slice, and its sums from later slices.
 type LaterCall = (Syscall, Sum);
 
 /// A stay in later slices.
 #[derive(Clone, Debug, Default)]
 struct LaterStay {
-    /// The first piece of it there, if that is outside of system calls and begins with the slice: its ticks, without those
-    /// of interrupts.
+    /// The first piece of the stay in those slices, if it is outside of system calls and begins with the slice: its
+    /// ticks, without those of interrupts.
     piece: Option<i64>,
     taken: TakenLater,
 }
 
-/// The lives so far.
+/// The sums of the slices so far.
 struct Breakdown {
     request: Request,
     sums: Growing<Sums>,
@@ -120,7 +120,7 @@ impl Sliced for Breakdown {
         let (stays, calls) = (std::mem::take(&mut self.stays), std::mem::take(&mut self.calls));
         let new = || Lives::new(history, request, slice, (&stays, &calls));
         let parts = collect(&owners, new, |lives, owner| lives.add(*owner));
-        // Owners without a state in this slice have their calls open.
+        // Owners without a state in this slice keep their open calls.
         let parts: Vec<_> = parts.into_iter().map(Lives::finish).collect();
         self.calls = calls;
         for (groups, sums, stays, calls, ended) in parts {
@@ -181,18 +181,19 @@ struct Lives<'h, 'l> {
     request: &'h Request,
     slice: Slice,
     groups: Groups<'h>,
-    /// By the number of the group.
+    /// Indexed by the number of the group.
     sums: Vec<Sums>,
     taken: Taken,
     later_stays: &'l OpenStays<LaterStay>,
     later_calls: &'l Map<Owner, LaterCall>,
     stays: OpenStays<LaterStay>,
     calls: Map<Owner, LaterCall>,
-    /// Whose later calls are over.
+    /// Owners whose later calls are finished.
     ended: Vec<Owner>,
 }
 
-/// What some lives are in a slice: groups, sums by their numbers, what is open, and whose later calls are over.
+/// The result for some owners in a slice: groups, sums by group number, open stays, open calls, and owners whose later
+/// calls are finished.
 type Lived<'h> = (Groups<'h>, Vec<Sums>, OpenStays<LaterStay>, Map<Owner, LaterCall>, Vec<Owner>);
 
 impl<'h, 'l> Lives<'h, 'l> {
@@ -259,9 +260,9 @@ struct Walk<'h, 's> {
     history: &'h History,
     slice: Slice,
     sums: &'s mut Sums,
-    /// The system call that it is in, by its place.
+    /// The system call that the thread is in: its place, and its sums so far.
     call: Option<(u32, Sum)>,
-    /// The first system call in the slice, if it may have been in it before.
+    /// The first system call in the slice, if the thread may already have been in it before the slice.
     first: Option<LaterCall>,
     has_ended_call: bool,
     taken: &'s mut Taken,
@@ -279,14 +280,14 @@ impl Walk<'_, '_> {
             return LaterStay::default();
         }
         self.taken.begin(self.slice, stay.whole, later.taken);
-        // The piece with which the stay began may be the end of one in the slice before.
+        // If the stay began before the slice, its first piece here may be the end of a piece in the slice before.
         let mut is_cut = self.slice.goes_on_before(stay.whole);
         let mut before = None;
         let calls = stay.lwp.map(|lwp| searches.calls.of(lwp.into()).within(interval));
         let mut at = interval.from;
         for (part, place) in calls.into_iter().flatten() {
             if stay.state.is_unknown() {
-                // The piece of unknown state goes on.
+                // The piece of unknown state continues.
                 self.in_call(*place).total += part.ticks();
                 continue;
             }
@@ -320,7 +321,7 @@ impl Walk<'_, '_> {
         piece.ticks() - self.interrupted(searches, piece, stay)
     }
 
-    /// A piece outside of system calls.
+    /// Adds a piece outside of system calls.
     fn add_piece(&mut self, stay: Stay, ticks: i64) {
         if ticks == 0 {
             return;
@@ -332,7 +333,7 @@ impl Walk<'_, '_> {
         self.sums.entry(what).or_default().add(sum);
     }
 
-    /// A piece of a system call.
+    /// Adds a piece inside of a system call.
     fn inside(&mut self, searches: &mut Searches<'_>, piece: Interval, stay: Stay, place: u32) {
         let interrupted = self.interrupted(searches, piece, stay);
         let sum = self.in_call(place);
@@ -343,7 +344,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The system call at a place, which ends the one before it, if that is another.
+    /// The sums of the system call at a place. If the thread was in another call, that call ends.
     fn in_call(&mut self, place: u32) -> &mut Sum {
         if self.call.is_none_or(|(of, _)| of != place) {
             self.end_call();
@@ -351,7 +352,7 @@ impl Walk<'_, '_> {
         &mut self.call.get_or_insert((place, Sum::default())).1
     }
 
-    /// The part of a piece that interrupts took.
+    /// The part of a piece that interrupts took; also adds them to the sums.
     fn interrupted(&mut self, searches: &mut Searches<'_>, piece: Interval, stay: Stay) -> i64 {
         let cpu = stay.cpu.filter(|_| stay.state.is_on_cpu());
         let sums = &mut *self.sums;
@@ -369,8 +370,8 @@ impl Walk<'_, '_> {
         self.has_ended_call = true;
     }
 
-    /// Ends the last system call, of which `later` may be known from later slices. The answer is the one that the thread may
-    /// have been in before.
+    /// Ends the last system call. `later` has what later slices know of it. Returns the call that the thread may
+    /// already have been in before the slice.
     fn end(mut self, later: Option<LaterCall>) -> Option<LaterCall> {
         let last = self.call.as_mut().map(|(place, sum)| (self.history.syscalls[*place as usize], sum));
         match (last, later) {
@@ -391,7 +392,7 @@ fn add_call(sums: &mut Sums, (call, sum): LaterCall) {
     sums.entry(What::Call(call.name)).or_default().add(Sum { count, longest, errors, ..sum });
 }
 
-/// Adds what an interrupt took of a stretch on a CPU.
+/// Adds the part of a piece on a CPU that an interrupt took.
 fn add_interrupt(sums: &mut Sums, interrupt: &Interrupt, ticks: i64) {
     let what = What::Interrupt(interrupt.name.unwrap_or(interrupt.kind));
     let sum = Sum { count: 1, part: ticks, total: ticks, on_cpu: ticks, longest: ticks, errors: 0 };
@@ -403,7 +404,7 @@ fn is_error(call: &Syscall) -> bool {
     call.end == EndReason::Returned && call.ret.is_some_and(|ret| (-4095..0).contains(&ret))
 }
 
-/// Whether an event is of one of those that the request is about.
+/// Whether an event is of a thread or LWP that the request selects.
 fn is_asked(history: &History, request: &Request, carried: &Carried, event: EventAt) -> bool {
     let is_of_one = match request.level(history) {
         Level::Threads => event.thread().is_some_and(|thread| request.has_thread(thread)),
@@ -442,7 +443,7 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
     columns
 }
 
-/// The rows of a group, the longest first. Groups are in their own order.
+/// The rows of a group, the longest first.
 fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
     let life: i64 = sums.values().map(|sum| sum.part).sum();
     let mut sums: Vec<(What, Sum)> = sums.into_iter().collect();

@@ -1,16 +1,16 @@
-//! When LWPs carried the user threads that are asked about, where rows are of LWPs.
+//! The times in which LWPs carried the selected user threads, for requests whose rows are of LWPs.
 
 use sigmund_model::ThreadState;
 
 use crate::{History, Interval, Level, Request, map::Map};
 
-/// If a request is about LWPs and selects user threads, an LWP counts while it carries one of these.
+/// If a request is about LWPs and selects user threads, an LWP counts while it carries one of these threads.
 ///
-/// A slice has the rows that touch it, so a run goes on in the slice before if it begins before the slice. How long it goes on
-/// there is not known.
+/// A slice has the rows that touch it. So if a run begins before the slice, it continues in the slice before, for an
+/// unknown time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carried {
-    /// Sorted and disjoint, and apart from each other; `None` if LWPs count all the time.
+    /// The runs of each LWP in which it counts: sorted, disjoint, and not adjacent. `None` if LWPs count all the time.
     runs: Option<Map<u32, Vec<Interval>>>,
 }
 
@@ -40,7 +40,7 @@ impl Carried {
         self.runs.as_ref().is_none_or(|runs| runs.contains_key(&lwp))
     }
 
-    /// Whether it selects anything.
+    /// Whether LWPs count all the time, because nothing is selected.
     pub(crate) fn is_all(&self) -> bool {
         self.runs.is_none()
     }
@@ -66,7 +66,7 @@ impl Carried {
         runs.get(runs.partition_point(is_earlier)).is_some_and(has_begun)
     }
 
-    /// Calls `each` with the parts of an interval in which an LWP counts, and the run that each is in.
+    /// Calls `each` with each part of an interval in which an LWP counts, and with the run that contains the part.
     pub(crate) fn each_part(&self, lwp: u32, interval: Interval, mut each: impl FnMut(Interval, Interval)) {
         let Some(runs) = &self.runs else { return each(interval, Interval::ALL) };
         let runs = runs.get(&lwp).map_or(&[][..], Vec::as_slice);
@@ -76,7 +76,7 @@ impl Carried {
         }
     }
 
-    /// For how much of an interval an LWP counts.
+    /// How many ticks of an interval an LWP counts for.
     pub(crate) fn ticks(&self, lwp: u32, interval: Interval) -> i64 {
         let mut ticks = 0;
         self.each_part(lwp, interval, |part, _| ticks += part.ticks());
@@ -84,7 +84,7 @@ impl Carried {
     }
 }
 
-/// Sorts intervals, and makes one of those that follow each other.
+/// Sorts intervals, and joins those that overlap or are adjacent.
 fn join(intervals: &mut Vec<Interval>) {
     intervals.sort_unstable();
     intervals.dedup_by(|next, last| {

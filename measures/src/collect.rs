@@ -1,10 +1,11 @@
-//! Collections from many items, on all CPUs.
+//! Makes collections from many items, on all CPUs.
 
 use rayon::prelude::*;
 
-/// Several collections, in the order of the items: `each` adds an item to the one that has those just before it.
+/// Makes several collections, in the order of the items. `each` adds an item to the collection that has the items just
+/// before it.
 ///
-/// Each CPU has its own, so that nothing is shared; there are few of them, however many items there are.
+/// Each thread fills its own collections, so nothing is shared. Their number is small, however many items there are.
 pub(crate) fn collect<T: Sync, C: Send>(
     items: &[T],
     new: impl Fn() -> C + Sync + Send,

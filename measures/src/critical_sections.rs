@@ -1,4 +1,4 @@
-//! `--critical-sections`: how long locks are held, and how deep in each other (Feather-Trace, figures 4 to 9).
+//! `--critical-sections`: how long locks are held, and how deeply holds are nested (Feather-Trace, figures 4 to 9).
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -26,7 +26,7 @@ pub(crate) const CRITICAL_SECTIONS: Measure = Measure {
     computed: Computed::Sliced(start),
 };
 
-/// The lock or group of a row.
+/// A row is of a lock or of a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Of {
     Lock(Lock),
@@ -37,9 +37,10 @@ enum Of {
 struct Sections {
     request: Request,
     lengths: Map<Of, Map<u32, Lengths>>,
-    /// Whether a hold in the window began before the slice.
+    /// Whether a hold that overlaps the window began before the slice.
     has_begun: bool,
-    /// Sections, and their depths, of which it is not known whether they are selected: on which CPU the request was made.
+    /// Sections, with their depths, for which the CPU of the request is not known yet. So it is not known whether they
+    /// are selected.
     undecided: Vec<(LockRequest, u32)>,
 }
 
@@ -126,14 +127,15 @@ struct Holds<'h> {
     request: &'h Request,
     selection: &'h Selection<'h>,
     groups: Groups<'h>,
-    /// By the number of the lock or the group, and by depth.
+    /// By the number of the lock or group, and by depth.
     lengths: Map<(u32, u32), Lengths>,
     has_begun: bool,
     undecided: Vec<(LockRequest, u32)>,
 }
 
 impl Holds<'_> {
-    /// The holds of one thread, of its requests in the order of time. `lock_of` is empty if rows are of groups.
+    /// Adds the holds of one thread. `requests` are its requests in the order of time. `lock_of` is empty if rows are
+    /// of groups.
     fn add(&mut self, requests: &[u32], lock_of: &[u32]) {
         let locks = &self.history.locks;
         let hold = |place: &u32| Some((locks[*place as usize].holding()?, *place));
@@ -142,7 +144,7 @@ impl Holds<'_> {
         if !holds.is_sorted_by_key(order) {
             holds.sort_unstable_by_key(order);
         }
-        // The ends of what it holds.
+        // The ends of the holds that are open.
         let mut ends: BinaryHeap<Reverse<i64>> = BinaryHeap::new();
         for (hold, place) in holds {
             while ends.peek().is_some_and(|Reverse(end)| *end <= hold.from) {
@@ -185,7 +187,7 @@ fn table(history: &History, request: &Request, all: Map<Of, Map<u32, Lengths>>) 
     };
     columns.push(Column::count("depth", "Locks that the same thread held at the acquisition."));
     columns.extend(Distribution::columns());
-    // The largest sums of holds first, each with its depths in order.
+    // Locks or groups with the largest sums of holds come first, each with its depths in order.
     let mut rows: Vec<_> = all.into_iter().collect();
     let total = |depths: &Map<u32, Lengths>| depths.values().map(Lengths::total).fold(0, i64::saturating_add);
     rows.sort_by_cached_key(|(of, depths)| (Reverse(total(depths)), of.clone()));

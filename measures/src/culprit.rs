@@ -1,15 +1,15 @@
-//! The culprit of a wait for a CPU: who had it.
+//! The culprits of a wait for a CPU: who had the CPU meanwhile.
 
 use crate::map::Map;
 
 use crate::{By, Group, History, Interval, Searches};
 
-/// Who had a CPU that another waited for.
+/// A culprit: one who had a CPU that another waited for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Culprit {
     /// A user thread, or an LWP without one; grouped as the rows of the answer are.
     Group(Group),
-    /// The idle task: the CPU had not yet been told of the waiting LWP.
+    /// The idle task: the CPU had not yet reacted to the wakeup of the waiting LWP.
     Idle,
     /// LWPs that carried no user thread, in the state of this name.
     Unmounted(&'static str),
@@ -57,7 +57,8 @@ impl OnCpu {
     }
 }
 
-/// Calls `each` with who had a CPU, piece by piece; the pieces sum to the window. As [`who_had_cpu`], for many windows.
+/// Calls `each` with whoever had a CPU, piece by piece. The pieces sum to the window. As [`who_had_cpu`], but faster
+/// for many windows.
 pub(crate) fn each_on_cpu(
     searches: &mut Searches<'_>,
     of_lwps: bool,
@@ -71,7 +72,7 @@ pub(crate) fn each_on_cpu(
             None => each(OnCpu::Unknown, interval.ticks()),
             Some(0) => each(OnCpu::Idle, interval.ticks()),
             Some(lwp) if of_lwps => each(OnCpu::Lwp(*lwp), interval.ticks()),
-            // Its mounted thread may have changed meanwhile.
+            // The user thread mounted on it may have changed meanwhile.
             Some(lwp) => {
                 for (part, thread) in searches.mounted.of((*lwp).into()).partition(interval) {
                     each(thread.map_or(OnCpu::Lwp(*lwp), |thread| OnCpu::Thread(*thread)), part.ticks());
@@ -86,15 +87,15 @@ pub(crate) fn each_on_cpu(
 pub(crate) struct Culprits {
     numbers: Map<OnCpu, u32>,
     of_culprits: Map<Culprit, u32>,
-    /// Each with the last wait that it is a culprit of.
+    /// Each culprit, with the number of the last wait that it was a culprit of.
     culprits: Vec<(Culprit, u64)>,
     wait: u64,
-    /// Those of this wait.
+    /// The culprits of the current wait.
     of_wait: Vec<u32>,
 }
 
 impl Culprits {
-    /// Another wait begins; its culprits in later slices are known.
+    /// Begins another wait. `later` are its culprits in later slices.
     pub(crate) fn next_wait(&mut self, later: &[Culprit]) {
         self.wait += 1;
         self.of_wait.clear();
@@ -104,12 +105,12 @@ impl Culprits {
         }
     }
 
-    /// The culprits of this wait, each once.
+    /// The culprits of the current wait, each once.
     pub(crate) fn of_wait(&self) -> Vec<Culprit> {
         self.of_wait.iter().map(|number| self.culprit(*number).clone()).collect()
     }
 
-    /// The number of whoever had the CPU, and whether it is the first time in this wait.
+    /// The number of whoever had the CPU, and whether it occurs for the first time in the current wait.
     pub(crate) fn number(&mut self, history: &History, by: By, on_cpu: OnCpu) -> (u32, bool) {
         let number = match self.numbers.get(&on_cpu) {
             Some(number) => *number,
@@ -129,7 +130,7 @@ impl Culprits {
         })
     }
 
-    /// Whether it is the first time in this wait.
+    /// Whether a culprit occurs for the first time in the current wait.
     fn is_first(&mut self, number: u32) -> bool {
         let (_, last) = &mut self.culprits[number as usize];
         let is_first = std::mem::replace(last, self.wait) != self.wait;
@@ -144,7 +145,7 @@ impl Culprits {
     }
 }
 
-/// Who had a CPU, for how many ticks of `window`. The ticks sum to the window.
+/// Who had a CPU, and for how many ticks of `window`. The ticks sum to the window.
 pub fn who_had_cpu(history: &History, by: By, cpu: Option<u32>, window: Interval) -> Map<Culprit, i64> {
     let mut shares = Map::default();
     each_on_cpu(&mut Searches::new(history), by == By::Lwp, cpu, window, |on_cpu, ticks| {
@@ -153,7 +154,8 @@ pub fn who_had_cpu(history: &History, by: By, cpu: Option<u32>, window: Interval
     shares
 }
 
-/// What these LWPs carried, for how many LWP-ticks of `window`. They sum to the window times the number of LWPs.
+/// What these LWPs carried, and for how many ticks of `window`, summed over the LWPs. All ticks together are the window
+/// times the number of LWPs.
 pub fn who_had_lwps(history: &History, by: By, lwps: &[u32], window: Interval) -> Map<Culprit, i64> {
     let mut shares = Map::default();
     let mut add = |culprit, interval: Interval| *shares.entry(culprit).or_insert(0) += interval.ticks();

@@ -1,24 +1,24 @@
-//! Distributions of lengths, with percentiles: exact ones of up to 10^7 lengths.
+//! Distributions of lengths, with percentiles. Up to 10^7 lengths they are exact.
 
 use rayon::slice::ParallelSliceMut;
 use smallvec::SmallVec;
 
 use crate::{Column, Value, sketch::Sketch};
 
-/// The most lengths that are kept as they are: 80 MB.
+/// The most lengths that are kept exactly: 80 MB.
 const MOST_EXACT: usize = 10_000_000;
 
-/// Of millions of threads, most rows are of one length, which needs no allocation.
+/// With millions of threads, most rows have one length. One length needs no allocation.
 type Kept = SmallVec<[i64; 2]>;
 
-/// Collects lengths in ticks, for a [`Distribution`] of them; of more than 10^7 in little memory.
+/// Collects lengths in ticks for a [`Distribution`]. Beyond 10^7 lengths it keeps a sketch in little memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     lengths: Kept,
     many: Option<Box<Many>>,
 }
 
-/// The sketch of more lengths than that.
+/// The summary of more lengths than are kept exactly.
 #[derive(Clone, Debug, PartialEq)]
 struct Many {
     count: usize,
@@ -39,7 +39,7 @@ impl Lengths {
         }
     }
 
-    /// Adds those of another.
+    /// Adds the lengths of another.
     pub(crate) fn merge(&mut self, other: Lengths) {
         match (&mut self.many, other.many) {
             (Some(many), Some(others)) => many.merge(&others),
@@ -54,12 +54,12 @@ impl Lengths {
         self.limit();
     }
 
-    /// How many there are.
+    /// The number of lengths.
     pub(crate) fn count(&self) -> usize {
         self.lengths.len() + self.many.as_ref().map_or(0, |many| many.count)
     }
 
-    /// The sum of all.
+    /// The sum of the lengths.
     pub(crate) fn total(&self) -> i64 {
         let exact: i128 = self.lengths.iter().copied().map(i128::from).sum();
         clamped(exact + self.many.as_ref().map_or(0, |many| many.total))
@@ -100,8 +100,8 @@ fn clamped(total: i128) -> i64 {
 
 /// Lengths in ticks.
 ///
-/// Up to 10^7 of them are kept, and their percentiles are exact. Of more, lengths under 256 ticks are exact, and others are
-/// known to 0.4 % of their value; the count, the sum, the shortest and the longest are exact.
+/// Up to 10^7 lengths are kept, and their percentiles are exact. With more, the count, the sum, the shortest and the
+/// longest are exact. Lengths under 256 ticks are also exact then; others are known to 0.4 % of their value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
     /// Sorted.
@@ -129,12 +129,12 @@ impl FromIterator<i64> for Distribution {
 }
 
 impl Distribution {
-    /// How many there are.
+    /// The number of lengths.
     pub fn count(&self) -> usize {
         self.many.as_ref().map_or(self.lengths.len(), |many| many.count)
     }
 
-    /// Their sum; the nearest number of 64 bits, if it does not fit.
+    /// Their sum. If it does not fit into 64 bits: the nearest number that does.
     pub fn total(&self) -> i64 {
         clamped(
             self.many
@@ -143,17 +143,17 @@ impl Distribution {
         )
     }
 
-    /// Their mean; `None` of nothing.
+    /// Their mean; `None` if there are none.
     pub fn mean(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.total() as f64 / self.count() as f64)
     }
 
-    /// The shortest; `None` of nothing.
+    /// The shortest; `None` if there are none.
     pub fn min(&self) -> Option<i64> {
         self.many.as_ref().map_or(self.lengths.first().copied(), |many| Some(many.min))
     }
 
-    /// The longest; `None` of nothing.
+    /// The longest; `None` if there are none.
     pub fn max(&self) -> Option<i64> {
         self.many.as_ref().map_or(self.lengths.last().copied(), |many| Some(many.max))
     }
@@ -176,11 +176,11 @@ impl Distribution {
         }
     }
 
-    /// Lengths, and how often each occurs, the shortest first. Equal lengths may come more than once; of more than 10^7
-    /// they are as exact as percentiles are.
+    /// Lengths and how often each occurs, the shortest first. Equal lengths may come more than once. Beyond 10^7
+    /// lengths, they are as exact as percentiles are.
     pub fn iter(&self) -> impl Iterator<Item = (i64, usize)> {
         let many = self.many.iter().flat_map(|many| {
-            // The middle of the outermost buckets may be outside of what occurred.
+            // The middle of an outermost bucket may be outside of the range of the lengths.
             many.sketch.iter().map(|(length, count)| (length.clamp(many.min, many.max), count))
         });
         self.lengths.iter().map(|length| (*length, 1)).chain(many)

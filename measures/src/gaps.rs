@@ -1,10 +1,11 @@
-//! The gaps between two instants.
+//! Finds whether there is a gap between two instants.
 
 use crate::map::Map;
 
 use crate::{Gap, Interval};
 
-/// The gaps of each CPU and of each LWP, and those of all; without those that sum up several.
+/// The gaps of each CPU and of each LWP, and those that concern all. Gaps that sum up several contradictions are left
+/// out.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     cpus: Map<u32, Vec<Interval>>,
@@ -13,7 +14,7 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Of gaps that are sorted by their begin.
+    /// `gaps` are sorted by their beginning.
     pub(crate) fn new(gaps: &[Gap]) -> Gaps {
         let mut sorted = Gaps::default();
         for gap in gaps {
@@ -39,7 +40,7 @@ impl Gaps {
     }
 }
 
-/// Adds a gap to a list, so that those in it stay sorted and apart.
+/// Adds a gap to a list. The list stays sorted and disjoint.
 fn add(list: &mut Vec<Interval>, gap: Interval) {
     match list.last_mut() {
         Some(last) if gap.from <= last.to => last.to = last.to.max(gap.to),

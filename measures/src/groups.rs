@@ -1,4 +1,4 @@
-//! Groups of user threads and LWPs as small numbers, so that rows need no texts.
+//! Numbers for groups of user threads and LWPs, so that rows need no texts.
 
 use crate::map::Map;
 
@@ -25,7 +25,7 @@ impl Owner {
     }
 }
 
-/// The groups of an answer, numbered as they occur.
+/// The groups of an answer, numbered in the order in which they occur.
 #[derive(Debug)]
 pub(crate) struct Groups<'h> {
     history: &'h History,
@@ -48,7 +48,8 @@ impl<'h> Groups<'h> {
         }
     }
 
-    /// The group of a user thread, or of an LWP without one. In a grouping by user thread, the latter has none.
+    /// The number of the group of a user thread, or of an LWP without one. If rows are by user thread, such an LWP has
+    /// no group.
     pub(crate) fn number(&mut self, thread: Option<u64>, lwp: Option<u32>) -> Option<u32> {
         let lwp = lwp.filter(|_| self.level == Level::Lwps || thread.is_none());
         if let Some(number) = self.known.get(&(thread, lwp)) {
@@ -71,7 +72,7 @@ impl<'h> Groups<'h> {
         number
     }
 
-    /// The group of a number.
+    /// The group with this number.
     pub(crate) fn group(&self, number: u32) -> &Group {
         &self.groups[number as usize]
     }

@@ -1,7 +1,8 @@
 //! The table of an answer, which grows slice by slice.
 //!
-//! Slices come latest first. A thread that began in one of those that were added has no time in earlier ones, so its rows are made
-//! then: of millions of threads, their rows are kept, and sums only of those that go on.
+//! Slices come latest first. A thread that began in a slice has no time in earlier slices. So its rows are made as soon
+//! as that slice was added. With millions of threads, this keeps sums only for the threads that continue in earlier
+//! slices; for the others it keeps the rows.
 
 use std::{cmp::Reverse, collections::hash_map::Entry};
 
@@ -21,24 +22,25 @@ pub(crate) struct Growing<T> {
     with_lengths: bool,
 }
 
-/// Groups whose rows one thread makes at a time: enough to share their texts, few enough for each CPU to have some.
+/// Groups whose rows one thread makes at a time. Enough to share their texts, and few enough for each CPU to get some.
 const CHUNK: usize = 2048;
 
 /// Rows of complete groups, in any order.
 #[derive(Default)]
 struct Made {
     rows: rows::Made,
-    /// How many there are.
+    /// The number of rows.
     len: u32,
-    /// For each of them, or none.
+    /// One for each row, or none at all.
     distributions: Vec<Distribution>,
-    /// Where they belong.
+    /// Where the rows belong in the answer.
     places: Vec<Place>,
 }
 
-/// Rows of one group that follow each other.
+/// Consecutive rows of one group.
 pub(crate) struct Run<'h> {
-    /// Those with larger ones come first; then those of the smaller group; then the earlier of the group.
+    /// Runs with a larger `order` come first. Among equal ones the smaller group comes first, then the earlier run of
+    /// the group.
     pub(crate) order: i64,
     pub(crate) rows: Vec<(Vec<Value<'h>>, Option<Distribution>)>,
 }
@@ -47,7 +49,7 @@ struct Place {
     order: Reverse<i64>,
     /// The number of the group.
     number: u64,
-    /// The first row as they were made, for distributions.
+    /// The index of its first row in `Made`, to find the distributions.
     first: u32,
     rows: rows::Place,
 }
@@ -57,14 +59,14 @@ impl<T: Default> Growing<T> {
         Growing { sums: Map::default(), made: Made::default(), with_lengths: request.with_lengths }
     }
 
-    /// The sums of a group that may have more.
+    /// The sums of a group that may still grow.
     pub(crate) fn of(&mut self, group: Group) -> &mut T {
         self.sums.entry(group).or_default()
     }
 }
 
 impl<T> Growing<T> {
-    /// Adds sums to those of a group, which has none yet if it is one of millions.
+    /// Adds sums to the sums of a group. Most of millions of groups have none yet.
     pub(crate) fn add(&mut self, group: Group, sums: T, merge: impl FnOnce(&mut T, T)) {
         match self.sums.entry(group) {
             Entry::Vacant(none) => _ = none.insert(sums),
@@ -74,8 +76,8 @@ impl<T> Growing<T> {
 }
 
 impl<T: Send> Growing<T> {
-    /// After a slice: makes the rows of the user threads that began in it and have no state before that, but for those of which
-    /// something `is_open`.
+    /// To be called after each slice. Makes the rows of the user threads that began in the slice and have no earlier
+    /// state. Threads for which `is_open` returns true have to wait.
     pub(crate) fn settle<'h>(
         &mut self,
         history: &History,
@@ -98,7 +100,7 @@ impl<T: Send> Growing<T> {
         self.make(complete, runs);
     }
 
-    /// After all slices.
+    /// To be called after all slices.
     pub(crate) fn finish<'h>(
         mut self,
         columns: Vec<Column>,
@@ -118,7 +120,7 @@ impl<T: Send> Growing<T> {
         Answer { columns, rows, distributions, notes: Vec::new() }
     }
 
-    /// On all CPUs. Groups that have no number are in their order.
+    /// Makes the rows of groups on all CPUs. Groups without a number are in their own order.
     fn make<'h>(&mut self, groups: Vec<(Group, T)>, runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync) {
         let with_lengths = self.with_lengths;
         let chunks = groups.into_par_iter().enumerate().chunks(CHUNK);
@@ -128,7 +130,7 @@ impl<T: Send> Growing<T> {
 }
 
 impl Made {
-    /// The rows of some groups, each with its place in their order.
+    /// Makes the rows of some groups, each run with its place in the answer.
     fn new<'h, T>(
         groups: Vec<(usize, (Group, T))>,
         with_lengths: bool,
@@ -153,7 +155,7 @@ impl Made {
         made
     }
 
-    /// Adds rows that follow each other.
+    /// Adds consecutive rows.
     fn push(&mut self, order: Reverse<i64>, number: u64, some: &[(Vec<Value<'_>>, Option<Distribution>)]) {
         let (first, cells) = (self.len, some.iter().map(|(cells, _)| &**cells));
         let rows = self.rows.push(cells);

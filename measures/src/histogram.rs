@@ -10,7 +10,7 @@ use crate::{
 /// The lengths of a distribution, counted in buckets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// The buckets from the first that has any to the last, without holes.
+    /// The buckets, without holes, from the first that contains a length to the last.
     buckets: Vec<Bucket>,
     unit: Unit,
 }
@@ -26,11 +26,11 @@ struct Bucket {
 }
 
 impl Histogram {
-    /// Buckets in steps of 1, 2 and 5 times powers of ten: 0 to 1, 1 to 2, 2 to 5, 5 to 10, 10 to 20 ... The last one ends at
-    /// `i64::MAX` and contains it. These are nanoseconds if the rate of ticks is known, else ticks. Of a clock that is slower
-    /// than 1 GHz the first buckets are wider, as none is shorter than a tick.
+    /// Buckets in steps of 1, 2 and 5 times powers of ten: 0 to 1, 1 to 2, 2 to 5, 5 to 10, 10 to 20 ... The last one
+    /// ends at `i64::MAX` and contains it. The bounds are in nanoseconds if the rate of ticks is known, else in ticks.
+    /// No bucket is shorter than a tick, so with a clock slower than 1 GHz the first buckets are wider.
     ///
-    /// Of more than 10^7 lengths those that are within 0.4 % of a bound may be counted on its other side.
+    /// Beyond 10^7 lengths, a length within 0.4 % of a bound may be counted on the wrong side of it.
     pub fn new(distribution: &Distribution, tick_rate: Option<Hertz>) -> Histogram {
         let unit = Unit::new(tick_rate);
         let mut rest = distribution.iter().peekable();
@@ -51,7 +51,7 @@ impl Histogram {
         Histogram { buckets, unit }
     }
 
-    /// How many lengths there are.
+    /// The number of lengths.
     pub fn count(&self) -> usize {
         self.buckets.iter().map(|bucket| bucket.count).sum()
     }
@@ -65,7 +65,7 @@ impl Histogram {
         })
     }
 
-    /// As a table, a row for each bucket.
+    /// The histogram as a table, with a row for each bucket.
     pub fn answer(&self) -> Answer {
         let mut answer = Answer::new(vec![
             Column::length("from_tick", "The shortest length that is in this bucket."),
@@ -87,11 +87,11 @@ impl Histogram {
         answer
     }
 
-    /// As text: a line for each bucket with its bounds, its count, the cumulative per cent, and a bar of at most `width`
-    /// characters. The longest bar has `width`; a bucket that has any has at least one.
+    /// The histogram as text. Each bucket has a line with its bounds, its count, the cumulative per cent, and a bar.
+    /// The longest bar has `width` characters; each bucket that contains a length has at least one.
     ///
-    /// `label` writes a bound, given as a number and how many of these are a second; `None` of ticks without a rate. That of the
-    /// last bucket is `i64::MAX`.
+    /// `label` writes a bound. It gets the bound as a number, and how many of its unit are a second: `None` for ticks
+    /// without a known rate. The upper bound of the last bucket is `i64::MAX`.
     pub fn text(&self, width: usize, label: &dyn Fn(i64, Option<Hertz>) -> String) -> String {
         let label = |length| label(length, self.unit.per_second());
         let most = self.buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
@@ -121,13 +121,14 @@ impl Histogram {
     }
 }
 
-/// `count` of `most` as a bar: rounded, and at least 1.
+/// The length of the bar for `count`, when `most` has `width` characters: rounded, and at least 1.
 fn bar(count: usize, most: usize, width: usize) -> usize {
     let length = (count as u128 * width as u128 + most as u128 / 2) / most.max(1) as u128;
     (length as usize).clamp(1, width.max(1))
 }
 
-/// All buckets in order, in ticks and in the unit that is shown. Those shorter than a tick are a part of the one before.
+/// All buckets in order, in ticks and in the displayed unit. A bucket shorter than a tick becomes part of the previous
+/// one.
 fn steps(unit: Unit) -> impl Iterator<Item = (Interval, Interval)> {
     let bounds = round_lengths().map(move |bound| (unit.first_tick(bound), bound));
     let mut bounds = bounds.take_while(|(tick, _)| *tick < i64::MAX).chain([(i64::MAX, i64::MAX)]).peekable();

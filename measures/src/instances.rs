@@ -1,4 +1,4 @@
-//! Instances of what a question is about: a span or a function, by its name, or a pair of events.
+//! Instances of the subject of a question: of a span or function with a given name, or of a pair of events.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -6,13 +6,13 @@ use sigmund_model::EndReason;
 
 use crate::{Actor, History, Interval, Needs, Request, Slice, Span, Word, reactivity::Pairs};
 
-/// So many names are proposed instead of one that does not occur.
+/// The number of existing names that an error proposes for an unknown name.
 const MOST_PROPOSED: usize = 3;
 
 /// An instance that overlaps the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Instance {
-    /// Whose it is.
+    /// The user thread or LWP that it belongs to.
     pub(crate) actor: Actor,
     /// From its begin to its end, not cut to the window.
     pub(crate) interval: Interval,
@@ -22,9 +22,9 @@ pub(crate) struct Instance {
 
 /// Collects the instances of the span, function or pair of events that a request names, slice by slice.
 ///
-/// They are those that overlap the window, of the selected threads, LWPs and CPUs (by where they began; where it was before
-/// the window is not known). A pair is of the thread (or LWP) of its TO event; pairs whose TO event has neither are left
-/// out.
+/// They are the instances that overlap the window, of the selected threads, LWPs and CPUs. A span counts for the LWP
+/// and CPU on which it began; these are unknown if it began before the window. A pair belongs to the thread or LWP of
+/// its TO event. Pairs whose TO event has neither are left out.
 pub(crate) enum Instances {
     Spans { found: Vec<Instance>, names: SpanNames },
     Pairs(Pairs),
@@ -40,7 +40,7 @@ impl Instances {
         Some(Instances::Spans { found: Vec::new(), names: SpanNames::default() })
     }
 
-    /// What it takes to find them; `None` if that is what the measure says.
+    /// The tables needed to find them; `None` for the tables that the measure declares.
     pub(crate) fn needs(&self, request: &Request) -> Option<Needs> {
         let needs =
             Needs { spans: true, only_named: true, lwp_states: request.cpus.is_some(), ..Needs::NONE };
@@ -61,7 +61,8 @@ impl Instances {
         }
     }
 
-    /// Whether all have been found, after all slices were added. Pairs may need them once more.
+    /// To be called after all slices were added: whether all have been found. If not, all slices have to be added once
+    /// more; only pairs need this.
     pub(crate) fn is_done(&mut self, history: &History, request: &Request) -> bool {
         match self {
             Instances::Spans { .. } => true,
@@ -69,7 +70,7 @@ impl Instances {
         }
     }
 
-    /// After all slices; sorted by their ends.
+    /// The instances, sorted by their ends. To be called after all slices.
     ///
     /// # Errors
     /// When no span or function has this name.
@@ -91,14 +92,14 @@ impl Instances {
     }
 }
 
-/// The instances of the named span that end in a slice, where the request does not select CPUs: then it is known at once
-/// whether they are selected.
+/// The instances of the named span that end in a slice. Only for requests that select no CPUs: only then is it known at
+/// once whether an instance is selected.
 pub(crate) fn ending_in(history: &History, slice: Slice, request: &Request) -> Vec<Instance> {
     let ending = spans(history, request).filter(|(_, inside)| slice.owns(*inside));
     ending.filter_map(|(span, _)| instance(span)).collect()
 }
 
-/// The places of those that end in a slice, of instances that are sorted by their ends.
+/// The range of the instances that end in a slice. `instances` are sorted by their ends.
 pub(crate) fn those_ending_in(instances: &[Instance], slice: Slice) -> Range<u32> {
     let ended_by = |tick| instances.partition_point(|instance| instance.interval.to <= tick) as u32;
     let first = if slice.is_earliest() { 0 } else { ended_by(slice.interval.from) };
@@ -106,7 +107,7 @@ pub(crate) fn those_ending_in(instances: &[Instance], slice: Slice) -> Range<u32
     first..last
 }
 
-/// The spans that a request names, of the selected threads and LWPs, each with the part inside of the window.
+/// The spans with the requested name, of the selected threads and LWPs, each with its part inside of the window.
 fn spans<'h>(
     history: &'h History,
     request: &'h Request,
@@ -127,7 +128,7 @@ fn instance(span: &Span) -> Option<Instance> {
     Some(Instance { actor, interval: span.interval, end: span.end })
 }
 
-/// Whether a span began on a selected CPU, in a slice that has its begin.
+/// Whether a span began on a selected CPU. The slice has to contain its beginning.
 fn is_on_cpu(history: &History, request: &Request, slice: Slice, span: &Span) -> bool {
     if request.cpus.is_none() {
         return true;
@@ -137,7 +138,7 @@ fn is_on_cpu(history: &History, request: &Request, slice: Slice, span: &Span) ->
     request.has_place(span.lwp, stay.and_then(|(_, stay)| stay.cpu))
 }
 
-/// The names of the spans of all slices, until the one that is asked for has occurred.
+/// The names of the spans in all slices. Collected until the requested name occurs.
 #[derive(Default)]
 pub(crate) struct SpanNames {
     occurs: bool,
@@ -158,7 +159,7 @@ impl SpanNames {
     }
 
     /// # Errors
-    /// When the name that is asked for has not occurred, and is not known from outside of the window.
+    /// When the requested name did not occur in the window, and is not known to occur outside of it.
     pub(crate) fn check(self, history: &History, request: &Request) -> Result<(), String> {
         match &request.subject {
             Some(subject) if !self.occurs => {
@@ -174,7 +175,7 @@ impl SpanNames {
     }
 }
 
-/// The error for a name that no span or function has, with the nearest of those that there are.
+/// The error for a name that no span or function has, with the nearest names that exist.
 fn no_such_name(of: &str, mut names: Vec<&str>, subject: &str) -> String {
     let asked = subject.to_lowercase();
     let shared =

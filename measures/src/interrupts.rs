@@ -1,4 +1,4 @@
-//! `--interrupts`: how long each interrupt took, and whom it hit.
+//! `--interrupts`: how long each interrupt took, and which threads it hit.
 
 use std::cmp::Reverse;
 
@@ -33,23 +33,23 @@ struct Sum {
     hit: Map<Option<Victim>, i64>,
 }
 
-/// Who was interrupted, as the table says.
+/// The thread or LWP that was interrupted, as the table has it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Victim {
     Thread(u64),
     Lwp(u32),
 }
 
-/// An interrupt, as found again in an earlier slice: CPU, depth and interval.
+/// Identifies an interrupt in an earlier slice: its CPU, depth and interval.
 type Known = (u32, u32, Interval);
 
-/// What a row is of: the group that was hit, if rows are grouped, and `None` in it for nobody; and the interrupt.
+/// The key of a row. If rows are grouped: the group that was hit, or `None` inside for no thread. And the interrupt.
 type Key = (Option<Option<Group>>, (Word, Option<i64>, Option<Word>));
 
 struct Interrupts {
     request: Request,
     sums: Map<Key, Sum>,
-    /// The own times in later slices of interrupts that began before them.
+    /// For interrupts that began before the slices so far: their own times in those slices.
     begun: Map<Known, i64>,
 }
 
@@ -95,7 +95,7 @@ impl Sliced for Interrupts {
     }
 }
 
-/// The group that an interrupt hit: by user thread, one of these.
+/// The group that an interrupt hit. With rows by user thread, only user threads have a group.
 fn group(history: &History, by: By, victim: Option<Victim>) -> Option<Group> {
     match victim? {
         Victim::Thread(thread) => Some(Group::of_thread(history, by, thread)),
@@ -106,11 +106,11 @@ fn group(history: &History, by: By, victim: Option<Victim>) -> Option<Group> {
     }
 }
 
-/// The columns that say whom a row is of, if rows are grouped.
+/// The columns for the group of a row, if rows are grouped.
 fn group_columns(by: By) -> Vec<Column> {
     let level = if by == By::Lwp { Level::Lwps } else { Level::Threads };
     let mut columns = Group::columns(by, level);
-    // The name of an interrupt is `name`.
+    // The column `name` already has the name of the interrupt.
     for column in columns.iter_mut().filter(|column| column.name == "name") {
         *column = Column::text("hit_name", "The name of those that were hit; NULL if they have none.");
     }
@@ -120,7 +120,7 @@ fn group_columns(by: By) -> Vec<Column> {
 fn rows(history: &History, request: &Request, sums: Map<Key, Sum>) -> Answer {
     let mut columns = request.by.map(group_columns).unwrap_or_default();
     let group_cells = columns.len();
-    // Of a group, the one that lost most.
+    // In a row of a group, this is the member of the group that lost most.
     let by = match (request.by, request.by(history)) {
         (None, by) | (_, by @ By::Lwp) => by,
         (Some(_), _) => By::Thread,
@@ -170,7 +170,7 @@ fn rows(history: &History, request: &Request, sums: Map<Key, Sum>) -> Answer {
     answer
 }
 
-/// Of each interrupt the ticks inside the window in which it was the innermost of its CPU.
+/// For each interrupt, the ticks inside the window in which it was the innermost of its CPU.
 fn own_times(history: &History, window: Interval) -> Vec<i64> {
     let mut own = vec![0; history.interrupts.len()];
     for (_, track) in history.innermost.iter() {
@@ -187,7 +187,7 @@ fn selects(request: &Request, interrupt: &Interrupt) -> bool {
     request.has_thread_or_none(interrupt.thread) && request.has_place(interrupt.lwp, Some(interrupt.cpu))
 }
 
-/// Who lost most, grouped as the request says.
+/// The group that lost most.
 fn most(history: &History, by: By, hit: Map<Option<Victim>, i64>) -> (Culprit, i64) {
     let mut groups: Map<Culprit, i64> = Map::default();
     for (victim, ticks) in hit {

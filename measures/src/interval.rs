@@ -28,8 +28,8 @@ impl Interval {
         self.from <= tick && tick < self.to
     }
 
-    /// The part that is also in `other`; `None` if they do not overlap. An interval of length 0 overlaps those that it is
-    /// inside of.
+    /// The part that is also in `other`; `None` if they do not overlap. An interval of length 0 overlaps each interval
+    /// that contains it.
     pub fn clipped(self, other: Interval) -> Option<Interval> {
         let (from, to) = (self.from.max(other.from), self.to.min(other.to));
         (from < to || (self.from == self.to && other.contains(self.from))).then_some(Interval { from, to })

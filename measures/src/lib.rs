@@ -1,8 +1,9 @@
 //! The measures: answers about user threads, LWPs and CPUs, computed from intervals in memory.
 //!
-//! No I/O and no query engine here: a [`History`] holds the rows of a super-trace, a [`Request`] selects threads and a window,
-//! and each [`Measure`] makes an [`Answer`] of them. `sigmund-query` loads histories and offers every measure to SQL; the command
-//! prints answers. Every length is ticks, exact. What is not known is `unknown`, and never spread over its neighbours.
+//! This crate has no I/O and no query engine. A [`History`] holds rows of a super-trace, a [`Request`] selects threads
+//! and a window, and each [`Measure`] makes an [`Answer`] of these. `sigmund-query` loads histories and offers every
+//! measure to SQL; the command prints answers. All lengths are exact, in ticks. Time for which nothing is known is
+//! counted as `unknown`, and never added to neighbouring states.
 
 #![forbid(unsafe_code)]
 

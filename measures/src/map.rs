@@ -1,4 +1,5 @@
-//! Hash maps by small keys: numbers of threads, LWPs, CPUs and words. Their hash is seeded, and quicker than that of std.
+//! Hash maps with small keys: numbers of threads, LWPs, CPUs and words. Their hash function is seeded, and faster than
+//! that of std.
 
 /// A map by small keys.
 pub(crate) type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;

@@ -7,20 +7,20 @@ use crate::{
     states, summary, switch_cost,
 };
 
-/// What a measure is about, other than threads and time; with its placeholder in the command's help.
+/// What a measure is about, apart from threads and time. The text is the placeholder in the command's help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Nothing else.
     None,
-    /// Something that may be named.
+    /// A name may be given.
     Optional(&'static str),
-    /// Something that must be named.
+    /// A name must be given.
     Required(&'static str),
-    /// Something that must be named, or two events.
+    /// A name or two events must be given.
     RequiredOrPair(&'static str),
-    /// Something that may be named, or two events; if neither, the question is about one user thread or LWP.
+    /// A name or two events may be given. Without these, the question is about one user thread or LWP.
     OptionalOrPair(&'static str),
-    /// Two events, which the history has as marks.
+    /// Two events, which the history has as marks, must be given.
     Pair,
 }
 
@@ -37,17 +37,17 @@ pub(crate) mod headings {
 pub struct Measure {
     /// Its name: the flag of the command, and the table function of SQL (with `_` for `-`).
     pub name: &'static str,
-    /// The question that it answers, in words of a person.
+    /// The question that it answers, in a user's words.
     pub question: &'static str,
-    /// What kind of question that is: a heading of the command's help.
+    /// The kind of question: a heading in the command's help.
     pub heading: &'static str,
-    /// Whether it is about something that has to be named.
+    /// Whether a name may or must be given.
     pub subject: Subject,
-    /// Whether it lists cases one by one, or parts, so many as asked for with [`Request::worst`].
+    /// Whether it can list single cases or parts, as many as [`Request::worst`].
     pub lists_cases: bool,
-    /// Whether its rows are of user threads, or else of LWPs. Other measures also count what LWPs do that carry no user threads.
+    /// Whether each row is of user threads, or each of LWPs. Other measures also count LWPs that carry no user threads.
     pub is_of_one_level: bool,
-    /// Its exact definition, in Markdown: paragraphs, and lists whose points begin with `- `.
+    /// Its exact definition in Markdown: paragraphs, and lists with items that begin with `- `.
     pub definition: &'static str,
     /// The tables that it needs.
     pub needs: Needs,
@@ -56,7 +56,7 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// The definition with one line for each paragraph and each point of a list, to be wrapped to any width.
+    /// The definition with each paragraph and each list item in one line, ready to be wrapped to any width.
     pub fn definition_in_lines(&self) -> String {
         let (mut lines, mut was_empty) = (String::new(), false);
         for line in self.definition.lines() {
@@ -70,15 +70,16 @@ impl Measure {
         lines
     }
 
-    /// The answer of a whole history.
+    /// The answer for a whole history.
     ///
     /// # Errors
-    /// What is wrong with the request.
+    /// When the request is not valid for this measure; the message has the reason.
     pub fn answer(&self, history: &History, request: &Request) -> Result<Answer, String> {
         sliced::whole(self.start(request), history, request)
     }
 
-    /// Begins to compute it. If it is not [sliced](Self::is_sliced), the whole window is the only slice.
+    /// Begins to compute the answer. If the measure is not [sliced](Self::is_sliced) for this request, the whole window
+    /// has to be a single slice.
     pub fn start(&self, request: &Request) -> Box<dyn Sliced> {
         self.computed.start(request)
     }

@@ -1,4 +1,4 @@
-//! Rows by what they are of, on all CPUs: each key has a number, and each number its rows.
+//! Numbers the rows by their keys, on all CPUs: each key gets a number, and for each number the rows are listed.
 
 use std::hash::Hash;
 
@@ -6,16 +6,16 @@ use rayon::prelude::*;
 
 use crate::map::Map;
 
-/// So many rows are numbered at a time.
+/// The number of rows in a chunk.
 const CHUNK: usize = 1 << 17;
 
-/// The keys in the order in which they first occur, and the number of the key of each row.
+/// The keys in the order in which they first occur, and for each row the number of its key.
 pub(crate) fn number<K: Copy + Eq + Hash + Send>(
     rows: usize,
     key: impl Fn(usize) -> K + Sync,
 ) -> (Vec<K>, Vec<u32>) {
     let mut numbers = vec![0; rows];
-    // First each chunk for itself, then what these numbers are for all.
+    // First each chunk is numbered on its own. Then its numbers are translated to the common ones.
     let of_chunk = |(chunk, numbers): (usize, &mut [u32])| {
         let (mut keys, mut known): (Vec<K>, Map<K, u32>) = Default::default();
         for (place, number) in numbers.iter_mut().enumerate() {
@@ -51,7 +51,7 @@ pub(crate) struct ByNumber {
 }
 
 impl ByNumber {
-    /// Of the numbers of rows, all less than `count`.
+    /// `numbers` has the number of each row. All are less than `count`.
     pub(crate) fn new(count: usize, numbers: &[u32]) -> ByNumber {
         let mut ends = vec![0_u32; count];
         numbers.iter().for_each(|number| ends[*number as usize] += 1);
@@ -68,12 +68,12 @@ impl ByNumber {
         ByNumber { ends, order }
     }
 
-    /// How many numbers there are.
+    /// The number of numbers.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The rows of a number.
+    /// The rows with this number, in their order.
     pub(crate) fn of(&self, number: u32) -> &[u32] {
         let from = number.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
         &self.order[from as usize..self.ends[number as usize] as usize]

@@ -69,9 +69,9 @@ struct Quanta {
     request: Request,
     sums: Growing<Map<&'static str, Sum>>,
     uncounted: u64,
-    /// Those that began before the slice, by the user thread; or by the LWP, if LWPs count while they carry selected threads.
+    /// Quanta that began before the slice, by user thread. If LWPs count while they carry selected threads: by LWP.
     open: Map<u64, Later>,
-    /// Whether a stay that counts, and is not among these, may have begun before the slice.
+    /// Whether a stay that counts may have begun before the slice without being in `open`.
     has_begun: bool,
 }
 
@@ -92,7 +92,7 @@ impl Sliced for Quanta {
         let (request, open) = (&self.request, &self.open);
         let carried = &Carried::new(history, request);
         if !carried.is_all() {
-            // An LWP may have carried a thread in later slices alone.
+            // An LWP may have carried a thread only in later slices.
             let others = open.keys().map(|lwp| Owner::Lwp(*lwp as u32));
             owners.extend(others.collect::<Vec<_>>());
             owners.sort_unstable();
@@ -140,8 +140,8 @@ impl Sliced for Quanta {
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
-        // What began before the trace has no known begin.
-        // An LWP that carried none of the threads has none.
+        // For these, the beginning is before the trace and unknown.
+        // An LWP that never carried one of the threads has no quantum.
         let least = i64::from(self.request.level(history) == Level::Lwps);
         let counts = |later: &&Later| later.is_asked && later.active.is_none_or(|active| active >= least);
         let uncounted = self.uncounted + self.open.values().filter(counts).count() as u64;
@@ -164,7 +164,7 @@ impl Sum {
     }
 }
 
-/// The quanta of some user threads or LWPs in a slice.
+/// Collects the quanta of some user threads or LWPs in a slice.
 struct Part<'s> {
     history: &'s History,
     request: &'s Request,
@@ -192,7 +192,7 @@ impl Part<'_> {
         let slice = self.slice;
         let (mut first, mut open): (Option<Later>, Option<Mounted>) = (None, None);
         let mut before: Option<(i64, EndReason)> = None;
-        // Where it was mounted when the slice began.
+        // The tick and the LWP of its current stay.
         let mut mounted: Option<(i64, u32)> = None;
         let mut quanta = Vec::new();
         for (interval, stay) in self.history.threads.of(thread).iter() {
@@ -259,7 +259,7 @@ impl Part<'_> {
         }
     }
 
-    /// A quantum whose end is known; if it began before the slice, it is the first of it.
+    /// Counts a quantum whose end is known. If it began before the slice, it becomes `first` instead.
     fn end(&mut self, thread: u64, by: By, quantum: Mounted, is_later: bool, first: &mut Option<Later>) {
         let Mounted { from, is_begin_known, lwp, mut known } = quantum;
         if !is_later {
@@ -295,7 +295,7 @@ impl Part<'_> {
         }
     }
 
-    /// The quanta of an LWP that counts while it carries selected user threads.
+    /// Adds the quanta of an LWP that counts while it carries selected user threads.
     fn add_carrier(&mut self, lwp: u32, by: By, carried: &Carried, later: Option<Later>) {
         let slice = self.slice;
         let (mut first, mut before): (Option<Later>, Option<(i64, EndReason)>) = (None, None);
@@ -327,7 +327,7 @@ impl Part<'_> {
         }
     }
 
-    /// Whether a quantum counts, by its end.
+    /// Whether a quantum with this end counts.
     fn is_asked(&self, ended_by: EndReason, to: i64, lwp: u32) -> bool {
         let cpu = || self.history.lwps.of(lwp.into()).before(to)?.1.cpu;
         ended_by != EndReason::TraceEnd
@@ -335,7 +335,7 @@ impl Part<'_> {
             && self.request.has_place(Some(lwp), self.request.cpus.as_ref().and_then(|_| cpu()))
     }
 
-    /// The same of a stay on a CPU that ends in the window.
+    /// As [`is_asked`](Self::is_asked), for a stay on a CPU that ends in the window.
     fn is_asked_of(&self, ended_by: EndReason, lwp: u32, stay: &LwpStay) -> bool {
         ended_by != EndReason::TraceEnd && self.request.has_place(Some(lwp), stay.cpu)
     }
@@ -391,7 +391,7 @@ fn runs<'h>(history: &'h History, group: &Group, sums: Map<&'static str, Sum>) -
 
 type Row = (&'static str, Distribution, i64, u64);
 
-/// The sums of a group: first of all, then by what ended them, the longest first.
+/// The rows of a group: first the sum of all, then one row for each end reason, the longest first.
 fn summed(sums: Map<&'static str, Sum>) -> Vec<Row> {
     let mut all = Lengths::default();
     sums.values().for_each(|sum| all.merge(sum.active.clone()));

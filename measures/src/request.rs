@@ -1,10 +1,10 @@
-//! What is asked: of whom, when, and how rows are grouped.
+//! A request: which threads, when, and how rows are grouped.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{Column, History, Interval, Value};
 
-/// What makes a row of an answer.
+/// What a row of an answer stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum By {
     /// A user thread.
@@ -13,9 +13,9 @@ pub enum By {
     Lwp,
     /// A process.
     Process,
-    /// A name: all threads (or LWPs) of it together.
+    /// A name: all threads (or LWPs) with this name together.
     Name,
-    /// A name with its numbers left out: `worker/12` is one of `worker/*`.
+    /// A name with its numbers replaced: `worker/12` belongs to `worker/*`.
     Pattern,
 }
 
@@ -52,7 +52,7 @@ pub enum Level {
 /// A question.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Only what is in it counts.
+    /// Only what is in this window counts.
     pub window: Interval,
     /// These user threads; all if `None`.
     pub threads: Option<BTreeSet<u64>>,
@@ -60,19 +60,20 @@ pub struct Request {
     pub lwps: Option<BTreeSet<u32>>,
     /// What is on these CPUs; all if `None`.
     pub cpus: Option<BTreeSet<u32>>,
-    /// What makes a row; if `None`, a user thread, or an LWP where the trace has no user threads.
+    /// What a row stands for. If `None`: a user thread, or an LWP if the trace has no user threads.
     pub by: Option<By>,
-    /// The level, if it was asked for.
+    /// The level, if it was given explicitly.
     pub level: Option<Level>,
     /// How many worst cases to list, for measures that list them.
     pub worst: usize,
     /// The name of a span or function, or the lock, that the question is about.
     pub subject: Option<String>,
-    /// Whether a span or function outside of the window has that name, so that it is no mistake if none in it has.
+    /// Whether a span or function outside of the window has that name. Then it is no error if none in the window has
+    /// it.
     pub is_subject_known: bool,
     /// Whether the question is about the pairs of FROM and TO marks, not about a span.
     pub is_of_pairs: bool,
-    /// Whether the lengths that rows summarize are asked for, too.
+    /// Whether the answer also has to have the lengths that its rows summarize.
     pub with_lengths: bool,
 }
 
@@ -95,7 +96,7 @@ impl Default for Request {
 }
 
 impl Request {
-    /// What makes a row, decided.
+    /// What a row stands for, with the default resolved.
     pub fn by(&self, history: &History) -> By {
         self.by.unwrap_or(match self.level(history) {
             Level::Threads => By::Thread,
@@ -103,14 +104,14 @@ impl Request {
         })
     }
 
-    /// The level that is asked about; if it was not said, that of LWPs if rows are LWPs, or only LWPs are selected, or there are
-    /// no user threads.
+    /// The level of the request. If it was not given explicitly, it is that of LWPs if rows are LWPs, if only LWPs are
+    /// selected, or if there are no user threads. Otherwise it is that of user threads.
     pub fn level(&self, history: &History) -> Level {
         if let Some(level) = self.level {
             return level;
         }
         let only_lwps = self.threads.is_none() && self.lwps.is_some() && self.by.is_none();
-        // Of threads that were asked for, none may have lived in the window; they are threads nevertheless.
+        // If threads are selected, the level is that of threads, even if none of them lived in the window.
         let has_no_threads = self.threads.is_none() && history.names.threads.is_empty();
         if self.by == Some(By::Lwp) || only_lwps || has_no_threads { Level::Lwps } else { Level::Threads }
     }
@@ -126,8 +127,8 @@ impl Request {
         self.threads.as_ref().is_none_or(|threads| threads.contains(&thread))
     }
 
-    /// Whether what belongs to this user thread is selected. What belongs to none (`None`) is, unless user threads or their level are
-    /// asked for.
+    /// Whether something that belongs to this user thread is selected. With `None` (it belongs to no user thread), it
+    /// is selected unless the request is for certain user threads, or for the level of threads.
     pub fn has_thread_or_none(&self, thread: Option<u64>) -> bool {
         match thread {
             Some(thread) => self.has_thread(thread),
@@ -145,14 +146,14 @@ impl Request {
         self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
     }
 
-    /// Whether the place of something is selected. What is nowhere is so only if no place is.
+    /// Whether a place is selected. An unknown place is selected only if the request selects no places.
     pub fn has_place(&self, lwp: Option<u32>, cpu: Option<u32>) -> bool {
         (self.lwps.is_none() || lwp.is_some_and(|lwp| self.has_lwp(lwp)))
             && (self.cpus.is_none() || cpu.is_some_and(|cpu| self.has_cpu(cpu)))
     }
 }
 
-/// A row's place in an answer: which threads or LWPs it is of.
+/// The threads or LWPs that a row of an answer stands for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
     /// One user thread.
@@ -166,7 +167,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// The group of a user thread; by LWP it has none of its own.
+    /// The group of a user thread. With rows by LWP, the thread itself is its group.
     pub fn of_thread(history: &History, by: By, thread: u64) -> Group {
         let life = history.names.threads.get(thread);
         let name = || life.and_then(|life| life.name);
@@ -190,7 +191,7 @@ impl Group {
         }
     }
 
-    /// The first columns of an answer: who a row is of.
+    /// The first columns of an answer, which identify the group of a row.
     pub fn columns(by: By, level: Level) -> Vec<Column> {
         let name = Column::text("name", "Its name.");
         match (by, level) {
@@ -203,7 +204,7 @@ impl Group {
         }
     }
 
-    /// A cell for each of [`columns`](Self::columns), and room for those of a measure.
+    /// The cells of these [`columns`](Self::columns), with spare room for the measure's own cells.
     pub fn cells<'h>(&self, history: &'h History) -> Vec<Value<'h>> {
         let names = &history.names;
         let mut cells = Vec::with_capacity(ROOM);
@@ -224,7 +225,7 @@ impl Group {
     }
 }
 
-/// Cells that a row may have without being moved in memory.
+/// The number of cells for which a row has room from the beginning.
 const ROOM: usize = 16;
 
 /// A name with each number in it as `*`.

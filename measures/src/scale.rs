@@ -1,4 +1,4 @@
-//! Round lengths, for the bounds of buckets and the marks of axes: round in the unit in which people see lengths.
+//! Round lengths, for the bounds of buckets and the marks of axes. They are round in the displayed unit.
 
 use sigmund_model::Hertz;
 
@@ -14,12 +14,12 @@ impl Unit {
         Unit { rate: tick_rate }
     }
 
-    /// So many of it are a second; `None` if it is ticks.
+    /// How many of this unit are a second; `None` for ticks.
     pub(crate) fn per_second(self) -> Option<Hertz> {
         self.rate.and(Hertz::new(1e9))
     }
 
-    /// So many of it in ticks.
+    /// A number of this unit in ticks.
     pub(crate) fn ticks(self, count: i64) -> f64 {
         count as f64 * self.ticks_of_one()
     }
@@ -29,12 +29,12 @@ impl Unit {
         ticks as f64 / self.ticks_of_one()
     }
 
-    /// The least number of whole ticks that is as long as `count` units.
+    /// The smallest number of whole ticks that is at least `count` units long.
     pub(crate) fn first_tick(self, count: i64) -> i64 {
         if self.rate.is_none() {
             return count;
         }
-        // Three roundings may have made it larger by less than that.
+        // Three roundings may have increased the product by less than this.
         (self.ticks(count) * (1.0 - f64::EPSILON)).ceil() as i64
     }
 

@@ -1,7 +1,7 @@
-//! Many lengths in buckets whose width grows with the length, so that percentiles are known to 0.4 %.
+//! Counts lengths in buckets whose width grows with the length, so that percentiles are known to 0.4 %.
 //!
-//! Lengths under 256 ticks have a bucket each. From there on the buckets of one power of two are 128 of equal width: the
-//! eight highest bits of a length choose it.
+//! Each length under 256 ticks has its own bucket. Above, each power of two is divided into 128 buckets of equal width:
+//! the eight highest bits of a length select its bucket.
 //!
 //!   length        256  258  260 ..  510  512  516 ..     1020  1024  1032
 //!   bucket        256  257  258 ..  383  384  385 ..      511   512   513
@@ -11,14 +11,14 @@
 
 /// Lengths from this on share a bucket with others.
 const EXACT: u64 = 256;
-/// Bits of a length below its highest that choose its bucket.
+/// The number of bits below the highest one that select the bucket of a length.
 const BITS: u32 = 7;
 
-/// How many lengths there are in each bucket; two of these can be added.
+/// The number of lengths in each bucket. Two sketches can be added.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sketch {
     counts: Vec<u64>,
-    /// Of those under 0, by their distance from 0: none, as long as clocks go forward.
+    /// Negative lengths, by their distance from 0. There are none if clocks go forward.
     negative: Vec<u64>,
 }
 
@@ -39,7 +39,7 @@ impl Sketch {
         }
     }
 
-    /// The middle of each bucket that has any, and how many it has; the shortest first.
+    /// The middle of each bucket that is not empty, and the number of lengths in it; the shortest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, usize)> {
         let negative = self.negative.iter().enumerate().rev();
         let negative = negative.map(|(bucket, count)| (middle(bucket).saturating_neg(), *count as usize));
@@ -53,7 +53,7 @@ fn bucket(length: u64) -> usize {
     if length < EXACT {
         return length as usize;
     }
-    // The highest bit is number 8 or more; the bits below it that do not choose the bucket are shifted out.
+    // The highest bit is number 8 or more. The bits that do not select the bucket are shifted out.
     let rest = length.ilog2() - BITS;
     ((u64::from(rest) << BITS) + (length >> rest)) as usize
 }

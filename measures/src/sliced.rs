@@ -1,12 +1,14 @@
 //! Measures that are computed slice by slice, so that a long trace need not be in memory as a whole.
 //!
-//! 1. Slices divide the window of a request. They come from its end to its begin: the tables are sorted by the end of
-//!    their intervals, so whoever reads them backward has every row that overlaps a slice when the rows end before it.
-//! 2. The history of a slice has all rows of intervals, uncut, that overlap or touch it: that end at its begin or after, and
-//!    begin at its end or before. It has at least the rows of instants that are inside of it. A wakeup lasts to the dispatch
-//!    that it led to. So a row may be in several slices: it **counts** in the one that [owns](Slice::owns) it, and its ticks are cut to each.
-//! 3. Names, gaps and the extent are those of the whole trace in each slice. Words only become more: a
-//!    [`Word`](crate::Word) is the same in all later ones. Places in the lists of a history are of one slice only.
+//! 1. Slices divide the window of a request. The latest slice comes first. The reason is that tables are sorted by the
+//!    end of their intervals: a reader that goes backward has every row that overlaps a slice as soon as the rows end
+//!    before the slice.
+//! 2. The history of a slice has all rows of intervals that overlap or touch it, uncut: those that end at its beginning
+//!    or later, and begin at its end or earlier. Of the rows of instants it has at least those inside of it. A wakeup
+//!    lasts to the dispatch that it led to. So a row may be in several slices. It **counts** in the slice that
+//!    [owns](Slice::owns) it, and its ticks are cut to each slice.
+//! 3. Each slice has the names, gaps and extent of the whole trace. Words are only added: a [`Word`](crate::Word) has
+//!    the same meaning in all later slices. Places in the lists of a history are valid only in its slice.
 //! 4. A whole history is one slice, so a measure has one implementation.
 
 use crate::{Answer, History, Interval, Needs, Request};
@@ -26,7 +28,8 @@ impl Slice {
         Slice { interval: window, window }
     }
 
-    /// The slices between these borders, the latest first. Borders are sorted; those outside of the window do not count.
+    /// The slices between these borders, the latest first. Borders have to be sorted. Borders outside of the window are
+    /// ignored.
     pub fn between(window: Interval, borders: &[i64]) -> Vec<Slice> {
         let mut slices = Vec::new();
         let mut to = window.to;
@@ -58,12 +61,13 @@ impl Slice {
         Interval::new(self.interval.from.max(all.from), self.interval.to.min(all.to))
     }
 
-    /// Whether an interval that overlaps it goes on in the slice before this one, which comes next.
+    /// Whether an interval that overlaps it continues in the slice before it in time, which is the next one that a
+    /// measure gets.
     pub(crate) fn goes_on_before(self, interval: Interval) -> bool {
         interval.from < self.interval.from && !self.is_earliest()
     }
 
-    /// Whether an interval that overlaps it was in the slice after this one.
+    /// Whether an interval that overlaps it was already in the slice after it in time.
     pub(crate) fn goes_on_after(self, interval: Interval) -> bool {
         interval.to > self.interval.to && !self.is_latest()
     }
@@ -73,29 +77,29 @@ impl Slice {
         self.interval.contains(tick) && self.window.contains(tick)
     }
 
-    /// Whether it is before the window, for a measure that [looks back](Sliced::looks_back).
+    /// Whether it is before the window. A measure that [looks back](Sliced::looks_back) gets such slices.
     pub fn is_before_window(self) -> bool {
         self.interval.from < self.window.from
     }
 
-    /// Whether an interval counts here: of the slices that it is in, in the latest. One of length 0 counts in the slice that
-    /// contains it.
+    /// Whether an interval counts here: it counts in the latest of the slices that it overlaps. An interval of length 0
+    /// counts in the slice that contains it.
     pub fn owns(self, interval: Interval) -> bool {
         interval.clipped(self.interval).is_some() && (interval.to <= self.interval.to || self.is_latest())
     }
 
-    /// Whether the begin of an interval, cut to the window, is here.
+    /// Whether the beginning of an interval, clipped to the window, is in this slice.
     pub fn begins(self, interval: Interval) -> bool {
         interval.clipped(self.interval).is_some()
             && (interval.from >= self.interval.from || self.is_earliest())
     }
 }
 
-/// A measure that is being computed, slice by slice, the latest slice first.
+/// A measure that is computed slice by slice, the latest slice first.
 ///
-/// A measure may need several passes: all slices are added, and once more, as long as it [is not done](Self::is_done).
+/// A measure may need several passes: all slices are added again, until [`is_done`](Self::is_done) returns true.
 pub trait Sliced: Send {
-    /// The tables that the next pass needs; `None` if that is what the measure says.
+    /// The tables that the next pass needs; `None` for the tables that the measure declares.
     fn needs(&self) -> Option<Needs> {
         None
     }
@@ -103,33 +107,34 @@ pub trait Sliced: Send {
     /// Adds a slice.
     ///
     /// # Errors
-    /// What is wrong with the request.
+    /// When the request is not valid for this measure; the message has the reason.
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String>;
 
-    /// Whether it has to know what was before the window: then it gets slices there, too, the latest first, for as long as
-    /// this holds.
+    /// Whether it needs what happened before the window. If so, it also gets the slices there, the latest first, until
+    /// this returns false.
     fn looks_back(&self) -> bool {
         false
     }
 
-    /// Whether it has what it needs, after all slices were added. Else they are to be added once more, from the latest to the
-    /// earliest. Of the history, names, words, gaps and the extent are those of all slices.
+    /// To be called after all slices were added: whether the measure has everything that it needs. If not, all slices
+    /// have to be added again, from the latest to the earliest. Of the history, only the names, words, gaps and extent
+    /// may be used.
     ///
     /// # Errors
-    /// What is wrong with the request.
+    /// When the request is not valid for this measure; the message has the reason.
     fn is_done(&mut self, history: &History) -> Result<bool, String> {
         let _ = history;
         Ok(true)
     }
 
-    /// The answer. Of the history, names, words, gaps and the extent are those of all slices; its rows are not to be used.
+    /// The answer. Of the history, only the names, words, gaps and extent may be used, not the rows.
     ///
     /// # Errors
-    /// What is wrong with the request.
+    /// When the request is not valid for this measure; the message has the reason.
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String>;
 }
 
-/// The answer of a whole history.
+/// The answer for a whole history.
 pub(crate) fn whole(
     mut measure: Box<dyn Sliced>,
     history: &History,
@@ -150,9 +155,10 @@ pub(crate) fn whole(
 /// How a measure is computed.
 #[derive(Clone, Copy)]
 pub(crate) enum Computed {
-    /// From any slices.
+    /// From slices of any size.
     Sliced(fn(&Request) -> Box<dyn Sliced>),
-    /// The same, if the request is of this kind; else the whole window is one slice.
+    /// From slices of any size if the function accepts the request. Otherwise the whole window has to be a single
+    /// slice.
     SlicedIf(fn(&Request) -> bool, fn(&Request) -> Box<dyn Sliced>),
 }
 

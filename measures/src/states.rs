@@ -39,7 +39,7 @@ pub(crate) const STATES: Measure = Measure {
     computed: Computed::Sliced(start),
 };
 
-/// What a row is of, beside its group.
+/// The key of a row within its group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Why<R> {
     state: &'static str,
@@ -48,22 +48,22 @@ struct Why<R> {
     culprit: Option<Culprit>,
 }
 
-/// What it waits for, the system call or the interrupt.
+/// What it waits for, or the name of the system call or interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Reason {
     Word(Word),
     WaitsFor(WaitKind),
 }
 
-/// The same in numbers; some of these are one row.
+/// The same key in numbers. Several of these may become one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Raw {
     Is(State),
     Interrupted(Word),
-    /// By the number of the culprit.
+    /// With the number of the culprit.
     Runnable(State, u32),
     Asleep(State, Option<Word>),
-    /// For an object; 0 if the row has none.
+    /// With the object; 0 if the row has none.
     Blocked(Option<WaitKind>, i64),
 }
 
@@ -86,13 +86,13 @@ type Sums = Map<Why<Reason>, Sum>;
 /// A stay in later slices.
 #[derive(Clone, Debug, Default)]
 struct Later {
-    /// How long it was asleep: in which system call is decided by its begin.
+    /// How long it was asleep. The beginning of the stay decides which system call that counts for.
     asleep: i64,
     culprits: Vec<Culprit>,
     taken: TakenLater,
 }
 
-/// The states so far.
+/// The sums of the slices so far.
 struct States {
     request: Request,
     sums: Growing<Sums>,
@@ -137,7 +137,7 @@ struct Part<'h> {
     slice: Slice,
     by: By,
     groups: Groups<'h>,
-    /// By the number of the group.
+    /// Indexed by the number of the group.
     sums: Vec<Map<Raw, Sum>>,
     culprits: Culprits,
     taken: Taken,
@@ -187,7 +187,7 @@ impl<'h> Part<'h> {
         });
     }
 
-    /// The sums of its groups, and what is open.
+    /// The sums of the groups, and the stays that continue in earlier slices.
     fn finish(self) -> (Vec<(Group, Sums)>, OpenStays<Later>) {
         let Part { groups, sums, culprits, open, .. } = self;
         let why = |raw| {
@@ -234,8 +234,8 @@ struct Row<'s> {
 }
 
 impl Row<'_> {
-    /// Adds the part of a stay in the slice. `later` is what is known of it from later slices; the answer is what the
-    /// slice before has to know, if it goes on there.
+    /// Adds the part of a stay that is in the slice. `later` is what later slices know of the stay. Returns what the
+    /// previous slice needs, if the stay continues there.
     fn stay(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay, later: Later) -> Later {
         let raw = match (stay.state, stay.lwp) {
             (state, _) if state.is_on_cpu() => return self.on_cpu(searches, interval, stay, later),
@@ -269,8 +269,8 @@ impl Row<'_> {
         u64::from(!self.slice.goes_on_after(stay.whole))
     }
 
-    /// Whether what is waited for is one object for all threads of a row: each joins another thread, or waits for a
-    /// descriptor of its own. A point in time is no object.
+    /// Whether the row names the object that is waited for. It does not if each thread of the row has its own object:
+    /// each joins another thread, for example, or waits for its own descriptor. A sleep or park waits for no object.
     fn is_told(&self, waits_for: Option<WaitKind>) -> bool {
         match waits_for {
             Some(WaitKind::Sleep | WaitKind::Park) => false,
@@ -281,7 +281,7 @@ impl Row<'_> {
         }
     }
 
-    /// On a CPU: the time of interrupts is counted apart.
+    /// A stay on a CPU. The time of interrupts is counted separately.
     fn on_cpu(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay, later: Later) -> Later {
         let Row { sums, taken, slice, .. } = self;
         taken.begin(*slice, stay.whole, later.taken);
@@ -295,7 +295,7 @@ impl Row<'_> {
         Later { taken, ..Later::default() }
     }
 
-    /// In a run queue: by who had the CPU.
+    /// A stay in a run queue, divided by who had the CPU.
     fn runnable(
         &mut self,
         searches: &mut Searches<'_>,
@@ -337,7 +337,7 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
     columns
 }
 
-/// The rows of a group, the longest first. Groups are in their own order.
+/// The rows of a group, the longest first.
 fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
     let life: i64 = sums.values().map(|sum| sum.ticks).sum();
     let mut sums: Vec<_> = sums.into_iter().map(|(why, sum)| (named(history, why), sum)).collect();

@@ -1,4 +1,4 @@
-//! The states of user threads and LWPs, of either level alike, and what interrupts took of them.
+//! The states of user threads and LWPs in a common form for both levels, and the time that interrupts took from them.
 
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
@@ -22,12 +22,12 @@ impl State {
         }
     }
 
-    /// Whether it executes, or an interrupt does in its place.
+    /// Whether it executes, or is interrupted.
     pub(crate) fn is_on_cpu(self) -> bool {
         matches!(self, State::Thread(ThreadState::Active) | State::Lwp(LwpState::Running))
     }
 
-    /// Whether it is not known if it executes: events are missing, or there are none of the kernel.
+    /// Whether it may or may not execute: events are missing, or there is no kernel trace.
     pub(crate) fn may_be_on_cpu(self) -> bool {
         matches!(
             self,
@@ -40,16 +40,17 @@ impl State {
     }
 }
 
-/// A state, and where that was.
+/// A state, and its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stay {
     pub(crate) state: State,
-    /// From its begin to its end, not cut to the slice; of an LWP that counts while it carries selected threads, cut to that.
+    /// From its beginning to its end, not cut to the slice. For an LWP that counts while it carries selected threads:
+    /// cut to such a time.
     pub(crate) whole: Interval,
-    /// The LWP, or that which the user thread was mounted on.
+    /// The LWP itself, or the LWP that the user thread was mounted on.
     pub(crate) lwp: Option<u32>,
-    /// The CPU that the LWP was on, or in whose run queue. Of user threads only if they are active or stalled, or if the
-    /// request is about CPUs.
+    /// The CPU that the LWP was on, or in whose run queue it was. For user threads, only if they are active or stalled,
+    /// or if the request selects CPUs.
     pub(crate) cpu: Option<u32>,
     pub(crate) waits_for: Option<WaitKind>,
     pub(crate) object: i64,
@@ -62,8 +63,8 @@ impl ThreadStay {
     }
 }
 
-/// The user threads that are asked about and have states, or the LWPs, in the order of their numbers. If the request is about
-/// LWPs and selects user threads, those LWPs that carried one of them.
+/// The selected user threads that have states, or the selected LWPs, sorted by number. If the request is about LWPs and
+/// selects user threads, these are the LWPs that carried one of them.
 pub(crate) fn asked_owners(history: &History, request: &Request) -> Vec<Owner> {
     let names = &history.names;
     let mut owners: Vec<Owner> = match request.level(history) {
@@ -83,7 +84,7 @@ pub(crate) fn asked_owners(history: &History, request: &Request) -> Vec<Owner> {
     owners
 }
 
-/// All that are asked about, whether they have states or not.
+/// All selected user threads or LWPs, with states or without.
 pub(crate) fn named_owners(history: &History, request: &Request) -> Vec<Owner> {
     let names = &history.names;
     match request.level(history) {
@@ -98,8 +99,8 @@ pub(crate) fn named_owners(history: &History, request: &Request) -> Vec<Owner> {
     }
 }
 
-/// Calls `each` with the states of a user thread or LWP in a window, cut to it: those at the places that are asked for, and
-/// not that it has exited. Of LWPs, if user threads are selected, the parts in which they carried one of these.
+/// Calls `each` with the states of a user thread or LWP at selected places, cut to the window. The state `exited` is
+/// left out. For LWPs, if user threads are selected, only the parts in which they carried one of these.
 pub(crate) fn each_stay<'h>(
     searches: &mut Searches<'h>,
     owner: Owner,
@@ -141,30 +142,30 @@ pub(crate) fn each_stay<'h>(
     }
 }
 
-/// What an interrupt took of a stretch on a CPU that goes on before the slice, as far as that is known.
+/// The interrupts in a stretch on a CPU that continues before the slice, and the time that each took in later slices.
 pub(crate) type TakenLater = Vec<(Interrupt, i64)>;
 
-/// What interrupts took of one stretch on a CPU, interrupt by interrupt: each is counted once, also if others were inside
-/// of it, or if both go over the border of a slice.
+/// Sums the time that each interrupt took from one stretch on a CPU. Each interrupt is counted once, even if others
+/// were inside of it, or if it and the stretch cross the border of a slice.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
-    /// Those that are not over yet, by their places: as many as nest.
+    /// Interrupts that have not ended yet, by their places. There are as many as are nested.
     open: Vec<(u32, i64)>,
-    /// What those took of the stretch in later slices that are in this slice, too.
+    /// The time that interrupts took in later slices, for interrupts that are in this slice, too.
     later: TakenLater,
-    /// Those that began before this tick may have taken more in the slice before.
+    /// Interrupts that began before this tick may have taken more time in the slice before.
     border: i64,
 }
 
 impl Taken {
-    /// Begins a stretch. If it goes on in a later slice, `later` is what interrupts took there.
+    /// Begins a stretch. If it continues in a later slice, `later` is what interrupts took there.
     pub(crate) fn begin(&mut self, slice: Slice, stretch: Interval, later: TakenLater) {
         self.border = if slice.goes_on_before(stretch) { slice.interval.from } else { i64::MIN };
         self.later = later;
     }
 
-    /// Adds what interrupts took of a part of the stretch, which comes after those before it; the answer is how many ticks.
-    /// Calls `each` with those that are over, and the ticks that they took.
+    /// Adds the time that interrupts took from a part of the stretch. Parts have to come in time order. Returns the
+    /// number of ticks. Calls `each` with the interrupts that have ended, and the ticks of each.
     pub(crate) fn add(
         &mut self,
         searches: &mut Searches<'_>,
@@ -197,8 +198,8 @@ impl Taken {
         sum
     }
 
-    /// Ends the stretch: calls `each` with those interrupts that it has not been called with, but for those that may have
-    /// taken more of it in the slice before: the answer is what these took.
+    /// Ends the stretch. Calls `each` with the remaining interrupts. Interrupts that may have taken more time in the
+    /// slice before are returned instead, with their ticks.
     pub(crate) fn finish(&mut self, history: &History, mut each: impl FnMut(&Interrupt, i64)) -> TakenLater {
         let here = self.open.drain(..).map(|(place, ticks)| (history.interrupts[place as usize], ticks));
         let mut before = Vec::new();
@@ -213,7 +214,7 @@ impl Taken {
     }
 }
 
-/// What is known of stays that go on before a slice, by their owners.
+/// What is known of stays that continue before a slice, by owner.
 #[derive(Debug)]
 pub(crate) struct OpenStays<T>(Map<Owner, T>);
 
@@ -224,23 +225,23 @@ impl<T> Default for OpenStays<T> {
 }
 
 impl<T: Clone + Default> OpenStays<T> {
-    /// What is known of a stay from later slices.
+    /// What later slices know of a stay.
     pub(crate) fn later(&self, slice: Slice, owner: Owner, stay: Interval) -> T {
         let known = slice.goes_on_after(stay).then(|| self.0.get(&owner)).flatten();
         known.cloned().unwrap_or_default()
     }
 
-    /// Keeps what is known of a stay that goes on before the slice.
+    /// Keeps what is known of a stay that continues before the slice.
     pub(crate) fn keep(&mut self, owner: Owner, known: T) {
         self.0.insert(owner, known);
     }
 
-    /// Whether something is known of a stay of this one.
+    /// Whether something is known of a stay of this owner.
     pub(crate) fn has(&self, owner: Owner) -> bool {
         self.0.contains_key(&owner)
     }
 
-    /// Takes those of another.
+    /// Adds the stays of another.
     pub(crate) fn extend(&mut self, other: OpenStays<T>) {
         self.0.extend(other.0);
     }

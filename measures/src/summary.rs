@@ -26,13 +26,13 @@ pub(crate) const SUMMARY: Measure = Measure {
     computed: Computed::Sliced(start),
 };
 
-/// Rows of each kind, by default.
+/// The default number of rows of each kind.
 const ROWS: usize = 10;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     ticks: i64,
-    /// Ticks on an LWP of which it is not known whether it was on a CPU.
+    /// Ticks on an LWP for which it is unknown whether it was on a CPU.
     unknown: i64,
     switches: u64,
     migrations: u64,
@@ -49,7 +49,8 @@ impl Sum {
     }
 }
 
-/// Whether it is of the level that is asked for, if one is. In a trace without user threads, a row of a thread is one of an LWP.
+/// Whether an owner has the requested level, if one is requested. In a trace without user threads, a row of a thread
+/// stands for an LWP.
 fn has_rows(request: &Request, owner: Owner, has_no_threads: bool) -> bool {
     match (request.level, request.by, owner) {
         (Some(level), _, Owner::Thread(_)) => level == Level::Threads,
@@ -66,8 +67,8 @@ struct Summary {
     threads: Map<Group, Sum>,
     lwps: Map<Group, Sum>,
     cpus: Map<u32, Sum>,
-    /// On which LWP or CPU each was dispatched first in the slices so far, if that counts and it is not known where it was
-    /// before.
+    /// For each owner, the LWP or CPU of its first dispatch in the slices so far, if that dispatch counts and its
+    /// previous place is unknown.
     first: Map<Owner, u32>,
 }
 
@@ -81,7 +82,7 @@ fn start(request: &Request) -> Box<dyn Sliced> {
     })
 }
 
-/// What some user threads or LWPs did in a slice: their sums, those of CPUs, and the changes of `Summary::first`.
+/// The sums of some user threads or LWPs in a slice, the sums of CPUs, and the changes of `Summary::first`.
 #[derive(Default)]
 struct Part {
     sums: Vec<(Owner, Sum)>,
@@ -94,7 +95,8 @@ impl Sliced for Summary {
         let (request, names) = (&self.request, &history.names);
         let threads = history.threads.keys().filter(|thread| request.has_thread(*thread));
         let threads = threads.filter(|thread| names.threads.contains(*thread)).map(Owner::Thread);
-        // If user threads are selected, there are rows of LWPs only if these are asked for: for the time that they carried one.
+        // If user threads are selected, there are rows of LWPs only if the request is for LWPs. They then have the time
+        // in which the LWP carried one of these threads.
         let carried = Carried::new(history, request);
         let is_of_lwps = request.threads.is_none() || !carried.is_all();
         let lwps = history.lwps.keys().map(|lwp| lwp as u32);
@@ -147,7 +149,7 @@ impl Summary {
         let (request, window) = (&self.request, slice.extent(history));
         let mut sum = Sum::default();
         let mut before = Before::new(Owner::Thread(thread), self.first.get(&Owner::Thread(thread)).copied());
-        // Until when it is known to be there.
+        // The tick up to which it is known to be there.
         let mut until = None;
         let cpu = |stay: &ThreadStay, at: i64| history.lwps.of(stay.lwp?.into()).at(at)?.1.cpu;
         for (interval, stay) in history.threads.of(thread).iter() {
@@ -217,14 +219,14 @@ impl Summary {
     }
 }
 
-/// Where one user thread or LWP was before, dispatch by dispatch.
+/// Tracks the previous place of one user thread or LWP, dispatch by dispatch.
 struct Before {
     owner: Owner,
-    /// Where it was dispatched first in later slices, if it is not known where it was before that.
+    /// The place of its first dispatch in later slices, if its previous place is still unknown.
     later: Option<u32>,
-    /// Where it was last, in this slice.
+    /// Its last place in this slice.
     last: Option<u32>,
-    /// Where it was dispatched first in this slice, if that counts and it is not known where it was before.
+    /// The place of its first dispatch in this slice, if that counts and its previous place is unknown.
     first: Option<u32>,
 }
 
@@ -233,7 +235,7 @@ impl Before {
         Before { owner, later, last: None, first: None }
     }
 
-    /// Whether it was elsewhere before. If that is not known of a dispatch that counts, an earlier slice decides.
+    /// Whether it was elsewhere before. If that is unknown and the dispatch counts, an earlier slice has to decide.
     fn is_migration(&mut self, place: u32, counts: bool) -> bool {
         match self.last.replace(place) {
             Some(last) => last != place,
@@ -244,7 +246,8 @@ impl Before {
         }
     }
 
-    /// Where it came to from elsewhere in the first dispatch of later slices.
+    /// If the first dispatch in later slices was a migration from its last place in this slice: the place of that
+    /// dispatch.
     fn finish(self, part: &mut Part) -> Option<u32> {
         let last = self.last?;
         if self.first.is_some() || self.later.is_some() {
@@ -300,7 +303,7 @@ fn table(history: &History, Summary { request, threads, lwps, cpus, .. }: Summar
     answer
 }
 
-/// The rows with most time.
+/// The rows with the most time.
 fn sorted<K: Ord + Clone>(sums: Map<K, Sum>, request: &Request) -> Vec<(K, Sum)> {
     let is_any = |sum: &Sum| sum.ticks > 0 || sum.switches > 0;
     let mut sums: Vec<_> = sums.into_iter().filter(|(_, sum)| is_any(sum)).collect();

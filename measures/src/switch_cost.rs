@@ -29,15 +29,15 @@ pub(crate) const SWITCH_COST: Measure = Measure {
     computed: Computed::Sliced(start),
 };
 
-/// The pairs so far.
+/// The pairs of the slices so far.
 struct SwitchCost {
     request: Request,
-    /// By what left.
+    /// By the kind of the thread that left.
     pairs: Growing<Kinds<&'static str>>,
     uncounted: u64,
-    /// The first event of each CPU, or LWP, in later slices.
+    /// The first event of each CPU or LWP in later slices.
     first: Map<u32, EventAt>,
-    /// When a user thread, or LWP, was in an unknown state between the slice and such an event.
+    /// When a user thread or LWP was in an unknown state between the slice and such an event.
     unknown: Vec<(u64, Interval)>,
 }
 
@@ -57,7 +57,7 @@ impl Sliced for SwitchCost {
         let carried = Carried::new(history, &self.request);
         let is_selected =
             |event: &EventAt| event.lwp().is_none_or(|lwp| lwp == 0 || carried.at(lwp, event.tick()));
-        // Of each CPU or LWP the last event; `None` if it is not known who was there.
+        // The last event of each CPU or LWP; `None` if it is unknown what ran there.
         let mut last: Map<u32, Option<EventAt>> = Map::default();
         let mut first = Vec::new();
         for event in history.events.iter().filter(|event| slice.interval.contains(event.tick())) {
@@ -104,17 +104,17 @@ impl Sliced for SwitchCost {
     }
 }
 
-/// The CPU of an event and who is on it; or its LWP, and the user thread on that.
+/// The CPU of an event and the LWP on it; or its LWP and the user thread on it.
 fn who(level: Level, event: EventAt) -> Option<(u32, Option<u64>)> {
     match level {
         Level::Lwps => Some((event.cpu()?, event.lwp().map(u64::from))),
-        // Events in interrupts are of no user thread.
+        // Events in interrupts belong to no user thread.
         Level::Threads => Some((event.lwp()?, Some(event.thread()?))),
     }
 }
 
 impl SwitchCost {
-    /// Adds two events that follow each other on a CPU, or LWP. `unknown` is what is known of later slices.
+    /// Adds two successive events of a CPU or LWP. `unknown` has the unknown states in later slices.
     fn add_pair(
         &mut self,
         history: &History,

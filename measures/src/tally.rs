@@ -9,7 +9,7 @@ use crate::{
     map::Map,
 };
 
-/// The lengths of each kind of a group, in the order in which they came: there are few kinds.
+/// The lengths of each kind in a group, in the order in which kinds occurred. There are few kinds.
 pub(crate) struct Kinds<K>(Vec<(K, Lengths)>);
 
 impl<K> Default for Kinds<K> {
@@ -54,7 +54,7 @@ impl<K: Copy + Ord> Tally<K> {
         self.groups.entry(group).or_default()
     }
 
-    /// Adds all to the sums of an answer.
+    /// Adds everything to the sums of an answer.
     pub(crate) fn add_to(self, growing: &mut Growing<Kinds<K>>) {
         for (group, kinds) in self.groups {
             growing.add(group, kinds, Kinds::merge);
@@ -62,7 +62,7 @@ impl<K: Copy + Ord> Tally<K> {
     }
 }
 
-/// A row for each kind of a group that has lengths. Over all groups, that with the longest sum comes first.
+/// A row for each kind that has lengths. Over all groups, the row with the largest sum comes first.
 pub(crate) fn runs<'h, K: Copy + Ord>(
     history: &'h History,
     group: &Group,

@@ -1,16 +1,16 @@
-//! Many texts in little memory, by numbers.
+//! Many texts in little memory, each with a number.
 
 use std::hash::BuildHasher;
 
 use crate::map::Map;
 
-/// Texts one after the other, each mostly once.
+/// Texts, stored one after the other. Most are stored only once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     bytes: String,
-    /// Where each ends.
+    /// The end of each text.
     ends: Vec<usize>,
-    /// The last text of each hash: one of several with the same hash may be there more than once.
+    /// The last text with each hash. If several texts have the same hash, they may be stored more than once.
     by_hash: Map<u64, u32>,
 }
 
@@ -40,7 +40,7 @@ impl Texts {
         number
     }
 
-    /// The text of a number; `None` if there is none.
+    /// The text with this number; `None` if there is none.
     pub(crate) fn text(&self, number: u32) -> Option<&str> {
         let number = number as usize;
         let end = *self.ends.get(number)?;
@@ -48,7 +48,7 @@ impl Texts {
         Some(&self.bytes[from..end])
     }
 
-    /// No more texts come, or few.
+    /// To be called when no more texts, or few, will be added.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();

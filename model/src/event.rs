@@ -250,7 +250,7 @@ impl Default for Event {
 
 /// A source of events in the order of their ticks.
 pub trait EventStream {
-    /// Fills `event` with the next event; `false` at the end, `event` is then unspecified.
+    /// Fills `event` with the next event. At the end it returns `false`, and the content of `event` is unspecified.
     ///
     /// # Errors
     /// Only errors that end the stream. Damage that affects a part of it is skipped and becomes a loss.
@@ -259,8 +259,8 @@ pub trait EventStream {
     /// Losses found since the last call. Call it until the stream has ended.
     fn take_losses(&mut self) -> Vec<Loss>;
 
-    /// Whether [`take_losses`](Self::take_losses) would return any; most streams can check this at less cost. `true` if
-    /// unknown.
+    /// Whether [`take_losses`](Self::take_losses) would return any. Most streams can check this more cheaply than by
+    /// collecting them. `true` if unknown.
     fn may_have_losses(&self) -> bool {
         true
     }

@@ -8,7 +8,7 @@ pub const USER_CONTEXT_SWITCH: &str = "USER_CONTEXT_SWITCH";
 pub const LOCK_ACQUIRE: &str = "LOCK_ACQUIRE";
 /// A user thread is about to release a lock; the same parameters.
 pub const LOCK_RELEASE: &str = "LOCK_RELEASE";
-/// The kinds of locks of the kernel begin with it; those of a process do not.
+/// Prefix of the kinds of the kernel's own locks. The kinds of a process's locks do not have it.
 pub const KERNEL_LOCK: &str = "kernel-";
 /// A user thread forks a team: the team's number, unique in the process.
 pub const USER_TEAM_FORK: &str = "USER_TEAM_FORK";
@@ -25,8 +25,8 @@ pub const IRQ_EXIT: &str = "IRQ_EXIT";
 /// A named event of the program: its parameter is its name.
 pub const USER_EVENT: &str = "USER_EVENT";
 
-/// Whether requests for a lock of this kind have waits, and neither holds nor releases: those for futexes, and for locks of the
-/// kernel.
+/// Whether requests for this kind of lock have only waits, and no holds or releases. That is so for futexes and for
+/// locks of the kernel.
 pub fn has_waits_only(lock_kind: &str) -> bool {
     lock_kind == "futex" || lock_kind.starts_with(KERNEL_LOCK)
 }

@@ -11,7 +11,7 @@ pub struct Params {
     bytes: String,
     /// Names that need no copy.
     constants: Vec<&'static str>,
-    /// The last slot with a text is the one before this.
+    /// The number of slots up to the last one that has a text.
     texts: usize,
 }
 
@@ -19,7 +19,7 @@ pub struct Params {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     number: i64,
-    /// Where the text begins in `Params::bytes`; of a constant, its index in `Params::constants`.
+    /// Where the text begins in `Params::bytes`. If the text is a constant: its index in `Params::constants`.
     from: u32,
     /// Length of the text, and flags for what the slot holds: the constants below.
     len_and_kind: u32,
@@ -49,8 +49,8 @@ impl Params {
         self.texts = 0;
     }
 
-    /// The words of 8 bytes that they take in a record of a program: one each, and those of texts. The name of a number is
-    /// not in the record.
+    /// The size of the parameters in a record of a user trace, in words of 8 bytes: one word for each parameter, plus
+    /// the words of texts. The name of a number is not part of the record.
     #[inline]
     pub fn words(&self) -> u64 {
         let is_text = |slot: &&Slot| slot.len_and_kind & (HAS_TEXT | HAS_NUMBER) == HAS_TEXT;
@@ -168,7 +168,7 @@ impl Params {
     #[inline]
     pub fn numbers_or_zero_from(&self, index: usize) -> impl ExactSizeIterator<Item = i64> {
         let slots = self.slots.get(index..).unwrap_or_default();
-        // A slot without a number has this one.
+        // In a slot without a number, `number` is 0.
         slots.iter().map(|slot| slot.number)
     }
 

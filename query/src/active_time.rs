@@ -1,5 +1,5 @@
-//! How long each user thread really executed: the sum of its active intervals. It counts cycles of the clock,
-//! not time between events; what a thread waited for is in `thread_states`.
+//! How long each user thread executed: the sum of its active intervals. Time in which the thread was mounted but not on
+//! a CPU does not count. What a thread waited for is in the table `thread_states`.
 
 use std::collections::BTreeMap;
 
@@ -33,10 +33,11 @@ pub struct ActiveTime {
     pub active: Ticks,
 }
 
-/// The active time of the threads that the filter names, or of all if it names none, by their numbers.
+/// The active time of the threads that the filter names, sorted by thread number. If the filter names no thread: of all
+/// threads.
 ///
-/// Intervals that reach out of the window count with the part inside. A thread that exists and never executed
-/// there has 0; one that does not exist is left out.
+/// Of an interval that is partly outside the window, the part inside counts. A thread that exists but did not execute
+/// in the window has 0. A thread that does not exist is left out.
 ///
 /// # Errors
 /// When the filter selects events or a level, which do not apply to active time; when the trace cannot be read.
@@ -77,7 +78,7 @@ pub async fn active_time(trace: &SuperTrace, filter: &Filter) -> Result<Vec<Acti
     Ok(active.into_iter().map(row).collect())
 }
 
-/// `SELECT thread, sum(end - start) FROM active WHERE … GROUP BY thread`, start and end clipped to the window.
+/// `SELECT thread, sum(end - start) FROM active WHERE … GROUP BY thread`; start and end are clipped to the window.
 fn plan(active: DataFrame, conditions: Vec<Expr>, window: Window) -> PlanResult<DataFrame> {
     let (mut start, mut end) = (ident("ts_tick"), ident("ts_tick") + ident("dur_tick"));
     let mut active = active;

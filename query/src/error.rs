@@ -33,12 +33,12 @@ impl Error {
         self.kind
     }
 
-    /// A question that cannot be asked, of any super-trace or of this one.
+    /// A question that cannot be asked: of any super-trace, or of this one.
     pub fn argument(message: impl Into<String>) -> Error {
         Error { kind: ErrorKind::Argument, message: message.into(), source: None }
     }
 
-    /// An answer that was to be computed in another process, and was not.
+    /// A computation in another process that failed.
     pub fn elsewhere(message: impl Into<String>) -> Error {
         let kind = ErrorKind::Trace(sigmund_sql::ErrorKind::Execution);
         Error { kind, message: message.into(), source: None }
@@ -58,7 +58,7 @@ impl Error {
         Error { kind: ErrorKind::UnknownClockRate, message, source: None }
     }
 
-    /// Adds the path of the trace, where there are several.
+    /// Adds the path of the trace, for callers with several traces.
     pub(crate) fn in_trace(mut self, path: &str) -> Error {
         if !self.message.starts_with(path) {
             self.message = format!("{path}: {}", self.message);

@@ -1,6 +1,6 @@
-//! From the file to a schema: every value is checked when it is read, so that a recording or a report cannot fail later
-//! for a mistake that could be seen at once. A schema may come from anybody: a name in it becomes a path in tracefs, and
-//! a text is shown on a terminal.
+//! Makes a schema of a file. Every value is checked when it is read, so that a recording or a report does not fail
+//! later because of a mistake in the schema. A schema may come from an untrusted source: a name in it becomes a path in
+//! tracefs, and a text is shown on a terminal.
 
 use std::{io::Read, path::Path};
 
@@ -15,14 +15,14 @@ use crate::{
     union::ALWAYS,
 };
 
-/// Characters of a name, and of a sentence.
+/// The longest name and the longest sentence, in characters.
 const NAME_LEN: usize = 64;
 const SENTENCE_LEN: usize = 200;
-/// Characters of a query.
+/// The longest query, in characters.
 const SQL_LEN: usize = 10_000;
-/// Entries of any list.
+/// The maximum number of entries in any list.
 const MOST: usize = 200;
-/// Rows of an answer that are shown: a report is one page.
+/// The maximum number of rows shown for an answer: a report is one page.
 const MOST_ROWS: u32 = 50;
 const USUAL_ROWS: usize = 5;
 
@@ -42,7 +42,7 @@ impl Schema {
         Schema::parse(&place, &text)
     }
 
-    /// As [`read`](Self::read), of a text; `place` is used in messages.
+    /// As [`read`](Self::read), for a text. `place` is used in messages.
     ///
     /// # Errors
     /// As those of [`read`](Self::read).
@@ -50,11 +50,12 @@ impl Schema {
         Schema::checked(Checker { place, text, is_recorded: false })
     }
 
-    /// As [`parse`](Self::parse), of a schema that a super-trace brings along. The version of Sigmund that recorded it may have had
-    /// other columns, so unknown ones are accepted, as are events that it needs and does not record.
+    /// As [`parse`](Self::parse), for a schema that is stored in a super-trace. The version of Sigmund that recorded it
+    /// may have had other columns. So unknown columns are accepted, and so are events that the schema needs but does
+    /// not record.
     ///
     /// # Errors
-    /// As those of [`parse`](Self::parse), apart from these.
+    /// Those of [`parse`](Self::parse), except for these two.
     pub fn parse_recorded(place: &str, text: &str) -> Result<Schema, Error> {
         Schema::checked(Checker { place, text, is_recorded: true })
     }
@@ -77,7 +78,7 @@ impl Schema {
 struct Checker<'t> {
     place: &'t str,
     text: &'t str,
-    /// Whether a super-trace brings it along.
+    /// Whether the schema is stored in a super-trace.
     is_recorded: bool,
 }
 
@@ -122,7 +123,7 @@ impl Checker<'_> {
         Ok(schema)
     }
 
-    /// What an answer needs of the kernel has to be among what the schema records.
+    /// Checks that the schema records everything that its answers need from the kernel.
     fn needs_are_recorded(&self, file: &File, schema: &Schema) -> Result<(), Error> {
         let own = schema.machine.iter().chain(&schema.program).map(|tracepoint| tracepoint.event.as_str());
         let recorded: Vec<&str> = own.chain(ALWAYS).collect();
@@ -149,7 +150,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A text of one line, without controls.
+    /// A text of one line, without control characters.
     fn line(&self, text: &Spanned<String>, longest: usize) -> Result<String, Error> {
         let (found, count) = (text.get_ref(), text.get_ref().chars().count());
         match found.chars().find(|c| c.is_control()) {
@@ -252,7 +253,7 @@ impl Checker<'_> {
                 let message = format!("{}: expected subject = {what:?}, found none", measure.name);
                 return Err(self.wrong(name, message));
             }
-            // The command may be about one thread instead; a schema selects none.
+            // On the command line this may be about a single thread instead. A schema selects no thread.
             (Subject::RequiredOrPair(what) | Subject::OptionalOrPair(what), None) if pair.is_none() => {
                 let expected = format!("expected subject = {what:?}, or from and to");
                 return Err(self.wrong(name, format!("{}: {expected}, found neither", measure.name)));
@@ -274,7 +275,7 @@ impl Checker<'_> {
         Ok(Asked::Measure { measure, by, worst, subject, pair })
     }
 
-    /// Some answer of the measure has to have each column.
+    /// Checks each column: some answer of the measure has to have it.
     fn has_columns(
         &self,
         file: &FileQuestion,
@@ -322,7 +323,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a text can be the name of a tracepoint: it becomes a path, so nothing else is let through.
+/// Whether a text can be the name of a tracepoint. It becomes a path, so nothing else is accepted.
 fn is_tracepoint(text: &str) -> bool {
     let is_name = |name: &str| {
         !name.is_empty()

@@ -6,7 +6,7 @@ use sigmund_measures::{By, History, Measure, Request, Subject};
 
 use crate::nearest;
 
-/// Columns that identify what a row is of. Which of them an answer has depends on what makes a row, and on the trace.
+/// Columns that identify what a row is about. Which of them an answer has depends on the grouping and on the trace.
 const OF_GROUPS: [&str; 5] = ["thread", "lwp", "pid", "name", "pattern"];
 
 /// The name of a column without its unit.
@@ -14,20 +14,20 @@ pub fn short(column: &str) -> &str {
     column.strip_suffix("_tick").or_else(|| column.strip_suffix("_ns")).unwrap_or(column)
 }
 
-/// Whether a schema that names the column `wanted` means `column`, which is one of `all`: `_tick` and `_ns` may be left out.
+/// Whether the name `wanted` in a schema stands for `column`, which is one of `all`. `_tick` and `_ns` may be left out.
 pub fn means<S: AsRef<str>>(wanted: &str, column: &str, all: &[S]) -> bool {
     wanted == column || (wanted == short(column) && !has(all, wanted))
 }
 
-/// The reason why `wanted` is no column of an answer that has the columns `all`, with the nearest of these. `None` if it is one, or
-/// if it depends on what makes a row, and if nothing is known of the answer.
+/// The reason why `wanted` is no column of an answer with the columns `all`, with the nearest names. `None` if it is
+/// one. Also `None` if it is one of the columns that depend on the grouping, or if `all` is empty.
 pub fn unknown_column<S: AsRef<str>>(wanted: &str, all: &[S]) -> Option<String> {
     let is_known =
         OF_GROUPS.contains(&wanted) || all.iter().any(|column| means(wanted, column.as_ref(), all));
     if is_known || all.is_empty() {
         return None;
     }
-    // As people name them.
+    // The names as people write them, without the unit where possible.
     let names = all.iter().map(|column| match column.as_ref() {
         column if has(all, short(column)) => column,
         column => short(column),
@@ -50,7 +50,7 @@ pub(crate) fn takes_pairs(measure: &Measure) -> bool {
 pub(crate) fn of_measure(measure: &Measure, by: Option<By>, worst: usize) -> Vec<String> {
     let mut columns = Vec::new();
     for threads in [Some(BTreeSet::new()), None] {
-        // Which span it is about makes no difference; an empty trace has none.
+        // The columns do not depend on which span it is about. An empty trace has none.
         let is_of_pairs = takes_pairs(measure);
         let request = Request { by, threads, worst: worst.min(1), is_of_pairs, ..Request::default() };
         let answer = measure.answer(&History::default(), &request).unwrap_or_default();

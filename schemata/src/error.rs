@@ -11,18 +11,18 @@ pub struct Error {
 }
 
 impl Error {
-    /// About a byte of the text.
+    /// An error at a byte of the text.
     pub(crate) fn at(place: &str, text: &str, byte: Option<usize>, message: impl Into<String>) -> Error {
         let line = byte.map(|byte| line_at(text, byte));
         Error { place: place.into(), line, message: message.into() }
     }
 
-    /// About a line of a schema, from 1, that another crate has parsed.
+    /// An error in a line of a schema, counted from 1. For other crates, which parse parts of a schema.
     pub fn in_line(place: &str, line: usize, message: impl Into<String>) -> Error {
         Error { place: place.into(), line: Some(line), message: message.into() }
     }
 
-    /// The line, from 1; `None` if it is about the whole file.
+    /// The line, counted from 1; `None` if the error is about the whole file.
     pub fn line(&self) -> Option<usize> {
         self.line
     }

@@ -1,11 +1,11 @@
-//! Texts that are no schemata: each is refused with its line and what was expected, and nothing that a terminal obeys
-//! becomes a name.
+//! Texts that are no valid schemata. Each is refused with its line and with what was expected. No control sequence of a
+//! terminal becomes a name.
 
 use crate::{MAX_LEN, Schema};
 
 const QUESTION: &str = "[[question]]\ntext = \"What?\"\nmeasure = \"summary\"\n";
 
-/// With a head of two lines, and a question.
+/// Parses a schema with a head of two lines and a question.
 fn parse(middle: &str, question: &str) -> Result<Schema, String> {
     let text = format!("name = \"a\"\nabout = \"A.\"\n{middle}\n{question}");
     Schema::parse("my.toml", &text).map_err(|error| error.to_string())
@@ -61,7 +61,7 @@ fn a_mistake_is_told_with_its_line_and_what_was_expected() {
 
 #[test]
 fn what_no_answer_can_have_is_refused() {
-    // A schema selects no thread whose life could be the path.
+    // A schema selects no thread, so there is no life that could be the path.
     let path = QUESTION.replace("summary", "critical-path");
     is_refused("", &path, &["my.toml:6: critical-path: expected subject = \"SPAN\", or from and to"]);
     assert!(parse("", &format!("{path}subject = \"x\"")).is_ok());
@@ -73,7 +73,7 @@ fn what_no_answer_can_have_is_refused() {
     is_refused("", &format!("{states}sort = \"totl\""), &["my.toml:7: ", "nearest: total"]);
     let sorted = parse("", &format!("{states}sort = \"total\"\ncolumns = [\"total_tick\", \"pattern\"]"));
     assert_eq!(sorted.unwrap().questions[0].sort.as_deref(), Some("total"));
-    // Columns of the worst cases are others.
+    // Answers that list the worst cases have other columns.
     let latency = QUESTION.replace("summary", "latency") + "columns = [\"waker\"]";
     is_refused("", &latency, &["found \"waker\""]);
     assert!(parse("", &format!("{latency}\nworst = 3")).is_ok());

@@ -1,14 +1,14 @@
-//! The schemata that come with Sigmund, and names that are like one that was not found.
+//! The built-in schemata, and names similar to one that was not found.
 
 use crate::Schema;
 
 /// Names that are suggested.
 const SUGGESTED: usize = 3;
 
-/// What a trace is asked that was recorded with no schema.
+/// The schema for a trace that was recorded without one.
 pub const OVERVIEW: &str = "overview";
 
-/// Names and texts of ours, in the order in which they are listed.
+/// Names and texts of the built-in schemata, in the order in which they are listed.
 pub const OURS: &[(&str, &str)] = &[
     (OVERVIEW, include_str!("../ours/overview.toml")),
     ("stopwatch", include_str!("../ours/stopwatch.toml")),
@@ -20,13 +20,13 @@ pub const OURS: &[(&str, &str)] = &[
     ("memory", include_str!("../ours/memory.toml")),
 ];
 
-/// One of ours, by its name.
+/// A built-in schema, by its name.
 pub fn our(name: &str) -> Option<Schema> {
     let (name, text) = OURS.iter().find(|(our, _)| *our == name)?;
     Schema::parse(name, text).ok()
 }
 
-/// The names of ours.
+/// The names of the built-in schemata.
 pub fn names() -> impl Iterator<Item = &'static str> {
     OURS.iter().map(|(name, _)| *name)
 }
@@ -40,12 +40,12 @@ pub fn nearest<'n>(found: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n
 
 /// `; nearest: locks, latency`
 pub(crate) fn suggestion<'n>(found: &str, names: impl Iterator<Item = &'n str>) -> String {
-    // Distances are a product of lengths.
+    // The cost of a distance is the product of the lengths, so the name is cut.
     let found: String = found.chars().take(SUGGESTION_LEN).collect();
     format!("; nearest: {}", nearest(&found, names).join(", "))
 }
 
-/// The characters of an unknown name that are compared.
+/// The number of characters of an unknown name that are compared.
 const SUGGESTION_LEN: usize = 64;
 
 #[cfg(test)]

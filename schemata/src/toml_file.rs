@@ -1,4 +1,4 @@
-//! The shape of a schema's file. What its values may be is in `check.rs`.
+//! The form of a schema's file. `check.rs` checks the values.
 
 use serde::Deserialize;
 use toml::Spanned;

@@ -1,8 +1,8 @@
-//! What several schemata record together.
+//! What several schemata record in total.
 
 use crate::{Schema, Tracepoint};
 
-/// Without these, events cannot be assigned: the LWP on each CPU, and the process of each LWP.
+/// Without these, events cannot be assigned to LWPs and processes.
 pub(crate) const ALWAYS: [&str; 5] = [
     "sched:sched_switch",
     "sched:sched_process_fork",
@@ -11,10 +11,10 @@ pub(crate) const ALWAYS: [&str; 5] = [
     "sched:sched_process_exit",
 ];
 
-/// All that any of some schemata records.
+/// Everything that at least one of several schemata records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Union {
-    /// Tracepoints of all LWPs, those that every recording needs included.
+    /// Tracepoints of all LWPs, including those that every recording needs.
     pub machine: Vec<Tracepoint>,
     /// Tracepoints of the program only.
     pub program: Vec<Tracepoint>,

@@ -8,11 +8,13 @@
 //! catalog.rs    which tables there are
 //! ```
 //!
-//! 1. Every call has the token; without it none gets as far as a query.
+//! 1. Every call has to have the token. Without it, no query is run.
 //! 2. A client can only read: a statement that would change anything is refused by [`SuperTrace::sql`].
-//! 3. A query ends when its client goes, and when its time is over. All queries share the memory limit of the session; those
-//!    beyond the number that may run wait for their turn, and that counts as their time.
-//! 4. The server keeps nothing for a client between two calls: tickets and prepared statements are the text of the query.
+//! 3. A query ends when its client disconnects, or when its time is over. All queries share the memory limit of the
+//!    session. At most a fixed number of queries run at once. Others wait, and the waiting counts as part of their
+//!    time.
+//! 4. The server keeps nothing for a client between two calls. Tickets and prepared statements contain the text of the
+//!    query.
 //!
 //! The protocol: <https://arrow.apache.org/docs/format/FlightSql.html>.
 
@@ -38,22 +40,22 @@ use tonic::transport::{Server, server::TcpIncoming};
 pub use self::token::Token;
 use self::{running::Queries, service::Service};
 
-/// Streams that a connection may have at once.
+/// The maximum number of concurrent streams of a connection.
 const MOST_STREAMS: u32 = 64;
 
-/// What queries may use.
+/// Limits of queries.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How long a query may take, from its call to its last row.
+    /// How long a query may take, from the call to its last row.
     pub time: Duration,
     /// How many queries run at once; others wait.
     pub queries: usize,
 }
 
-/// How long running queries have to end when the server does.
+/// How long running queries may take to end when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Answers clients until `shutdown` is ready; queries that run then have two seconds to end.
+/// Answers clients until `shutdown` is ready. Queries that are running then have two seconds to end.
 ///
 /// # Errors
 /// When the socket cannot be used, or the server fails.
@@ -75,7 +77,7 @@ pub async fn serve(
     let (ended, is_ended) = oneshot::channel();
     let shutdown = async {
         shutdown.await;
-        // Nobody listens if the server has failed.
+        // If the server has failed, nothing receives this.
         let _ = ended.send(());
     };
     let last = async {
@@ -86,7 +88,7 @@ pub async fn serve(
         result = server.serve_with_incoming_shutdown(incoming, shutdown) => result.map_err(io::Error::other),
         () = last => Ok(()),
     };
-    // What a query has begun, nobody waits for.
+    // Not waited for: no client needs the work that a query has left behind.
     threads.shutdown_background();
     result
 }

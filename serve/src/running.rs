@@ -1,9 +1,10 @@
-//! A query while it runs: its place among others, its time limit.
+//! Runs queries: each has a place among a limited number, and a time limit.
 //!
-//! Queries have threads of their own, so a query that is busy with one batch for seconds does not keep its client waiting
-//! beyond the limit, and the server goes on answering. It does keep its thread until the batch is done, even after its place
-//! was given to another: as many such queries as there are threads delay all other queries by that long. Nor does a client that
-//! reads slowly, or no more, keep a place beyond the limit.
+//! Queries run on threads of their own. So if a query is busy with one batch for seconds, its client still gets an
+//! answer at the time limit, and the server answers other calls. Such a query keeps its thread until the batch is done,
+//! even if its place has been given to another query. If there are as many such queries as threads, all other queries
+//! are delayed that long. A client that reads slowly, or has stopped reading, does not keep its place beyond the limit
+//! either.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,7 +25,7 @@ use tonic::Status;
 
 use crate::statement::Statement;
 
-/// A call that may take this long, from its beginning.
+/// The time at which a call has to be finished.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline {
     at: Instant,
@@ -36,7 +37,7 @@ impl Deadline {
         Deadline { at: Instant::now() + limit, limit }
     }
 
-    /// What `work` gives, if it ends in time.
+    /// The result of `work`, if it ends in time.
     async fn wait<T>(self, work: impl Future<Output = T>) -> Result<T, Status> {
         timeout_at(self.at, work).await.map_err(|_| self.late())
     }
@@ -48,21 +49,21 @@ impl Deadline {
     }
 }
 
-/// Batches that are ready before the client reads them.
+/// The number of batches that are computed before the client reads them.
 const AHEAD: usize = 1;
 
-/// Where queries run, and how many.
+/// The threads of queries, and the limit of their number.
 #[derive(Clone)]
 pub(crate) struct Queries {
     pub(crate) trace: Arc<SuperTrace>,
-    /// One for each query that may run.
+    /// One permit for each query that may run.
     pub(crate) places: Arc<Semaphore>,
-    /// Their threads.
+    /// The threads of queries.
     pub(crate) threads: Handle,
 }
 
 impl Queries {
-    /// Starts a statement. It is cancelled, and its place is free again, when the stream is dropped.
+    /// Starts a statement. If the stream is dropped, the statement is cancelled, and its place is free again.
     pub(crate) async fn run(
         &self,
         statement: Statement,
@@ -85,7 +86,7 @@ impl Queries {
         let sending = async move {
             let mut batches = batches;
             while let Some(batch) = batches.next().await {
-                // A query that always has rows, for a client that always reads them, waits for nothing else.
+                // If a query always has rows, and the client always reads them, nothing else would check the deadline.
                 if Instant::now() >= deadline.at {
                     return Err(deadline.late());
                 }
@@ -101,11 +102,11 @@ impl Queries {
         };
         let until_late = async move {
             let sent = deadline.wait(sending).await;
-            // What the query holds is free by now, and so is its place, whether the client reads or not.
+            // The query's resources are free now. Its place is freed too, whether the client reads or not.
             drop(place);
             let _ = ended.send(sent.and_then(|sent| sent));
         };
-        // Not on the threads of queries: all of them may be busy with one batch.
+        // Not on the threads of queries, because all of these may be busy with one batch.
         task.spawn(until_late);
         // Dropping the task cancels it.
         let rows =
@@ -113,7 +114,7 @@ impl Queries {
                 if let Some(batch) = receiver.recv().await {
                     return Some((batch, (receiver, has_ended, task)));
                 }
-                // Rows that end without a word about it are not all of them.
+                // If the rows end and the status is missing, some rows are missing.
                 let status = has_ended?.await.unwrap_or_else(|_| Err(failed())).err()?;
                 Some((Err(FlightError::Tonic(Box::new(status))), (receiver, None, task)))
             });
@@ -139,7 +140,7 @@ impl Queries {
         deadline: Deadline,
         work: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<T, Status> {
-        // Dropping it cancels what is in it.
+        // Dropping the set cancels its task.
         let mut task = JoinSet::new();
         task.spawn_on(work, &self.threads);
         match deadline.wait(task.join_next()).await? {
@@ -153,7 +154,7 @@ fn failed() -> Status {
     Status::internal("the query ended without an answer: this is a defect of sigmund")
 }
 
-/// The columns as they are sent: many clients know no dictionaries.
+/// The schema as it is sent. Many clients do not support dictionaries.
 pub(crate) fn without_dictionaries(schema: &Schema) -> SchemaRef {
     fn plain(field: &Field) -> Field {
         let ty = match field.data_type() {
@@ -167,7 +168,7 @@ pub(crate) fn without_dictionaries(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// What a client is told of an error.
+/// The status that a client gets for an error.
 pub(crate) fn status(error: &Error) -> Status {
     let text = error.to_string();
     match error.kind() {

@@ -1,4 +1,4 @@
-//! What a client may send, and what answers it.
+//! The calls of clients, and their answers.
 
 use std::{pin::Pin, time::Duration};
 
@@ -32,16 +32,16 @@ use crate::{
     statement::Statement,
 };
 
-/// Largest batch of parameters' values, in bytes of its messages.
+/// The largest batch of parameter values, in bytes of its messages.
 const MOST_VALUES: usize = 1 << 20;
 
-/// One server. Calls have passed the token's check.
+/// The service. The token was checked before a call gets here.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) queries: Queries,
-    /// Limit of a query.
+    /// The time limit of a query.
     pub(crate) time: Duration,
-    /// The header of clients that have shown the token as a password.
+    /// The header for clients that sent the token as a password.
     pub(crate) bearer: String,
 }
 
@@ -55,7 +55,7 @@ impl Service {
         Ok(encoded(schema, rows))
     }
 
-    /// How to get the rows of a statement.
+    /// Tells the client how to get the rows of a statement.
     async fn info_of(&self, statement: &Statement, descriptor: FlightDescriptor) -> Answer<FlightInfo> {
         let columns = self.queries.columns(statement.clone(), Deadline::after(self.time)).await?;
         let ticket = TicketStatementQuery { statement_handle: statement.handle() };
@@ -63,7 +63,7 @@ impl Service {
     }
 }
 
-/// How to get rows of these columns: with this ticket, from this server.
+/// Tells the client how to get rows with these columns: with this ticket, from this server.
 fn info(columns: &Schema, ticket: &impl ProstMessageExt, descriptor: FlightDescriptor) -> Answer<FlightInfo> {
     let ticket = Ticket::new(ticket.as_any().encode_to_vec());
     let endpoint = FlightEndpoint::new().with_ticket(ticket);
@@ -128,7 +128,7 @@ impl FlightSqlService for Service {
         _request: Request<arrow_flight::Action>,
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
         let statement = Statement::new(query.query);
-        // Without the values of its parameters, the columns of some queries are not known yet.
+        // The columns of some queries are unknown before the parameters have values.
         let columns = self.queries.columns(statement.clone(), Deadline::after(self.time)).await;
         let columns = match columns {
             Err(_) if statement.query.contains(['$', '?']) => Schema::empty().into(),

@@ -1,4 +1,4 @@
-//! A query with the values of its parameters, as clients hold it between two calls.
+//! A query with the values of its parameters. Clients keep it between two calls.
 
 use arrow::{
     array::{Array, RecordBatch},
@@ -12,7 +12,7 @@ use sigmund_sql::Parameters;
 use std::collections::BTreeMap;
 use tonic::Status;
 
-/// A query, and values for `$1`, `$name` and `?`, of which the first is `$1`.
+/// A query, and the values of `$1`, `$name` and `?`. The first `?` is `$1`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Statement {
     pub(crate) query: String,
@@ -25,12 +25,12 @@ impl Statement {
         Statement { query, parameters: BTreeMap::new() }
     }
 
-    /// What a client keeps of it.
+    /// The bytes that a client keeps.
     pub(crate) fn handle(&self) -> Bytes {
         serde_json::to_vec(self).unwrap_or_default().into()
     }
 
-    /// The statement that a client has kept.
+    /// The statement from the bytes that a client kept.
     pub(crate) fn of_handle(handle: &[u8]) -> Result<Statement, Status> {
         serde_json::from_slice(handle)
             .map_err(|error| Status::invalid_argument(format!("expected a handle of this server: {error}")))
@@ -40,10 +40,10 @@ impl Statement {
         Parameters(self.parameters.clone())
     }
 
-    /// Takes the values of one row: of the first column for `$1`, and for `$name` if the column has a name.
+    /// Takes the values of one row. The first column is for `$1`, and so on. A column with a name is also for `$name`.
     ///
     /// # Errors
-    /// When there is more than one row, or what SQL has no literal for.
+    /// When there is more than one row, or a value that SQL has no literal for.
     pub(crate) fn bind(&mut self, rows: &[RecordBatch]) -> Result<(), Status> {
         let count: usize = rows.iter().map(RecordBatch::num_rows).sum();
         if count > 1 {
@@ -58,7 +58,7 @@ impl Statement {
                     "expected parameters that are numbers, booleans, texts or NULL: {error}"
                 ))
             })?;
-        // Drivers call the columns 0, 1, ...: the place counts, so it comes last.
+        // Drivers name the columns 0, 1, ... The position takes precedence over such a name, so it is inserted last.
         for (field, value) in schema.fields().iter().zip(&values) {
             self.parameters.insert(field.name().trim_start_matches('$').to_string(), value.clone());
         }
@@ -69,7 +69,7 @@ impl Statement {
     }
 }
 
-/// The value as [`Parameters`] take it: a text has quotes, so that one of digits is no number.
+/// The value in the form that [`Parameters`] takes. A text is quoted, so that a text of digits is no number.
 fn text(column: &dyn Array) -> Result<String, ArrowError> {
     let ty = column.data_type();
     if ty.is_null() || column.is_null(0) {
@@ -83,7 +83,7 @@ fn text(column: &dyn Array) -> Result<String, ArrowError> {
     let text = ArrayFormatter::try_new(column, &options)?.value(0).try_to_string()?;
     match ty {
         DataType::Boolean => Ok(text.to_uppercase()),
-        // As `inf` and `NaN` are written.
+        // `inf` and `NaN` do not end with a digit.
         _ if ty.is_floating() && !text.ends_with(|c: char| c.is_ascii_digit()) => {
             Err(ArrowError::InvalidArgumentError(format!("found {text}")))
         }

@@ -1,4 +1,4 @@
-//! Who may ask: those who know the token.
+//! Access control: clients have to know a token.
 
 use std::io;
 
@@ -14,31 +14,31 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Bytes of a token that is made here.
+/// The number of random bytes of a generated token.
 const RANDOM: usize = 24;
 
-/// Characters that a token has at least.
+/// The minimum length of a token, in characters.
 const SHORTEST: usize = 16;
 
-/// A secret that clients show with each call: as `authorization: Bearer TOKEN`, or as the password of any user.
+/// A secret that clients send with each call: as `authorization: Bearer TOKEN`, or as the password of any user.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// A new one, from the kernel's random numbers.
+    /// A new token from the kernel's random numbers.
     ///
     /// # Errors
-    /// When the kernel has none.
+    /// When the kernel has no random numbers.
     pub fn random() -> io::Result<Token> {
         let mut bytes = [0; RANDOM];
         getrandom::fill(&mut bytes)?;
         Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// That of this text.
+    /// The token with this text.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] when it is short, or has characters other than visible ones of ASCII.
+    /// [`io::ErrorKind::InvalidInput`] when it is too short, or has characters other than visible ASCII.
     pub fn new(text: &str) -> io::Result<Token> {
         if text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Ok(Token(text.to_string()));
@@ -57,7 +57,7 @@ impl Token {
         format!("Bearer {}", self.0)
     }
 
-    /// Lets a call pass that has the token.
+    /// Accepts a call that has the token.
     pub(crate) fn check(&self, request: Request<()>) -> Result<Request<()>, Status> {
         let header = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
         match header.and_then(shown).is_some_and(|shown| self.is(&shown)) {
@@ -68,7 +68,7 @@ impl Token {
         }
     }
 
-    /// Takes as long for any token of this length.
+    /// Compares in a time that depends only on the length, not on where the tokens differ.
     fn is(&self, shown: &str) -> bool {
         let differing =
             self.0.bytes().zip(shown.bytes()).fold(0, |differing, (own, other)| differing | (own ^ other));

@@ -1,4 +1,4 @@
-//! The catalog of a session: its tables and views, each with a description, and their columns with units.
+//! The catalog of a session: its tables and views with descriptions, and their columns with units.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -29,7 +29,7 @@ pub enum RelationKind {
 }
 
 impl RelationKind {
-    /// Its word: table, view, event or stored.
+    /// The word for it: table, view, event or stored.
     pub fn name(self) -> &'static str {
         match self {
             RelationKind::Table => "table",
@@ -65,7 +65,7 @@ pub struct Described {
 }
 
 impl SuperTrace {
-    /// Tables, then views, then tables as they are stored, then the events that occur; each by name.
+    /// Tables, then views, then tables as they are stored, then the events that occur. Each group is sorted by name.
     pub fn relations(&self) -> Vec<Relation> {
         self.names().into_iter().map(|name| self.relation(name)).collect()
     }
@@ -86,7 +86,8 @@ impl SuperTrace {
         Relation { name, kind, sentence }
     }
 
-    /// The columns of a table or view; of an attached super-trace, if `name` begins with its name and a dot.
+    /// The columns of a table or view. If `name` begins with the name of an attached super-trace and a dot, the table
+    /// is one of that super-trace.
     ///
     /// # Errors
     /// [`Query`](crate::ErrorKind::Query) when there is none of this name, with the nearest names.
@@ -109,7 +110,7 @@ impl SuperTrace {
         Ok(columns.fields().iter().map(of_column).collect())
     }
 
-    /// The columns of a table or view of this super-trace, as Arrow knows them.
+    /// The columns of a table or view of this super-trace, in their Arrow types.
     ///
     /// # Errors
     /// [`Query`](crate::ErrorKind::Query) when there is none of this name, with the nearest names.
@@ -124,7 +125,8 @@ impl SuperTrace {
         Ok(Arc::clone(table.schema().inner()))
     }
 
-    /// The error for a name that no table or view has, with the nearest names; those of table functions have parentheses.
+    /// The error for an unknown name of a table or view, with the nearest names. Names of table functions are shown
+    /// with parentheses.
     pub(crate) fn unknown_table(&self, name: &str) -> Error {
         let tables = self.names();
         let functions: BTreeSet<String> = self.session().state().table_functions().keys().cloned().collect();
@@ -170,7 +172,7 @@ pub(crate) fn described(relation: &str, field: &Field) -> Described {
     Described { column: name.clone(), ty: type_name(field.data_type()), unit: unit(relation, name), sentence }
 }
 
-/// The description of a column in nanoseconds that is computed from one in ticks.
+/// The description of a column in nanoseconds that is computed from a column in ticks.
 pub(crate) fn in_nanos(name: &str) -> Option<String> {
     let stem = name.strip_suffix("_ns")?;
     let from = if matches!(stem, "ts" | "from" | "to" | "before" | "after" | "parent") {

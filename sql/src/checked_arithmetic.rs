@@ -1,5 +1,5 @@
-//! Replaces `+`, `-` and `*` of integers by [checked functions](functions::checked), wherever they are in a query: also of constants,
-//! in conditions of joins, in windows.
+//! Replaces `+`, `-` and `*` of integers by [checked functions](functions::checked) everywhere in a query, including
+//! constants, join conditions and windows.
 
 use datafusion::{
     common::{
@@ -15,7 +15,7 @@ use datafusion::{
 
 use crate::functions;
 
-/// The rule. It runs after `TypeCoercion`, which makes the types of both sides the same.
+/// The rule. It runs after `TypeCoercion`, which gives both sides the same type.
 #[derive(Debug)]
 pub(crate) struct CheckArithmetic;
 
@@ -41,7 +41,7 @@ fn in_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let rewritten = expr.transform_up(|expr| in_expr(expr, &schema))?;
         Ok(rewritten.update_data(|expr| name.restore(expr)))
     };
-    // The columns of a grouping set have the names of what is in it.
+    // The columns of a grouping set are named after the expressions in it, so the set itself has to stay.
     let rewritten = plan.map_expressions(|expr| match expr {
         Expr::GroupingSet(_) => expr.map_children(rewrite),
         expr => rewrite(expr),

@@ -1,7 +1,7 @@
-//! The clocks of the super-traces that a session reads, and which of them the rows of a plan are by.
+//! The clocks of the super-traces that a session reads, and which of them apply to the rows of a plan.
 //!
-//! Ticks of one super-trace mean nothing to the clock of another. So the plan of a query is looked through: its tables are read
-//! from the files of super-traces, by whose URLs they are known, whatever views and queries are between.
+//! The clock of one super-trace cannot convert the ticks of another. So the plan of a query is searched for the tables
+//! that it reads. These are files of super-traces, which are recognised by their URLs, even below views and subqueries.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -26,7 +26,7 @@ pub(crate) struct Clocks(RwLock<Session>);
 
 #[derive(Debug, Default)]
 struct Session {
-    /// That of the session's own super-trace first.
+    /// The clock of the session's own super-trace is the first.
     traces: Vec<TraceClock>,
     is_fleet: bool,
 }
@@ -34,7 +34,7 @@ struct Session {
 /// The clock of a super-trace.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceClock {
-    /// What the names of its files begin with in plans.
+    /// The prefix of the URLs of its files in plans.
     url: String,
     pub(crate) info: Info,
     pub(crate) clock: NamedClock,
@@ -45,14 +45,14 @@ impl TraceClock {
         TraceClock { url: url.to_string(), info: info.clone(), clock }
     }
 
-    /// The name of its super-trace, if it has any.
+    /// The name of its super-trace; empty if it has none.
     pub(crate) fn name(&self) -> &str {
         self.clock.names.first().map_or("", String::as_str)
     }
 }
 
 impl Clocks {
-    /// Of a session that reads this super-trace.
+    /// The clocks of a session that reads this super-trace.
     pub(crate) fn of(own: TraceClock) -> Clocks {
         Clocks(RwLock::new(Session { traces: vec![own], is_fleet: false }))
     }
@@ -65,19 +65,19 @@ impl Clocks {
         }
     }
 
-    /// The session reads the super-trace of another session, too.
+    /// Adds the clock of another session's super-trace, which this session reads, too.
     pub(crate) fn attach(&self, name: &str, other: &Clocks) {
         let Some(mut own) = other.all().into_iter().next() else { return };
         own.clock.names = vec![name.to_string()];
         self.0.write().unwrap_or_else(PoisonError::into_inner).traces.push(own);
     }
 
-    /// Names without a schema mean all of them.
+    /// From now on, names without a schema stand for the tables of all super-traces.
     pub(crate) fn join(&self) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).is_fleet = true;
     }
 
-    /// Whether names without a schema mean all of them.
+    /// Whether names without a schema stand for the tables of all super-traces.
     pub(crate) fn is_fleet(&self) -> bool {
         self.0.read().unwrap_or_else(PoisonError::into_inner).is_fleet
     }
@@ -86,7 +86,7 @@ impl Clocks {
         self.0.read().unwrap_or_else(PoisonError::into_inner).traces.clone()
     }
 
-    /// Those that names without a schema, measures and constants are about.
+    /// The super-traces that names without a schema, measures and constants refer to.
     pub(crate) fn without_schema(&self) -> Vec<TraceClock> {
         let mut traces = self.all();
         if !self.is_fleet() {
@@ -95,12 +95,12 @@ impl Clocks {
         traces
     }
 
-    /// The clocks of those that names without a schema are about.
+    /// The clocks of the super-traces that names without a schema refer to.
     pub(crate) fn of_names_without_schema(&self) -> Vec<NamedClock> {
         self.without_schema().into_iter().map(|trace| trace.clock).collect()
     }
 
-    /// Those of the super-traces that a plan reads; none if it reads no table.
+    /// The super-traces that a plan reads; empty if it reads no table.
     pub(crate) fn read_by(&self, plan: &LogicalPlan) -> Result<Vec<TraceClock>> {
         let all = self.all();
         let mut are_read = vec![false; all.len()];
@@ -117,7 +117,7 @@ impl Clocks {
             } else if let Some(intervals) = provider.downcast_ref::<IntervalTable>() {
                 intervals.traces().iter().for_each(|trace| mark(&trace.url));
             } else {
-                // A measure.
+                // The plan of a measure.
                 self.without_schema().iter().for_each(|trace| mark(&trace.url));
             }
             Ok(TreeNodeRecursion::Continue)
@@ -125,10 +125,10 @@ impl Clocks {
         Ok(all.into_iter().zip(are_read).filter_map(|(trace, is_read)| is_read.then_some(trace)).collect())
     }
 
-    /// Gives the functions that convert times the clocks of the rows that they convert.
+    /// Gives each function that converts times the clocks of the rows that it converts.
     ///
     /// # Errors
-    /// When one does not say which of several clocks it means.
+    /// When a function could use several clocks and its call does not name one.
     pub(crate) fn bind(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         if self.all().len() < 2 {
             return Ok(plan);
@@ -143,7 +143,7 @@ impl Clocks {
         .data()
     }
 
-    /// The clocks of the rows that a step of a plan reads.
+    /// The clocks of the rows that are the input of a step of a plan.
     fn of_inputs(&self, node: &LogicalPlan) -> Result<Vec<NamedClock>> {
         let mut clocks = Vec::new();
         node.inputs().into_iter().try_for_each(|input| self.add_read_by(input, &mut clocks))?;
@@ -159,9 +159,9 @@ impl Clocks {
         Ok(())
     }
 
-    /// The clocks that a time may be by: those of the rows with its columns, and those of the queries in it.
+    /// The clocks that may apply to a time: those of the rows with its columns, and those of the subqueries in it.
     fn of_time(&self, time: &Expr, rows_are_of: &[NamedClock]) -> Result<Vec<NamedClock>> {
-        // Rows of an outer query may be of any.
+        // The rows of an outer query may be from any super-trace.
         if time.contains_outer() {
             return Ok(self.all().into_iter().map(|trace| trace.clock).collect());
         }
@@ -185,7 +185,7 @@ impl Clocks {
         let Some(function) = unbound(func) else { return Ok(Transformed::no(expr)) };
         let clocks = match args.as_slice() {
             [time] => self.of_time(time, rows_are_of)?,
-            // A call that names a clock may name any.
+            // A call that names a clock may name any of them.
             _ => self.all().into_iter().map(|trace| trace.clock).collect(),
         };
         if args.len() == 1 {
@@ -196,7 +196,7 @@ impl Clocks {
     }
 }
 
-/// A function that converts times, and whose clocks are still those of the session.
+/// A function that converts times and still has the clocks of the session.
 fn unbound(function: &datafusion::logical_expr::ScalarUDF) -> Option<&ByClock> {
     function.inner().downcast_ref::<ByClock>().filter(|function| function.is_of_session())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// Gives each column a unique name, in time linear in the length of all names.
+/// Gives each column a unique name. The time is linear in the total length of the names.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnNames {
     taken: HashSet<String>,
@@ -11,12 +11,12 @@ pub(crate) struct ColumnNames {
 }
 
 impl ColumnNames {
-    /// The names that are already taken.
+    /// `taken` are names that may not be used.
     pub(crate) fn without(taken: &[&str]) -> ColumnNames {
         ColumnNames { taken: taken.iter().map(ToString::to_string).collect(), next: HashMap::new() }
     }
 
-    /// `wanted` if it is free, else `field_WANTED`, else `field_WANTED_2`, `field_WANTED_3`, … .
+    /// `wanted` if it is free. Otherwise the first free name of `field_WANTED`, `field_WANTED_2`, `field_WANTED_3`, ….
     pub(crate) fn take(&mut self, wanted: &str) -> String {
         if !wanted.is_empty() && self.taken.insert(wanted.to_string()) {
             return wanted.to_string();
@@ -27,7 +27,8 @@ impl ColumnNames {
         }
         let number = self.next.entry(wanted.to_string()).or_insert(2);
         loop {
-            // A number that is taken was given before, or is a field's own name: either is met once.
+            // A name with this number is taken if it was given out before, or if a field has it as its own name. Each
+            // of these happens once, so the loop is linear in total.
             let name = format!("{first}_{number}");
             *number += 1;
             if self.taken.insert(name.clone()) {

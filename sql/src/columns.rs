@@ -1,11 +1,11 @@
-//! Columns of batches, by their types in `sigmund_model::tables`.
+//! Typed access to columns of batches. The types are those of `sigmund_model::tables`.
 
 use arrow::{
     array::{Array, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray},
     datatypes::{Int32Type, Int64Type},
 };
 
-/// A column `Int64`.
+/// A column with the type `Int64`.
 pub struct Wide<'b>(&'b Int64Array);
 
 impl<'b> Wide<'b> {
@@ -45,7 +45,7 @@ impl<'b> Wide<'b> {
     }
 }
 
-/// A column `Int32`, of a CPU, LWP or process, or a small count.
+/// A column with the type `Int32`: a CPU, LWP, process, or small count.
 pub struct Small<'b>(&'b Int32Array);
 
 impl<'b> Small<'b> {
@@ -76,14 +76,14 @@ impl<'b> Small<'b> {
     }
 }
 
-/// A column of words, each looked up once a batch.
+/// A column of words. Each word is looked up only once per batch.
 pub struct Words<'b, T> {
     keys: &'b Int32Array,
     values: Vec<T>,
 }
 
 impl<'b, T: Copy> Words<'b, T> {
-    /// Column `column` of a batch, a dictionary; `look_up` is called with each of its words.
+    /// Column `column` of a batch, which is a dictionary. Calls `look_up` with each of its words.
     ///
     /// # Panics
     /// When it is of another type.

@@ -28,7 +28,7 @@ pub struct DeclaredEvent {
     pub events: u64,
 }
 
-/// Reads all of them, in the order of the table.
+/// Reads all rows, in the order of the table.
 pub(crate) async fn read(
     context: &SessionContext,
     super_trace: &Path,
@@ -81,7 +81,7 @@ fn event_type(batch: &RecordBatch, row: usize, table: &Path) -> std::result::Res
     }
     let fields = names.into_iter().zip(types).map(|(name, ty)| Field {
         name,
-        // The type of a later version is unknown here: its value is shown as the stored number.
+        // A later version may have written a type that is unknown here. The value is then shown as the stored number.
         ty: FieldType::from_name(&ty).unwrap_or(FieldType::I64),
     });
     Ok(DeclaredEvent {

@@ -16,18 +16,18 @@ pub struct DescribedFunction {
     pub sentence: String,
     /// Its exact definition.
     pub definition: String,
-    /// What it takes.
+    /// Its arguments.
     pub arguments: Vec<DescribedArgument>,
-    /// The columns of its result; of functions over intervals, those that do not depend on the tables.
+    /// The columns of its result. For functions over intervals: the columns that do not depend on the tables.
     pub columns: Vec<Described>,
-    /// The columns if it lists the worst cases one by one; empty if these are the same.
+    /// The columns if it lists the worst cases one by one; empty if these are the same columns.
     pub columns_of_cases: Vec<Described>,
 }
 
 /// An argument of a table function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DescribedArgument {
-    /// Its name, as it is written in a query; of an argument by place, a word for it.
+    /// Its name in a query. For an argument by position: a word for it.
     pub name: String,
     /// What it means.
     pub sentence: String,
@@ -40,7 +40,7 @@ impl DescribedArgument {
     }
 }
 
-/// The columns of a result, whose descriptions are in their metadata, under `doc`.
+/// The columns of a result. Their descriptions are in the metadata, under `doc`.
 pub fn describe_columns(schema: &Schema) -> Vec<Described> {
     let column = |field| {
         let column = described("", field);

@@ -8,10 +8,11 @@
 //! | 1      | main |
 //! ```
 //!
-//! Rows are drawn part by part, so a table of any length needs the memory of one part. A later cell that is wider than its column
-//! makes its own line longer, and no other.
+//! Rows are drawn part by part, so a table of any length needs only the memory of one part. If a later cell is wider
+//! than its column, only its own line becomes longer.
 //!
-//! If the first part is wider than the terminal, each row is a block of lines, one for each cell that is not NULL or empty.
+//! If the first part is wider than the terminal, each row is drawn as a block of lines: one line for each cell that is
+//! neither NULL nor empty.
 
 use arrow::{
     array::RecordBatch,
@@ -24,8 +25,8 @@ use unicode_width::UnicodeWidthStr;
 
 /// Rows that are drawn at a time.
 pub(crate) const PART: usize = 4096;
-/// Maximum number of characters of a part. Every cell is padded to the longest of its column, so one long cell widens all
-/// rows: beyond this number, cells are cut.
+/// Maximum number of characters of a part. Cells are padded to the longest cell of their column, so one long cell makes
+/// all rows wider. If a part would exceed this number, its cells are cut.
 const MOST_CHARACTERS: usize = 1 << 24;
 /// Cells up to this length are never cut.
 const SHORT: usize = 100;
@@ -45,19 +46,20 @@ pub struct Drawn {
 #[derive(Debug)]
 pub(crate) struct Drawing {
     names: Vec<String>,
-    /// Plans have one step a line; elsewhere line breaks in cells are shown as `\n`.
+    /// Whether line breaks in cells are kept, as in a plan, which has one step per line. Otherwise they are shown as
+    /// `\n`.
     keeps_lines: bool,
-    /// Of the terminal.
+    /// The width of the terminal.
     width: Option<usize>,
     columns: Option<Columns>,
     rows: usize,
 }
 
-/// What the first part decides.
+/// The layout, which the first part determines.
 #[derive(Debug)]
 struct Columns {
     widths: Vec<usize>,
-    /// Characters of a cell.
+    /// The maximum number of characters of a cell.
     longest: usize,
     are_blocks: bool,
 }
@@ -74,8 +76,8 @@ impl Drawing {
         self.rows
     }
 
-    /// The lines of the next rows, of which there should be [`PART`] unless they are the last; the first time, and the header
-    /// before them.
+    /// The lines of the next rows; the first time, preceded by the header. The batches should have [`PART`] rows,
+    /// unless they are the last ones.
     pub(crate) fn next(&mut self, batches: &[RecordBatch]) -> Result<String, ArrowError> {
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
         let cells = rows.saturating_mul(self.names.len()).max(1);
@@ -109,7 +111,7 @@ impl Drawing {
         Ok(text)
     }
 
-    /// The last line; without rows, the header before it.
+    /// The last line. If there were no rows, the header comes before it.
     pub(crate) fn end(mut self) -> Result<String, ArrowError> {
         let mut text = if self.columns.is_none() { self.next(&[])? } else { String::new() };
         let tables = self.columns.iter().filter(|columns| !columns.are_blocks);
@@ -122,7 +124,7 @@ impl Columns {
     fn new(names: &[String], texts: &[String], longest: usize, width: Option<usize>) -> Columns {
         let widths = widths(names, texts);
         let line = widths.iter().map(|width| width + 3).sum::<usize>() + 1;
-        // Without rows, the header is all that says what the columns are.
+        // Without rows, only the header shows the columns, so it is always drawn.
         let are_blocks = !texts.is_empty() && width.is_some_and(|width| line > width);
         Columns { widths, longest, are_blocks }
     }
@@ -159,7 +161,7 @@ impl Columns {
     }
 }
 
-/// The widths of columns that hold these texts, row by row.
+/// The widths that the columns need for these texts, which are given row by row.
 fn widths(names: &[String], texts: &[String]) -> Vec<usize> {
     let mut widths: Vec<usize> = names.iter().map(|name| name.width()).collect();
     for row in texts.chunks(names.len().max(1)) {
@@ -193,7 +195,7 @@ fn shown(text: &str, longest: usize, keeps_lines: bool) -> String {
     }
     let end = |text: &str| text.char_indices().nth(longest).map(|(at, _)| at);
     let cut = end(text);
-    // Escapes make it longer.
+    // Escapes can make it longer, so it is cut again.
     let mut printable = Printable(&text[..cut.unwrap_or(text.len())]).to_string();
     let cut_again = end(&printable);
     printable.truncate(cut_again.unwrap_or(printable.len()));

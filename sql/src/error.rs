@@ -51,12 +51,13 @@ impl Error {
         Error { kind, input: path.display().to_string(), message: message.into() }
     }
 
-    /// A query that asks for what there is not, or not as it has to be asked for.
+    /// An error for a query that requests something that does not exist, or requests it in a wrong way.
     pub fn wrong_query(message: impl Into<String>) -> Error {
         Error { kind: ErrorKind::Query, input: "query".into(), message: message.into() }
     }
 
-    /// What was asked for takes more memory, of which `found` was in use when it was given up, than the limit: in bytes.
+    /// An error for a question that needs more memory than `limit` allows; `found` was in use when it was stopped. Both
+    /// are in bytes.
     pub fn beyond_memory(what: &str, limit: usize, found: usize, hint: &str) -> Error {
         let [limit, found] = [limit, found].map(|bytes| size(&format!("{bytes} B")));
         let message = format!(
@@ -75,8 +76,8 @@ impl Error {
         Error { kind: ErrorKind::Refused, input: "query".into(), message }
     }
 
-    /// An error of DataFusion about a table or a query, as [`Query`](ErrorKind::Query) or [`Execution`](ErrorKind::Execution). One
-    /// of this crate in it is that one.
+    /// An error of DataFusion about a table or a query, as [`Query`](ErrorKind::Query) or
+    /// [`Execution`](ErrorKind::Execution). If it wraps an error of this crate, that one is returned.
     pub fn from_datafusion(input: impl Into<String>, source: DataFusionError) -> Error {
         let root = source.find_root();
         if let DataFusionError::External(inner) = root
@@ -101,13 +102,13 @@ impl Error {
     }
 }
 
-/// DataFusion's text, without advice that users of this session cannot follow, and of a failed cast without all that it happened
-/// in.
+/// DataFusion's text without advice that users of this session cannot follow. For a failed cast, only the text about
+/// the cast, without the errors around it.
 fn in_own_words(text: &str) -> String {
     let of_cast = ["CastError(\"", "Cast error: "].iter().find_map(|begin| text.split_once(begin));
     if let Some((_, cast)) = of_cast {
         let cast = cast.split("\")").next().unwrap_or(cast);
-        // Of a number, the value is too large.
+        // For a cast of a number, the value is too large, so the advice does not apply.
         let is_of_text = cast.contains("string");
         let advice = "; to compare a text with a number's digits, write them in quotes, as '5'";
         return format!("{cast}{}", if is_of_text { advice } else { "" });
@@ -122,14 +123,14 @@ fn in_own_words(text: &str) -> String {
     }
 }
 
-/// Line breaks and tabs, of a query that is quoted or of DataFusion, as spaces.
+/// The text on one line: line breaks and tabs, from a quoted query or from DataFusion, become spaces.
 fn on_one_line(text: &str) -> String {
     let lines = text.split(['\n', '\t', '\r']).map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// Of `Failed to allocate additional 5.5 MB for GroupedHashAggregateStream[0] with … for the total memory pool:
-/// fair(pool_size: 16.0 MB)…`, which goes on about settings that users do not have.
+/// Shortens `Failed to allocate additional 5.5 MB for GroupedHashAggregateStream[0] with … for the total memory pool:
+/// fair(pool_size: 16.0 MB)…`. The rest of that text is about settings that users do not have.
 fn beyond_memory(what: &str) -> String {
     let between = |begin: &str, end: &str| Some(what.split_once(begin)?.1.split_once(end)?.0);
     let limit = between("pool_size: ", ")").map_or(String::new(), |limit| format!(" of {}", size(limit)));
@@ -141,7 +142,7 @@ fn beyond_memory(what: &str) -> String {
     }
 }
 
-/// `16.0 MB`, by which DataFusion means 2²⁴ bytes, as `--memory` takes it: `16MiB`.
+/// Converts `16.0 MB`, by which DataFusion means 2²⁴ bytes, to the notation of `--memory`: `16MiB`.
 fn size(text: &str) -> String {
     const UNITS: [(&str, &str); 5] = [("TB", "TiB"), ("GB", "GiB"), ("MB", "MiB"), ("KB", "KiB"), ("B", "B")];
     let found = text.split_once(' ').and_then(|(number, unit)| {
@@ -162,7 +163,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Its text has all of its cause's that is of use.
+/// No `source`: the text already contains everything useful about the cause.
 impl std::error::Error for Error {}
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! A view per event name, with the declared fields as columns.
 //!
-//! Columns: `ts_tick`, `ts_ns`, `level`, `cpu`, `lwp`, `thread`, then the fields. Several types of one name
-//! (a kernel and a user event, or two programs) share a view with the fields of all; a field that an event
-//! does not have is NULL. If a table has the name of an event, the view is called `event_NAME`; if a field has the
-//! name of another column, it is called `field_NAME`, then `field_NAME_2` and so on.
+//! Columns: `ts_tick`, `ts_ns`, `level`, `cpu`, `lwp`, `thread`, then the fields. Several event types with one name (a
+//! kernel and a user event, or events of two programs) share a view, which has the fields of all. A field that an event
+//! does not have is NULL. If a table has the name of an event, the view is called `event_NAME`. If a field has the name
+//! of another column, it is called `field_NAME`, then `field_NAME_2` and so on.
 //!
-//! A view is made when a query names it: a trace may declare 100 000 events, and a query names few of them. It has at
-//! most [`MOST_COLUMNS`] columns of fields; what is left out is noted.
+//! A view is made only when a query names it, because a trace may declare 100 000 events and a query names few of them.
+//! It has at most [`MOST_COLUMNS`] columns of fields. There is a note about fields that are left out.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -43,11 +43,11 @@ const MOST_NOTES: usize = 20;
 #[derive(Debug)]
 pub(crate) struct EventViews {
     tables: Arc<dyn SchemaProvider>,
-    /// Reads all events.
+    /// A plan that reads all events.
     events: LogicalPlan,
     declared: Arc<[DeclaredEvent]>,
     info: Info,
-    /// The types of the events in each view, as places in `declared`; never empty.
+    /// The event types in each view, as indices into `declared`; never empty.
     types: HashMap<String, Vec<usize>>,
     /// The view of each event name.
     views: BTreeMap<String, String>,
@@ -86,8 +86,8 @@ impl EventViews {
         self.views.get(event).map(String::as_str)
     }
 
-    /// The names of all tables and views, with those that a session has defined: tables, then views, then the tables as they are
-    /// stored, then the views of events that occur; each by name.
+    /// The names of all tables and views, including those in `defined`: first tables, then views, then the tables as
+    /// they are stored, then the views of events that occur. Each group is sorted by name.
     pub(crate) fn names(&self, defined: &SessionViews) -> Vec<String> {
         let group = |name: &str| match name {
             _ if ALL.iter().any(|table| table.name == name) => 0,
@@ -107,7 +107,7 @@ impl EventViews {
         self.table_exist(name)
     }
 
-    /// What a view of events holds.
+    /// The description of a view of events.
     pub(crate) fn sentence(&self, view: &str) -> Option<String> {
         let types = self.types.get(view)?.iter().map(|place| &self.declared[*place]);
         let events: u64 = types.clone().map(|event| event.events).sum();
@@ -120,7 +120,7 @@ impl EventViews {
         Some(format!("{level}: {events} events{of}."))
     }
 
-    /// What the columns of a view of events hold that are fields, by name.
+    /// The descriptions of the field columns of a view of events, by column name.
     pub(crate) fn field_sentences(&self, view: &str) -> BTreeMap<String, String> {
         let mut sentences = BTreeMap::new();
         let places = self.types.get(view).into_iter().flatten().take(MOST_DESCRIBED);
@@ -136,12 +136,12 @@ impl EventViews {
         sentences
     }
 
-    /// What the session has defined: of a fleet nothing, whose views are of all hosts.
+    /// The views that the session has defined. In a fleet this is empty here: its views refer to all hosts.
     pub(crate) fn defined(&self) -> &Arc<SessionViews> {
         &self.defined
     }
 
-    /// Notes on columns that were left out of views that queries have used so far.
+    /// Notes about columns that were left out of views. Only of views that queries have used so far.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
@@ -168,7 +168,7 @@ impl EventViews {
         self.left_out(name).is_some()
     }
 
-    /// The table that the merge left out, if that is what this name means.
+    /// The table with this name, if the merge left it out.
     fn left_out(&self, name: &str) -> Option<&'static str> {
         let table = OPTIONAL.iter().find(|table| table.name == name || raw_name(table) == name)?;
         self.info.left_out_tables().any(|left_out| left_out == table.name).then_some(table.name)
@@ -186,12 +186,12 @@ impl EventViews {
     }
 }
 
-/// Event types of one name whose fields are described.
+/// The maximum number of event types with one name whose fields are described.
 const MOST_DESCRIBED: usize = 64;
 
 #[async_trait]
 impl SchemaProvider for EventViews {
-    /// In the order of [`EventViews::names`]. A declared event that does not occur has a view, too, which is empty.
+    /// In the order of [`EventViews::names`]. A declared event that does not occur has a view, too; it is empty.
     fn table_names(&self) -> Vec<String> {
         self.names(&self.defined)
     }
@@ -224,7 +224,7 @@ impl SchemaProvider for EventViews {
     }
 }
 
-/// The names of the views. Events whose name is free keep it; the others are prefixed until theirs is free.
+/// The names of the views. Events whose name is free keep it. The other names are prefixed until they are free.
 fn view_names<'a>(events: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
     let mut taken: BTreeSet<String> = ALL.iter().flat_map(|t| [t.name.to_string(), raw_name(t)]).collect();
     taken.extend([perfetto::SCHED_SLICE, perfetto::SCHED, perfetto::THREAD_STATE].map(String::from));
@@ -244,7 +244,7 @@ fn view_names<'a>(events: impl Iterator<Item = &'a str>) -> BTreeMap<String, Str
     views
 }
 
-/// `event_NAME`, with as many prefixes as are needed. Few are: only names of tables are taken.
+/// `event_NAME`, with more prefixes if needed. Few are needed, because only names of tables are taken.
 fn free_name(name: &str, taken: &BTreeSet<String>) -> String {
     let mut free = format!("event_{name}");
     while taken.contains(&free) {

@@ -1,4 +1,4 @@
-//! The columns of an event's view: its parameters, by name, with the type they were declared with.
+//! The columns of an event's view: its parameters by name, with their declared types.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -15,24 +15,25 @@ use crate::{column_names::ColumnNames, functions};
 /// The columns of every event view before its fields.
 const PLACE: &[&str] = &["ts_tick", "ts_ns", "level", "cpu", "lwp", "thread"];
 
-/// Maximum number of field columns of a view. Real events have 60 at most; but a file may declare any number, and a query
-/// plan contains all columns of a view.
+/// Maximum number of field columns of a view. Real events have at most 60. But a file may declare any number, and a
+/// query plan contains all columns of a view.
 pub(crate) const MOST_COLUMNS: usize = 1000;
-/// Maximum number of fields that the columns of a view read, if event types with different fields share a name.
+/// Maximum number of fields that the columns of a view read. It matters if event types with different fields share a
+/// name.
 const MOST_FIELDS: usize = 4000;
 
 /// The columns of a view.
 pub(crate) struct FieldColumns {
     pub(crate) columns: Vec<Expr>,
-    /// Number of fields, of all types, without a column.
+    /// Number of fields without a column, over all types.
     pub(crate) left_out: usize,
 }
 
-/// Position of a column's value in the events of one type.
+/// Where the value of a column is in the events of one type.
 struct Slot<'a> {
     ty: &'a EventType,
     position: usize,
-    /// Of a parameter without a name: its text, or the name of its number.
+    /// For a parameter without a name: whether it is the text, or the name of the number.
     text: bool,
 }
 
@@ -51,7 +52,7 @@ impl Slot<'_> {
     }
 
     fn value(&self) -> Expr {
-        // SQL counts from 1.
+        // SQL counts elements from 1.
         let element = |list: &str| array_element(ident(list), lit(self.position as i64 + 1));
         let number = || element("args");
         match self.ty.fields[self.position].ty {
@@ -60,14 +61,14 @@ impl Slot<'_> {
             FieldType::U64 | FieldType::Pointer => functions::u64_bits().call(vec![number()]),
             FieldType::F64 => functions::f64_bits().call(vec![number()]),
             FieldType::Bool => number().not_eq(lit(0i64)),
-            // 0 is no thread.
+            // 0 means "no thread".
             FieldType::Thread => nullif(number(), lit(0i64)),
             FieldType::U8 | FieldType::U16 | FieldType::U32 | FieldType::I64 => number(),
         }
     }
 }
 
-/// The columns of the view of these types, which have one name.
+/// The columns of the view for these types, which have the same name.
 pub(crate) fn of(types: &[&EventType]) -> FieldColumns {
     let one_shape = types.iter().all(|ty| ty.fields == types[0].fields);
     let types = if one_shape { &types[..1] } else { types };
@@ -94,14 +95,14 @@ pub(crate) fn of(types: &[&EventType]) -> FieldColumns {
     FieldColumns { columns: columns.collect(), left_out }
 }
 
-/// The columns that the view of a type has for itself, each with the position of its field.
+/// The columns of a view of this type alone, each with the position of its field.
 pub(crate) fn positions(ty: &EventType) -> impl Iterator<Item = (String, usize)> {
     let (slots, _) = named_slots(ty, MOST_COLUMNS);
     slots.into_iter().map(|(name, slot)| (name, slot.position))
 }
 
-/// A type's first parameters with unique names, at most `room` (or one more), and how many that are. Those of listings
-/// have none: `param1`, and `param1_text`.
+/// The first parameters of a type with unique names, at most `room` (or one more), and the number of fields that they
+/// cover. Parameters in listings have no names: they become `param1` and `param1_text`.
 fn named_slots(ty: &EventType, room: usize) -> (Vec<(String, Slot<'_>)>, usize) {
     let mut names = ColumnNames::without(PLACE);
     let mut slots = Vec::new();
@@ -122,7 +123,7 @@ fn named_slots(ty: &EventType, room: usize) -> (Vec<(String, Slot<'_>)>, usize) 
     (slots, used)
 }
 
-/// One column from the slots that share its name; texts where their types differ.
+/// A column from the slots with the same name. If their types differ, the column has texts.
 fn column(slots: &[Slot<'_>], one_shape: bool) -> Expr {
     let first = &slots[0];
     if one_shape {
@@ -130,13 +131,13 @@ fn column(slots: &[Slot<'_>], one_shape: bool) -> Expr {
     }
     let same = slots.iter().all(|s| s.data_type() == first.data_type());
     let value = |s: &Slot<'_>| if same { s.value() } else { cast(s.value(), DataType::Utf8) };
-    // Not built by `when`, which copies all cases for each that is added.
+    // Not built with `when`, because that copies all cases for each case that is added.
     let cases = slots.iter().map(|slot| (Box::new(is_of(slot.ty)), Box::new(value(slot))));
     Expr::Case(Case::new(None, cases.collect(), None))
 }
 
-/// Whether a row of `events` is of this type, among those of its name. Two types of one level and one code
-/// cannot be told apart: the first declared is taken.
+/// Whether a row of `events` is of this type, among the types with its name. Two types with the same level and code
+/// cannot be distinguished: the first declared one is taken.
 fn is_of(ty: &EventType) -> Expr {
     let level = ident("level").eq(lit(ty.level.name()));
     match ty.code {

@@ -1,8 +1,10 @@
-//! A fleet: super-traces of several hosts as one. Each table and view has the rows of all, and a column `host`.
+//! A fleet: the super-traces of several hosts as one. Each table and view has the rows of all hosts, and a column
+//! `host`.
 //!
-//! Names without a schema then mean the fleet; the tables of one host are `HOST.events`. Ticks are those of each host's own
-//! clock, and so are nanoseconds since the first event: only the time of day is common to hosts. So functions of times want to know
-//! the host (`clocks.rs`), and functions over intervals let only rows of the same host meet (`intervals/times.rs`).
+//! In a fleet, names without a schema refer to all hosts. The tables of a single host are `HOST.events` and so on.
+//! Ticks are those of each host's own clock, and nanoseconds count from the first event of each host. Only the time of
+//! day is common to all hosts. So functions of times need to know the host (`clocks.rs`), and functions over intervals
+//! combine only rows of the same host (`intervals/times.rs`).
 
 use std::{collections::HashSet, path::Path, sync::Arc};
 
@@ -23,10 +25,10 @@ use crate::{
 /// The column with the name of the host.
 pub(crate) const HOST: &str = "host";
 
-/// What that column holds.
+/// The description of that column.
 pub(crate) const HOST_SENTENCE: &str = "The name of the host: that of its super-trace in the fleet.";
 
-/// A column that an event has of this name is renamed.
+/// The new name of an event's own field with the name `host`.
 const FIELD_HOST: &str = "field_host";
 
 /// The schema of the fleet.
@@ -36,8 +38,8 @@ impl OpenOptions {
     /// Opens a fleet: each `HOST.supertrace` in this folder.
     ///
     /// # Errors
-    /// When there is none, and as [`open`](Self::open) of each; a host of that name is left out with
-    /// [`keep_going`](Self::keep_going), as long as one can be opened.
+    /// When there is none; and those of [`open`](Self::open) for each host. With [`keep_going`](Self::keep_going), a
+    /// host that cannot be opened is left out, as long as another one can be.
     pub async fn open_fleet(self, folder: impl AsRef<Path>) -> std::result::Result<Fleet, Error> {
         let folder = folder.as_ref();
         let unreadable = |error: std::io::Error| Error::at(ErrorKind::Unreadable, folder, error.to_string());
@@ -69,17 +71,17 @@ impl OpenOptions {
 
 /// An open fleet.
 pub struct Fleet {
-    /// The super-trace of the first host, whose session has all: [`SuperTrace::hosts`].
+    /// The super-trace of the first host. Its session has all hosts: [`SuperTrace::hosts`].
     pub trace: SuperTrace,
     /// Why hosts were left out.
     pub left_out: Vec<Error>,
 }
 
 impl Fleet {
-    /// Of these hosts. `folder` is where they were looked for.
+    /// A fleet of these hosts. `folder` is the place where they were found.
     ///
     /// # Errors
-    /// When there is none, or one has a name that is taken.
+    /// When there is no host, or one has a name that is taken.
     pub fn of(folder: &Path, hosts: Vec<(String, SuperTrace)>) -> std::result::Result<Fleet, Error> {
         let mut hosts = hosts.into_iter();
         let Some((name, mut trace)) = hosts.next() else {
@@ -96,14 +98,14 @@ impl Fleet {
     }
 }
 
-/// The name of a host; `host_NAME` if the session has a schema of that name.
+/// The name of a host. `host_NAME` if the session already has a schema of that name.
 fn free_name(name: String) -> String {
     let is_taken = [OWN_SCHEMA, INFORMATION_SCHEMA, FLEET].contains(&name.as_str());
     if is_taken { format!("host_{name}") } else { name }
 }
 
 impl SuperTrace {
-    /// Names without a schema mean all hosts from here on: this one, and those that are attached.
+    /// From now on, names without a schema refer to all hosts: this one, and those that are attached.
     fn join(&mut self, name: String) -> std::result::Result<(), Error> {
         let of_fleet = |error| Error::from_datafusion(FLEET, error);
         let missing = || of_fleet(DataFusionError::Internal("a session has no schema".into()));
@@ -130,13 +132,14 @@ impl SuperTrace {
 #[derive(Debug)]
 struct FleetSchema {
     hosts: Vec<(String, Arc<dyn SchemaProvider>)>,
-    /// What the session has defined: queries of the fleet, which have the column `host` if they select it.
+    /// The views that the session has defined. They are queries on the fleet, and have the column `host` if they select
+    /// it.
     defined: Arc<SessionViews>,
 }
 
 #[async_trait]
 impl SchemaProvider for FleetSchema {
-    /// Those of the first host, then those that only others have, then what the session has defined.
+    /// The tables of the first host, then those that only others have, then the views that the session has defined.
     fn table_names(&self) -> Vec<String> {
         let mut seen = HashSet::new();
         let names =
@@ -148,8 +151,8 @@ impl SchemaProvider for FleetSchema {
         self.defined.has(name) || self.hosts.iter().any(|(_, tables)| tables.table_exist(name))
     }
 
-    /// The rows of all hosts that have a table or an event of this name. A host that was merged without the table is an
-    /// error, as it is by itself: an answer without its rows would look complete.
+    /// The rows of all hosts that have a table or event with this name. A host that was merged without the table is an
+    /// error, as it is without a fleet: without its rows, an answer would look complete.
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if let Some(view) = self.defined.get(name) {
             return Ok(Some(view));

@@ -1,10 +1,10 @@
-//! What Perfetto's SQL writes in other words: its tables, views and span joins become views of the session (`session_views.rs`);
-//! for the rest, what to write instead.
+//! Translates Perfetto's SQL. Its tables, views and span joins become views of the session (`session_views.rs`). For
+//! other statements, the error has what to write instead.
 
 use crate::Error;
 
-/// The statement in the words of this project: `CREATE VIEW` for each of Perfetto's that makes a relation; `None` if it is written so
-/// already.
+/// Translates a statement of Perfetto's SQL that defines a table or view to `CREATE VIEW`. `None` if nothing has to be
+/// translated.
 pub(crate) fn translated(query: &str) -> Option<String> {
     let query = without_comments(query);
     let mut rest = Rest(query);
@@ -31,14 +31,14 @@ pub(crate) fn translated(query: &str) -> Option<String> {
     None
 }
 
-/// The module in `INCLUDE PERFETTO MODULE name`, which only defines relations.
+/// The module in `INCLUDE PERFETTO MODULE name`. Such a module only defines tables and views.
 pub(crate) fn included(query: &str) -> Option<&str> {
     let mut rest = Rest(query);
     let is_included = rest.skip("INCLUDE") && rest.skip("PERFETTO") && rest.skip("MODULE");
     is_included.then(|| rest.0.trim_end().trim_end_matches(';').trim_end()).filter(|name| !name.is_empty())
 }
 
-/// `SPAN_JOIN(a PARTITIONED key, b PARTITIONED key)` as a query; both have the key, or none has.
+/// `SPAN_JOIN(a PARTITIONED key, b PARTITIONED key)` as a query. Either both tables have the key, or none.
 fn span_join(text: &str) -> Option<String> {
     let text = &uncommented(text);
     let (function, arguments) = text.trim().trim_end_matches(';').trim_end().split_once('(')?;
@@ -64,8 +64,8 @@ fn span_join(text: &str) -> Option<String> {
     }
 }
 
-/// `name(ts INT, id JOINID(slice.id)) AS SELECT …` with the names of the columns alone: a view has the types of its query, which
-/// is left as it is. So is all of it if a name is in quotes.
+/// Removes the types of columns: `name(ts INT, id JOINID(slice.id)) AS SELECT …` keeps only the names, because a view
+/// has the types of its query. The query is left unchanged. If a name is in quotes, everything is.
 fn without_types(definition: &str) -> String {
     let kept = definition.to_string();
     let Some((name, rest)) = definition.split_once('(') else { return kept };
@@ -90,7 +90,7 @@ fn without_types(definition: &str) -> String {
     format!("{name}({}){query}", names.join(", "))
 }
 
-/// What comes before the parenthesis that closes a list, and after it.
+/// Splits a text at the parenthesis that closes a list: the parts before and after it.
 fn column_list(text: &str) -> Option<(&str, &str)> {
     let (mut depth, mut place) = (0_usize, 0);
     while let Some(next) = text[place..].find(['(', ')', '-', '/']) {
@@ -118,7 +118,7 @@ fn column_list(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A space for each comment that is not in quotes.
+/// Replaces each comment that is not in quotes by a space.
 fn uncommented(text: &str) -> String {
     let (mut kept, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(place) = rest.find(['\'', '"', '-', '/']) {
@@ -138,8 +138,8 @@ fn uncommented(text: &str) -> String {
     kept + rest
 }
 
-/// The error for a statement of Perfetto's SQL that is not read here, with what to write. Views come here only where nothing is
-/// defined: a server, the page, schemata.
+/// The error for a statement of Perfetto's SQL that is not supported, with what to write instead. View definitions get
+/// here only where a session cannot define views: in a server, on the page, in schemata.
 pub(crate) fn refused(query: &str) -> Option<Error> {
     let words: Vec<String> =
         without_comments(query).split_whitespace().take(6).map(str::to_ascii_uppercase).collect();
@@ -181,7 +181,7 @@ pub(crate) fn refused(query: &str) -> Option<Error> {
     Some(Error::refused(&format!("{found}; {instead}")))
 }
 
-/// What is left of a statement.
+/// The rest of a statement.
 pub(crate) struct Rest<'q>(pub(crate) &'q str);
 
 impl<'q> Rest<'q> {
@@ -204,7 +204,7 @@ impl<'q> Rest<'q> {
     }
 }
 
-/// What comes after comments at the beginning.
+/// Removes comments at the beginning.
 pub(crate) fn without_comments(query: &str) -> &str {
     let mut query = query.trim_start();
     loop {

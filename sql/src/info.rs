@@ -38,12 +38,12 @@ impl Info {
         Ok(Info { table: table.to_path_buf(), facts, tick_hz, first_tick, last_tick })
     }
 
-    /// The value of a key of `sigmund_model::tables::info_keys`, or of any other.
+    /// The value of a key: one of `sigmund_model::tables::info_keys`, or any other.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.facts.get(key).map(String::as_str)
     }
 
-    /// A count, under any key; `None` if there is no such key.
+    /// The value of a key as a count; `None` if there is no such key.
     ///
     /// # Errors
     /// When its value is no number.

@@ -1,4 +1,4 @@
-//! A super-trace as a DataFusion session: its tables, views with times in nanoseconds, a view per event type.
+//! A super-trace as a DataFusion session: its tables, views with times in nanoseconds, and a view for each event type.
 //!
 //! ```no_run
 //! # async fn answer() -> Result<(), sigmund_sql::Error> {
@@ -18,7 +18,7 @@
 //! | `u64_bits(n)`, `f64_bits(n)` | the unsigned or floating-point value that was stored as the bits of a number |
 //!
 //! Names are as written: `SELECT * FROM USER_CONTEXT_SWITCH` needs no quotes, and `EVENTS` is not `events`.
-//! `_ns` of an instant counts from the first event; all `_ns` are NULL if the rate of the clock is not known.
+//! `_ns` of an instant counts from the first event. All `_ns` are NULL if the rate of the clock is unknown.
 //!
 //! Filters and measures are in `sigmund-query`.
 

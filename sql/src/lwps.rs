@@ -1,4 +1,4 @@
-//! LWPs and processes, with their names: to find those that a question names.
+//! The LWPs and processes of a super-trace with their names, to resolve the names in questions.
 
 use std::{collections::BTreeSet, sync::OnceLock};
 
@@ -61,7 +61,7 @@ impl LwpNames {
                 })
             }));
         }
-        // The merge may have left this table out.
+        // Empty if the merge left out this table.
         let groups = files.row_groups(&PROCESSES, &["pid", "name"])?;
         for group in 0..groups.len() {
             let batch = groups.read(group)?;
@@ -71,7 +71,7 @@ impl LwpNames {
         }
         let groups = files.row_groups(&THREADS, &["pid"])?;
         for group in 0..groups.len() {
-            // Mostly, all are of one process.
+            // Usually, all threads of a row group are of one process.
             if let Some((least, most)) = groups.bounds(group, "pid").filter(|(least, most)| least == most) {
                 names.with_threads.extend([least, most].map(|pid| Pid(pid as u32)));
                 continue;
@@ -88,13 +88,13 @@ impl LwpNames {
         self.with_threads.contains(&process)
     }
 
-    /// All LWPs. A number that was used again has several.
+    /// All LWPs. If a number was used again, there are several with it.
     pub fn iter(&self) -> impl Iterator<Item = &NamedLwp> + Clone {
         self.lwps.iter()
     }
 
-    /// The processes that LWPs belong to, with their names: their own, and those of the LWPs that lead them. One may
-    /// occur several times.
+    /// The processes that LWPs belong to, with their names: the process's own name, and the name of the LWP that leads
+    /// it. A process may occur several times.
     pub fn processes(&self) -> impl Iterator<Item = (Pid, Option<&str>)> + Clone {
         let own = self.processes.iter().map(|(pid, name)| (*pid, name.as_deref()));
         let of_lwps = self.lwps.iter().filter_map(|lwp| {
@@ -105,12 +105,12 @@ impl LwpNames {
     }
 }
 
-/// All of a super-trace, read when they are first asked for.
+/// The LWPs of a super-trace, read when they are first needed.
 #[derive(Debug, Default)]
 pub(crate) struct AllLwps(OnceLock<LwpNames>);
 
 impl AllLwps {
-    /// Who asks at the same time reads them, too: they are few.
+    /// If several threads need them at the same time, each reads them. That is acceptable because there are few.
     pub(crate) fn get(&self, files: &Files) -> Result<&LwpNames, Error> {
         if let Some(names) = self.0.get() {
             return Ok(names);

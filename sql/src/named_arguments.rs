@@ -1,8 +1,8 @@
 //! Arguments of table functions by name: `states(thread => 15)`.
 //!
-//! DataFusion passes arguments of table functions by place only. Each `name => value` becomes two of them, the name as a text
-//! and the value; the functions of this project take such pairs. Names of tables among the arguments of functions over
-//! intervals become queries.
+//! DataFusion passes arguments of table functions only by position. So each `name => value` becomes two arguments: the
+//! name as a text, and the value. The functions of this project accept such pairs. Names of tables among the arguments
+//! of functions over intervals become queries.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use datafusion::sql::{
 
 use crate::intervals;
 
-/// Replaces named arguments in a statement.
+/// Replaces the named arguments in a statement.
 pub(crate) fn by_place(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => _ = statement.visit(&mut Arguments),
@@ -28,7 +28,7 @@ impl VisitorMut for Arguments {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
-        // What these become is visited after this.
+        // The results of this replacement are visited afterwards.
         if !intervals::tables_as_queries(factor)
             && let TableFactor::Table { args: Some(arguments), .. } = factor
         {

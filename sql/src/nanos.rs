@@ -1,8 +1,8 @@
 //! Expressions of views that convert ticks to nanoseconds. They are computed only if a query selects them.
 //!
-//! An interval has its end, in nanoseconds, where the next one begins: the length of what begins at an instant of its row is the
-//! end converted, minus the begin converted. Lengths that are sums of others (`active_tick`) have no begin, and are converted by
-//! themselves.
+//! An interval has to end, in nanoseconds, exactly where the next one begins. So if a length begins at an instant of
+//! its row, it is converted as the difference of the converted end and the converted beginning. Lengths that are sums
+//! of others (`active_tick`) have no beginning, and are converted on their own.
 
 use arrow::datatypes::DataType;
 use datafusion::{
@@ -42,7 +42,7 @@ pub(crate) fn instant(ticks: Expr, info: &Info) -> Expr {
     length(ticks - lit(first), info)
 }
 
-/// A length that begins at an instant: both in ticks.
+/// A length that begins at a given instant; both are in ticks.
 pub(crate) fn length_from(begin: Expr, ticks: Expr, info: &Info) -> Expr {
     match info.tick_hz() {
         None => unknown(),
@@ -50,7 +50,7 @@ pub(crate) fn length_from(begin: Expr, ticks: Expr, info: &Info) -> Expr {
     }
 }
 
-/// A length by itself, rounded towards zero as `Hertz::to_nanos` rounds.
+/// A length on its own, rounded towards zero as in `Hertz::to_nanos`.
 pub(crate) fn length(ticks: Expr, info: &Info) -> Expr {
     match info.tick_hz() {
         None => unknown(),

@@ -3,8 +3,8 @@
 /// Maximum number of proposed names.
 const PROPOSED: usize = 3;
 
-/// The names most similar to `found` (optimal string alignment distance), the most similar first, without duplicates. Upper and
-/// lower case differ less than any two letters.
+/// The names most similar to `found` (by optimal string alignment distance), the most similar first, without
+/// duplicates. A difference in case counts less than a different letter.
 pub fn nearest<'n>(found: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let folded = found.to_lowercase();
     let mut near: Vec<((usize, usize), &str)> = Vec::new();

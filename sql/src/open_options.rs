@@ -14,25 +14,25 @@ use crate::{Error, SuperTrace};
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenOptions {
-    /// A limit on the memory of queries, in bytes: sorts, groupings and joins that need more spill to temporary files, and
-    /// fail if they cannot. Batches that are passed on are not counted. A measure fails when the process has grown by more since the
-    /// measure began.
+    /// A limit on the memory of queries, in bytes. Sorts, groupings and joins that need more spill to temporary files,
+    /// and fail if they cannot. Batches that are passed on are not counted. A measure fails if the process has grown by
+    /// more than this since the measure began.
     pub memory: Option<usize>,
-    /// Files and tables that cannot be read are left out, all but the table `info`; [`SuperTrace::left_out`] has the
-    /// reasons. Answers lack their rows. All files are read once when they are opened, which takes as long as a query on all of
-    /// them.
+    /// Leaves out files and tables that cannot be read, except the table `info`. [`SuperTrace::left_out`] has the
+    /// reasons. Answers then lack the rows of these files. All files are read once when they are opened, which takes as
+    /// long as a query on all of them.
     pub keep_going: bool,
 }
 
 impl OpenOptions {
     /// Opens the directory `NAME.supertrace`.
     ///
-    /// Reads the footer of every file and the tables `info` and `event_types`. Files are held open: what becomes of the
-    /// directory later, answers are those of the super-trace that was opened.
+    /// Reads the footer of every file, and the tables `info` and `event_types`. The files stay open. Whatever happens
+    /// to the directory later, answers are those of the super-trace that was opened.
     ///
     /// # Errors
-    /// When it is no super-trace or has another schema version; when a table is missing, unreadable or has other columns,
-    /// unless that is left out. The message names the file.
+    /// When it is no super-trace or has another schema version; when a table is missing, unreadable or has other
+    /// columns, unless such tables are left out. The message names the file.
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SuperTrace, Error> {
         self.open_files(path, None)?.super_trace().await
     }

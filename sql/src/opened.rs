@@ -1,4 +1,5 @@
-//! A super-trace whose files are open, without a session: for the sessions of other programs, as executors of a cluster are.
+//! A super-trace whose files are open, without a session. For programs with their own sessions, such as executors of a
+//! cluster.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,8 +23,8 @@ pub struct Opened {
 }
 
 impl OpenOptions {
-    /// Opens the files of a super-trace: in the directory `NAME.supertrace`, or in a store, and `path` is for messages. It may
-    /// block.
+    /// Opens the files of a super-trace in the directory `NAME.supertrace`, or in a store: `path` is then only used in
+    /// messages. It may block.
     ///
     /// # Errors
     /// As [`open`](Self::open); when the store does not answer.
@@ -40,7 +41,8 @@ impl Opened {
         &self.path
     }
 
-    /// What another super-trace at this path does not have; the same for all processes that have opened this one.
+    /// A number that distinguishes it from other super-traces at this path. It is the same in all processes that have
+    /// opened this super-trace.
     pub fn identity(&self) -> u64 {
         self.files.identity()
     }

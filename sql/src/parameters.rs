@@ -1,4 +1,4 @@
-//! Parameters of a query: `$thread`; and `?`, of which the first is `$1`, as drivers of databases write them.
+//! Parameters of a query: `$thread`; or `?`, as database drivers write them. The first `?` is `$1`.
 
 use std::{borrow::Cow, collections::BTreeMap, ops::ControlFlow};
 
@@ -9,8 +9,8 @@ use datafusion::sql::{
 
 use crate::{Error, nearest};
 
-/// Names (without `$`) and values. A value that can be parsed as a number is a number; `NULL`, `TRUE` and `FALSE` are what they are in
-/// SQL; any other is a text, and so is one in quotes: `'5'`.
+/// Names (without `$`) and values. A value that can be parsed as a number is a number. `NULL`, `TRUE` and `FALSE` have
+/// their meaning in SQL. Any other value is a text, and so is a value in quotes: `'5'`.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters(pub BTreeMap<String, String>);
 
@@ -41,7 +41,7 @@ impl Parameters {
 struct Places<'p>(&'p Parameters);
 
 impl VisitorMut for Places<'_> {
-    /// The parameter without a value.
+    /// The name of the parameter without a value.
     type Break = String;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<String> {
@@ -57,7 +57,7 @@ impl VisitorMut for Places<'_> {
     }
 }
 
-/// The query with `$1`, `$2` and so on for each `?` that is not in quotes or comments.
+/// Replaces each `?` that is not in quotes or comments by `$1`, `$2` and so on.
 pub(crate) fn numbered(query: &str) -> Cow<'_, str> {
     if !query.contains('?') {
         return query.into();
@@ -75,7 +75,7 @@ pub(crate) fn numbered(query: &str) -> Cow<'_, str> {
             _ => None,
         };
         let length = match end {
-            // Of a quote that is doubled, the second begins another text.
+            // If a quote is doubled, the second one begins another text here, with the same result.
             Some(end) => {
                 let begin = if end.len() == 1 && end != "\n" { 1 } else { 2 };
                 from[begin..].find(end).map_or(from.len(), |at| begin + at + end.len())

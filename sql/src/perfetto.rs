@@ -1,8 +1,10 @@
-//! Views with Perfetto's names: `sched` (or `sched_slice`) is when LWPs were on CPUs, `thread_state` their states.
+//! Views with Perfetto's names: `sched` (or `sched_slice`) has the times when LWPs were on CPUs, `thread_state` has
+//! their states.
 //!
-//! As in Perfetto, `ts` and `dur` are nanoseconds, and `utid` is the kernel thread: here the LWP's tid, so it
-//! joins with `lwps.lwp`; in a fleet the `utid`, `upid` and tracks of each host are numbers of their own. Differences: `ts` counts from the first event, the idle task has no slices, and a state
-//! that never ends (`exited`) has a NULL `dur`, not -1. See <https://perfetto.dev/docs/analysis/sql-tables>.
+//! As in Perfetto, `ts` and `dur` are nanoseconds, and `utid` is the kernel thread. Here it is the LWP's tid, so it
+//! joins with `lwps.lwp`. In a fleet, the numbers in `utid`, `upid` and tracks are different for each host. Differences
+//! from Perfetto: `ts` counts from the first event, the idle task has no slices, and a state that never ends (`exited`)
+//! has a NULL `dur`, not -1. See <https://perfetto.dev/docs/analysis/sql-tables>.
 
 use arrow::datatypes::DataType;
 use datafusion::{
@@ -63,7 +65,7 @@ pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a view has Perfetto's name, and so Perfetto's units.
+/// Whether a view has Perfetto's name, and therefore Perfetto's units.
 pub(crate) fn is_of_perfetto(view: &str) -> bool {
     matches!(
         view,
@@ -83,11 +85,12 @@ pub(crate) fn is_of_perfetto(view: &str) -> bool {
     )
 }
 
-/// So far apart are the numbers of two hosts: more than there are threads, and few enough for 2000 hosts.
+/// The distance between the numbers of two hosts. It is larger than any number of threads, and leaves room for 2000
+/// hosts.
 const PER_HOST: i64 = 1 << 52;
 
-/// A column of one of these views, of a host of a fleet: what names a row or track has a number of its own for each host, so that
-/// Perfetto's queries, which know no hosts, join only rows of the same one.
+/// A column of one of these views for a host of a fleet. Numbers that identify a row or track are made different for
+/// each host. So Perfetto's queries, which have no hosts, join only rows of the same host.
 pub(crate) fn of_host(view: &str, column: &str, host: usize) -> Expr {
     let is_row =
         matches!(view, SCHED_SLICE | SCHED | THREAD_STATE | "slice" | "slices" | "thread_slice" | "counter");
@@ -114,7 +117,7 @@ pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Res
     let states = context.table(TableReference::bare(raw_name(&LWP_STATES))).await?;
     let states = states.filter(ident("lwp").not_eq(lit(0)))?;
     let number = |column: &str| cast(ident(column), DataType::Int64);
-    // An LWP may leave a state at the instant at which it got into it.
+    // The end is part of the id, because an LWP may leave a state at the instant at which it entered it.
     let id = || row_id().call(vec![number("lwp"), ident("ts_tick"), ident("dur_tick")]);
     let place = || {
         vec![
@@ -142,8 +145,9 @@ pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Res
     Ok(())
 }
 
-/// States of LWPs; those of a wait for a CPU with who woke the LWP, and whether it did so in an interrupt. A wait that a wakeup
-/// began ends when its latency does. (A query that asks for neither does not join: `EliminateUnusedJoin`.)
+/// The states of LWPs. A wait for a CPU also has who woke the LWP, and whether that was in an interrupt. The wakeup
+/// that began a wait is the one whose latency ends with the wait. (A query that uses neither column does not join:
+/// `EliminateUnusedJoin`.)
 async fn with_wakers(context: &SessionContext, states: DataFrame) -> Result<DataFrame> {
     let raw = raw_name(&WAKEUPS);
     if !context.table_exist(TableReference::bare(raw.as_str()))? {
@@ -166,7 +170,7 @@ async fn with_wakers(context: &SessionContext, states: DataFrame) -> Result<Data
         vec![ident("woken"), ident("ran_tick")],
         vec![first("waker", "waker_utid"), first("in_interrupt", "irq_context")],
     )?;
-    // NULL if it is no wait for a CPU, so that it meets none.
+    // NULL for states that are no wait for a CPU, so that these match no wakeup.
     let ran = when(ident("state").eq(lit(LwpState::Runnable.name())), ident("ts_tick") + ident("dur_tick"))
         .end()?;
     let columns = LWP_STATES.columns.iter().map(|column| ident(column.name));
@@ -174,7 +178,7 @@ async fn with_wakers(context: &SessionContext, states: DataFrame) -> Result<Data
     states.join(wakeups, JoinType::Left, &["lwp", "ran"], &["woken", "ran_tick"], None)
 }
 
-/// The letters of Perfetto; NULL where the trace does not say why the LWP is off-CPU.
+/// Perfetto's letters for states. NULL if the trace does not show why the LWP is off-CPU.
 fn state() -> Result<Expr> {
     let is = |state: LwpState| ident("state").eq(lit(state.name()));
     when(is(LwpState::Running), lit("Running"))

@@ -22,9 +22,9 @@ const AHEAD: usize = 2;
 pub struct QueryResult {
     frame: DataFrame,
     query: String,
-    /// What it may read.
+    /// The files that it may read.
     sources: Sources,
-    /// Tables that are wider are drawn as a block of lines for each row.
+    /// If a table is wider than this, each row is drawn as a block of lines.
     width: Option<usize>,
 }
 
@@ -33,7 +33,7 @@ impl QueryResult {
         QueryResult { frame, query: query.to_string(), sources, width: None }
     }
 
-    /// Drawn for so many columns of a terminal: a table that is wider is a block of lines for each row.
+    /// Sets the width of the terminal for drawing. If a table is wider, each row is drawn as a block of lines.
     #[must_use]
     pub fn within(mut self, width: usize) -> QueryResult {
         self.width = Some(width);
@@ -45,11 +45,11 @@ impl QueryResult {
         self.frame.schema().inner().clone()
     }
 
-    /// Runs the query in a task of its own, which ends when the stream is dropped; batches come as they are computed.
+    /// Runs the query in its own task. Batches come as they are computed. Dropping the stream ends the task.
     ///
     /// # Errors
-    /// When it cannot be planned. Errors of the running query are items of the stream; [`Error::from_datafusion`] has what they
-    /// say. Of a damaged file it is the file's name.
+    /// When it cannot be planned. Errors of the running query are items of the stream. [`Error::from_datafusion`]
+    /// converts these; for a damaged file, the error has the file's name.
     pub async fn stream(self) -> Result<SendableRecordBatchStream, Error> {
         let QueryResult { frame, query, sources, .. } = self;
         let mut running = match Running::start(frame).await {
@@ -86,8 +86,9 @@ impl QueryResult {
         collected.await.map_err(|error| Error::from_datafusion(query, error))
     }
 
-    /// Runs the query and draws its rows as a table for people, with control characters escaped. `each` gets the lines, some
-    /// thousand at a time, as rows are computed: a table of any length needs little memory. The answer is the number of rows.
+    /// Runs the query and draws its rows as a table for people, with control characters escaped. `each` gets the lines
+    /// as rows are computed, some thousand lines at a time. So a table of any length needs little memory. Returns the
+    /// number of rows.
     ///
     /// # Errors
     /// When it fails, for instance on a damaged file; those of `each`.
@@ -98,7 +99,7 @@ impl QueryResult {
         Ok(self.draw_at_most(usize::MAX, each).await?.0)
     }
 
-    /// Draws so many rows; their number, and whether these are all.
+    /// Draws at most `most` rows. Returns their number, and whether these are all.
     async fn draw_at_most<E: From<Error>>(
         self,
         most: usize,
@@ -147,7 +148,8 @@ impl QueryResult {
         Ok(self.draw_first(usize::MAX).await?.0)
     }
 
-    /// Draws the first rows; and whether these are all. The others are not computed, unless the query needs them.
+    /// Draws the first rows. Also returns whether these are all. The other rows are not computed, unless the query
+    /// needs them.
     ///
     /// # Errors
     /// As [`draw_parts`](Self::draw_parts).

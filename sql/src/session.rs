@@ -13,23 +13,24 @@ use crate::{
     yielding::YieldWhereRowsMultiply,
 };
 
-/// A session without tables, with our functions and rules. `memory`: a limit in bytes.
+/// A session with our functions and rules, and without tables. `memory` is a limit in bytes.
 pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusionError> {
     let mut config = SessionConfig::new().with_information_schema(true);
     let options = config.options_mut();
-    // Event names are as programs write them: USER_CONTEXT_SWITCH must not become user_context_switch.
+    // Event names keep the case in which programs write them: USER_CONTEXT_SWITCH must not become user_context_switch.
     options.sql_parser.enable_ident_normalization = false;
-    // The first rows of `ORDER BY dur DESC` are the longest, and not those without an end.
+    // So the first rows of `ORDER BY dur DESC` are the longest ones, and not those without an end.
     options.sql_parser.default_null_ordering = "nulls_last".into();
-    // VARCHAR is what the tables hold: Utf8, not a view of it.
+    // VARCHAR is the type in the tables: Utf8, not Utf8View.
     options.sql_parser.map_string_types_to_utf8view = false;
-    // Columns of both sides of a UNION have different sentences in their metadata.
+    // The columns on the two sides of a UNION have different descriptions in their metadata, which the check would
+    // reject.
     options.execution.skip_physical_aggregate_schema_check = true;
-    // Reads the other columns only of rows that pass the filter.
+    // For rows that do not pass the filter, the other columns are not read.
     options.execution.parquet.pushdown_filters = true;
     let mut runtime = RuntimeEnvBuilder::new();
     if let Some(memory) = memory {
-        // What each partition of a sort keeps free for the merge of what it has spilled; 10 MB usually.
+        // The memory that each partition of a sort reserves for merging its spilled rows; 10 MB by default.
         let options = &mut config.options_mut().execution;
         let share = memory / (8 * options.target_partitions.max(1));
         options.sort_spill_reservation_bytes = options.sort_spill_reservation_bytes.min(share);

@@ -1,5 +1,6 @@
-//! Views that a session defines for itself: `CREATE VIEW`. They are queries by name: nothing is computed before they are asked, and
-//! nothing is written. A view keeps the meaning that its tables, views and parameters had when it was defined.
+//! Views that a session defines with `CREATE VIEW`. They are named queries: nothing is written, and nothing is computed
+//! before a view is read. The tables, views and parameters in a view keep the meaning that they had when the view was
+//! defined.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -44,7 +45,7 @@ impl SessionViews {
         self.lock().insert(name.to_string(), Arc::new(view));
     }
 
-    /// `false` if there is none of this name.
+    /// Returns `false` if there is no view of this name.
     fn remove(&self, name: &str) -> bool {
         self.lock().remove(name).is_some()
     }
@@ -54,25 +55,25 @@ impl SessionViews {
     }
 }
 
-/// What a statement did to the views of its session.
+/// The effect of a statement on the views of its session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Defined {
-    /// It has defined this view.
+    /// It defined this view.
     View(String),
-    /// It has dropped this one, if it was there.
+    /// It dropped this view, if it existed.
     Dropped(String),
-    /// Nothing: it includes this module of Perfetto's.
+    /// None: it includes this module of Perfetto.
     Included(String),
 }
 
 impl SuperTrace {
-    /// Defines a view of this session, or drops one, if that is what the statement says: `CREATE [OR REPLACE] VIEW`, `DROP VIEW`,
-    /// and Perfetto's `CREATE PERFETTO TABLE`, `CREATE PERFETTO VIEW` and `CREATE VIRTUAL TABLE … USING SPAN_JOIN`; its
-    /// `INCLUDE PERFETTO MODULE` includes nothing. Otherwise `None`: it is a query.
+    /// Executes a statement that defines or drops a view of this session: `CREATE [OR REPLACE] VIEW`, `DROP VIEW`, and
+    /// Perfetto's `CREATE PERFETTO TABLE`, `CREATE PERFETTO VIEW` and `CREATE VIRTUAL TABLE … USING SPAN_JOIN`.
+    /// Perfetto's `INCLUDE PERFETTO MODULE` is accepted and does nothing. Returns `None` for other statements, which
+    /// are queries.
     ///
-    /// # Errors
-    /// [`Query`](crate::ErrorKind::Query) when it is wrong, or the name is taken; [`Refused`](crate::ErrorKind::Refused) when it
-    /// would drop what the super-trace has.
+    /// [`Query`](crate::ErrorKind::Query) when the statement is wrong, or the name is taken;
+    /// [`Refused`](crate::ErrorKind::Refused) when it would drop a table or view of the super-trace.
     pub async fn define(&self, statement: &str, values: &Parameters) -> Result<Option<Defined>, Error> {
         if let Some(module) = foreign::included(statement) {
             return Ok(Some(Defined::Included(module.to_string())));
@@ -158,7 +159,8 @@ fn speaks_of_views(statement: &str) -> bool {
     rest.skip("CREATE") && (!rest.skip("OR") || rest.skip("REPLACE")) && rest.skip("VIEW")
 }
 
-/// The name of a view that stays as it is if it is there: planning does not know of that.
+/// Removes IF NOT EXISTS, which DataFusion's planner does not support here. Returns the name of the view, which must
+/// then not be replaced if it exists.
 fn takes_if_not_exists(statement: &mut Statement) -> Option<String> {
     let Statement::Statement(statement) = statement else { return None };
     let SqlStatement::CreateView(view) = &mut **statement else { return None };
@@ -168,13 +170,14 @@ fn takes_if_not_exists(statement: &mut Statement) -> Option<String> {
     is_kept.then_some(name)
 }
 
-/// The plan with the types that its rows will have: DataFusion gives a UNION those of its first part until it is analysed.
+/// The plan with the types that its rows will have. Until it is analysed, DataFusion gives a UNION the types of its
+/// first part.
 fn with_types(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
     let analyzer = Analyzer::with_rules(vec![Arc::new(TypeCoercion::new())]);
     analyzer.execute_and_check(plan, &ConfigOptions::default(), |_, _| {})
 }
 
-/// The name of a column that another one has, too.
+/// A column name that occurs more than once.
 fn repeated(plan: &LogicalPlan) -> Option<&str> {
     let mut seen = HashSet::new();
     plan.schema().fields().iter().map(|field| field.name().as_str()).find(|name| !seen.insert(*name))

@@ -39,7 +39,7 @@ use crate::{
     views,
 };
 
-/// Batches that are decoded ahead of the current one.
+/// Number of batches that are decoded ahead of the current one.
 const AHEAD: usize = 4;
 
 /// A schema that DataFusion has in each catalog.
@@ -58,17 +58,17 @@ pub struct SuperTrace {
     info: Info,
     event_types: Arc<[DeclaredEvent]>,
     event_views: Arc<EventViews>,
-    /// What its session has defined, for the schema that its names mean.
+    /// The views that its session has defined, in the schema that names without a schema refer to.
     defined: Arc<SessionViews>,
     threads: AllThreads,
     lwps: AllLwps,
-    /// The clocks of this one and of others that its session can read.
+    /// The clocks of this super-trace and of others that its session can read.
     clocks: Arc<Clocks>,
-    /// Others that its session can read, by the names of their schemas.
+    /// Other super-traces that its session can read, by the names of their schemas.
     attached: BTreeMap<String, SuperTrace>,
-    /// Its name among those of its session.
+    /// Its name among the super-traces of its session.
     name: Option<String>,
-    /// Whether these are hosts of a fleet.
+    /// Whether these super-traces are hosts of a fleet.
     is_fleet: bool,
     memory: Option<usize>,
 }
@@ -83,7 +83,7 @@ impl SuperTrace {
         OpenOptions::default().open(path).await
     }
 
-    /// A session with the tables of these files, and views of them.
+    /// A super-trace with a session that has the tables of these files, and views of them.
     pub(crate) async fn of_files(
         path: &Path,
         files: Arc<Files>,
@@ -129,7 +129,7 @@ impl SuperTrace {
         })
     }
 
-    /// The limit on the memory of its queries in bytes, if there is one: [`OpenOptions::memory`].
+    /// The memory limit of its queries in bytes, if there is one: [`OpenOptions::memory`].
     pub fn memory(&self) -> Option<usize> {
         self.memory
     }
@@ -139,7 +139,7 @@ impl SuperTrace {
         self.files.left_out()
     }
 
-    /// Gives its tables and views a schema's name, too: `name.events`.
+    /// Also makes its tables and views available in a schema with this name: `name.events`.
     ///
     /// # Errors
     /// When the session has a schema of this name.
@@ -150,8 +150,8 @@ impl SuperTrace {
         Ok(())
     }
 
-    /// From here on queries can read another super-trace, too: its table `events` is `name.events`. Names without a schema,
-    /// and measures that name none, are about this one.
+    /// From now on, queries can also read another super-trace: its table `events` is `name.events`. Names without a
+    /// schema, and measures that name no super-trace, refer to this one.
     ///
     /// # Errors
     /// When the session has a schema of this name.
@@ -159,7 +159,8 @@ impl SuperTrace {
         self.add_schema(name, &other.context)?;
         other.root.register(&self.context);
         self.clocks.attach(name, &other.clocks);
-        // The session keeps footers by the path behind the root, which is the same in both.
+        // The session caches footers by the path below the root. That path is the same in both super-traces, so the
+        // cache is switched off.
         self.context.runtime_env().cache_manager.get_file_metadata_cache().update_cache_limit(0);
         self.attached.insert(name.to_string(), other);
         Ok(())
@@ -181,22 +182,22 @@ impl SuperTrace {
         Ok(())
     }
 
-    /// The directory, as it was given.
+    /// The path of the directory, as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Others that were attached, by name.
+    /// The attached super-traces, by name.
     pub fn attached(&self) -> &BTreeMap<String, SuperTrace> {
         &self.attached
     }
 
-    /// The hosts of its fleet, by name, itself the first; none if it is not of a fleet.
+    /// The hosts of its fleet, by name, itself first; empty if it is not part of a fleet.
     pub fn hosts(&self) -> Vec<(&str, &SuperTrace)> {
         if self.is_fleet { self.named().collect() } else { Vec::new() }
     }
 
-    /// All that its session can read and that have a name, itself the first.
+    /// All super-traces that its session can read and that have a name, itself first.
     pub fn named(&self) -> impl Iterator<Item = (&str, &SuperTrace)> {
         let own = self.name.iter().map(move |name| (name.as_str(), self));
         own.chain(self.attached.iter().map(|(name, trace)| (name.as_str(), trace)))
@@ -212,7 +213,7 @@ impl SuperTrace {
         &self.info
     }
 
-    /// Ticks per second of the main clock; `None` if it is not known.
+    /// Ticks per second of the main clock; `None` if unknown.
     pub fn tick_hz(&self) -> Option<Hertz> {
         self.info.tick_hz()
     }
@@ -232,7 +233,7 @@ impl SuperTrace {
         &self.event_types
     }
 
-    /// The view that holds the events of this name. It has the event's name, unless that was taken.
+    /// The view with the events of this name. It has the name of the event, unless that name was taken.
     pub fn event_view(&self, event: &str) -> Option<&str> {
         self.event_views.of(event)
     }
@@ -274,7 +275,7 @@ impl SuperTrace {
         self.lwps.get(&self.files)
     }
 
-    /// Those of these threads that there are, and their names: reads little of a table with many threads.
+    /// The names of the threads in this list that exist. It reads little, even if the table has many threads.
     ///
     /// # Errors
     /// When the table cannot be read.
@@ -283,12 +284,13 @@ impl SuperTrace {
         found.map_err(|error| self.error(THREADS.name, error))
     }
 
-    /// The URL by which plans name its files.
+    /// The URL of its files in plans.
     pub fn files_url(&self) -> &Url {
         self.root.url()
     }
 
-    /// What another super-trace at this path does not have: [`Opened::identity`](crate::Opened::identity).
+    /// A number that distinguishes it from other super-traces at this path:
+    /// [`Opened::identity`](crate::Opened::identity).
     pub fn identity(&self) -> u64 {
         self.files.identity()
     }
@@ -298,10 +300,10 @@ impl SuperTrace {
         &self.context
     }
 
-    /// A table of the model as it lies in Parquet, without nanoseconds.
+    /// A table of the model as it is stored in Parquet, without nanoseconds.
     ///
     /// # Errors
-    /// When the session no longer has it.
+    /// When the session does not have the table.
     pub async fn raw(&self, table: &Table) -> Result<DataFrame, Error> {
         let name = tables::raw_name(table);
         let frame = self.context.table(TableReference::partial(OWN_SCHEMA, name.clone())).await;
@@ -321,17 +323,18 @@ impl SuperTrace {
         }
     }
 
-    /// The same plan, but read by one task, file by file: rows keep the order they have in the files.
+    /// The same plan, read by a single task, file by file. So rows keep the order that they have in the files.
     ///
-    /// For `events` that is the order of time, with equal ticks as the merge wrote them. It needs no sort, so
-    /// memory does not grow with the trace; it uses one CPU.
+    /// For `events` that is time order; events with equal ticks are in the order in which the merge wrote them. It
+    /// needs no sort, so memory does not grow with the trace. It uses one CPU.
     pub fn in_file_order(&self, frame: DataFrame) -> DataFrame {
         let (mut state, plan) = frame.into_parts();
         state.config_mut().options_mut().execution.target_partitions = 1;
         DataFrame::new(state, plan)
     }
 
-    /// Calls `each` with the batches of a plan on a table, in the order of its files. Another task decodes them meanwhile.
+    /// Calls `each` with the batches of a plan on a table, in the order of its files. Another task decodes batches in
+    /// the meantime.
     ///
     /// # Errors
     /// When a file is damaged. The message names the table.
@@ -344,7 +347,7 @@ impl SuperTrace {
         let on_table = |error| self.error(table, error);
         let mut batches = self.in_file_order(frame).execute_stream().await.map_err(on_table)?;
         let (sender, mut receiver) = mpsc::channel(AHEAD);
-        // Ends at the end of the table, or when the receiver is dropped.
+        // This task ends at the end of the table, or when the receiver is dropped.
         let decoding = tokio::spawn(async move {
             while let Some(batch) = batches.next().await {
                 if sender.send(batch).await.is_err() {
@@ -355,14 +358,14 @@ impl SuperTrace {
         while let Some(batch) = receiver.recv().await {
             each(&batch.map_err(on_table)?);
         }
-        // If it panicked, the table was not read to its end.
+        // If the task panicked, the table was not read to its end.
         decoding.await.map_err(|error| on_table(DataFusionError::External(Box::new(error))))
     }
 
-    /// [`each_batch`](Self::each_batch) of some columns of a table as it is stored.
+    /// As [`each_batch`](Self::each_batch), for some columns of a table as it is stored.
     ///
     /// # Errors
-    /// As there; when the table has no such column.
+    /// Those of [`each_batch`](Self::each_batch); when the table has no such column.
     pub async fn each_batch_of(
         &self,
         table: &Table,
@@ -374,8 +377,8 @@ impl SuperTrace {
         self.each_batch(table.name, frame, each).await
     }
 
-    /// Some columns of a table as it is stored, to be read by row groups, in any order and on any thread; no row groups of a
-    /// table that was left out.
+    /// Some columns of a table as it is stored. They can be read by row groups, in any order and on any thread. A table
+    /// that was left out has no row groups.
     ///
     /// # Errors
     /// When a footer cannot be read. The message names the file.
@@ -383,13 +386,13 @@ impl SuperTrace {
         self.files.row_groups(table, columns)
     }
 
-    /// Plans a query. It runs when the result is asked for rows.
+    /// Plans a query. It runs when rows are requested from the result.
     ///
     /// # Errors
     /// [`Query`](crate::ErrorKind::Query) when it is wrong, [`Refused`](crate::ErrorKind::Refused) when it would
     /// change anything (DDL, DML, COPY, SET).
     pub async fn sql(&self, query: &str) -> Result<QueryResult, Error> {
-        // The caller may bind parameters of the plan.
+        // Without parameters: the caller may bind the parameters of the plan.
         self.plan(query, None).await
     }
 
@@ -401,7 +404,7 @@ impl SuperTrace {
         self.plan(query, Some(parameters)).await
     }
 
-    /// From the first event to the last; `None` if that is not known, or if its session has several super-traces.
+    /// From the first event to the last. `None` if that is unknown, or if the session has several super-traces.
     pub(crate) fn bounds(&self) -> Option<sqlite_words::Bounds> {
         let (first, last, hz) = (self.first_tick()?, self.last_tick()?, self.tick_hz()?);
         let end = i64::try_from(hz.to_nanos(Ticks(last.0.saturating_sub(first.0))).0).ok()?;
@@ -440,7 +443,7 @@ impl SuperTrace {
         self.clocks.bind(plan)
     }
 
-    /// An error in a query; of a table that does not exist, with the nearest names.
+    /// The error for a query. If a table or table function does not exist, it has the nearest names.
     pub(crate) fn in_query(&self, error: DataFusionError) -> Error {
         if let DataFusionError::Plan(message) = error.find_root() {
             let missing = |what| Some(message.strip_prefix(what)?.split_once("' not found")?.0);
@@ -454,7 +457,7 @@ impl SuperTrace {
         Error::from_datafusion("query", error)
     }
 
-    /// The error for `catalog.schema.table`, with the nearest names. Each part may have dots.
+    /// The error for the unknown name `catalog.schema.table`, with the nearest names. Each part may contain dots.
     fn unknown_name(&self, name: &str) -> Error {
         let names = self.context.state().config_options().catalog.clone();
         let name = name.strip_prefix(&format!("{}.", names.default_catalog)).unwrap_or(name);
@@ -471,7 +474,7 @@ impl SuperTrace {
         ))
     }
 
-    /// The names that tables can have before a dot.
+    /// The schema names that tables can have before the dot.
     pub fn schema_names(&self) -> Vec<String> {
         let names = self.context.state().config_options().catalog.clone();
         let catalog = self.context.catalog(&names.default_catalog);
@@ -513,7 +516,7 @@ impl SuperTrace {
         &self.defined
     }
 
-    /// Its session defines views anew, for another schema.
+    /// Gives its session a new, empty set of views, for another schema. Returns that set.
     pub(crate) fn define_for(&mut self) -> Arc<SessionViews> {
         self.defined = Arc::default();
         Arc::clone(&self.defined)
@@ -528,8 +531,8 @@ impl SuperTrace {
         &self.event_views
     }
 
-    /// A DataFusion error, with this super-trace and a part of it as its place: a table, or another word. An error of a file
-    /// has the file's name; to find it, the table (or all) is read again, and blocks.
+    /// A DataFusion error about a part of this super-trace: a table, or another word. If it is an error of a file, it
+    /// gets the file's name. To find that file, the table (or all tables) is read again, which blocks.
     pub fn error(&self, part: &str, source: DataFusionError) -> Error {
         if is_of_a_file(&source)
             && let Some(damage) = self.files.damage(Table::named(part))
@@ -540,7 +543,7 @@ impl SuperTrace {
     }
 }
 
-/// The table of `DESCRIBE table`, and its schema if that is said.
+/// The table in `DESCRIBE table`, and its schema if the statement names one.
 fn described_table(statement: &Statement) -> Option<(Option<String>, String)> {
     let Statement::Statement(statement) = statement else { return None };
     let ast::Statement::ExplainTable { table_name, .. } = statement.as_ref() else { return None };
@@ -549,7 +552,7 @@ fn described_table(statement: &Statement) -> Option<(Option<String>, String)> {
     Some((parts.next().flatten(), table))
 }
 
-/// From here on the session has the views of the events, too.
+/// Adds the views of the events to a session.
 async fn event_views(
     context: &SessionContext,
     event_types: &Arc<[DeclaredEvent]>,

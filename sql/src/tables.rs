@@ -1,4 +1,4 @@
-//! Registers the tables of a super-trace and the views that add nanoseconds to them.
+//! Registers the tables of a super-trace, and the views that add nanoseconds to them.
 
 use std::sync::{
     Arc,
@@ -20,7 +20,7 @@ use url::Url;
 
 use crate::{Info, files::OpenFiles, nanos};
 
-/// A table's name as it lies in Parquet, without nanoseconds.
+/// The name of a table as it is stored in Parquet, without nanoseconds.
 pub(crate) fn raw_name(table: &Table) -> String {
     if has_ticks(table) { format!("raw_{}", table.name) } else { table.name.to_string() }
 }
@@ -29,19 +29,19 @@ fn has_ticks(table: &Table) -> bool {
     table.columns.iter().any(|c| c.name.ends_with("_tick"))
 }
 
-/// The open files of a super-trace, and what names them in URLs of sessions. A path of the file system cannot do that: object
-/// stores know no `..`, no control characters, and nothing but UTF-8.
+/// The open files of a super-trace, with a URL for sessions. A path of the file system cannot be used in the URL:
+/// object stores do not support `..`, control characters, or anything other than UTF-8.
 #[derive(Debug)]
 pub(crate) struct Root {
     url: Url,
     files: Arc<OpenFiles>,
 }
 
-/// How many were opened: each has a name of its own, so that one session can read several super-traces.
+/// The number of super-traces opened so far. It gives each a different URL, so that one session can read several.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
 impl Root {
-    /// That of these files.
+    /// A root for these files.
     pub(crate) fn of(files: OpenFiles) -> Result<Root> {
         let url = url(&format!("supertrace://open-{}/", OPENED.fetch_add(1, Ordering::Relaxed)))?;
         Ok(Root { url, files: Arc::new(files) })
@@ -52,7 +52,7 @@ impl Root {
         &self.url
     }
 
-    /// The session can read them.
+    /// Makes the files readable for a session.
     pub(crate) fn register(&self, context: &SessionContext) {
         let files: Arc<OpenFiles> = Arc::clone(&self.files);
         context.register_object_store(&self.url, files);
@@ -63,17 +63,17 @@ fn url(text: &str) -> Result<Url> {
     Url::parse(text).map_err(|e| DataFusionError::Internal(format!("{text}: {e}")))
 }
 
-/// Registers the files of one table, of a root that has been registered.
+/// Registers the files of one table. Their root has to be registered before.
 pub(crate) fn register(context: &SessionContext, root: &Root, table: &Table) -> Result<()> {
     let name = TableReference::bare(raw_name(table));
     let of_table = url(&format!("{}{}/", root.url, table.name))?;
-    // The session keeps lists of files by this name and the path behind the root.
+    // The session caches lists of files by this name and the path below the root.
     let scope = TableReference::partial(root.url.as_str(), table.name);
     let url = ListingTableUrl::try_new(of_table, None)?.with_table_ref(scope);
     let format = ParquetFormat::default().with_enable_pruning(true);
     let mut options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");
     if table.name == EVENTS.name {
-        // A query that wants the order of time, or a range of it, then needs no sort.
+        // So a query that needs time order, or a range of it, needs no sort.
         options = options.with_file_sort_order(vec![vec![ident("ts_tick").sort(true, false)]]);
     }
     let config = ListingTableConfig::new(url).with_listing_options(options).with_schema(table.schema());
@@ -83,13 +83,14 @@ pub(crate) fn register(context: &SessionContext, root: &Root, table: &Table) -> 
     Ok(())
 }
 
-/// Registers the view that users know by the table's name: its columns, and `X_ns` beside each `X_tick`.
+/// Registers the view that users know by the name of the table. It has the columns of the table, and `X_ns` for each
+/// `X_tick`.
 pub(crate) async fn register_view(context: &SessionContext, table: &Table, info: &Info) -> Result<()> {
     if !has_ticks(table) {
         return Ok(());
     }
     let mut columns: Vec<Expr> = table.columns.iter().map(|c| ident(c.name)).collect();
-    // `clocks` has columns of its own for readings in nanoseconds.
+    // `clocks` already has columns for readings in nanoseconds.
     let has = |name: &str| table.columns.iter().any(|column| column.name == name);
     let in_nanos = |tick: &str| tick.strip_suffix("_tick").is_some_and(|stem| has(&format!("{stem}_ns")));
     let ticks = table.columns.iter().filter(|column| !in_nanos(column.name));

@@ -16,19 +16,19 @@ use sigmund_model::{Thread, tables::THREADS};
 
 use crate::{Error, files::Files, supertrace::OWN_SCHEMA, tables::raw_name};
 
-/// So many threads read names at once, at most.
+/// The maximum number of threads that read names concurrently.
 const MOST_READERS: usize = 4;
 
 /// User threads, with their names if they have any.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadNames {
-    /// The column `name`, as it was read: two million names are not copied.
+    /// The batches of the column `name`, as they were read. So two million names are not copied.
     names: Vec<NameColumn>,
-    /// Sorted by thread, none twice.
+    /// Sorted by thread; each thread occurs once.
     rows: Vec<Row>,
 }
 
-/// The column `name` of a batch: a dictionary as row groups have it, or plain texts as queries give it.
+/// The column `name` of a batch. From a row group it is a dictionary, from a query it is plain texts.
 #[derive(Clone, Debug)]
 pub(crate) enum NameColumn {
     Words(DictionaryArray<Int32Type>),
@@ -78,12 +78,12 @@ impl ThreadNames {
         Ok(ThreadNames::of(&batches?.concat()))
     }
 
-    /// Those of these threads that the trace has.
+    /// The threads in this list that the trace has.
     pub(crate) async fn among(context: &SessionContext, threads: &[Thread]) -> Result<ThreadNames> {
         let table = context.table(TableReference::partial(OWN_SCHEMA, raw_name(&THREADS))).await?;
         let numbers = || threads.iter().map(|thread| thread.0 as i64);
         let mut table = table.filter(in_list(ident("thread"), numbers().map(lit).collect(), false))?;
-        // Statistics of row groups are compared with a range, and not with a long list.
+        // The statistics of row groups can be compared with a range, but not with a long list.
         if let (Some(first), Some(last)) = (numbers().min(), numbers().max()) {
             table = table.filter(ident("thread").between(lit(first), lit(last)))?;
         }
@@ -105,7 +105,7 @@ impl ThreadNames {
             names.push(NameColumn::of(batch.column(1)));
         }
         rows.sort_by_key(|row| row.thread);
-        // The last row of a number counts.
+        // If a number occurs several times, the last row counts.
         rows.reverse();
         rows.dedup_by_key(|row| row.thread);
         rows.reverse();
@@ -117,7 +117,7 @@ impl ThreadNames {
     }
 
     fn row(&self, thread: Thread) -> Option<&Row> {
-        // Numbers mostly have no holes.
+        // Numbers usually have no holes, so the distance from the first is a good guess.
         let first = self.rows.first()?.thread.0;
         let guessed =
             usize::try_from(thread.0.checked_sub(first)?).ok().and_then(|place| self.rows.get(place));
@@ -149,11 +149,11 @@ impl ThreadNames {
     }
 }
 
-/// All threads of a super-trace, read when they are first asked for.
+/// All threads of a super-trace, read when they are first needed.
 #[derive(Debug, Default)]
 pub(crate) struct AllThreads {
     names: OnceLock<ThreadNames>,
-    /// Who reads them: others wait.
+    /// Held by the thread that reads them; others wait.
     reading: Mutex<()>,
 }
 

@@ -1,7 +1,9 @@
-//! A view that joins for one of its columns costs the join only if that column is asked for.
+//! Removes joins whose columns are not used. So a view that joins for one of its columns costs the join only if the
+//! query uses that column.
 //!
-//! A left join to rows that are grouped by its keys keeps each row of the left side once. If nothing above it needs a column of
-//! the right side, it is the left side. DataFusion leaves such a join in the plan.
+//! If the right side of a left join is grouped by the join keys, then the join keeps each row of the left side exactly
+//! once. If nothing above it uses a column of the right side, it can be replaced by the left side. DataFusion does not
+//! do that.
 
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use datafusion::{
     optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule},
 };
 
-/// Takes left joins out of which no column of the right side is used.
+/// Removes left joins if no column of the right side is used.
 #[derive(Debug)]
 pub(crate) struct EliminateUnusedJoin;
 
@@ -39,14 +41,14 @@ impl OptimizerRule for EliminateUnusedJoin {
     }
 }
 
-/// Whether the rows of the right side are grouped, and each of what they are grouped by equals something of the left side.
+/// Whether the rows of the right side are grouped, and each grouping column is a join key.
 fn matches_one_row_at_most(join: &Join) -> bool {
     let keys = join.on.iter().map(|(_, right)| right);
     grouped_columns(&join.right)
         .is_some_and(|grouped| grouped.iter().all(|column| keys.clone().any(|key| key == column)))
 }
 
-/// The columns that the rows of a plan are grouped by: no two rows have the same values.
+/// The columns by which the rows of a plan are grouped. No two rows have the same values in these.
 fn grouped_columns(plan: &LogicalPlan) -> Option<Vec<Expr>> {
     let LogicalPlan::Aggregate(Aggregate { group_expr, schema, .. }) = plan else { return None };
     let is_plain = group_expr.iter().all(|expr| !matches!(expr, Expr::GroupingSet(_)));

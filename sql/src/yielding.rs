@@ -1,11 +1,12 @@
-//! Queries that let others have the thread, whatever their plan is.
+//! Makes queries yield their thread regularly, whatever their plan is.
 //!
-//! A query can be cancelled, and its time limit takes effect, when it gives its thread back to the runtime. DataFusion sees to
-//! that at the sources of rows and where partitions are exchanged, after 128 batches each. A join can be busy with one batch for
-//! long, and can make 10^12 rows of two batches without asking a source again. So the rows of what can make more of them than it
-//! reads, and those that it reads, give the thread back after 10 ms.
+//! A query can be cancelled, and its time limit takes effect, only when it gives its thread back to the runtime.
+//! DataFusion ensures that at the sources of rows, and where partitions are exchanged: after 128 batches each. But a
+//! join can spend a long time on one batch, and can make 10^12 rows of two batches without reading from a source again.
+//! So operators that can make more rows than they read yield the thread after 10 ms, at their output and at their
+//! inputs.
 //!
-//! What happens between two batches is not interrupted: a nested loop compares one batch with all rows of the other side.
+//! The work between two batches is not interrupted: a nested loop compares one batch with all rows of the other side.
 
 use std::{
     fmt,
@@ -32,10 +33,10 @@ use datafusion::{
 };
 use futures::{Stream, StreamExt, ready};
 
-/// For so long a query has the thread.
+/// How long a query may keep the thread.
 const SLICE: Duration = Duration::from_millis(10);
 
-/// Wraps what can make more rows than it reads, and its inputs.
+/// Wraps operators that can make more rows than they read, and their inputs.
 #[derive(Debug)]
 pub(crate) struct YieldWhereRowsMultiply;
 
@@ -79,7 +80,7 @@ fn yielding(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     }
 }
 
-/// The same rows, with pauses between batches.
+/// Passes on the same rows, and yields between batches.
 #[derive(Debug)]
 struct YieldExec {
     input: Arc<dyn ExecutionPlan>,
@@ -145,7 +146,7 @@ impl ExecutionPlan for YieldExec {
 
 struct Yielding {
     rows: SendableRecordBatchStream,
-    /// Since when it has the thread, as far as it knows.
+    /// Since when it has kept the thread, as far as it knows.
     since: Option<Instant>,
 }
 
@@ -154,7 +155,7 @@ impl Stream for Yielding {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let since = *self.since.get_or_insert_with(Instant::now);
-        // It is polled again when others have had their turn: at least one batch then follows.
+        // It is polled again after others have run. Then at least one batch follows.
         if since.elapsed() > SLICE {
             self.since = None;
             context.waker().wake_by_ref();

@@ -128,7 +128,7 @@ fn conclusion(report: &Report) -> String {
     }
 }
 
-/// `12 of 12 invariants hold`, and why not all of them, if so.
+/// For example `12 of 12 invariants hold`. If some do not, with the reasons.
 fn holding(report: &Report) -> String {
     let with = |verdict| report.items.iter().filter(|item| item.verdict == verdict).count();
     let (all, gaps, none) = (report.items.len(), with(Verdict::Gaps), with(Verdict::NotApplicable));

@@ -1,4 +1,4 @@
-//! The parts of a report as tables: the same columns in every format.
+//! The parts of a report as tables. They have the same columns in every format.
 
 use std::fmt::Display;
 

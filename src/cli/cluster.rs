@@ -36,19 +36,19 @@ fn none(_: &str) -> Result<String, String> {
     Err(WITHOUT_CLUSTERS.into())
 }
 
-/// What a command that was built without clusters does not do.
+/// The error for options that a command without clusters does not support.
 #[cfg(not(feature = "cluster"))]
 pub(crate) const WITHOUT_CLUSTERS: &str =
     "this sigmund was built without clusters: cargo build --features cluster makes one that has them";
 
 #[cfg(feature = "cluster")]
 impl ClusterArgs {
-    /// Whether it is a cluster that answers.
+    /// Whether a cluster is to answer.
     pub(crate) fn is_asked(&self) -> bool {
         self.cluster.is_some()
     }
 
-    /// Queries and measures of this super-trace are answered there from here on.
+    /// From now on, queries and measures of this super-trace are answered by the cluster.
     ///
     /// # Errors
     /// When no cluster answers, or it cannot be asked about this super-trace.
@@ -62,7 +62,7 @@ impl ClusterArgs {
 
 #[cfg(not(feature = "cluster"))]
 impl ClusterArgs {
-    /// Never: it is refused.
+    /// Never true, because the option is refused.
     pub(crate) fn is_asked(&self) -> bool {
         self.cluster.is_some()
     }
@@ -129,7 +129,7 @@ pub(crate) struct ExecutorArgs {
     pub(crate) work: Option<PathBuf>,
 }
 
-/// Three reports.
+/// At least three reports of an executor fit into this time.
 #[cfg(feature = "cluster")]
 fn lost_after(text: &str) -> Result<Duration, String> {
     let time = time(text)?;

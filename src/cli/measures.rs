@@ -1,4 +1,4 @@
-//! The flags of the measures: one for each of `sigmund_measures::ALL`, grouped by the questions they answer.
+//! The flags of the measures: one flag for each of `sigmund_measures::ALL`, grouped by the kind of question.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use clap::{
 use sigmund_measures::{ALL, By, Measure, Subject, named};
 use sigmund_query::Selector;
 
-/// The measure that was asked for, and how.
+/// The requested measure and its options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MeasureArgs {
     pub(crate) measure: Option<&'static Measure>,
@@ -27,7 +27,7 @@ pub(crate) struct MeasureArgs {
 }
 
 impl MeasureArgs {
-    /// Whether the active time of each user thread is asked for, and no more: a table of its own has that.
+    /// Whether only the active time of each user thread is requested. There is a separate table for that.
     pub(crate) fn is_plain_active_time(&self) -> bool {
         let is_plain = self.by.is_none() && self.worst == 0 && !self.strict && self.compare.is_none();
         is_plain && self.measure.is_some_and(|measure| measure.name == "active-time")

@@ -62,7 +62,7 @@ pub(crate) use {
     view::{Place, ViewArgs},
 };
 
-/// What each exit status means, of all subcommands. Tested in `tests/it/failures.rs`.
+/// The meaning of each exit status, for all subcommands. Tested in `tests/it/failures.rs`.
 const EXIT_STATUS: &str = "\
 Exit status:
   0  Success. For queries: something matched. For `check`: sound, or sound with gaps.
@@ -74,7 +74,7 @@ Exit status:
 
 `sigmund record --help` lists more causes of status 2.";
 
-/// What a command that was built without SQL does not do.
+/// The text for subcommands that a command without SQL does not support.
 #[cfg(not(feature = "sql"))]
 const WITHOUT_SQL: &str = "\
 This sigmund records and merges; it was built without SQL (--no-default-features). Questions about
@@ -98,7 +98,7 @@ pub(crate) struct Cli {
     pub(crate) question: Question,
 }
 
-/// The command for man pages. roff fills lines across those of its input, so each point of a list becomes a paragraph.
+/// The command line for man pages. roff joins lines of its input, so each item of a list becomes a paragraph.
 pub(crate) fn for_man_pages() -> clap::Command {
     Cli::command().mut_args(|arg| match arg.get_long_help().map(ToString::to_string) {
         Some(help) => arg.long_help(help.replace("\n- ", "\n\n- ")),
@@ -106,9 +106,9 @@ pub(crate) fn for_man_pages() -> clap::Command {
     })
 }
 
-/// What else can be said of an error about the command line.
+/// A tip that is added to an error about the command line.
 pub(crate) fn tip(error: &clap::Error) -> Option<String> {
-    // A word after an option is taken for a subcommand too, and refused as one.
+    // clap takes a word after an option for a subcommand, too, and refuses it.
     let word = error.get(ContextKind::InvalidSubcommand).or(error.get(ContextKind::InvalidArg));
     let ContextValue::String(word) = word? else { return None };
     #[cfg(all(feature = "sql", not(feature = "cluster")))]
@@ -130,18 +130,18 @@ pub(crate) fn tip(error: &clap::Error) -> Option<String> {
         .then(|| format!("  tip: give the super-trace of a question after -f: sigmund -f {word} --summary"))
 }
 
-/// The flag of the measure whose name is like this word.
+/// The flag of the measure with a name similar to this word.
 #[cfg(feature = "sql")]
 fn measure_like(word: &str) -> Option<&'static str> {
     let measures = sigmund_measures::ALL.iter().map(|measure| measure.name);
     let near = sigmund_sql::nearest(word, measures.clone());
     let near = near.first().copied()?;
-    // There is always a nearest one, which may be far.
+    // There always is a nearest name, but it may not be similar. So the first three letters have to be the same.
     let begin = word.get(..3)?;
     measures.into_iter().find(|name| *name == near && name.starts_with(begin))
 }
 
-/// The arguments of `sigmund sql`, in which a query may begin with a comment: that is no option.
+/// Changes the arguments of `sigmund sql` so that a query may begin with a comment: clap would take `--` for an option.
 pub(crate) fn with_queries(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.get(1).is_none_or(|subcommand| subcommand != "sql") {
         return arguments;
@@ -156,7 +156,7 @@ pub(crate) fn with_queries(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Whether a subcommand was asked for that only a command with clusters has.
+/// Whether the error is about a subcommand that only a command with clusters has.
 pub(crate) fn is_of_clusters(error: &clap::Error) -> bool {
     let word = error.get(ContextKind::InvalidSubcommand);
     matches!(word, Some(ContextValue::String(word)) if ["scheduler", "executor"].contains(&word.as_str()))

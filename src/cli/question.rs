@@ -128,7 +128,7 @@ impl Unit {
     }
 }
 
-/// Formats of answers: of tables, and of stacks.
+/// Formats of answers: tables or stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerFormat {
     Table(FormatArg),
@@ -137,10 +137,10 @@ pub(crate) enum AnswerFormat {
 }
 
 impl AnswerFormat {
-    /// That of a table.
+    /// The format for a table.
     ///
     /// # Errors
-    /// If it is of stacks.
+    /// If it is the format for stacks.
     pub(crate) fn of_table(self) -> Result<FormatArg> {
         match self {
             AnswerFormat::Table(format) => Ok(format),

@@ -8,10 +8,10 @@ use sigmund_schemata::Schema;
 
 use super::size::bytes;
 
-/// KiB for each LWP: 1.3 ms of probes that do nothing else.
+/// The default size of an LWP's buffer in KiB. It takes a program 1.3 ms to fill it if it does nothing but record.
 const USER_BUFFER: u32 = 4096;
 
-/// The least that `--max-size` and `--max-time` take: a sixteenth of it is a part.
+/// The smallest values of `--max-size` and `--max-time`. A part is a sixteenth of the limit.
 const SMALLEST_KEPT: u64 = 32 << 20;
 const SHORTEST_KEPT: Duration = Duration::from_secs(1);
 

@@ -1,6 +1,7 @@
 //! Sizes of memory and of files: `512M`, `1.5GiB`.
 
-/// Bytes, at least one: a number with K, M, G or T, which are powers of 1024 and may be followed by `iB` or `B`; alone, bytes.
+/// A number of bytes, at least one: a number followed by K, M, G or T, which are powers of 1024, and optionally by `iB`
+/// or `B`. Without a letter, the number is in bytes.
 pub(super) fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
     let shift = match unit.strip_suffix("iB").or(unit.strip_suffix('B')).unwrap_or(unit) {

@@ -48,16 +48,16 @@ pub(crate) struct SqlArgs {
 /// A super-trace to be queried.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Queried {
-    /// What its tables are called after, if several are asked at once.
+    /// The schema of its tables, if several super-traces are queried together.
     pub(crate) name: Option<String>,
     pub(crate) path: PathBuf,
 }
 
 impl SqlArgs {
-    /// The super-traces, and after them the query. Of a fleet there is only the query.
+    /// The super-traces, and the query after them. With a fleet there is only the query.
     ///
     /// # Errors
-    /// What is expected, if it is something else.
+    /// When the arguments are not as expected; the message has what is expected.
     pub(crate) fn subjects(&self) -> anyhow::Result<(Vec<Queried>, Option<String>)> {
         let mut words = self.words.iter();
         let named: Vec<Queried> = words.by_ref().map_while(|word| named_trace(word)).collect();
@@ -84,13 +84,13 @@ impl SqlArgs {
         Ok((traces, query))
     }
 
-    /// The values of parameters; the last of a name counts.
+    /// The values of parameters. If a name occurs several times, the last value counts.
     pub(crate) fn parameters(&self) -> Parameters {
         Parameters(self.parameters.iter().cloned().collect())
     }
 }
 
-/// `NAME=T`, unless that is the path of something.
+/// `NAME=T`, unless a file with that path exists.
 pub(super) fn named_trace(word: &OsStr) -> Option<Queried> {
     let (name, path) = word.to_str()?.split_once('=')?;
     let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
@@ -99,7 +99,7 @@ pub(super) fn named_trace(word: &OsStr) -> Option<Queried> {
     is_named.then(|| Queried { name: Some(name.to_string()), path: path.into() })
 }
 
-/// How much memory may be used.
+/// An amount of memory in bytes.
 pub(super) fn memory(text: &str) -> Result<usize, String> {
     let bytes = bytes(text).and_then(|bytes| usize::try_from(bytes).ok());
     bytes.ok_or_else(|| format!("expected a size, such as 512M or 1GiB, found {text:?}"))

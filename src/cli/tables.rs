@@ -6,7 +6,7 @@ use sigmund_model::tables::OPTIONAL;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOutTables(pub(crate) Vec<String>);
 
-/// `syscalls,locks`: these are written; `none`: none of them.
+/// Parses the tables to write, such as `syscalls,locks`, or `none`. Returns the other tables.
 pub(crate) fn left_out_tables(text: &str) -> Result<LeftOutTables, String> {
     let written: Vec<&str> =
         if text == "none" { Vec::new() } else { text.split(',').map(str::trim).collect() };

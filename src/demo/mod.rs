@@ -18,7 +18,7 @@ use crate::{
     wait_for,
 };
 
-/// Steps that each thread computes: about 0.1 ms.
+/// The number of steps that each thread computes: about 0.1 ms.
 const WORK: u32 = 60_000;
 
 const STATES: &str = "SELECT state, count(*) AS times, sum(dur_ns) / 1e6 AS total_ms, max(dur_ns) / 1e3 AS longest_us \

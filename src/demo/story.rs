@@ -1,4 +1,4 @@
-//! One user thread of a super-trace as an example: which one, and what is shown of it.
+//! Picks one user thread of a super-trace as an example, and shows parts of it.
 
 use anyhow::Result;
 use arrow::{
@@ -16,8 +16,8 @@ use crate::{
     terminal::{block, line},
 };
 
-/// The thread that was most of these: stalled, blocked, resumed on another LWP. Among equals the one with the fewest
-/// intervals, then the one that was stalled longest.
+/// Selects the thread to show: one that was stalled, blocked, and resumed on another LWP, or as many of these as
+/// possible. Among equal ones, the thread with the fewest intervals; then the one that was stalled longest.
 const CHOICE: &str = "SELECT thread, migrations, stalled, blocked FROM ( \
         SELECT threads.thread, threads.migrations, states.*, \
             CASE WHEN migrations > 0 THEN 1 ELSE 0 END + CASE WHEN stalled > 0 THEN 1 ELSE 0 END + \
@@ -31,13 +31,13 @@ const CHOICE: &str = "SELECT thread, migrations, stalled, blocked FROM ( \
         ) AS states ON threads.thread = states.of_thread) \
     ORDER BY kinds DESC, intervals, stalled_tick DESC, thread LIMIT 1";
 
-/// Events in which the thread's own scheduling shows; system calls and the details of wakeups are left out.
+/// Selects events that show the scheduling of the thread. System calls and the details of wakeups are left out.
 const EVENTS: &str = "^(USER_|node_|sched_switch)";
 
 const INTERVALS_SHOWN: usize = 16;
 const EVENTS_SHOWN: usize = 24;
 
-/// Columns of a line of the listing; what is after them is cut.
+/// The length of a line of the listing. Lines are cut there.
 const WIDTH: usize = 118;
 
 /// The thread that is shown.
@@ -92,7 +92,7 @@ pub(super) async fn show(trace: &SuperTrace, story: &Story) -> Result<()> {
     print_active_time(trace, thread).await
 }
 
-/// A query for the LWPs that ran on the CPU that the thread was preempted on, during its longest stall.
+/// A query for the LWPs that ran on the thread's CPU during its longest stall, after it was preempted there.
 async fn in_its_place(trace: &SuperTrace, thread: Thread) -> Result<Option<String>> {
     let stall = format!(
         "SELECT ts_tick, ts_tick + dur_tick, cpu FROM ( \
@@ -141,7 +141,7 @@ async fn print_active_time(trace: &SuperTrace, thread: Thread) -> Result<()> {
     Ok(line(format_args!("{active} of {life}: {percent:.3} %"))?)
 }
 
-/// The first row of what a query gives.
+/// The first row of the result of a query.
 async fn first_row(trace: &SuperTrace, query: &str) -> Result<Option<RecordBatch>> {
     let batches = trace.sql(query).await?.collect().await?;
     Ok(batches.iter().find(|batch| batch.num_rows() > 0).map(|batch| batch.slice(0, 1)))

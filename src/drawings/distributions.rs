@@ -1,4 +1,4 @@
-//! How many are how long: as bars, as rows, and as a picture of cumulative distributions.
+//! Draws distributions of lengths: as bars, as rows, and as a picture of cumulative distributions.
 
 use anyhow::{Result, bail};
 use sigmund_measures::{
@@ -30,15 +30,15 @@ pub(super) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
     Ok(gaps::finish(rows, found.gaps, question.measure.strict))
 }
 
-/// What a histogram shows.
+/// The data of a histogram.
 struct Distributions {
     title: String,
-    /// Lengths, each with what they are of.
+    /// Distributions, each with a label.
     curves: Vec<(String, Distribution)>,
     notes: Vec<String>,
-    /// The number of gaps in the time that is asked about.
+    /// The number of gaps in the time of the question.
     gaps: usize,
-    /// What makes fewer curves; empty if nothing does.
+    /// A hint on how to get fewer curves; empty if there is none.
     fewer: &'static str,
 }
 
@@ -52,7 +52,7 @@ fn draw(trace: &SuperTrace, found: &mut Distributions, question: &Question) -> R
         let left_out = counted(left_out as u64, "more row");
         notice(&format!("not drawn: {left_out}; {}--format tsv prints all", found.fewer));
     }
-    // Bounds are round.
+    // Bounds are round numbers, so zeros after the point are removed.
     let bound = |length: i64, hz: Option<Hertz>| label(length, hz, question.unit).replace(".000 ", " ");
     if let Some(path) = &question.drawing.svg {
         let curves: Vec<_> = found.curves.iter().map(|(of, lengths)| (of.as_str(), lengths)).collect();
@@ -66,7 +66,7 @@ fn draw(trace: &SuperTrace, found: &mut Distributions, question: &Question) -> R
     Ok(())
 }
 
-/// The buckets of all curves as rows; of several curves, each with what it is of.
+/// The buckets of all curves as rows. If there are several curves, each row has the label of its curve.
 fn rows(curves: &[(String, Distribution)], hz: Option<Hertz>) -> Answer {
     let is_labelled = curves.len() > 1;
     let mut all = Answer::default();
@@ -115,7 +115,7 @@ async fn distributions(trace: &SuperTrace, filter: &Filter, question: &Question)
     Ok(Distributions { title: asked.question.to_string(), curves, notes: answer.notes, gaps, fewer })
 }
 
-/// What makes fewer rows than this answer has.
+/// A hint on how to get fewer rows than this answer has.
 fn fewer(by: Option<By>, answer: &Answer) -> &'static str {
     let first = answer.columns.first().map_or("", |column| &*column.name);
     match (by, first) {
@@ -126,7 +126,8 @@ fn fewer(by: Option<By>, answer: &Answer) -> &'static str {
     }
 }
 
-/// What a row is of: `thread 5, worker/1, span request`. Its cells up to the first length or count of lengths.
+/// The label of a row: `thread 5, worker/1, span request`. It consists of the cells before the first length or count of
+/// lengths.
 fn row_label(answer: &Answer, row: &[Value<'_>]) -> String {
     let is_figure = |column: &Column| column.kind == Kind::Length || column.name == "count";
     let until = answer.columns.iter().position(is_figure).unwrap_or(row.len());
@@ -134,7 +135,7 @@ fn row_label(answer: &Answer, row: &[Value<'_>]) -> String {
     let mut last = "";
     for (column, value) in answer.columns.iter().zip(row).take(until) {
         match (column.kind, value) {
-            // The name of a span after that it is one.
+            // The name of a span follows its kind in the same part.
             (Kind::Text, Value::Text(text)) if (last, &*column.name) == ("kind", "function") => {
                 if let Some(kind) = parts.last_mut() {
                     *kind += &format!(" {text}");

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! timeline.rs        --gantt: what each thread did, from left to right
-//! distributions.rs   --histogram: how many are how long
+//! distributions.rs   --histogram: distributions of lengths
 //! mod.rs             --format folded: stacks; what drawings share
 //! ```
 
@@ -27,11 +27,11 @@ use crate::{
     terminal,
 };
 
-/// Draws what a question is about.
+/// Makes the drawing that a question requests.
 pub(crate) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question) -> Result<Found> {
     let drawing = &question.drawing;
     if let Some(unit) = question.unit {
-        // Fails without a rate, so that no label does.
+        // Fails here if the rate is unknown, so that no label fails later.
         unit.of(Ticks(0), trace.tick_hz())?;
     }
     if drawing.svg.is_some() && question.format.of_table()? != FormatArg::Human {
@@ -66,7 +66,7 @@ pub(crate) async fn stacks(trace: &SuperTrace, filter: &Filter, question: &Quest
     Ok(gaps::finish(answer.rows.len(), gaps, args.strict))
 }
 
-/// A length in `unit`, or in one of its own: `0.5 ms`, `500.000 us`.
+/// A length in `unit`, or in a unit that fits it: `0.5 ms`, `500.000 us`.
 fn label(ticks: i64, hz: Option<Hertz>, unit: Option<Unit>) -> String {
     if ticks == i64::MAX {
         return "...".into();
@@ -79,7 +79,7 @@ fn label(ticks: i64, hz: Option<Hertz>, unit: Option<Unit>) -> String {
     }
 }
 
-/// To nanoseconds, without zeros at the end.
+/// Rounded to nanoseconds, without zeros at the end.
 fn rounded(number: f64, unit: Unit) -> String {
     let decimals = match unit {
         Unit::Ns => return format!("{number:.0}"),
@@ -90,7 +90,7 @@ fn rounded(number: f64, unit: Unit) -> String {
     format!("{number:.decimals$}").trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// What a picture may take the place of.
+/// What a picture may replace.
 const PICTURE: Replaceable = Replaceable { expected: "a picture", files: true, folder: |_| false };
 
 /// Writes a picture; `-` is standard output.

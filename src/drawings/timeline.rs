@@ -1,4 +1,4 @@
-//! What each thread did, from left to right: text, or a picture.
+//! Draws what each thread did over time, from left to right: as text or as a picture.
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -15,13 +15,13 @@ use crate::{
     terminal::{self, Colour},
 };
 
-/// Columns of a bar, unless a terminal has room for others.
+/// The width of a bar in columns, unless it is fitted to a terminal.
 const BAR_WIDTH: usize = 80;
-/// A narrower bar shows nothing: on a narrower terminal, lines are broken.
+/// The minimum width of a bar. A narrower one would show nothing, so on a narrower terminal lines are wrapped.
 const LEAST_BAR_WIDTH: usize = 20;
 /// The most lines that are drawn as text.
 const MOST_LINES: usize = 200;
-/// Pixels.
+/// The width of a picture in pixels.
 const PICTURE_WIDTH: usize = 1000;
 
 pub(super) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question) -> Result<Found> {
@@ -66,12 +66,13 @@ pub(super) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
     Ok(gaps::finish(lines, gaps, question.measure.strict))
 }
 
-/// A drawing whose lines are as wide as the terminal, if it has room for more than the labels. `draw` gets the width of bars.
+/// A drawing with lines as wide as the terminal, if the terminal has room for more than the labels. `draw` gets the
+/// width of bars.
 fn fitted(terminal: Option<usize>, draw: impl Fn(usize) -> Result<String, String>) -> Result<String, String> {
     let mut drawing = draw(BAR_WIDTH)?;
     let Some(terminal) = terminal else { return Ok(drawing) };
     let mut width = BAR_WIDTH;
-    // Which instants the axis has room for depends on the width.
+    // The width also decides which instants fit on the axis, so this may need several steps.
     for _ in 0..3 {
         let Some(rest) = beside_bars(&drawing) else { return Ok(drawing) };
         let fitting = terminal.saturating_sub(rest).max(LEAST_BAR_WIDTH);
@@ -84,28 +85,28 @@ fn fitted(terminal: Option<usize>, draw: impl Fn(usize) -> Result<String, String
     Ok(drawing)
 }
 
-/// The characters that the longest line has beside those of a bar; `None` without a bar.
+/// How many characters the longest line has in addition to its bar; `None` without a bar.
 fn beside_bars(drawing: &str) -> Option<usize> {
     let bar = drawing.lines().find_map(bar)?;
     let is_bounded = |line: &(usize, &str)| line.0 == 0 || self::bar(line.1).is_some();
-    // The axis, and bars.
+    // Only the axis, and lines with a bar.
     let lines = drawing.lines().enumerate().filter(is_bounded);
     let longest = lines.map(|(_, line)| line.chars().count()).max()?;
     Some(longest.saturating_sub(bar.1 - bar.0))
 }
 
-/// Where the letters of a line begin and end.
+/// The beginning and the end of the bar in a line.
 fn bar(line: &str) -> Option<(usize, usize)> {
     let bounds: Vec<usize> =
         line.chars().enumerate().filter(|(_, c)| *c == '|').map(|(place, _)| place).collect();
-    // A name may have some, too.
+    // A name may contain this character, too, so the last two are taken.
     match bounds.as_slice() {
         [.., begin, end] => Some((begin + 1, *end)),
         _ => None,
     }
 }
 
-/// The first lines of a timeline, and how many it has: between the axis and the legend, a line is of a thread.
+/// The first lines of a timeline, and its number of threads. Each line between the axis and the legend is a thread.
 fn shortened(drawing: &str) -> (String, usize) {
     let lines: Vec<&str> = drawing.lines().collect();
     let [axis, threads @ .., legend] = lines.as_slice() else { return (drawing.to_string(), 0) };
@@ -123,8 +124,8 @@ fn shortened(drawing: &str) -> (String, usize) {
     (shown.join("\n"), threads.len())
 }
 
-/// The colour of each character of a line of a timeline: letters of states in the bar and in the legend. The letter says
-/// the same.
+/// The colour of each character in a line of a timeline. The letters of states have colours, in the bar and in the
+/// legend. A colour has the same meaning as its letter.
 fn colour(line: &str) -> Vec<Option<Colour>> {
     let mut colours = vec![None; line.chars().count()];
     if let Some((begin, end)) = bar(line) {

@@ -19,10 +19,10 @@ use super::trace_summary::{StreamSummary, TraceSummary};
 /// The traces at a path.
 pub(super) struct Inputs {
     pub(super) path: PathBuf,
-    /// If it is a run that was ended properly: how, when and where it was recorded.
+    /// If it is a run that was ended properly: its manifest, with how, when and where it was recorded.
     pub(super) manifest: Option<Manifest>,
     pub(super) is_run: bool,
-    /// Each trace with its streams, which are not read yet.
+    /// Each trace with its streams, which have not been read yet.
     pub(super) traces: Vec<(TraceSummary, Vec<TraceStream>)>,
 }
 
@@ -76,7 +76,7 @@ fn files_in(folder: &Folder) -> io::Result<Vec<OsString>> {
     Ok(folder.names()?.into_iter().filter(is_one).collect())
 }
 
-/// A trace that is a folder, as LTTng writes it.
+/// Opens a trace that is a folder, as LTTng writes it.
 fn open_folder(path: &Path) -> Result<Option<Inputs>> {
     match fkt_ingest::open(path) {
         Ok(opened) => {
@@ -133,7 +133,7 @@ fn of_user_trace(path: &Path, file: File) -> Result<(TraceSummary, Vec<TraceStre
         events: Box::new(events),
     };
     let streams: Vec<TraceStream> = trace.streams().into_iter().map(stream).collect();
-    // One stream for each LWP, in this order.
+    // There is one stream for each LWP, in the same order.
     for (lwp, stream) in trace.lwps().iter().zip(&streams) {
         held.streams.push(StreamSummary {
             lwp: Some(lwp.lwp),

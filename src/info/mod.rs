@@ -1,10 +1,10 @@
-//! `sigmund info`: what a file is, and what it holds, without merging it.
+//! `sigmund info`: describes a file and its contents, without merging it.
 //!
 //! ```text
-//! supertrace.rs   a super-trace: facts, tables, events, what recording cost
-//! inputs.rs       anything else: which traces a path holds, whatever their format
-//! held.rs         one of them: streams, events, LWPs, losses, counted by reading it once
-//! show.rs         the same for people, and for programs
+//! supertrace.rs      a super-trace: facts, tables, events, the cost of recording
+//! inputs.rs          anything else: the traces at a path, in any format
+//! trace_summary.rs   one trace: streams, events, LWPs, losses, counted by reading it once
+//! show.rs            prints the summary of a trace, for people and for programs
 //! ```
 
 mod inputs;

@@ -81,7 +81,7 @@ fn facts_of_run(manifest: &Manifest) -> Vec<(String, String)> {
     given.map(|(key, value)| (key.to_string(), value)).collect()
 }
 
-/// Which parts there are, and why not all.
+/// The parts that exist, and the limits because of which others were removed.
 fn parts(rotation: &Rotation) -> String {
     let limits = [
         rotation.max_bytes.map(|bytes| format!("at most {bytes} bytes")),
@@ -224,7 +224,7 @@ fn streams(held: &TraceSummary) -> Table {
     })
 }
 
-/// The most frequent first; if not counted, all declared ones.
+/// The declared events, the most frequent first. If they were counted, only those that occur.
 fn events(held: &TraceSummary) -> Table {
     let columns = ["level", "name", "code", "events", "percent", "fields"];
     let mut types: Vec<_> = held.types.iter().zip(&held.events_of_type).collect();
@@ -244,7 +244,8 @@ fn events(held: &TraceSummary) -> Table {
     })
 }
 
-/// Those with most events first. Kernels keep names of LWPs that ended long ago; only those with events are shown.
+/// The LWPs with the most events first. Kernels keep the names of LWPs that ended long ago, so only those with events
+/// are shown.
 fn lwps(held: &TraceSummary) -> Table {
     let mut lwps: Vec<_> = held.lwps.iter().filter(|(_, known)| !held.counted || known.events > 0).collect();
     lwps.sort_by_key(|(lwp, known)| (std::cmp::Reverse(known.events), **lwp));

@@ -46,7 +46,7 @@ pub(super) struct StreamSummary {
 }
 
 impl StreamSummary {
-    /// A stream of which only the header is read.
+    /// A stream of which only the header was read.
     pub(super) fn of(stream: &TraceStream) -> StreamSummary {
         StreamSummary {
             buffer: stream.buffer.clone(),
@@ -97,7 +97,7 @@ impl TraceSummary {
         self.lwps.entry(lwp).or_default().name = Some(name.to_string());
     }
 
-    /// Keeps the count of a loss, and the first of its kind as an example.
+    /// Counts a loss. The first of each kind is kept as an example.
     pub(super) fn lose(&mut self, loss: &Loss) {
         let kind = self.losses.entry((loss.kind.name(), loss.level.name())).or_default();
         if kind.losses == 0 {
@@ -107,7 +107,7 @@ impl TraceSummary {
         kind.events = kind.events.into_iter().chain(loss.count).reduce(u64::saturating_add);
     }
 
-    /// Reads every stream to its end. `progress` is called periodically with the events so far.
+    /// Reads every stream to its end. Calls `progress` from time to time with the number of events so far.
     pub(super) fn count(&mut self, streams: Vec<TraceStream>, mut progress: impl FnMut(u64)) {
         let mut event = Event::default();
         let mut total = 0;
@@ -156,7 +156,7 @@ impl TraceSummary {
 
     fn take_losses(&mut self, stream: &mut TraceStream, held: &mut StreamSummary) {
         for loss in stream.events.take_losses() {
-            // The head of an LWP's last packet contains the number already.
+            // For an LWP, the header of its last packet already has the number of lost events.
             if held.lwp.is_none() {
                 held.lost = held.lost.saturating_add(loss.count.unwrap_or(0));
             }
@@ -164,17 +164,17 @@ impl TraceSummary {
         }
     }
 
-    /// The side that the stream records.
+    /// The side that recorded the trace.
     pub(super) fn level(&self) -> Level {
         self.types.first().map_or(Level::User, |event| event.level)
     }
 
-    /// All events; `None` if not counted.
+    /// The number of all events; `None` if they were not counted.
     pub(super) fn events(&self) -> Option<u64> {
         self.counted.then(|| self.streams.iter().filter_map(|stream| stream.events).sum())
     }
 
-    /// The ticks of each clock in it, from first to last.
+    /// For each clock of the trace, its first and its last tick.
     pub(super) fn spans(&self) -> BTreeMap<ClockDomain, (Ticks, Ticks)> {
         let mut spans = BTreeMap::new();
         for stream in &self.streams {

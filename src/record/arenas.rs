@@ -1,4 +1,4 @@
-//! The user side: the arenas of the recorded processes, drained into the run directory.
+//! The user side of a recording: drains the arenas of the recorded processes into the run directory.
 
 use std::{borrow::Borrow, collections::HashMap, fs::File, io::ErrorKind, path::PathBuf, sync::Arc};
 
@@ -23,36 +23,36 @@ use crate::{cli::RecordArgs, descriptors, output};
 /// The number of polls between two checks for processes that have ended.
 const LOOK_EVERY: u32 = 8;
 
-/// The arenas that the recorded processes have been given, and the drains of those that record.
+/// The arenas that were given to processes, and the drains of processes that record.
 pub(super) struct Arenas {
     server: ArenaServer,
     run: Arc<Folder>,
-    /// Of processes that have not begun to record.
+    /// Arenas of processes that have not begun to record.
     waiting: Vec<ProcessArena>,
     drains: Vec<Drained>,
-    /// Of processes that have ended.
+    /// The results of processes that have ended.
     finished: Vec<Side>,
     finished_bytes: u64,
-    /// The part that is recorded, if the recording is cut into parts, and its files that are closed.
+    /// If the recording is cut into parts: the current part, and its files that are already closed.
     part: Option<u32>,
     closed_files: Vec<PartFile>,
-    /// How many user traces of a process there were, by its number.
+    /// For each process, the number of its user traces so far.
     traces: HashMap<u32, u32>,
-    /// Processes whose events had no file, and why the first had none.
+    /// The number of processes whose events could not be stored because there was no file, and the reason of the first.
     without_file: u64,
     why_without_file: Option<String>,
     /// Polls until the next check for ended processes.
     look_in: u32,
-    /// Why a user trace could not be written, the first.
+    /// The reason why a user trace could not be written: the first one.
     why_unwritten: Option<String>,
-    /// Processes that asked for an arena, and ended without having recorded into it.
+    /// The number of processes that asked for an arena and ended without recording into it.
     never_began: u64,
     limit_is_raised: bool,
-    /// Dropped after the server, whose socket is in it.
+    /// Has to be dropped after the server, because the server's socket is in this folder.
     folder: Arc<SocketFolder>,
 }
 
-/// The drain of one process, and what its LWPs are called here, if it is in another PID namespace.
+/// The drain of one process. If the process is in another PID namespace: the numbers of its LWPs in this namespace.
 struct Drained {
     drain: Drain<ProcessArena>,
     namespace: Option<Namespace>,
@@ -68,20 +68,20 @@ impl Drained {
     }
 }
 
-/// The summary of a recording: what the processes recorded, and those that could not be recorded.
+/// The summary of the user side: the results of the processes, and the number of those that could not be recorded.
 #[derive(Debug, Default)]
 pub(super) struct UserSides {
     pub(super) sides: Vec<Side>,
     /// The files of the last part.
     pub(super) last_part: Vec<PartFile>,
     pub(super) unrecorded: Unrecorded,
-    /// Processes that asked for an arena, and ended without having recorded into it.
+    /// The number of processes that asked for an arena and ended without recording into it.
     pub(super) never_began: u64,
 }
 
 impl Arenas {
-    /// Begins to hand out arenas: to processes of the user whom the program runs as, and of root. What recorders that were
-    /// killed have left is removed.
+    /// Begins to hand out arenas, to processes of root and of the user that the program runs as. Removes what killed
+    /// recorders have left behind.
     pub(super) fn create(run: &Arc<Folder>, args: &RecordArgs) -> Result<Arenas> {
         let owner = args.user.as_deref().map(user::find).transpose()?.map(|user| user.ids().uid);
         let folder = SocketFolder::create(owner.is_some())?;
@@ -109,7 +109,7 @@ impl Arenas {
         })
     }
 
-    /// The folder of the socket, the only thing that the program needs.
+    /// The folder with the socket. The program needs nothing else.
     pub(super) fn folder(&self) -> Arc<SocketFolder> {
         Arc::clone(&self.folder)
     }
@@ -127,7 +127,7 @@ impl Arenas {
     /// Drains finished packets. Returns their number.
     pub(super) fn poll(&mut self) -> usize {
         if !self.limit_is_raised {
-            // Only now: the program has been started, and must not inherit it.
+            // Not earlier, because the program inherits the limit if it is started later.
             descriptors::raise_limit();
             self.limit_is_raised = true;
         }
@@ -175,10 +175,11 @@ impl Arenas {
         UserSides { sides, last_part, unrecorded, never_began: self.never_began }
     }
 
-    /// Goes on in files of part `number`; returns those of the part before. Parts before `first` were removed.
+    /// Continues in files of part `number`, and returns the files of the previous part. Parts before `first` were
+    /// removed.
     pub(super) fn next_part(&mut self, number: u32, first: u32) -> Vec<PartFile> {
         let Some(before) = self.part.replace(number) else {
-            // A flight recorder writes its trace at the end.
+            // A flight recorder has no parts: it writes its trace at the end.
             self.part = None;
             return Vec::new();
         };
@@ -192,7 +193,7 @@ impl Arenas {
             });
             let mut closed = drained.drain.summary();
             match next {
-                // The head of the next part is written already, and counted.
+                // The header of the next part has been written and counted already.
                 Ok(head) => closed.bytes = closed.bytes.saturating_sub(head),
                 Err(error) => {
                     output::report_error(&format!("{}: {error}; later events may be lost", path.display()));
@@ -206,11 +207,12 @@ impl Arenas {
         std::mem::take(&mut self.closed_files)
     }
 
-    /// Starts to drain the arenas of processes that record.
+    /// Begins to drain the arenas of processes that have begun to record.
     fn find(&mut self) {
         self.waiting.extend(self.server.take());
         for arena in std::mem::take(&mut self.waiting) {
-            // In this order: a process that begins and ends between the two is found to have begun.
+            // The end is checked first. Otherwise a process that begins and ends between the two checks would count as
+            // one that never began.
             let has_ended = arena.has_ended();
             if arena.has_begun() {
                 self.begin(arena);
@@ -238,7 +240,7 @@ impl Arenas {
         }
     }
 
-    /// Takes the rest of processes that have ended, and gives their memory and descriptors back.
+    /// Drains the rest of processes that have ended, and frees their memory and descriptors.
     fn finish_ended(&mut self) {
         let has_ended = |drained: &mut Drained| drained.drain.arena().has_ended();
         for drained in self.drains.extract_if(.., has_ended).collect::<Vec<_>>() {
@@ -275,8 +277,9 @@ impl Arenas {
         self.finished.push(Side { side, counts });
     }
 
-    /// `user-PID.fut`; a process that became another program by `exec` has a second, `user-PID-2.fut`. One in another PID
-    /// namespace has a mark. Returns the path, the file, and the name of the whole trace, of which it may be a part.
+    /// The name is `user-PID.fut`. If a process executed another program by `exec`, its second trace is
+    /// `user-PID-2.fut`. The name of a process in another PID namespace has a mark. Returns the path, the file, and the
+    /// name of the whole trace, of which the file may be a part.
     fn new_trace(&mut self, pid: Pid, is_in_namespace: bool) -> Result<(PathBuf, File, String)> {
         let mark = if is_in_namespace { NAMESPACE_MARK } else { "" };
         let number = self.traces.entry(pid.0).or_default();

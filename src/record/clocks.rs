@@ -1,5 +1,5 @@
-//! Clock snapshots of a recording, in its manifest and, until that is whole, in a file beside it. A thread of its own
-//! writes the file: the thread that reads the clocks never waits for a disk.
+//! The clock snapshots of a recording. They are in its manifest; until that is complete, they are in a file beside it.
+//! A separate thread writes the file, so that the thread that reads the clocks never waits for a disk.
 
 use std::{
     sync::mpsc::{Sender, channel},
@@ -14,7 +14,8 @@ use sigmund_merge::{Manifest, ManifestSnapshot, SnapshotLog};
 
 use crate::output;
 
-/// The first two are this far apart, each further two twice as far: so a recording that is killed soon has two.
+/// The time between the first two snapshots. It doubles after each further snapshot. So even a recording that is killed
+/// early has two.
 const FIRST_AFTER: Duration = Duration::from_millis(1);
 const AT_MOST_AFTER: Duration = Duration::from_secs(1);
 
@@ -48,13 +49,13 @@ impl Clocks {
         let snapshots = clock::snapshots().into_iter();
         let snapshots: Vec<_> =
             snapshots.map(|(domain, snapshot)| ManifestSnapshot::new(domain, snapshot)).collect();
-        // The thread is there as long as this is.
+        // The receiving thread lives as long as this value.
         let _ = self.log.send(snapshots.clone());
         manifest.snapshots.extend(snapshots);
         self.last = Instant::now();
     }
 
-    /// Writes the whole manifest.
+    /// Completes the manifest and writes it.
     pub(super) fn end(self, manifest: &mut Manifest, run: &Folder) -> Result<()> {
         manifest.unfinished = false;
         manifest.write(run)?;
@@ -68,7 +69,7 @@ fn append_to(mut log: SnapshotLog) -> Result<Sender<Vec<ManifestSnapshot>>> {
     let append = move || {
         let mut has_failed = false;
         for snapshots in receiver {
-            // The manifest has them all at the end, so a full disk costs nothing if this process ends normally.
+            // At the end the manifest has all snapshots. So a full disk does no harm if this process ends normally.
             if let Err(error) = log.append(&snapshots)
                 && !std::mem::replace(&mut has_failed, true)
             {

@@ -1,5 +1,5 @@
-//! What a process recorded itself: it is asked for the last events of its flight recorder when the recording ends. It has
-//! one deadline for all it does, and a recorder that is stopping does not wait for it.
+//! Gets what a process has recorded itself: when the recording ends, the process is asked for the last events of its
+//! flight recorder. It has a single deadline for everything, and a recorder that is stopping does not wait for it.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use sigmund_model::Pid;
 use super::{namespace, work::Work};
 use crate::output;
 
-/// The time limit from the request to the end of the answer.
+/// The time limit, from the request to the end of the answer.
 const WITHIN: Duration = Duration::from_secs(10);
 
 /// A pending request to a process.
@@ -28,7 +28,7 @@ pub(super) struct Conversation {
     run: Arc<Folder>,
     file: String,
     pid: Pid,
-    /// Also of the search for its socket, for which its memory is read (`/proc/PID/environ`).
+    /// It also applies to the search for the socket, which reads the memory of the process (`/proc/PID/environ`).
     deadline: Instant,
     /// Set when the answer is no longer waited for.
     is_given_up: Arc<AtomicBool>,
@@ -48,7 +48,7 @@ impl Conversation {
         Ok(Conversation { work, run: Arc::clone(run), file, pid, deadline, is_given_up })
     }
 
-    /// The answer of the process, if it has arrived; `Some(None)` if there will be none.
+    /// The answer of the process, if it has arrived. `Some(None)` if there will be no answer.
     pub(super) fn within(&self, time: Duration) -> Option<Option<UserSide>> {
         match self.work.within(time) {
             Ok(Some(Ok(side))) => Some(Some(side)),
@@ -58,7 +58,7 @@ impl Conversation {
                 Some(None)
             }
             Ok(Some(Err(error))) | Err(error) => {
-                // It is empty, if it was made at all.
+                // The file is empty, if it exists at all.
                 let _ = self.run.remove_file(&self.file);
                 output::notice(&format!("no events of the process itself: {}", output::reasons(&error)));
                 Some(None)
@@ -89,7 +89,8 @@ fn snapshot(pid: Pid, file: String, run: &Folder, is_given_up: &AtomicBool) -> R
     Ok(UserSide { file, pid: pid.0, lost, unfinished, namespace, ..UserSide::default() })
 }
 
-/// Whether the kernel lets none of its LWPs run. The name of a process may have anything in it.
+/// Whether the process is stopped, so that none of its LWPs runs. Its name may contain any characters, so the text is
+/// parsed from the end of the name.
 fn is_stopped(pid: Pid) -> bool {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = stat.rsplitn(2, |byte| *byte == b')').next().unwrap_or_default();

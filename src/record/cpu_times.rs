@@ -1,5 +1,6 @@
-//! The kernel's own sum of each recorded LWP's time on CPUs, read from `/proc/PID/task/TID/schedstat` while the recording
-//! runs. An LWP that ends between two readings keeps its last one; one that lives between two readings is not seen.
+//! The kernel's own sum of the time that each recorded LWP spent on CPUs. It is read from
+//! `/proc/PID/task/TID/schedstat` while the recording runs. If an LWP ends between two readings, its last reading is
+//! kept. An LWP that lives only between two readings is not seen.
 
 use std::{
     collections::{BTreeSet, HashMap, hash_map::Entry},
@@ -12,20 +13,21 @@ use fut::clock;
 use sigmund_merge::{CpuTimeReading, LwpCpuTime, Manifest};
 use sigmund_model::Pid;
 
-/// The maximum number of LWPs kept: each takes some 300 bytes in the manifest.
+/// The maximum number of LWPs that are kept. Each takes about 300 bytes in the manifest.
 const MAX_LWPS: usize = 16384;
 /// The maximum number of processes read.
 const MAX_PROCESSES: usize = 16384;
 /// The minimum time between two readings.
 const READ_EVERY: Duration = Duration::from_millis(100);
-/// A reading takes at most this fraction of the time until the next: 1 % of one CPU.
+/// A reading may take at most one in this many parts of the time until the next: 1 % of one CPU.
 const SHARE: u32 = 100;
 
 /// The readings so far.
 pub(super) struct CpuTimes {
-    /// Its processes are read, and those that they have made; `None` is all processes.
+    /// This process and its descendants are read; `None` for all processes.
     root: Option<Pid>,
-    /// Processes that are read, with their start times: a number that is used again is another process.
+    /// The processes that are read, with their start times. If the start time is different, it is another process with
+    /// the same number.
     processes: HashMap<u32, u64>,
     lwps: HashMap<u32, Known>,
     ended: Vec<LwpCpuTime>,
@@ -42,7 +44,7 @@ struct Known {
     seen: u64,
 }
 
-/// The numbers in the file; neither decreases.
+/// The two numbers in the file. Neither ever decreases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum {
     reading: CpuTimeReading,
@@ -50,8 +52,8 @@ struct Sum {
 }
 
 impl CpuTimes {
-    /// Takes the first reading, of a process and its children or of all. Only when the kernel is being recorded, so that
-    /// an LWP that this reading does not find has begun in the recording.
+    /// Takes the first reading, of a process and its children or of all processes. Call it only after the recording of
+    /// the kernel has begun. Then every LWP that this reading does not find was created during the recording.
     pub(super) fn start(root: Option<Pid>) -> CpuTimes {
         let (processes, lwps) = (HashMap::new(), HashMap::new());
         let next = Instant::now();
@@ -74,7 +76,7 @@ impl CpuTimes {
         let mut omitted = 0;
         for pid in self.find_processes() {
             for tid in numbers_in(&format!("/proc/{pid}/task")) {
-                // It may have ended meanwhile.
+                // The LWP may have ended in the meantime.
                 if let Some(sum) = read_sum(pid, tid) {
                     omitted += u64::from(!self.take(pid, tid, sum));
                 }
@@ -96,7 +98,7 @@ impl CpuTimes {
         manifest.lwp_cpu_times_omitted = self.omitted;
     }
 
-    /// Stores the reading of an LWP; `false` if the limit is reached.
+    /// Stores the reading of an LWP. Returns `false` if the limit is reached.
     fn take(&mut self, pid: u32, tid: u32, sum: Sum) -> bool {
         let (readings, first) = (self.readings, self.readings == 1);
         let room = self.lwps.len() + self.ended.len() < MAX_LWPS;
@@ -111,7 +113,7 @@ impl CpuTimes {
             Entry::Vacant(place) => _ = place.insert(Known { times: begin(sum), last: sum, seen: readings }),
             Entry::Occupied(mut place) => {
                 let known = place.get_mut();
-                // Both numbers only grow, so this is another LWP with the same number.
+                // Both numbers only grow. If one is smaller, it is another LWP with the same number.
                 if known.times.pid != pid || sum.is_before(known.last) {
                     if !room {
                         return false;
@@ -130,11 +132,12 @@ impl CpuTimes {
         true
     }
 
-    /// The processes to read: the root, those known from before (a daemon has no parent any more), and their children.
+    /// The processes to read: the root, those that are known already (a daemon no longer has its parent), and the
+    /// children of all these.
     fn find_processes(&mut self) -> BTreeSet<u32> {
         let Some(root) = self.root else { return numbers_in("/proc").take(MAX_PROCESSES).collect() };
         self.processes.retain(|pid, started| start_time(*pid) == Some(*started));
-        // When the root has ended, its number may be another process's.
+        // The root is added only for the first reading: after it has ended, its number may belong to another process.
         let root = (self.readings == 1).then_some(root.0);
         let mut found: BTreeSet<u32> = self.processes.keys().copied().chain(root).collect();
         let mut to_ask: Vec<u32> = found.iter().copied().collect();
@@ -177,8 +180,8 @@ fn parse(text: &str) -> Option<(u64, u64)> {
     Some((numbers.next()?.ok()?, numbers.nth(1)?.ok()?))
 }
 
-/// When a process began, in clock ticks since the machine did: field 22 of `/proc/PID/stat`. The second field, the name,
-/// may have anything in it.
+/// When a process began, in clock ticks since the machine was started: field 22 of `/proc/PID/stat`. The second field
+/// is the name, which may contain any characters.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
     let after_name = stat.rsplitn(2, |byte| *byte == b')').next()?;

@@ -1,9 +1,9 @@
-//! Descendants of the recorded program that outlive it: daemons, and what a shell leaves in the background.
+//! Descendants of the recorded program that outlive it: daemons, and background processes of a shell.
 //!
-//! A descendant is a process whose environment names the recorder's folder, which no other process knows. So it is found
-//! whoever its parent is by now, and it cannot see that it is looked for: a recorder that adopted orphans
-//! (`PR_SET_CHILD_SUBREAPER`) would change the `getppid` of each daemon. Programs that overwrite their environment are
-//! known while they record, by their arenas.
+//! A descendant is a process whose environment contains the recorder's folder, which no other process knows. So it is
+//! found even if its parent is another process now, and it does not notice the search. (A recorder that adopts orphans,
+//! with `PR_SET_CHILD_SUBREAPER`, would change the `getppid` of each daemon.) A program that overwrites its environment
+//! is known as long as it records, because it has an arena.
 
 use std::{
     fs,
@@ -18,18 +18,20 @@ use anyhow::{Context, Result};
 
 use crate::{cli::Follow, output};
 
-/// How long a descendant that does not record may take to begin to, when the program has ended: it may have been started just
+/// When the program has ended: how long a descendant may take until it begins to record. It may have been started just
 /// before.
 const BEGINS_WITHIN: Duration = Duration::from_secs(1);
-/// How long the first search may take. Reading the environment of a process may never end: it is in that process's memory.
+/// How long the first search may take. Reading the environment of a process may never end, because it is in the memory
+/// of that process.
 const FOUND_WITHIN: Duration = Duration::from_secs(2);
-/// The least time between two searches; and a search takes at most this fraction of the time until the next.
+/// The minimum time between two searches. Also, a search may take at most one in `SHARE` parts of the time until the
+/// next.
 const SEARCH_EVERY: Duration = Duration::from_millis(10);
 const SHARE: u32 = 20;
 /// The maximum number of descendants named in a message.
 const NAMED: usize = 5;
 
-/// The descendants that live, when the program has ended.
+/// The descendants that are alive after the program has ended.
 pub(super) struct Descendants {
     follow: Option<Follow>,
     found: Receiver<Vec<String>>,
@@ -39,7 +41,7 @@ pub(super) struct Descendants {
 }
 
 impl Descendants {
-    /// Begins to search, on a thread of its own. `folder` is the one that the program was given.
+    /// Starts the search on a separate thread. `folder` is the folder that the program was given.
     pub(super) fn search(folder: &Path, follow: Option<Follow>) -> Result<Descendants> {
         let mut variable = format!("{}=", fut::ENV_ARENA_DIR).into_bytes();
         variable.extend(folder.as_os_str().as_bytes());
@@ -57,7 +59,8 @@ impl Descendants {
         Ok(Descendants { follow, found, living: None, since: Instant::now() })
     }
 
-    /// Whether the recording has to go on for them, of which `recording` processes have an arena; waits up to `time` to know.
+    /// Whether the recording has to continue for descendants. `recording` is the number of processes that have an
+    /// arena. Waits up to `time` for the result of a search.
     pub(super) fn are_waited_for(&mut self, recording: u64, time: Duration) -> bool {
         self.learn(time);
         let waited = self.since.elapsed();
@@ -69,7 +72,7 @@ impl Descendants {
         }
     }
 
-    /// Takes the result of the last search; waits up to `time` for one.
+    /// Takes the result of the last search. Waits up to `time` for one.
     fn learn(&mut self, time: Duration) {
         match self.found.recv_timeout(time) {
             Ok(living) => self.living = Some(self.found.try_iter().last().unwrap_or(living)),
@@ -78,8 +81,8 @@ impl Descendants {
         }
     }
 
-    /// The number of living descendants, with their names; `None` if there are none. Waits for the first search, which a signal
-    /// may have overtaken.
+    /// The number of living descendants, with their names; `None` if there are none. Waits for the first search, in
+    /// case that a signal came before it was done.
     pub(super) fn describe(&mut self) -> Option<String> {
         if self.living.is_none() {
             self.learn(FOUND_WITHIN.saturating_sub(self.since.elapsed()));
@@ -91,7 +94,8 @@ impl Descendants {
     }
 }
 
-/// The processes that have this in their environment: number and name. Those that have ended have none.
+/// The number and name of each process that has this variable in its environment. Processes that have ended have no
+/// environment.
 fn living(variable: &[u8]) -> Vec<String> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

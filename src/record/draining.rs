@@ -1,5 +1,5 @@
-//! The drain on a thread of its own: a disk that does not answer holds up the drain, and neither the kernel side nor
-//! the recorder's handling of signals.
+//! Runs the drain on a separate thread. So a disk that does not answer delays only the drain, and not the kernel side
+//! or the recorder's handling of signals.
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ use super::{
     work::Work,
 };
 
-/// How long the drain sleeps when there is nothing to take: a ring of 4 MiB takes 4 ms to fill, at the fastest.
+/// How long the drain sleeps if there is nothing to drain. A ring of 4 MiB takes at least 4 ms to fill.
 const NAP: Duration = Duration::from_millis(1);
 
 /// A running drain.
@@ -29,13 +29,13 @@ pub(super) struct Draining {
     parts: Option<Parts>,
 }
 
-/// Makes the drain go on in files of the next part. The drain does not finish before this is gone.
+/// Makes the drain continue in files of the next part. The drain does not finish before this value is dropped.
 pub(super) struct Parts {
     requests: Sender<NextPart>,
     shared: Arc<Shared>,
 }
 
-/// What is asked of the drain.
+/// A request to the drain.
 struct NextPart {
     number: u32,
     /// Parts before this one were removed.
@@ -50,10 +50,11 @@ impl Parts {
         self.shared.bytes.load(Ordering::Relaxed)
     }
 
-    /// Makes the drain go on in files of part `number`. Returns the files of the one before, once they are closed.
+    /// Makes the drain continue in files of part `number`. Returns the files of the previous part, once these are
+    /// closed.
     pub(super) fn next(&self, number: u32, first: u32) -> Vec<PartFile> {
         let (files, closed) = channel();
-        // A drain that has panicked has no files; its end is reported by the one who waits for it.
+        // A drain that has panicked returns no files. Its panic is reported where its end is waited for.
         let _ = self.requests.send(NextPart { number, first, files });
         closed.recv().unwrap_or_default()
     }
@@ -67,18 +68,20 @@ struct Shared {
     polls: AtomicU64,
 }
 
-/// Dropped, it makes the drain finish.
+/// Makes the drain finish when it is dropped.
 struct Finish(Arc<Shared>);
 
 impl Drop for Finish {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `drain`; what a program recorded before its end was seen is taken.
+        // Release: pairs with the Acquire in `drain`. So everything is drained that a program recorded before its end
+        // was noticed.
         self.0.finish.store(true, Ordering::Release);
     }
 }
 
 impl Draining {
-    /// Starts to drain the arenas of a program. Not before the program is started: it must not inherit the priority.
+    /// Starts to drain the arenas of a program. Call it only after the program was started, because the program must
+    /// not inherit the priority.
     pub(super) fn start(arenas: Arenas) -> Result<Draining> {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
@@ -88,14 +91,14 @@ impl Draining {
         Ok(Draining { finish: Finish(shared), work, parts })
     }
 
-    /// What cuts it into parts; given once.
+    /// The handle that changes to the next part. It is returned only once.
     pub(super) fn parts(&mut self) -> Option<Parts> {
         self.parts.take()
     }
 
     /// Bytes written so far.
     pub(super) fn bytes(&self) -> u64 {
-        // Relaxed: a number for people.
+        // Relaxed: the number is only displayed.
         self.finish.0.bytes.load(Ordering::Relaxed)
     }
 
@@ -105,13 +108,13 @@ impl Draining {
         self.finish.0.recording.load(Ordering::Relaxed)
     }
 
-    /// How often it has looked at its arenas; stays as it is while a disk does not answer.
+    /// How often the drain has looked at its arenas. The number does not change while a disk does not answer.
     pub(super) fn polls(&self) -> u64 {
         // Relaxed: it publishes no other memory.
         self.finish.0.polls.load(Ordering::Relaxed)
     }
 
-    /// Takes what was recorded until now, and no more. Returns the work, whose result is the recording.
+    /// Drains what was recorded until now, and nothing later. The result of the returned work is the recording.
     pub(super) fn finish(self) -> Work<UserSides> {
         drop((self.finish, self.parts));
         self.work
@@ -119,15 +122,15 @@ impl Draining {
 }
 
 fn drain(mut arenas: Arenas, shared: &Shared, requests: Receiver<NextPart>) -> UserSides {
-    // The drain keeps up with the program only if it gets the CPU when it wants it; not everybody may ask. On Linux this
-    // is the calling thread's priority alone.
+    // The drain keeps up with the program only if it gets a CPU as soon as it needs one. Not every user may raise the
+    // priority. On Linux, this changes only the priority of the calling thread.
     let _ = rustix::process::setpriority_process(None, -20);
     let mut requests = Some(requests);
     // Acquire: pairs with the Release in `Finish`.
     while !shared.finish.load(Ordering::Acquire) || requests.is_some() {
         match requests.as_ref().map(Receiver::try_recv) {
             Some(Ok(NextPart { number, first, files })) => {
-                // The rotation may have ended.
+                // The receiver is gone if the rotation has ended.
                 let _ = files.send(arenas.next_part(number, first));
             }
             Some(Err(TryRecvError::Disconnected)) => requests = None,

@@ -1,5 +1,5 @@
-//! The end of a recording: everything that still has to be written or asked for, each on a thread of its own, and all of
-//! it while a user may not want to wait.
+//! The end of a recording. Everything that still has to be written or requested is done on separate threads. All of it
+//! can be given up, because a user may not want to wait.
 
 use std::{
     sync::Arc,
@@ -25,22 +25,22 @@ use super::{
 };
 use crate::output;
 
-/// How long one look at what is being done takes.
+/// The interval between two checks of the work.
 const LOOK: Duration = Duration::from_millis(2);
 /// The time after which a message reports the work that is waited for.
 const IS_LONG: Duration = Duration::from_secs(3);
-/// What may still be completed after a request to end at once: tracing is off by then, and there is no more to do
-/// than to remove what is in tracefs, unless the disk hangs.
+/// How long it may still take after a request to end at once. Tracing is off by then. Only files in tracefs have to be
+/// removed, unless the disk hangs.
 const AT_ONCE: Duration = Duration::from_millis(300);
 
-/// How many signals it takes to give up.
+/// How many more signals it takes until the work is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
     /// None any more.
     None,
-    /// The end of the recording was already asked for.
+    /// The next signal gives up: the end of the recording was already requested.
     UntilTheNextSignal,
-    /// It was not: the first request leaves out what can be left out.
+    /// The second signal gives up: the end was not requested. The first signal leaves out everything that is optional.
     UntilTheSecondSignal,
 }
 
@@ -64,12 +64,12 @@ struct KernelEnd {
 pub(super) struct Ended {
     pub(super) kernel: KernelSide,
     pub(super) user: Vec<UserSide>,
-    /// If the recording was cut into parts.
+    /// If the recording was cut into parts: their end.
     pub(super) parts: Option<PartsEnd>,
     pub(super) unrecorded: Unrecorded,
-    /// Processes that asked for an arena, and ended without having recorded into it.
+    /// The number of processes that asked for an arena and ended without recording into it.
     pub(super) never_began: u64,
-    /// A signal ended the collection early: the run is not merged.
+    /// A signal ended the collection early, so the run is not merged.
     pub(super) is_stopped: bool,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct PartsEnd {
 }
 
 impl Ending {
-    /// Begins to write the kernel side, which records no more, and to collect the user side.
+    /// Begins to write the kernel side, which no longer records, and to collect the user side.
     pub(super) fn begin(
         kernel: Kernel,
         draining: Option<Draining>,
@@ -93,7 +93,7 @@ impl Ending {
             let no_events = |error| output::notice(&format!("no events of the process itself: {error:#}"));
             Conversation::begin(pid, run).map_err(no_events).ok()
         });
-        // Before the drain is: it finishes when there are no more parts.
+        // Stopped before the drain, because the drain finishes only when there are no more parts.
         rotation.iter().for_each(Rotation::stop);
         let drain = draining.map(Draining::finish);
         let run = Arc::clone(run);
@@ -105,7 +105,7 @@ impl Ending {
         Ok(Ending { kernel, drain, conversation })
     }
 
-    /// Waits until all is done, or a signal ends the wait.
+    /// Waits until everything is done, or a signal ends the wait.
     ///
     /// # Errors
     /// When the work was abandoned because of a signal.
@@ -170,7 +170,7 @@ impl Ending {
     }
 }
 
-/// Writes the whole manifest, and lets others use the folder. A disk that does not answer can be given up.
+/// Completes the manifest, and gives others access to the folder. If a disk does not answer, this can be given up.
 pub(super) fn write(
     clocks: Clocks,
     mut manifest: Manifest,

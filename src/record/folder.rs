@@ -1,8 +1,8 @@
-//! The recorder's own folder: where the program finds its sockets. Not where the recording goes.
+//! The recorder's own folder, in which the program finds its sockets. The recording itself is somewhere else.
 //!
-//! It has an unpredictable name, is made for this recorder alone, and locked (`flock`) for as long as the recorder lives. So
-//! what a killed recorder left is recognised: a folder of our own user, with such a name and mode, that no recorder has
-//! locked. Nothing else is ever removed, and no link is followed.
+//! The folder has an unpredictable name, is made for this recorder only, and is locked (`flock`) as long as the
+//! recorder lives. So the folder of a killed recorder can be recognised: it belongs to the same user, has such a name
+//! and mode, and is not locked. Nothing else is ever removed, and no link is followed.
 
 use std::{
     ffi::OsStr,
@@ -17,14 +17,15 @@ use rustix::{
     io::Errno,
 };
 
-/// Where such folders are, if they can be: short paths, since they are names of sockets.
+/// The preferred place of such folders. The path has to be short, because it is part of the names of sockets.
 const SHARED_MEMORY: &str = "/dev/shm";
 const PREFIX: &str = "sigmund-arenas-";
-/// For the recorder's user only; with `--user`, the other user may traverse it but not list it.
+/// Only the recorder's user has access. With `--user`, the other user may traverse the folder, but not list it.
 const MODES: [u32; 2] = [0o700, 0o711];
-/// Entries that are removed from it, at most: a program may have filled it.
+/// The maximum number of entries that are removed from it, because a program may have filled it.
 const MOST_ENTRIES: usize = 1000;
-/// Folders that are tried: another recorder may remove one as abandoned before it is locked.
+/// How many folders are tried. Another recorder may take a new folder for an abandoned one, and remove it before it is
+/// locked.
 const TRIES: usize = 10;
 
 /// A folder of sockets, removed at the end.
@@ -35,11 +36,12 @@ pub(super) struct SocketFolder {
 }
 
 impl SocketFolder {
-    /// Makes it. `for_another` user, too, if so; the sockets in it then have to be given to that user.
+    /// Makes the folder. With `for_another`, another user may use it; the sockets in it then have to be given to that
+    /// user.
     pub(super) fn create(for_another: bool) -> Result<SocketFolder> {
         let usual = Path::new(SHARED_MEMORY);
         let made = SocketFolder::create_in(usual, for_another);
-        // It may not be there, or may be full.
+        // The usual place may be missing or full.
         made.or_else(|error| {
             let other = SocketFolder::create_in(&std::env::temp_dir(), for_another);
             other.with_context(|| format!("{error:#}"))
@@ -70,14 +72,15 @@ impl SocketFolder {
         &self.path
     }
 
-    /// Removes it; once more does no harm. A drain that was given up keeps its folder otherwise.
+    /// Removes the folder. It may be called again. Needed because a drain that was given up would otherwise keep its
+    /// folder.
     pub(super) fn remove(&self) {
         if is_at(&self.handle, &self.path) {
             remove(&self.handle, &self.path);
         }
     }
 
-    /// Arenas that processes have made here themselves, since they do not know how to ask for one.
+    /// The number of arenas that processes have made here themselves, because they cannot ask for one.
     pub(super) fn foreign_arenas(&self) -> u64 {
         let entries = Dir::read_from(&self.handle).into_iter().flatten().take(MOST_ENTRIES).flatten();
         entries.filter(|entry| entry.file_name().to_bytes().ends_with(b".arena")).count() as u64
@@ -90,7 +93,7 @@ impl Drop for SocketFolder {
     }
 }
 
-/// Removes what recorders of this user that were killed have left.
+/// Removes the folders of this user's recorders that were killed.
 fn remove_leftovers(base: &Path) {
     let own = rustix::process::geteuid().as_raw();
     let Ok(entries) = fs::read_dir(base) else { return };
@@ -112,7 +115,7 @@ fn is_name(name: &OsStr) -> bool {
     })
 }
 
-/// The folder itself; not what a link names.
+/// Opens the folder itself, and never the target of a link.
 fn opened(path: &Path) -> Option<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     open(path, flags, Mode::empty()).ok().map(File::from)
@@ -125,7 +128,7 @@ fn is_at(handle: &File, path: &Path) -> bool {
     there.is_some() && there == handle.metadata().ok().map(identity)
 }
 
-/// Removes the folder and the entries of it that are no folders; what is in folders stays, and then they do.
+/// Removes the folder and its entries. A folder in it is removed only if it is empty; otherwise both remain.
 fn remove(handle: &File, path: &Path) {
     let entries = Dir::read_from(handle).into_iter().flatten().take(MOST_ENTRIES).flatten();
     for entry in entries.filter(|entry| ![c".", c".."].contains(&entry.file_name())) {

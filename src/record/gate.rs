@@ -1,10 +1,10 @@
-//! A program that waits until the recording is on.
+//! Starts a program so that it waits until the recording is on.
 //!
-//! The recorder has to know the program's pid before its first instruction, to follow it. So it starts itself as
-//! `sigmund hold GATE PROGRAM …`, which connects to the recorder's socket, waits for a byte, and becomes the program:
-//! same pid, nothing left of it. Where the program is to run as another user, `hold` becomes that user first.
+//! To follow the program, the recorder has to know its pid before its first instruction. So the recorder starts itself
+//! as `sigmund hold GATE PROGRAM …`. That process connects to the recorder's socket, waits for a byte, and then becomes
+//! the program by `exec`, with the same pid. If the program has to run as another user, `hold` becomes that user first.
 //!
-//! Nothing here waits without listening to signals: a program may be stopped at the gate, or lie on a disk that does not
+//! While anything here waits, signals are handled: a program may be stopped at the gate, or be on a disk that does not
 //! answer.
 
 use std::{
@@ -35,18 +35,18 @@ use crate::{
     output,
 };
 
-/// How long a process of ours may take to reach the gate.
+/// How long the `hold` process may take to reach the gate.
 const AT_THE_GATE_WITHIN: Duration = Duration::from_secs(10);
 /// Maximum length of the error of `hold` when it cannot execute the program.
 const MAX_REASON: usize = 4096;
 
-/// The program: waiting at the gate, or started.
+/// The program, waiting at the gate or started.
 pub(super) struct GatedProgram {
     name: String,
     child: Child,
-    /// Until the program begins.
+    /// The gate, until the program begins.
     gate: Option<UnixStream>,
-    /// What came through the gate: why the program cannot begin.
+    /// The bytes that were received through the gate: the reason why the program cannot begin.
     reason: Vec<u8>,
     asked: u32,
 }
@@ -54,14 +54,14 @@ pub(super) struct GatedProgram {
 /// The effect of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interrupted {
-    /// The program was asked to end, or killed: its end is near.
+    /// The program was asked to end, or killed, so it will end soon.
     Ending,
-    /// It was killed before, and has not ended.
+    /// It was killed earlier and has not ended.
     KilledBefore,
 }
 
 impl GatedProgram {
-    /// Starts the program; it stops at the gate. A signal ends the waiting for it.
+    /// Starts the program, which stops at the gate. A signal ends the wait for it.
     pub(super) fn start(args: &RecordArgs, arenas: &Path, signals: &Signals) -> Result<GatedProgram> {
         let run_as = args.user.as_deref().map(user::find).transpose()?;
         let path = arenas.join("gate");
@@ -97,7 +97,7 @@ impl GatedProgram {
         Ok(held)
     }
 
-    /// Until the program is there.
+    /// Waits until the program is at the gate.
     fn wait_at(&mut self, listener: &UnixListener, signals: &Signals) -> Result<UnixStream> {
         let started = Instant::now();
         loop {
@@ -124,7 +124,7 @@ impl GatedProgram {
         }
     }
 
-    /// The program, as it was called.
+    /// The name of the program, as it was called.
     pub(super) fn name(&self) -> String {
         self.name.clone()
     }
@@ -135,7 +135,7 @@ impl GatedProgram {
 
     /// Opens the gate.
     pub(super) fn release(&mut self) -> Result<()> {
-        // The first byte in an empty buffer: it never waits.
+        // It never blocks, because it is the first byte in an empty buffer.
         self.gate.as_mut().map_or(Ok(()), |gate| gate.write_all(&[1]).context("letting the program start"))
     }
 
@@ -148,7 +148,8 @@ impl GatedProgram {
         let mut bytes = [0; 512];
         loop {
             match gate.read(&mut bytes) {
-                // Its end of the socket closes when it becomes the program; before, it sends the reason why it cannot.
+                // When `hold` becomes the program, its end of the socket is closed. If it cannot, it first sends the
+                // reason.
                 Ok(0) => break,
                 Ok(len) if self.reason.len() < MAX_REASON => self.reason.extend(&bytes[..len]),
                 Ok(_) => {}
@@ -165,19 +166,19 @@ impl GatedProgram {
         }
     }
 
-    /// Whether it has ended. Its number is still its own until [`ended`](GatedProgram::ended) returns its status.
+    /// Whether it has ended. Its pid remains reserved until [`ended`](GatedProgram::ended) returns its status.
     pub(super) fn has_ended(&self) -> Result<bool> {
         let Some(pid) = self.kernel_pid() else { return Ok(false) };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         Ok(waitid(WaitId::Pid(pid), options).context("waiting for the program")?.is_some())
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         self.child.try_wait().context("waiting for the program")
     }
 
-    /// The user wants to stop: the program is asked once, and killed when asked again.
+    /// The user wants to stop. The first time, the program is asked to end; the second time, it is killed.
     pub(super) fn interrupt(&mut self, asked: Asked) -> Interrupted {
         self.asked += 1;
         let is_again = self.asked > 1;
@@ -191,7 +192,8 @@ impl GatedProgram {
         if self.asked > 2 { Interrupted::KilledBefore } else { Interrupted::Ending }
     }
 
-    /// Its time is over. A program continues; a process that has not executed it yet is killed.
+    /// The time of the recording is over. A program that has begun continues. A process that has not executed the
+    /// program yet is killed.
     ///
     /// # Errors
     /// When the program has not begun.
@@ -209,14 +211,15 @@ impl GatedProgram {
 
     fn send(&self, signal: Signal) {
         if let Some(pid) = self.kernel_pid() {
-            // If it has just ended, that is what was wanted. Its number is its own until we have waited for it.
+            // If it has just ended, that is what was wanted. Its pid cannot belong to another process before it was
+            // waited for.
             let _ = kill_process(pid, signal);
         }
     }
 
     fn kill(&mut self) {
         let _ = self.child.kill();
-        // One that sleeps in the kernel uninterruptibly cannot be killed: it is not waited for.
+        // A process in an uninterruptible sleep in the kernel cannot be killed, so it is not waited for.
         let given_up = Instant::now() + Duration::from_secs(1);
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < given_up {
             std::thread::sleep(Duration::from_millis(1));
@@ -226,7 +229,7 @@ impl GatedProgram {
 
 impl Drop for GatedProgram {
     fn drop(&mut self) {
-        // A program that was never let through would wait for ever.
+        // A program that was never let through would wait forever.
         if self.gate.is_some() {
             self.kill();
         }
@@ -238,7 +241,7 @@ pub(crate) fn hold(args: &HoldArgs) -> Result<Found> {
     let mut gate = UnixStream::connect(&args.gate).with_context(|| args.gate.display().to_string())?;
     match gate.read_exact(&mut [0]) {
         Ok(()) => {}
-        // The recorder does not start the program: it has reported why, or was killed.
+        // The recorder will not start the program. It has reported the reason, or was killed.
         Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
             return Ok(Found::Damaged);
         }

@@ -1,4 +1,5 @@
-//! The kernel side, by the best means that are allowed here. Which means, and why not a better one, is one line of output.
+//! Records the kernel side by the best means that are permitted. One line of the output names these means, and why no
+//! better ones are used.
 
 use std::{fs, path::Path};
 
@@ -18,10 +19,10 @@ use crate::{
     output,
 };
 
-/// What the kernel adds to an LWP's time on CPUs, whenever it does.
+/// The event at which the kernel adds to its own sum of an LWP's time on CPUs.
 const STAT_RUNTIME: &str = "sched:sched_stat_runtime";
 
-/// The events that the kernel has: a folder a system, in that a folder an event.
+/// The events of this kernel: a folder for each system, with a folder for each event.
 const EVENTS: &str = "/sys/kernel/tracing/events";
 
 /// The running recording of the kernel.
@@ -29,10 +30,11 @@ pub(super) struct Kernel {
     means: Means,
     why: Option<String>,
     scope: Scope,
-    /// Of schemata: how many tracepoints of the machine and of the program, and those that the kernel does not have.
+    /// With schemata: the numbers of tracepoints of the machine and of the program, and the tracepoints that the kernel
+    /// does not have.
     by_schemata: Option<(usize, usize)>,
     missing: Vec<String>,
-    /// When it was stopped.
+    /// The tick at which it was stopped.
     stopped: Option<u64>,
     /// Whether it is recorded in parts.
     is_limited: bool,
@@ -62,7 +64,7 @@ impl Kernel {
                 let missing = schemata::choose_tracepoints(&args.schema, &args.kernel, &mut options)?;
                 let counts = (options.machine_events.len(), options.program_events.len());
                 let by_schemata = (!args.schema.is_empty()).then_some(counts);
-                // In another PID namespace, running recorders seem to have ended.
+                // In another PID namespace, recorders that are running would seem to have ended.
                 if shows_the_numbers_of_the_kernel() {
                     remove_leftovers();
                 }
@@ -89,7 +91,7 @@ impl Kernel {
         }
     }
 
-    /// Tracepoints of schemata that the kernel does not have.
+    /// The tracepoints of schemata that the kernel does not have.
     pub(super) fn missing_tracepoints(&self) -> &[String] {
         &self.missing
     }
@@ -125,7 +127,7 @@ impl Kernel {
         }
     }
 
-    /// What cuts it into parts, if it is recorded in parts.
+    /// The handle that changes to the next part, if it is recorded in parts.
     pub(super) fn rotator(&self) -> Option<Rotator> {
         match &self.means {
             Means::Tracefs(recorder) if self.is_limited => Some(recorder.rotator()),
@@ -133,7 +135,7 @@ impl Kernel {
         }
     }
 
-    /// Bytes so far.
+    /// Bytes recorded so far.
     pub(super) fn bytes(&self) -> u64 {
         match &self.means {
             Means::Tracefs(recorder) => recorder.progress().bytes,
@@ -141,9 +143,9 @@ impl Kernel {
         }
     }
 
-    /// Records nothing from now on. No disk is needed for that, and no other process.
+    /// Stops recording. This needs no disk and no other process.
     pub(super) fn halt(&mut self) {
-        // Before: what the kernel records after this instant may be incomplete.
+        // Taken before: what the kernel records after this tick may be incomplete.
         self.stopped = Some(clock::ticks());
         let halted = match &self.means {
             Means::Tracefs(recorder) => recorder.halt(),
@@ -155,7 +157,7 @@ impl Kernel {
         }
     }
 
-    /// Its entry of the manifest while it runs.
+    /// The entry in the manifest while it runs.
     pub(super) fn side(&self) -> KernelSide {
         let (file, means) = match &self.means {
             Means::Tracefs(_) => (Some(KERNEL_DAT), "tracefs"),
@@ -167,15 +169,15 @@ impl Kernel {
             means: means.into(),
             why: self.why.clone(),
             others_unseen: matches!(self.scope, Scope::Only(_)),
-            // perf gives the numbers of its caller's namespace.
+            // perf uses the numbers of its caller's namespace.
             has_other_numbers: matches!(self.means, Means::Tracefs(_)) && !shows_the_numbers_of_the_kernel(),
             stopped_tick: self.stopped.filter(|_| file.is_some()),
             ..KernelSide::default()
         }
     }
 
-    /// Ends it, and writes its file; of a recording in parts, it closes the last part, and returns that. A failure costs the
-    /// kernel side, not the recording.
+    /// Ends it, and writes its file. A recording in parts closes its last part, and returns it. If this fails, only the
+    /// kernel side is lost, not the recording.
     pub(super) fn stop(self, run: &Folder) -> (KernelSide, Option<ClosedPart>) {
         let (mut side, mut last_part) = (self.side(), None);
         let ended = match self.means {
@@ -198,7 +200,7 @@ impl Kernel {
         if let Err(error) = ended {
             let lost = if is_unfinished(run) { "is not written" } else { "is lost" };
             output::report_error(&format!("the kernel side {lost}: {error}"));
-            // Its closed parts are there.
+            // A recording in parts still has its closed parts.
             if !self.is_limited {
                 side.file = None;
             }
@@ -208,14 +210,14 @@ impl Kernel {
     }
 }
 
-/// Whether the kernel has this event; `None` where its events cannot be listed.
+/// Whether the kernel has this event; `None` if its events cannot be listed.
 pub(super) fn kernel_has(event: &str) -> Option<bool> {
     let (system, name) = event.split_once(':')?;
     let events = Path::new(EVENTS);
     events.is_dir().then(|| events.join(system).join(name).join("enable").is_file())
 }
 
-/// Checks that the kernel has this event. Where its events cannot be listed, the kernel reports the error later.
+/// Checks that the kernel has this event. If its events cannot be listed, the kernel reports the error later.
 pub(super) fn has_event(option: &str, event: &str) -> Result<()> {
     let Some((system, name)) =
         event.split_once(':').filter(|(system, name)| !system.is_empty() && !name.is_empty())
@@ -235,7 +237,7 @@ pub(super) fn has_event(option: &str, event: &str) -> Result<()> {
     bail!("{option} {event}: this kernel has no such event{near}; {list} lists its events")
 }
 
-/// The names of all events, SYSTEM:EVENT, as far as they can be listed; in their order.
+/// The names of all events as SYSTEM:EVENT, sorted, as far as they can be listed.
 fn names_in(events: &Path) -> Vec<String> {
     let in_folder = |path: &Path| {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -259,12 +261,12 @@ fn options(args: &KernelArgs) -> RecorderOptions {
         clock: args.kernel_clock.clone(),
         ..RecorderOptions::default()
     };
-    // An event with a condition is one that is wanted.
+    // An event with a condition is recorded even if no other option names it.
     let known: Vec<String> = options.machine_events.iter().chain(&options.program_events).cloned().collect();
     let conditional = args.filter.iter().map(|filter| &filter.event).filter(|event| !known.contains(event));
     options.machine_events.extend(args.kernel_event.iter().chain(conditional).cloned());
-    // Of all LWPs: who adds up an LWP's time may be another one, which wakes somebody on its CPU; a filter by process
-    // would lose that.
+    // For all LWPs: the time of an LWP may be added up by another LWP that wakes a thread on its CPU. A filter by
+    // process would lose that event.
     if args.witness.contains(&Witness::Runtime) && !options.machine_events.iter().any(|e| e == STAT_RUNTIME) {
         options.machine_events.push(STAT_RUNTIME.into());
     }

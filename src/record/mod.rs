@@ -1,23 +1,23 @@
-//! `sigmund record`: runs a program, records the kernel beneath it and what it records itself, merges both.
+//! `sigmund record`: runs a program, records the kernel and the program's own events, and merges both.
 //!
 //! ```text
 //!   start: program held at a gate ─▶ kernel recording on ─▶ run.json ─▶ gate opens ─▶ drain arenas until it ends
 //!   end:   kernel recording off ─▶ last packets, kernel.dat ─▶ run.json ─▶ merge
 //! ```
 //!
-//! All that is known is on the disk at any time (`merge/src/run`), so that `sigmund merge RUN` finishes a recording whose
-//! recorder was killed, or has ended at once.
+//! At any time, everything that is known is on the disk (`merge/src/run`). So `sigmund merge RUN` can complete a
+//! recording whose recorder was killed, or was made to end at once.
 //!
-//! It always stops. One thread, this one, listens to signals and looks at the time; whatever may wait for a disk or for
-//! another process does so on a thread of its own (`work.rs`), which can be given up:
+//! The recorder can always be stopped. This thread alone handles signals and checks the time. Everything that may wait
+//! for a disk or for another process runs on a separate thread (`work.rs`), and can be given up:
 //!
-//! 1. The kernel side stops first: no disk and no process is needed for that.
-//! 2. A process that is asked something has one deadline for all of it.
-//! 3. The first signal asks a program to end, the second kills it; where there is none any more, the first ends the
-//!    recording. The next one ends the recorder at once, whatever it is doing.
+//! 1. The kernel side is stopped first, because that needs no disk and no other process.
+//! 2. A process that is asked for its events has a single deadline for everything.
+//! 3. The first signal asks the program to end, and the second kills it. If no program is running any more, the first
+//!    signal ends the recording. One more signal ends the recorder at once, whatever it is doing.
 //!
-//! When the program has ended, its descendants may live on: `descendants.rs`. Nobody waits for them who has asked the program
-//! to end.
+//! When the program has ended, its descendants may still be alive: see `descendants.rs`. If the user has asked the
+//! program to end, they are not waited for.
 
 mod arenas;
 mod clocks;
@@ -73,37 +73,38 @@ use signals::{Asked, Signals};
 use subject::{GOES_ON, Stop, Subject};
 use target::Target;
 
-/// How long the recorder waits for a signal before it looks at the program and the time.
+/// How long the recorder waits for a signal before it checks the program and the time again.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
-/// Time after which a message reports that the program has ended and its descendants have not.
+/// The time after which a message reports that the program has ended and its descendants have not.
 const TELL_AFTER: Duration = Duration::from_millis(200);
-/// When a drain that does nothing waits for a disk.
+/// If the drain has not polled for this long, it is taken to be waiting for a disk.
 const STUCK_AFTER: Duration = Duration::from_secs(2);
-/// How long a program may take to end when `--for` is over and it has been asked to.
+/// When `--for` is over: how long the program may take to end after it was asked to.
 const END_WITHIN: Duration = Duration::from_secs(3);
 
-/// What became of a recording.
+/// The result of a recording.
 enum Recorded {
-    /// It is to be merged.
+    /// The recording is complete and can be merged.
     Whole(UserRecords),
-    /// The recording is to end with what is there.
+    /// The recording was stopped, and is not merged.
     Stopped,
 }
 
-/// What is known of the user side before it is merged.
+/// What is known of the user side before the merge.
 #[derive(Clone, Copy, Debug, Default)]
 struct UserRecords {
-    /// Processes that have recorded.
+    /// The number of processes that have recorded.
     processes: usize,
-    /// Processes that wanted to, and could not. The recorder, or they themselves, have reported why.
+    /// The number of processes that tried to record and could not. The reason has been reported, by the recorder or by
+    /// the process.
     failed: u64,
 }
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Found> {
     schemata::check_names(&args.schema)?;
     let target = Target::choose(args)?;
-    // Until the merge is done, signals end what is being done and not the process.
+    // From here until the merge is done, a signal ends only the current work, not the process.
     let signals = Signals::register()?;
     let recorded = record(args, &target, &signals)?;
     let user = match recorded {
@@ -128,7 +129,7 @@ fn merge_run(target: &Target, left_out_tables: Vec<String>) -> Result<Summary> {
     merge::merge(std::slice::from_ref(&target.run), &target.supertrace, &options)
 }
 
-/// Why a program that was recorded has no user events.
+/// Reports why a recorded program has no user events.
 fn report_user_side(user: UserRecords, summary: &Summary) {
     output::notice(match user {
         UserRecords { failed: 1.., .. } => "no user events: the program could not be recorded, see above",
@@ -148,11 +149,11 @@ fn report_user_side(user: UserRecords, summary: &Summary) {
 /// Records both sides into the run directory.
 fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recorded> {
     let starts_a_program = args.pid.is_none() && !args.all;
-    // Before anything is recorded: no event of the recording is older.
+    // Done before anything is recorded, so no event of the recording is older.
     let plan = rotation::Plan::of(args);
     let arenas = starts_a_program.then(|| Arenas::create(&target.folder, args)).transpose();
     let arenas = arenas.inspect_err(|_| nothing_was_recorded(target))?;
-    // The drain that is given up keeps its arenas, and the folder.
+    // A drain that is given up keeps its arenas, and with them the folder.
     let folder = RemovedAtTheEnd(arenas.as_ref().map(Arenas::folder));
     let started = Subject::choose(args, folder.0.as_ref().map(|folder| folder.path()), signals)
         .and_then(|subject| Ok((Kernel::start(args, &subject, &target.folder)?, subject)));
@@ -161,14 +162,14 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
     manifest.command = subject.command(args);
     manifest.kernel_side = kernel.side();
     schemata::describe(args, &kernel, &mut manifest);
-    // Only now: LWPs created from here on have an event.
+    // Not earlier: LWPs that are created from here on have an event.
     if manifest.kernel_side.file.is_some() {
         manifest.processes = processes::read();
     }
     if let Some(plan) = &plan {
         plan.begin(&mut manifest, &target.folder).inspect_err(|_| nothing_was_recorded(target))?;
     }
-    // What is known already is on the disk, should this process be killed.
+    // Writes what is known already to the disk, in case this process is killed.
     let clocks =
         Clocks::begin(&mut manifest, &target.folder).inspect_err(|_| nothing_was_recorded(target))?;
     output::notice(&format!("recording {}; {}", subject.describe(), kernel.describe()));
@@ -206,26 +207,26 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
     running.complete(waited, target, used_before)
 }
 
-/// A folder that goes when this goes.
+/// Removes a folder when it is dropped.
 struct RemovedAtTheEnd(Option<Arc<SocketFolder>>);
 
 impl Drop for RemovedAtTheEnd {
     fn drop(&mut self) {
         if let Some(folder) = &self.0 {
-            // Mostly it has ended already.
+            // Usually it was removed already.
             folder.remove();
         }
     }
 }
 
-/// Nothing stays, and the next try finds the place free.
+/// Removes everything, so that the next try finds the place free.
 fn nothing_was_recorded(target: &Target) {
     if let Ok(folder) = Folder::open_own(&target.run, target.folder.owner()) {
         let _ = folder.remove();
     }
 }
 
-/// A recording that is on.
+/// A running recording.
 struct Running<'s> {
     subject: Subject,
     kernel: Kernel,
@@ -235,12 +236,12 @@ struct Running<'s> {
     clocks: Clocks,
     manifest: Manifest,
     signals: &'s Signals,
-    /// Of a program that was started.
+    /// The folder of the arenas, if a program was started.
     arenas_folder: Option<PathBuf>,
     follow: Option<Follow>,
 }
 
-/// When a recording has begun, and when a person was shown how it goes.
+/// When the recording began, and when its progress was last shown.
 struct Pace {
     progress: Progress,
     start: Instant,
@@ -256,11 +257,11 @@ impl Pace {
 
 /// Why the recording ends.
 enum Waited {
-    /// What is recorded has ended; how, and whether a signal ended the wait for its descendants.
+    /// The subject has ended. `how` it ended, and whether a signal ended the wait for its descendants.
     Ended { how: String, by_signal: bool },
-    /// The subject continues. Whether a signal ended the recording.
+    /// The subject continues. `by_signal`: whether a signal ended the recording.
     Left { by_signal: bool },
-    /// The wait was interrupted.
+    /// A signal requested to end at once.
     AtOnce,
     /// The program could not be started.
     NeverBegan(Error),
@@ -296,13 +297,13 @@ impl Running<'_> {
     fn wait_for_subject(&mut self, length: Option<Duration>, pace: &mut Pace) -> Result<Waited> {
         let (mut left, mut patience, mut is_asked) = (length, None, false);
         loop {
-            // In this order: what could not begin has left its reason before it ended.
+            // The end is checked first: a program that could not begin has stored its reason before it ended.
             let has_ended = self.subject.has_ended()?;
             if let Err(error) = self.subject.has_begun() {
                 return Ok(Waited::NeverBegan(error));
             }
             if has_ended {
-                // It has ended, and its number is still its own.
+                // It has ended, but its pid is still reserved.
                 self.cpu_times.read();
                 let how = self.subject.ended()?;
                 return self.wait_for_descendants(how, is_asked, left, pace);
@@ -329,7 +330,8 @@ impl Running<'_> {
         }
     }
 
-    /// The program has ended. Waits until the descendants that are to be recorded have ended, the time is over, or a signal comes.
+    /// The program has ended. Waits until the descendants to be recorded have ended, the time is over, or a signal
+    /// comes.
     fn wait_for_descendants(
         &mut self,
         how: String,
@@ -350,7 +352,7 @@ impl Running<'_> {
             if now != polls {
                 (polls, last_poll) = (now, Instant::now());
             }
-            // A disk that does not answer is waited for at the end, with a message.
+            // If a disk does not answer, it is waited for at the end, with a message.
             let is_stuck = last_poll.elapsed() >= STUCK_AFTER;
             let is_over = left.is_some_and(|length| pace.start.elapsed() >= length);
             if is_stuck || is_over || !descendants.are_waited_for(recording, LOOK_EVERY) {
@@ -376,7 +378,7 @@ impl Running<'_> {
         Ok(Waited::Ended { how, by_signal })
     }
 
-    /// What has to be done now and then while a recording is on.
+    /// The periodic tasks while a recording is running.
     fn keep_up(&mut self, pace: &mut Pace) {
         self.cpu_times.read_now_and_then();
         self.clocks.read_when_due(&mut self.manifest);
@@ -389,7 +391,7 @@ impl Running<'_> {
         }
     }
 
-    /// Writes what was recorded, whatever happened.
+    /// Writes what was recorded, however the recording ended.
     fn complete(self, waited: Result<Waited>, target: &Target, used_before: Duration) -> Result<Recorded> {
         let Running {
             subject,
@@ -437,7 +439,7 @@ impl Running<'_> {
     }
 }
 
-/// Time that this process had on CPUs.
+/// The time that this process has spent on CPUs.
 fn cpu_time() -> Duration {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.unsigned_abs() as u32)
@@ -463,13 +465,13 @@ fn manifest() -> Manifest {
     }
 }
 
-/// Records a program for another subcommand, and merges.
+/// Records a program for another subcommand, and merges the recording.
 #[cfg(feature = "sql")]
 pub(crate) fn record_and_merge(args: &RecordArgs) -> Result<(Target, Summary)> {
     use anyhow::{Context, bail};
 
     let target = Target::choose(args)?;
-    // Until the merge is done, signals end what is being done and not the process.
+    // From here until the merge is done, a signal ends only the current work, not the process.
     let signals = Signals::register()?;
     if let Recorded::Stopped = record(args, &target, &signals).context("recording")? {
         bail!("{}: recorded, and not merged: stopped by a signal", target.run.display());

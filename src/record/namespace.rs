@@ -1,5 +1,5 @@
-//! Processes in PID namespaces of their own: what the numbers in their user traces are here. An LWP is looked for when it
-//! has recorded its first packet or begun one; a process that has ended by then is not found any more.
+//! Processes in other PID namespaces: translates the numbers in their user traces to the numbers in this namespace. An
+//! LWP is looked up after it has begun its first packet. If its process has ended by then, it is not found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use fut::{
 use sigmund_merge::NamespaceNumbers;
 use sigmund_model::{Lwp, Pid};
 
-/// LWPs of one process that are looked for at most; it may write what it likes into its arena.
+/// The maximum number of LWPs of a process that are looked up, because the process may write anything into its arena.
 const MOST: usize = 1 << 16;
 
 /// The numbers of one process.
@@ -21,7 +21,7 @@ pub(super) struct Namespace {
 }
 
 impl Namespace {
-    /// That of a process, if it is another one than this process's.
+    /// The numbers of a process, if it is in another namespace than this process.
     pub(super) fn of(arena: &ProcessArena) -> Option<Namespace> {
         let mut namespace =
             Namespace { host: arena.peer(), lwps: BTreeMap::new(), looked_for: BTreeSet::new() };
@@ -29,7 +29,7 @@ impl Namespace {
         Some(namespace)
     }
 
-    /// Looks for LWPs that have begun to record.
+    /// Looks up the LWPs that have begun to record.
     pub(super) fn look(&mut self, arena: &Arena) {
         let mut is_new = false;
         for lwp in arena.rings().map(|ring| ring.lwp().0).filter(|lwp| *lwp != 0) {
@@ -50,7 +50,7 @@ impl Namespace {
     }
 }
 
-/// The numbers of a process that is still there.
+/// The numbers of a process that is still alive.
 pub(super) fn numbers_of(host: Pid) -> Option<NamespaceNumbers> {
     let lwps = lwps_in_namespace(host)?.into_iter().map(|(inside, here)| (inside.0, here.0));
     Some(NamespaceNumbers { pid: host.0, lwps: lwps.collect() })

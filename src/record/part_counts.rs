@@ -1,4 +1,4 @@
-//! What one process recorded in each part of a recording, so that the totals are those of the parts that are kept.
+//! Counts what a process recorded in each part of a recording. So the totals can be limited to the parts that are kept.
 
 use fut::drain::DrainSummary;
 use sigmund_merge::{PartFile, UserSide, user_part_name};
@@ -6,11 +6,11 @@ use sigmund_merge::{PartFile, UserSide, user_part_name};
 /// The counts of one user trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PartCounts {
-    /// Its name, if it were one file.
+    /// The name that it would have as a single file.
     pub(super) whole: String,
     /// The totals when the last part was closed.
     before: DrainSummary,
-    /// Each closed part, and what was counted in it; none if the recording is not cut.
+    /// The closed parts, with the counts of each; empty if the recording is not cut.
     parts: Vec<(u32, DrainSummary)>,
 }
 
@@ -19,7 +19,7 @@ impl PartCounts {
         PartCounts { whole, ..PartCounts::default() }
     }
 
-    /// Notes the totals at the end of a part; returns its file.
+    /// Stores the totals at the end of a part, and returns its file.
     pub(super) fn close(&mut self, part: u32, total: DrainSummary) -> PartFile {
         let before = std::mem::replace(&mut self.before, total);
         let counted = DrainSummary {
@@ -35,7 +35,7 @@ impl PartCounts {
         PartFile { name, bytes: counted.bytes, events: counted.records, lost: counted.lost }
     }
 
-    /// Forgets the parts before `first`, which were removed: a process that lives for days has many.
+    /// Removes the counts of parts before `first`, which were removed. A process that lives for days has many parts.
     pub(super) fn forget_before(&mut self, first: u32) {
         self.parts.retain(|(part, _)| *part >= first);
     }
@@ -54,8 +54,8 @@ impl Side {
         self.counts.parts.iter().any(|(part, _)| *part >= first)
     }
 
-    /// Its entry in the manifest, with the counts of the parts that are kept; `None` if none is. One without parts is as it
-    /// is.
+    /// Its entry in the manifest, with the counts of the parts that are kept. `None` if no part is kept. An entry
+    /// without parts is returned unchanged.
     pub(super) fn kept_from(self, first: u32) -> Option<UserSide> {
         let Side { side, counts } = self;
         if counts.parts.is_empty() {

@@ -1,5 +1,5 @@
-//! The LWPs that exist when the kernel side has begun, and their processes: the kernel's events report only those that are
-//! made later.
+//! The processes and LWPs that exist when the kernel side begins to record. Kernel events report only those that are
+//! created later.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use sigmund_merge::ProcessLwps;
 
 use super::cpu_times::numbers_in;
 
-/// All LWPs, as `/proc` shows them. One that is made meanwhile may be missing, and has its event.
+/// All LWPs that `/proc` shows. An LWP that is created in the meantime may be missing, but then it has an event.
 pub(super) fn read() -> Vec<ProcessLwps> {
     if !shows_the_numbers_of_the_kernel() {
         return Vec::new();
@@ -17,7 +17,8 @@ pub(super) fn read() -> Vec<ProcessLwps> {
     found.filter(|process| !process.lwps.is_empty()).collect()
 }
 
-/// Whether this process is in the first PID namespace: in another, `/proc` has other numbers than the kernel's events.
+/// Whether this process is in the initial PID namespace. In another namespace, the numbers in `/proc` differ from those
+/// in kernel events.
 pub(super) fn shows_the_numbers_of_the_kernel() -> bool {
     // PROC_PID_INIT_INO, include/linux/proc_ns.h.
     fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name.as_os_str() == "pid:[4026531836]")

@@ -1,4 +1,4 @@
-//! What the schemata of a recording ask for: tracepoints for the kernel, keys for the program, and a place in the manifest.
+//! Applies the schemata of a recording: tracepoints for the kernel, keys for the program, and entries in the manifest.
 
 use std::env;
 
@@ -13,7 +13,7 @@ use crate::{
     output::{counted, notice},
 };
 
-/// Whether each name is that of one schema: by it, a schema is found in the super-trace.
+/// Checks that no two different schemata have the same name. In the super-trace, schemata are found by their names.
 pub(super) fn check_names(schemata: &[Schema]) -> Result<()> {
     for (place, schema) in schemata.iter().enumerate() {
         let is_another = |other: &&Schema| other.name == schema.name && other.text != schema.text;
@@ -24,8 +24,8 @@ pub(super) fn check_names(schemata: &[Schema]) -> Result<()> {
     Ok(())
 }
 
-/// Sets the tracepoints: those of the schemata, and of the options those that were asked for beside the usual ones. Gives
-/// those that the kernel does not have, and that may be missing.
+/// Sets the tracepoints: those of the schemata, and those that options add to the usual ones. Returns optional
+/// tracepoints that the kernel does not have.
 pub(super) fn choose_tracepoints(
     schemata: &[Schema],
     args: &KernelArgs,
@@ -46,7 +46,7 @@ pub(super) fn choose_tracepoints(
             chosen.push(event.event);
         }
     }
-    // What options ask for, even if it is usual.
+    // Events that options name are recorded, even if they are usual ones.
     let unusual = options.machine_events.iter().filter(|event| !usual.machine_events.contains(event));
     let conditional = args.filter.iter().map(|filter| &filter.event);
     for event in args.kernel_event.iter().chain(conditional).chain(unusual) {
@@ -60,7 +60,7 @@ pub(super) fn choose_tracepoints(
     Ok(missing)
 }
 
-/// Where a schema names a tracepoint: `mine.toml:4:`.
+/// The place where a schema names a tracepoint: `mine.toml:4:`.
 fn named_at(schemata: &[Schema], event: &Tracepoint) -> String {
     let named = |schema: &Schema| {
         let mut named = schema.machine.iter().chain(&schema.program);
@@ -70,13 +70,13 @@ fn named_at(schemata: &[Schema], event: &Tracepoint) -> String {
     schemata.iter().find_map(named).unwrap_or_else(|| "--schema".into())
 }
 
-/// The key mask of the program: that of the schemata, unless the caller has set one.
+/// The key mask for the program: that of the schemata, unless the user has set one.
 pub(super) fn keys(args: &RecordArgs) -> Option<String> {
     let is_given = [fut::ENV_KEYMASK, fut::ENV_KEYMASK_FILE].iter().any(|name| env::var_os(name).is_some());
     (!args.schema.is_empty() && !is_given).then(|| Union::of(&args.schema).keys)
 }
 
-/// Writes the schemata into the manifest, and reports what of them is not recorded.
+/// Writes the schemata to the manifest, and reports which of their tracepoints are not recorded.
 pub(super) fn describe(args: &RecordArgs, kernel: &Kernel, manifest: &mut Manifest) {
     let schema = |schema: &Schema| RecordedSchema { name: schema.name.clone(), text: schema.text.clone() };
     manifest.schemata = args.schema.iter().map(schema).collect();

@@ -1,4 +1,4 @@
-//! Ctrl-C and friends: the program is asked to stop, the recording is completed.
+//! Handles Ctrl-C and similar signals: the program is asked to end, and the recording is completed.
 
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
@@ -14,22 +14,22 @@ use signal_hook::{
     low_level::{emulate_default_handler, siginfo::Cause},
 };
 
-/// Signals that ask us to stop, as they come. When this goes, they end the process again.
+/// Receives signals that ask the recorder to stop. After this value is dropped, such a signal ends the process again.
 pub(super) struct Signals {
     asked: Receiver<Asked>,
 }
 
-/// A signal asked to stop.
+/// A request to stop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
-    /// By this signal.
+    /// The signal that made it.
     pub(super) signal: Signal,
-    /// Whether the program got the same one: a terminal sends Ctrl-C to all that run in its foreground.
+    /// Whether the program received the same signal. A terminal sends Ctrl-C to all its foreground processes.
     pub(super) program_knows: bool,
 }
 
 impl Asked {
-    /// The time given by `--for` is over.
+    /// The request that is made when the time given by `--for` is over.
     pub(super) fn by_the_clock() -> Asked {
         Asked { signal: Signal::INT, program_knows: false }
     }
@@ -43,7 +43,7 @@ impl Signals {
         let body = move || {
             for origin in signals.forever() {
                 let signal = match origin.signal {
-                    // A file that must not grow is an error where it is written, and not our end.
+                    // A file that exceeds the size limit is an error where it is written. It must not end this process.
                     SIGXFSZ => continue,
                     SIGTERM => Signal::TERM,
                     SIGHUP => Signal::HUP,
@@ -51,7 +51,7 @@ impl Signals {
                 };
                 let program_knows = matches!(origin.cause, Cause::Kernel);
                 if tell.send(Asked { signal, program_knows }).is_err() {
-                    // There is no listener any more: the signal has its default action.
+                    // Nobody receives the signal any more, so it gets its default action.
                     let _ = emulate_default_handler(origin.signal);
                 }
             }
@@ -60,18 +60,18 @@ impl Signals {
         Ok(Signals { asked })
     }
 
-    /// The next one, if one has come.
+    /// The next request, if there is one.
     pub(super) fn next(&self) -> Option<Asked> {
         self.asked.try_recv().ok()
     }
 
-    /// The next one, if one comes within this time. Returns as soon as it comes.
+    /// Waits for the next request, at most this long. Returns as soon as there is one.
     pub(super) fn next_within(&self, time: Duration) -> Option<Asked> {
         match self.asked.recv_timeout(time) {
             Ok(asked) => Some(asked),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
-                // The thread for signals has ended, which it never should: no reason to spin.
+                // The thread for signals has ended, which should never happen. Sleeping avoids a busy loop.
                 thread::sleep(time);
                 None
             }

@@ -1,4 +1,4 @@
-//! The subject of a recording: a program that is started for it, a process that runs already, or the whole machine.
+//! The subject of a recording: a program that is started for it, a running process, or the whole machine.
 
 use std::{
     fs,
@@ -23,10 +23,10 @@ use super::{
 };
 use crate::cli::RecordArgs;
 
-/// How a recording ended before what it recorded.
+/// The end of the subject in the manifest, if the recording ended before the subject.
 pub(super) const GOES_ON: &str = "goes on";
 
-/// How long the command line of a process may take to be read.
+/// How long it may take to read the command line of a process.
 const COMMAND_WITHIN: Duration = Duration::from_secs(1);
 
 /// The subject of a recording.
@@ -36,26 +36,27 @@ pub(super) enum Subject {
     System,
 }
 
-/// When a recording that is asked to stop ends.
+/// When the recording ends after a request to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// When the program has ended, which was asked to.
+    /// When the program has ended. It was asked to end.
     AtItsEnd,
-    /// Now: the subject continues.
+    /// Now. The subject continues.
     Now,
     /// Now, without completing anything.
     AtOnce,
 }
 
-/// A process that runs already.
+/// A process that was already running.
 pub(super) struct Running {
     pid: Pid,
-    /// Readable when it has ended, whoever has its number then.
+    /// A pidfd: it becomes readable when the process has ended, even if another process has its pid by then.
     handle: OwnedFd,
 }
 
 impl Subject {
-    /// Finds the process, or starts the program, which waits at its gate. The program's arenas are to be in a folder.
+    /// Finds the process, or starts the program, which waits at its gate. `arenas` is the folder for the program's
+    /// arenas.
     pub(super) fn choose(args: &RecordArgs, arenas: Option<&Path>, signals: &Signals) -> Result<Subject> {
         match (args.pid, arenas) {
             (Some(pid), _) => Ok(Subject::Process(Running::find(Pid(pid))?)),
@@ -126,7 +127,7 @@ impl Subject {
         }
     }
 
-    /// How it ended; from then on, its number may be another process's.
+    /// How it ended. After this call, its pid may belong to another process.
     pub(super) fn ended(&mut self) -> Result<String> {
         match self {
             Subject::Program(held) => Ok(held.ended()?.map_or_else(|| GOES_ON.into(), |status| how(&status))),
@@ -134,7 +135,7 @@ impl Subject {
         }
     }
 
-    /// The recording is to stop; a program is asked to end.
+    /// Handles a request to stop. A program is asked to end.
     pub(super) fn stop(&mut self, asked: Asked) -> Stop {
         match self {
             Subject::Program(held) => match held.interrupt(asked) {
@@ -145,10 +146,10 @@ impl Subject {
         }
     }
 
-    /// The recording ends, and the subject continues.
+    /// Ends the recording while the subject continues.
     ///
     /// # Errors
-    /// When that has not begun yet.
+    /// When the subject has not begun yet.
     pub(super) fn leave(&mut self) -> Result<()> {
         match self {
             Subject::Program(held) => held.leave(),
@@ -156,7 +157,7 @@ impl Subject {
         }
     }
 
-    /// The process that is to be asked what it has recorded itself.
+    /// The process that has to be asked for the events that it recorded itself.
     pub(super) fn to_be_asked(&self) -> Option<Pid> {
         match self {
             Subject::Process(running) => Some(running.pid),
@@ -173,8 +174,8 @@ impl Running {
         Ok(Running { pid, handle })
     }
 
-    /// It lies in the memory of the process, which may be such that reading it never ends (a file of a file system in user
-    /// space). The wait for it is short.
+    /// The command line. It is in the memory of the process, and reading that may never end (for example if it is a
+    /// file of a user-space file system). So the wait for it is short.
     fn command(&self) -> Vec<String> {
         let path = format!("/proc/{}/cmdline", self.pid);
         let read = Work::start("command line", move || fs::read(path).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Where a recording goes.
+//! The destination of a recording.
 
 use std::{
     fs,
@@ -16,14 +16,14 @@ use crate::{cli::RecordArgs, owner::owner};
 /// The run directory, and the super-trace beside it.
 pub(crate) struct Target {
     pub(crate) run: PathBuf,
-    /// The run directory, open: files are made in it by their names. It is locked while it is recorded.
+    /// The run directory, held open. Files are created in it by name. It is locked while recording.
     pub(super) folder: Arc<Folder>,
     pub(crate) supertrace: PathBuf,
     pub(crate) force: bool,
 }
 
 impl Target {
-    /// The folder that was asked for, or one named after the program; it is there, and empty, afterwards.
+    /// The requested folder, or one named after the program. Afterwards it exists and is empty.
     pub(super) fn choose(args: &RecordArgs) -> Result<Target> {
         let run = match &args.output {
             Some(run) => run.clone(),
@@ -51,7 +51,8 @@ impl Target {
     }
 }
 
-/// Removes what a recorder has put into a folder, one that was killed included, if there is nothing else in it.
+/// Removes the files of a recording from a folder, even if its recorder was killed. It does so only if the folder
+/// contains nothing else.
 fn remove_run(folder: &Folder) -> Result<()> {
     let names = folder.names()?;
     if names.iter().all(|name| name.to_str().is_some_and(is_of_a_run)) {
@@ -87,7 +88,7 @@ fn name(args: &RecordArgs) -> String {
     program.map_or_else(|| "program".into(), |n| n.to_string_lossy().into_owned())
 }
 
-/// `PROGRAM.run`, or the first of `PROGRAM-2.run`, … that is free.
+/// `PROGRAM.run`; if that is taken, the first free name of `PROGRAM-2.run`, ….
 fn free_name(name: &str) -> PathBuf {
     let names = (1..).map(|n| if n == 1 { format!("{name}.run") } else { format!("{name}-{n}.run") });
     let mut paths = names.map(PathBuf::from);

@@ -1,5 +1,5 @@
-//! `--user`: the program runs as another user than the recorder, which is root. Here is what of the environment is
-//! theirs; how a process becomes them is in the crate `sigmund-user`.
+//! `--user`: the recorder is root, and the program runs as another user. This file sets the variables of the
+//! environment that belong to that user. The crate `sigmund-user` changes the user of a process.
 
 use std::{fs, os::unix::fs::MetadataExt, process::Command};
 
@@ -27,7 +27,7 @@ pub(super) fn find(text: &str) -> Result<User> {
     User::find(text).with_context(|| format!("--user {text}"))
 }
 
-/// Sets the variables that name the user and the user's folders. All others are passed on.
+/// Sets the variables that name the user and the user's folders. All other variables are passed on.
 pub(super) fn set_environment(user: &User, command: &mut Command) {
     OF_THE_CALLER.iter().for_each(|name| _ = command.env_remove(name));
     command.env("USER", user.name()).env("LOGNAME", user.name());
@@ -38,7 +38,7 @@ pub(super) fn set_environment(user: &User, command: &mut Command) {
     }
 }
 
-/// The name of the user who called sudo, if this is root through it.
+/// The name of the user who called sudo, if this process is root because of sudo.
 pub(super) fn sudo_caller() -> Option<String> {
     let uid = owner()?.uid.to_string();
     Some(User::find(&uid).map_or(uid, |user| user.name().into()))

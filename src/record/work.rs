@@ -1,5 +1,5 @@
-//! Work that may take long, or for ever: a disk or a process may not answer. It runs on a thread of its own, so that its
-//! starter can go on to listen to signals, and can give it up.
+//! Work that may take long or never end, because a disk or a process may not answer. It runs on a separate thread. So
+//! the thread that started it can still handle signals, and can give the work up.
 
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
@@ -9,7 +9,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// Work that has been started. Dropped before its end, it continues until the process ends, and its result is lost.
+/// Work that has been started. If it is dropped before its end, the work continues until the process ends, and its
+/// result is lost.
 pub(super) struct Work<T> {
     name: &'static str,
     result: Receiver<T>,
@@ -19,7 +20,7 @@ impl<T: Send + 'static> Work<T> {
     /// Starts a thread of this name, at most 15 bytes.
     pub(super) fn start(name: &'static str, body: impl FnOnce() -> T + Send + 'static) -> Result<Work<T>> {
         let (give, result) = channel();
-        // The receiver may have given up; the result is dropped then.
+        // The receiver may be gone because the work was given up. The result is then dropped.
         let body = move || drop(give.send(body()));
         thread::Builder::new()
             .name(name.into())
@@ -28,7 +29,7 @@ impl<T: Send + 'static> Work<T> {
         Ok(Work { name, result })
     }
 
-    /// Its result, if it is done within this time; given once.
+    /// The result, if the work is done within this time. It is returned only once.
     ///
     /// # Errors
     /// When its thread has panicked.

@@ -49,8 +49,8 @@ impl Rows {
         self.columns.iter().any(|other| other.name == column)
     }
 
-    /// A note for each column that a schema wants and this answer does not have, unless it is one of those that depend on
-    /// what makes a row.
+    /// A note for each column that a schema requests and this answer does not have. Columns that depend on the grouping
+    /// get no note.
     fn unknown_columns<'q>(&self, wanted: impl Iterator<Item = &'q String>) -> Vec<String> {
         let all: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
         wanted.filter_map(|wanted| unknown_column(wanted, &all)).collect()
@@ -112,7 +112,7 @@ impl Answered {
             outcome = Outcome::Nothing(evidence.why_nothing(&question.needs));
         } else if let Some(unrecorded) = evidence.describe_unrecorded(&question.needs) {
             match outcome {
-                // An event that was not recorded has no view.
+                // An event that was not recorded has no view, so the query failed.
                 Outcome::Failed(_) => outcome = Outcome::Nothing(unrecorded),
                 Outcome::Rows(_) => notes.push(unrecorded),
                 Outcome::Nothing(_) => {}
@@ -164,7 +164,7 @@ fn first_rows(answer: &Answer, sort: Option<&str>, top: usize) -> Vec<Vec<Cell<'
     let mut order: Vec<usize> = (0..rows.len()).collect();
     if let Some(place) = place {
         let sizes: Vec<f64> = rows.iter().map(|row| size(&row[place])).collect();
-        // Equal ones stay in the order of the answer.
+        // The sort is stable: rows with equal values keep the order of the answer.
         order.sort_by(|a, b| sizes[*b].total_cmp(&sizes[*a]));
     }
     let cell = |row: usize, column: usize| measured::cell(rows.cell(row, column)).into_owned();
@@ -172,7 +172,7 @@ fn first_rows(answer: &Answer, sort: Option<&str>, top: usize) -> Vec<Vec<Cell<'
     order.into_iter().take(top).map(row).collect()
 }
 
-/// By which rows are sorted. What is no number is less than any.
+/// The value by which rows are sorted. A value that is no number is smaller than any number.
 fn size(value: &Value) -> f64 {
     match value {
         Value::Number(number) => *number as f64,
@@ -181,7 +181,7 @@ fn size(value: &Value) -> f64 {
     }
 }
 
-/// The time limit of a query: it comes with the schema of a recording, which may be from an unknown source.
+/// The time limit of a query. The query is part of the recording's schema, which may come from an untrusted source.
 const MOST_TIME: Duration = Duration::from_secs(60);
 
 async fn by_query(trace: &SuperTrace, query: &str, top: usize) -> Result<Outcome> {

@@ -1,4 +1,4 @@
-//! The command that prints the whole answer to a question: arguments are quoted for a shell.
+//! The command that prints the whole answer to a question. Its arguments are quoted for a shell.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(super) fn command(trace: &Path, question: &Question, processes: &[ProcessRef
         Asked::Measure { measure, by, worst, subject, pair } => (measure, by, worst, subject, pair),
     };
     let mut command = format!("sigmund -f {trace}");
-    // The measure of pairs alone has a flag for its pair, and one for itself.
+    // Only the measure of pairs has one flag for its pair, and another one for itself.
     let is_of_pairs = measure.subject == Subject::Pair;
     command += if is_of_pairs { " --reactivity" } else { " --" };
     command += if is_of_pairs { "" } else { measure.name };
@@ -35,7 +35,7 @@ pub(super) fn command(trace: &Path, question: &Question, processes: &[ProcessRef
     command
 }
 
-/// The value of a flag, behind it. One that begins with - would be another flag.
+/// The value of a flag. If it begins with -, it is attached with `=`; otherwise it would be taken for another flag.
 fn of_flag(value: &str) -> String {
     let before = if value.starts_with('-') { "=" } else { " " };
     format!("{before}{}", quoted(value))
@@ -47,7 +47,7 @@ fn quoted_path(path: &Path) -> String {
     quoted(&if is_flag { format!("./{path}") } else { path })
 }
 
-/// A word of a shell.
+/// A word, quoted for a shell.
 fn quoted(word: &str) -> String {
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | ':' | ',' | '@' | '+');

@@ -1,4 +1,5 @@
-//! The evidence in a trace: which events were recorded, how, and what is missing. It explains empty answers.
+//! The evidence in a trace: which events were recorded, how they were recorded, and what is missing. It explains empty
+//! answers.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,8 @@ use sigmund_model::tables::info_keys::MISSING_TRACEPOINTS;
 use sigmund_query::{Filter, count_gaps};
 use sigmund_sql::SuperTrace;
 
-/// Rows of other kinds count lines, processes, or instants at which two sources differ.
+/// Sums the lost events. The counts in rows of other kinds are of lines, of processes, or of instants at which two
+/// sources differ.
 const LOST: &str = "
     SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM losses
     WHERE kind = 'dropped' OR (kind = 'overwritten' AND severity <> 'note')";
@@ -19,7 +21,7 @@ pub(super) struct Evidence {
     events: BTreeMap<String, u64>,
     /// Tracepoints of the schemata of the recording that the kernel did not have.
     pub(super) missing: Vec<String>,
-    /// How the kernel side was recorded, if not by tracepoints: what, and why.
+    /// If the kernel side was not recorded by tracepoints: how it was recorded, and why.
     pub(super) kernel_side: Option<String>,
     /// Gaps in events that analyses depend on.
     pub(super) gaps: usize,
@@ -43,7 +45,7 @@ impl Evidence {
         Ok(Evidence { events, missing, kernel_side: kernel_side(trace), gaps, lost })
     }
 
-    /// The events among these that were not recorded at all.
+    /// Those of these events that were not recorded at all.
     pub(super) fn not_recorded<'n>(&self, needs: &'n [String]) -> Vec<&'n str> {
         let is_unknown = |need: &&str| !self.events.contains_key(bare(need));
         needs.iter().map(String::as_str).filter(is_unknown).collect()

@@ -1,13 +1,13 @@
-//! `sigmund report`: the questions that a super-trace was recorded for, and their answers, on one page.
+//! `sigmund report`: answers, on one page, the questions that a super-trace was recorded for.
 //!
 //! ```text
-//! evidence.rs   which events the trace has, and why it lacks others
+//! evidence.rs   which events the trace has, and why others are missing
 //! answers.rs    the answer to one question: rows, or why there are none
 //! command.rs    the command that prints a whole answer
 //! page.rs       the page for people, plain or in Markdown
 //! json.rs       the same for programs
 //! ```
-//! It computes nothing itself: a measure or an SQL query answers each question.
+//! This module computes nothing itself: each question is answered by a measure or an SQL query.
 
 mod answers;
 mod command;
@@ -31,7 +31,7 @@ use crate::{
 use answers::{Answered, Outcome};
 use evidence::Evidence;
 
-/// The questions of one schema, answered.
+/// The questions of one schema, with their answers.
 struct Section {
     schema: Schema,
     answers: Vec<Answered>,
@@ -42,9 +42,9 @@ struct Report {
     trace: Arc<SuperTrace>,
     evidence: Evidence,
     sections: Vec<Section>,
-    /// The processes that answers of measures are about; all if there are none.
+    /// The processes that answers of measures are limited to; all if empty.
     processes: Vec<ProcessRef>,
-    /// Whether the trace names no schema, and none was asked for.
+    /// Whether the trace names no schema, and none was requested.
     is_by_default: bool,
 }
 
@@ -92,7 +92,7 @@ pub(crate) async fn run(args: ReportArgs) -> Result<Found> {
     })
 }
 
-/// The schemata that the trace was recorded with. One that cannot be read is reported, and left out.
+/// The schemata that the trace was recorded with. A schema that cannot be read is reported and left out.
 fn recorded(trace: &SuperTrace) -> Vec<Schema> {
     let texts = trace.info().iter().filter(|(key, _)| key.starts_with(RECORDED_SCHEMA));
     let parsed = texts.filter_map(|(key, text)| {

@@ -1,4 +1,4 @@
-//! The page for people: what was recorded, then each question with the first rows of its answer.
+//! The page for people: what was recorded, followed by each question with the first rows of its answer.
 
 use anyhow::Result;
 use sigmund_measures::object_text;
@@ -122,7 +122,7 @@ fn print_answer(report: &Report, answered: &Answered, style: Style) -> Result<()
                     Asked::Measure { .. } => {
                         format!("all of them: {}", command(report.trace.path(), question, &report.processes))
                     }
-                    // A query is long.
+                    // A query would be too long to repeat.
                     Asked::Sql(_) => format!("--top {total} shows all"),
                 };
                 text(&format!("  {shown} of {total} rows; {all}"), style)?;
@@ -141,7 +141,8 @@ fn print_answer(report: &Report, answered: &Answered, style: Style) -> Result<()
     Ok(())
 }
 
-/// The columns that the schema wants, or all that have a value; lengths have units of their own.
+/// The columns that the schema requests. If it requests none: all columns that have a value. Each length has a fitting
+/// unit.
 fn for_people(
     rows: &Rows,
     question: &Question,
@@ -200,7 +201,7 @@ fn markdown_table(columns: &[String], rows: &[Vec<Cell<'_>>]) -> Result<()> {
     Ok(())
 }
 
-/// Text that is shown as it is, and that begins no cell, tag, link or emphasis.
+/// Escapes text so that Markdown shows it unchanged: it cannot begin a cell, tag, link or emphasis.
 fn in_markdown(text: &str) -> String {
     let mut shown = String::new();
     for c in Printable(text).to_string().chars() {

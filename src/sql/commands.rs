@@ -1,4 +1,4 @@
-//! Commands of the prompt, which begin with a backslash, as in psql.
+//! Commands of the prompt. They begin with a backslash, as in psql.
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -27,7 +27,7 @@ pub(super) enum Next {
     End,
 }
 
-/// Whether a line is `exit` or `quit`, as other prompts have them.
+/// Whether a line is `exit` or `quit`, as in other prompts.
 pub(super) fn is_end(line: &str) -> bool {
     let word = line.trim().trim_end_matches(';').trim_end();
     ["exit", "quit"].iter().any(|end| word.eq_ignore_ascii_case(end))

@@ -1,20 +1,20 @@
-//! The column, or the argument of a function, that a text which is being typed is compared with, or given to.
+//! Finds the column that a text is compared with while it is being typed, or the argument that it is for.
 
-/// What a text is for.
+/// The purpose of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Compared<'t> {
     /// The column or argument.
     pub(super) name: &'t str,
-    /// What the text begins with.
+    /// The part of the text that was typed so far.
     pub(super) begin: &'t str,
     /// Whether it is an argument: `thread => 'cl`.
     pub(super) is_argument: bool,
 }
 
-/// Words between a column and the text: `name NOT LIKE 'a`, `state IN ('a', 'b`.
+/// Words that may be between a column and the text: `name NOT LIKE 'a`, `state IN ('a', 'b`.
 const WORDS: [&str; 5] = ["like", "ilike", "glob", "in", "not"];
 
-/// What the text at the end is for: `… state = 'bl`. `None` if there is none.
+/// The purpose of the text at the end: `… state = 'bl`. `None` if there is none.
 pub(super) fn compared(typed: &str) -> Option<Compared<'_>> {
     if typed.matches('\'').count().is_multiple_of(2) {
         return None;
@@ -26,12 +26,12 @@ pub(super) fn compared(typed: &str) -> Option<Compared<'_>> {
     while let Some(rest) = without_word(before) {
         before = rest;
     }
-    // `"by" => 'na`: BY is a word of SQL.
+    // In `"by" => 'na`, the name is quoted because BY is a word of SQL.
     let name = last_word(before.strip_suffix('"').unwrap_or(before));
     (!name.is_empty()).then_some(Compared { name, begin, is_argument })
 }
 
-/// Without the parenthesis, and the texts before the last, of a list: `state IN ('a', ` is `state IN`.
+/// Removes the parenthesis of a list, and the texts before the last one: `state IN ('a', ` becomes `state IN`.
 fn without_list(before: &str) -> &str {
     let mut rest = before;
     while let Some(list) = rest.strip_suffix(',') {

@@ -1,4 +1,4 @@
-//! Completion of names, and whether a statement is complete.
+//! Completes names, and decides whether a statement is complete.
 
 use std::{
     cell::RefCell,
@@ -25,7 +25,7 @@ use super::{
     statements,
 };
 
-/// Words of SQL that begin or join clauses.
+/// SQL keywords that begin or join clauses.
 const KEYWORDS: &[&str] = &[
     "SELECT",
     "FROM",
@@ -68,13 +68,13 @@ const KEYWORDS: &[&str] = &[
     "DROP VIEW",
 ];
 
-/// So many values of a column are proposed; of more names, what they begin with.
+/// The maximum number of proposed values of a column. If there are more names, their common beginning is proposed.
 const MOST_VALUES: usize = 40;
 
-/// Names are not looked up in a table of more rows than this: that would take longer than a person waits for a key.
+/// Names are not looked up in a table with more rows than this, because the user would notice the delay after each key.
 const MOST_NAMED: usize = 1 << 20;
 
-/// Tables with names, and the views that have these, too.
+/// Tables that have names, and the views with the same names.
 const NAMED: [(&Table, &[&str]); 4] = [
     (&THREADS, &["threads", "thread"]),
     (&LWPS, &["lwps", "thread"]),
@@ -82,7 +82,7 @@ const NAMED: [(&Table, &[&str]); 4] = [
     (&SPANS, &["spans", "slice", "slices", "thread_slice"]),
 ];
 
-/// The columns of this many views of events are proposed.
+/// The maximum number of event views whose columns are proposed.
 const MOST_EVENTS: usize = 1000;
 
 /// The words that can be completed.
@@ -90,13 +90,14 @@ pub(super) struct Words {
     trace: Arc<SuperTrace>,
     /// Tables, views, columns, functions, super-traces and keywords; sorted.
     names: Vec<String>,
-    /// Tables and views; sorted. Names have those of super-traces before a dot.
+    /// Tables and views, sorted. In a session with several super-traces, also the names with a super-trace before the
+    /// dot.
     relations: Vec<String>,
-    /// What can stand after FROM: relations, and functions that are tables.
+    /// What can follow FROM: tables, views, and table functions.
     tables: Vec<String>,
-    /// The names of arguments of each measure.
+    /// For each measure, the names of its arguments.
     arguments: BTreeMap<String, Vec<String>>,
-    /// The values of a column of words, read when one is first completed.
+    /// The values of a column of words. They are read when the column is first completed.
     values: RefCell<BTreeMap<(&'static str, String), Vec<String>>>,
 }
 
@@ -107,7 +108,7 @@ impl Words {
         let own: Vec<Relation> = trace.relations().into_iter().filter(is_shown).collect();
         let (events, tables): (Vec<_>, Vec<_>) = own.iter().partition(|r| r.kind == RelationKind::Event);
         for relation in tables.into_iter().chain(events.into_iter().take(MOST_EVENTS)) {
-            // What cannot be planned has no columns to propose.
+            // If a view cannot be planned, no columns of it are proposed.
             let columns = trace.columns(&relation.name).await;
             names.extend(
                 columns.iter().flat_map(|columns| columns.fields()).map(|field| field.name().clone()),
@@ -143,7 +144,7 @@ impl Words {
         Words { trace, names, relations, tables, arguments, values: RefCell::default() }
     }
 
-    /// What can come at the end of `typed`: where it begins, and the names.
+    /// The names that can be at the end of `typed`, and where the name begins.
     fn names(&self, typed: &str) -> (usize, Vec<String>) {
         let begin = begin_of_name(typed);
         let word = &typed[begin..];
@@ -151,7 +152,7 @@ impl Words {
             let begin = typed.len() - name.trim_start().len();
             return (begin, self.or_defined(&self.relations, &typed[begin..]));
         }
-        // `b.sp`: a table of a super-trace, if b is one; otherwise a column.
+        // In `b.sp`, the name is a table of the super-trace b, if there is one; otherwise a column.
         if let Some(before) = typed[..begin].strip_suffix('.') {
             let begin_of_schema = begin_of_name(before);
             let with_schema = &typed[begin_of_schema..];
@@ -160,7 +161,7 @@ impl Words {
                 return (begin_of_schema, tables);
             }
         } else if let Some(arguments) = called(typed).and_then(|function| self.arguments.get(function)) {
-            // A name that is in quotes is completed without the first of them.
+            // A quoted name is completed as if the first quote were not typed.
             let bare =
                 |name: &String| name.trim_start_matches('"').to_lowercase().starts_with(&word.to_lowercase());
             let arguments: Vec<String> = arguments.iter().filter(|name| bare(name)).cloned().collect();
@@ -172,13 +173,13 @@ impl Words {
         (begin, if word.is_empty() { Vec::new() } else { self.or_defined(names, word) })
     }
 
-    /// Those of `names` that start with `word`, and views of the session.
+    /// The `names` that begin with `word`, and such views of the session.
     fn or_defined(&self, names: &[String], word: &str) -> Vec<String> {
         let defined = self.trace.defined_views();
         beginning(names, word).chain(beginning(&defined, word)).collect()
     }
 
-    /// Values of a column of words, or of names, that start with `begin`, in the tables that the statement names.
+    /// The values of a column of words or of names that begin with `begin`, in the tables that the statement names.
     fn values(&self, statement: &str, Compared { name: column, begin, .. }: Compared<'_>) -> Vec<String> {
         let words: Vec<&str> = statement.split(|c: char| !is_of_name(c)).collect();
         let texts = self.words(&words, column, begin).into_iter().map(|text| format!("{}'", quoted(&text)));
@@ -192,7 +193,7 @@ impl Words {
         found
     }
 
-    /// Values of an argument of a measure that start with `begin`.
+    /// The values of a measure's argument that begin with `begin`.
     fn values_of_argument(&self, Compared { name, begin, .. }: Compared<'_>) -> Vec<String> {
         let words: Vec<&str> = match name {
             "thread" => return self.names_in(&THREADS, begin),
@@ -206,7 +207,7 @@ impl Words {
         words.iter().filter(|word| word.starts_with(begin)).map(|word| format!("{word}'")).collect()
     }
 
-    /// Names that start with `begin`; of many, what they begin with.
+    /// The names that begin with `begin`. If there are many, their common beginning.
     fn names_in(&self, table: &Table, begin: &str) -> Vec<String> {
         if self.trace.row_count(table) > MOST_NAMED as u64 {
             return Vec::new();
@@ -232,7 +233,7 @@ impl Words {
         found
     }
 
-    /// The first values of a column, in rows for which the condition holds.
+    /// The first different values of a column, in rows for which the condition holds.
     fn distinct(&self, table: &Table, column: &str, condition: &str, most: usize) -> Vec<String> {
         let query = format!(
             "SELECT DISTINCT CAST({column} AS VARCHAR) AS v FROM {} WHERE {condition} ORDER BY v LIMIT {most}",
@@ -268,12 +269,12 @@ impl Completer for Words {
     }
 }
 
-/// As inside of a text in quotes.
+/// Escapes a text for use inside of quotes.
 fn quoted(text: &str) -> String {
     text.replace('\'', "''")
 }
 
-/// What both begin with.
+/// The common beginning of two texts.
 fn common<'t>(a: &'t str, b: &str) -> &'t str {
     let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
     &a[..same]
@@ -286,13 +287,13 @@ fn beginning<'a>(names: &'a [String], word: &'a str) -> impl Iterator<Item = Str
     names.iter().filter(begins).cloned()
 }
 
-/// Where the name begins that is at the end.
+/// Where the name at the end of the text begins.
 fn begin_of_name(typed: &str) -> usize {
     let before = typed.char_indices().rfind(|(_, character)| !is_of_name(*character));
     before.map_or(0, |(at, character)| at + character.len_utf8())
 }
 
-/// The function whose arguments are being typed, if a name of one can come next: `states(thread => 15, `.
+/// The function whose arguments are being typed, if the name of an argument can be next: `states(thread => 15, `.
 fn called(typed: &str) -> Option<&str> {
     let typed = &typed[..begin_of_name(typed)];
     if !typed.trim_end().ends_with(['(', ',']) {
@@ -312,7 +313,7 @@ fn called(typed: &str) -> Option<&str> {
     Some(&before[begin_of_name(before)..]).filter(|function| !function.is_empty())
 }
 
-/// Whether what comes next is a table: after FROM or JOIN.
+/// Whether a table is next, that is, after FROM or JOIN.
 fn is_after_from(typed: &str) -> bool {
     let last = typed.trim_end().rsplit(|c: char| !is_of_name(c)).next().unwrap_or_default();
     typed.ends_with(char::is_whitespace)

@@ -1,4 +1,4 @@
-//! The catalog of a session: tables, views and table functions, their columns and arguments.
+//! Prints the catalog of a session: tables, views and table functions, with their columns and arguments.
 
 use anyhow::Result;
 use sigmund_sql::{
@@ -13,16 +13,16 @@ use crate::{
     terminal,
 };
 
-/// The word for table functions, beside those of [`RelationKind`].
+/// The kind that is shown for table functions; the other kinds are in [`RelationKind`].
 const FUNCTION: &str = "function";
 
-/// The word for functions of values.
+/// The kind that is shown for functions of values.
 const OF_VALUES: &str = "function of values";
 
-/// The columns of a line of text for people.
+/// The maximum width of a line of text for people.
 const TEXT_WIDTH: usize = 100;
 
-/// Prints the names of all, with what a row of each is. People are not shown tables as they are stored.
+/// Prints all names, each with the description of a row. Tables as they are stored are not shown to people.
 pub(super) fn all(trace: &SuperTrace, format: FormatArg) -> Result<()> {
     let is_shown = |kind| kind != RelationKind::Stored || format != FormatArg::Human;
     let relations = trace.relations();
@@ -50,7 +50,7 @@ pub(super) async fn one(trace: &SuperTrace, name: &str, format: FormatArg) -> Re
         Ok(columns) => return print_columns(&columns, format),
         Err(error) => error,
     };
-    // As in a query, or as the flag of a measure.
+    // The name may be written as in a query, or as the flag of a measure.
     let name = name.trim_end_matches("()").replace('-', "_");
     let of_tables = functions(trace).into_iter().find(|function| function.name == name);
     match of_tables.or_else(|| described_function(&trace.session().state(), &name)) {
@@ -60,7 +60,7 @@ pub(super) async fn one(trace: &SuperTrace, name: &str, format: FormatArg) -> Re
     }
 }
 
-/// Whether a table function, and no table, has this name.
+/// Whether this is the name of a table function, and not of a table.
 pub(super) fn is_function(trace: &SuperTrace, name: &str) -> bool {
     let name = name.trim_end_matches("()").replace('-', "_");
     let is_table = trace.relations().iter().any(|relation| relation.name == name);
@@ -103,7 +103,7 @@ fn for_people(function: &DescribedFunction) -> Result<()> {
     Ok(())
 }
 
-/// All of it as one table.
+/// Prints everything about a function as one table.
 fn in_parts(function: &DescribedFunction, format: FormatArg) -> Result<()> {
     let mut rows = vec![
         cells(["function", &function.name, "", "", &function.sentence]),
@@ -122,12 +122,12 @@ fn column_cells(column: &Described) -> Vec<Cell<'static>> {
     cells([&column.column, &column.ty, column.unit, &column.sentence])
 }
 
-/// An empty text is none.
+/// Makes cells of texts. An empty text becomes a cell without a value.
 fn cells<const N: usize>(texts: [&str; N]) -> Vec<Cell<'static>> {
     texts.into_iter().map(|text| Some(text).filter(|text| !text.is_empty()).into()).collect()
 }
 
-/// A text in lines. Those of the point of a list are indented.
+/// Wraps a text into lines. Continuation lines of a list item are indented.
 fn wrapped(text: &str) -> String {
     let paragraphs: Vec<String> = text.lines().map(wrapped_paragraph).collect();
     paragraphs.join("\n")

@@ -45,12 +45,12 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
         (None, None) if io::stdin().is_terminal() => return prompt::run(session).await,
         (None, None) => on_standard_input()?,
     };
-    // Editors begin a file with it.
+    // Some editors put a byte order mark at the beginning of a file.
     let queries = statements::each(queries.trim_start_matches('\u{feff}'));
     if let [query] = queries.as_slice() {
         return Ok(session.run(query).await?.unwrap_or(Found::Something));
     }
-    // Of those that ask: a text that only defines views has found what it looked for.
+    // Only queries count: a text that only defines views is successful.
     let mut found = queries.is_empty().then_some(Found::Nothing);
     for query in queries {
         let on_one_line = || query.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! The prompt: lines with history and completion, and queries that Ctrl-C cancels.
+//! The prompt: reads lines with history and completion, and runs queries, which Ctrl-C cancels.
 
 use std::{path::PathBuf, thread};
 
@@ -27,15 +27,15 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
     editor.set_helper(Some(Words::of(&session.trace).await));
     let history = history_file();
     if let Some(path) = &history {
-        // The first time there is no history file yet.
+        // There is no history file the first time.
         let _ = editor.load_history(path);
     }
     terminal::line(format!("{}: \\? for help, \\d for tables, \\q to end", session.trace.path().display()))?;
     let mut interrupts = interrupts()?;
     loop {
-        // From the end of a line on, Ctrl-C cancels what the line asked for, though it may not have begun yet.
+        // Once a line is complete, Ctrl-C cancels the work for that line, even if it has not begun yet.
         interrupts.mark_unchanged();
-        // The lines of a statement come together; nothing else happens meanwhile.
+        // Blocks until a whole statement is read. Nothing else has to run meanwhile.
         let line = match tokio::task::block_in_place(|| editor.readline("sigmund> ")) {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => continue,
@@ -45,8 +45,8 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
         if line.trim().is_empty() {
             continue;
         }
-        // A history that is full or cannot be written does not prevent queries. It is written now: a terminal may close at any
-        // time.
+        // If the history is full or cannot be written, queries still work. It is written now, because the terminal may
+        // be closed at any time.
         let _ = editor.add_history_entry(line.as_str());
         if let Some(path) = &history {
             let _ = editor.append_history(path);
@@ -79,10 +79,10 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
     Ok(Found::Something)
 }
 
-/// Changes whenever Ctrl-C is typed.
+/// A value that changes whenever Ctrl-C is typed.
 ///
-/// A thread of its own waits for the signal: the runtime's timers stand still while all its threads are busy with a
-/// query that does not yield.
+/// A separate thread waits for the signal, because the runtime's own timers and events are delayed while all its
+/// threads are busy with a query that does not yield.
 fn interrupts() -> Result<watch::Receiver<()>> {
     let mut signals = Signals::new([SIGINT]).context("hearing Ctrl-C")?;
     let (sender, receiver) = watch::channel(());

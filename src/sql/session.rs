@@ -22,7 +22,7 @@ use crate::{
     terminal::{self, Pages},
 };
 
-/// Maximum rows printed at the prompt: a pager gets all of its text at once.
+/// Maximum number of rows printed at the prompt, because a pager gets all of its text at once.
 const MOST_DRAWN: usize = 10_000;
 
 /// An open super-trace, and how results are printed.
@@ -30,13 +30,13 @@ pub(super) struct Session {
     pub(super) trace: Arc<SuperTrace>,
     pub(super) format: FormatArg,
     pub(super) parameters: Parameters,
-    /// Whether it is at a prompt: few rows are drawn, and long tables go to a pager.
+    /// Whether it is at a prompt. Few rows are then drawn, and long tables go to a pager.
     pub(super) is_prompt: bool,
     /// Whether it prints how long each query took.
     pub(super) is_timed: bool,
     /// The output for results, if not the terminal.
     pub(super) file: Option<(PathBuf, File)>,
-    /// Notes about measures of the query that runs, each once.
+    /// Notes about the measures of the current query, each once.
     notes: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -55,10 +55,10 @@ impl Session {
         Session { trace, format, parameters, is_prompt: false, is_timed: false, file: None, notes }
     }
 
-    /// Runs one query and prints its rows. `None` if it has only defined a view.
+    /// Runs one query and prints its rows. `None` if it only defined a view.
     pub(super) async fn run(&self, query: &str) -> Result<Option<Found>> {
         let begin = Instant::now();
-        // Only tables and views are known to the session's own DESCRIBE.
+        // The session's own DESCRIBE knows only tables and views, so functions are handled here.
         if let Some(function) = described(query).filter(|name| describe::is_function(&self.trace, name)) {
             return self.describe(Some(function)).await.map(Some);
         }
@@ -92,12 +92,12 @@ impl Session {
         Ok(Some(if rows > 0 { Found::Something } else { Found::Nothing }))
     }
 
-    /// A name that is not found may be a field that was left out.
+    /// Prints notes about left-out fields: a name that was not found may be one of these.
     fn warn(&self) {
         self.trace.notes().iter().for_each(|note| terminal::notice(&format!("warning: {note}")));
     }
 
-    /// The number of rows, and how long a person read them in a pager.
+    /// Prints a result. Returns the number of rows, and how long a user read them in a pager.
     async fn print(&self, result: QueryResult) -> Result<(usize, Duration)> {
         let format = match self.format {
             FormatArg::Human => return self.draw(result).await,
@@ -113,7 +113,7 @@ impl Session {
         let schema = result.schema();
         let stream = result.stream().await?;
         let mut batches = stream.map_err(|error| sigmund_sql::Error::from_datafusion("query", error));
-        // A query that fails at once prints no header.
+        // Reads the first batch before it prints the header, so that a query that fails at once prints nothing.
         let mut batch = batches.try_next().await?;
         let mut writer = RowWriter::new(format, &schema, out)?;
         let mut rows = 0;
@@ -166,7 +166,7 @@ impl Session {
         Ok(Found::Something)
     }
 
-    /// Writes results to a new file; without a path, to the terminal again.
+    /// Writes results to a new file. Without a path: to the terminal again.
     pub(super) fn redirect(&mut self, path: Option<&str>) -> Result<()> {
         self.file = match path {
             None => None,

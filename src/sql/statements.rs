@@ -1,8 +1,8 @@
-//! Statements of a text, separated by semicolons.
+//! Splits a text into statements, which are separated by semicolons.
 
 use super::compared::is_of_name;
 
-/// The statements of a text, without their semicolons and the space around them; none is empty.
+/// The statements of a text, without their semicolons and surrounding white space. Empty ones are left out.
 pub(super) fn each(text: &str) -> Vec<&str> {
     let (mut statements, mut begin) = (Vec::new(), 0);
     for end in ends(text) {
@@ -47,7 +47,7 @@ fn ends(text: &str) -> Vec<usize> {
             "-" => 1,
             "/" if rest.starts_with("/*") => comment(rest).unwrap_or(rest.len()),
             "/" => 1,
-            // A name may have one: `a$b`.
+            // A name may contain a dollar sign: `a$b`.
             "$" if text[..at].ends_with(is_of_name) => 1,
             "$" => dollar_quoted(rest),
             quote => rest[1..].find(quote).map_or(rest.len(), |end| end + 2),
@@ -56,7 +56,7 @@ fn ends(text: &str) -> Vec<usize> {
     ends
 }
 
-/// The length of the comment at the begin of a text, in which there may be others; `None` if it has no end.
+/// The length of the comment at the beginning of a text. Comments may be nested. `None` if it has no end.
 fn comment(text: &str) -> Option<usize> {
     let (mut open, mut at) = (1, 2);
     while let Some(found) = text[at..].find(['*', '/']) {
@@ -80,7 +80,8 @@ fn comment(text: &str) -> Option<usize> {
     None
 }
 
-/// The length of a text in dollar quotes (`$$it's$$`, `$a$it's$a$`); 1 if a text does not begin with one, as a parameter.
+/// The length of a text in dollar quotes (`$$it's$$`, `$a$it's$a$`). 1 if there is no such text here, for example for a
+/// parameter.
 fn dollar_quoted(text: &str) -> usize {
     let Some(name) = text[1..].find(|c: char| !is_of_name(c)) else { return 1 };
     if !text[1 + name..].starts_with('$') || text[1..].starts_with(|c: char| c.is_ascii_digit()) {

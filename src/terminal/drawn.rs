@@ -1,4 +1,4 @@
-//! What fills more than the screen, and what has colours.
+//! Output that may not fit on the screen, and output with colours.
 
 use std::{
     io::{self, BufWriter, IsTerminal, Write},
@@ -10,18 +10,18 @@ use sigmund_model::Printable;
 
 use super::{KEPT, Stdout, block, size};
 
-/// Lines for people, of several calls, that go to a pager together.
+/// Collects the lines for people from several calls, so that they go to a pager together.
 #[must_use]
 pub(crate) struct Pages(());
 
 impl Pages {
-    /// What is printed for people from here on is kept.
+    /// From now on, lines for people are kept.
     pub(crate) fn begin() -> Pages {
         *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(String::new());
         Pages(())
     }
 
-    /// Shows it as [`paged`] does. Without this call, it is not shown.
+    /// Shows the kept lines as [`paged`] does. Without this call, they are not shown.
     pub(crate) fn end(self) -> io::Result<()> {
         let text = KEPT.lock().unwrap_or_else(PoisonError::into_inner).take();
         paged(&text.unwrap_or_default())
@@ -34,7 +34,7 @@ impl Drop for Pages {
     }
 }
 
-/// As [`block`]; on a terminal that it does not fit, by `$PAGER`, or `less`.
+/// As [`block`]. On a terminal that is too small for it, by `$PAGER` or `less`.
 pub(crate) fn paged(text: &str) -> io::Result<()> {
     let stdout = io::stdout();
     let size = size(&stdout);
@@ -56,16 +56,16 @@ pub(crate) fn paged(text: &str) -> io::Result<()> {
     let is_shown = child.wait().is_ok_and(|ended| ended.code() != Some(NOT_FOUND));
     match status {
         _ if !is_shown => block(text),
-        // The pager may end early.
+        // The pager may end before it has read everything.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Exit status of a shell that does not find the command.
+/// The exit status of a shell that does not find the command.
 const NOT_FOUND: i32 = 127;
 
-/// Colours that every terminal has, by their number for the foreground (ECMA-48, SGR).
+/// Colours that every terminal has. The numbers set the foreground (ECMA-48, SGR).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colour {
     Red = 31,
@@ -76,8 +76,8 @@ pub(crate) enum Colour {
     Cyan = 36,
 }
 
-/// As [`block`]; on a terminal, `colour` gives each character of a line its colour. `NO_COLOR` and `TERM=dumb` switch colours
-/// off.
+/// As [`block`]. On a terminal, `colour` gives the colour of each character of a line. `NO_COLOR` and `TERM=dumb`
+/// switch colours off.
 pub(crate) fn coloured(text: &str, colour: &dyn Fn(&str) -> Vec<Option<Colour>>) -> io::Result<()> {
     let is_off = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var_os("TERM").is_none_or(|term| term == "dumb");
@@ -86,7 +86,7 @@ pub(crate) fn coloured(text: &str, colour: &dyn Fn(&str) -> Vec<Option<Colour>>)
     }
     let out = &mut BufWriter::new(Stdout);
     for line in text.lines() {
-        // What others chose is made printable before colours are added.
+        // Untrusted text is made printable before colours are added.
         let line = Printable(line).to_string();
         let mut last = None;
         for (character, colour) in line.chars().zip(colour(&line)) {

@@ -1,5 +1,5 @@
-//! A running program for the timeline's server: looked at through its control socket, and frozen by a snapshot of its
-//! flight recorder, which is merged.
+//! A running program for the timeline's server. It is inspected through its control socket. To freeze it, a snapshot of
+//! its flight recorder is written and merged.
 
 use std::{
     fs::{self, File},
@@ -17,27 +17,27 @@ use sigmund_merge::MergeOptions;
 use sigmund_view::Live;
 use tempfile::TempDir;
 
-/// How long a program may take to answer.
+/// The time limit for a program's answer.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// How long it may take to write its last events.
+/// The time limit for a program to write its last events.
 const SNAPSHOT: Duration = Duration::from_secs(60);
 
-/// A program, and a folder for what is frozen of it.
+/// A program, and a folder for its frozen traces.
 pub(super) struct Program {
     pid: u32,
     folder: TempDir,
     frozen: AtomicUsize,
-    /// The last super-trace made.
+    /// The super-trace that was made last.
     last: Mutex<Option<PathBuf>>,
     stop: Arc<AtomicBool>,
 }
 
 impl Program {
-    /// A program that records, by its number.
+    /// Finds a program that records, by its pid.
     ///
     /// # Errors
-    /// When it cannot be asked.
+    /// When it does not answer.
     pub(super) fn find(pid: u32, stop: Arc<AtomicBool>) -> anyhow::Result<Program> {
         Process::find(pid)?.ask(&Request::Status)?;
         let folder = tempfile::Builder::new().prefix("sigmund-view-").tempdir()?;
@@ -75,8 +75,8 @@ impl Live for Program {
         let options = MergeOptions { stop: Some(Arc::clone(&self.stop)), ..MergeOptions::default() };
         sigmund_merge::merge(std::slice::from_ref(&recording), &trace, &options, |_| {})
             .map_err(|error| error.to_string())?;
-        // Only the last one is kept. The one before may still be shown: its files are open. If they stay, the folder is removed
-        // in the end.
+        // Only the last super-trace is kept. The one before may still be displayed, which is possible because its files
+        // are open. If files cannot be removed now, they are removed with the folder at the end.
         let _ = fs::remove_file(&recording);
         if let Some(before) = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(trace.clone())
         {
@@ -97,7 +97,7 @@ fn rows(reply: &Reply) -> Vec<Value> {
 fn value(cell: &Cell) -> Value {
     match cell {
         Cell::Nothing => Value::Null,
-        // Numbers of JavaScript are exact up to 2^53.
+        // Numbers in JavaScript are exact only up to 2^53.
         Cell::Number(number) if *number > 1 << 53 => json!(number.to_string()),
         Cell::Number(number) => json!(number),
         Cell::Fraction(fraction) => json!(fraction),

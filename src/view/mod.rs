@@ -25,7 +25,7 @@ use crate::{
     signals, terminal,
 };
 
-/// How often it looks for a signal.
+/// How often it checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How often progress is shown.
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: ViewArgs) -> Result<Found> {
     Ok(Found::Something)
 }
 
-/// A super-trace with its index.
+/// Opens a super-trace with its index.
 async fn open(trace: &Path, args: &ViewArgs) -> Result<View> {
     let how = OpenOptions { memory: Some(args.memory), ..args.damage.into() };
     let trace = Arc::new(answer::open(Some(trace), how).await?);
@@ -127,15 +127,15 @@ fn listen(place: &Place) -> Result<(Listener, Option<PathBuf>)> {
     }
 }
 
-/// A socket that only this user can connect to.
+/// Makes a socket to which only this user can connect.
 fn bind_private(path: &Path) -> io::Result<UnixListener> {
-    // Until its mode is set, it is in a folder of mode 0700.
+    // Until its mode is set, the socket is in a folder with mode 0700.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = tempfile::Builder::new().prefix(".sigmund-view").tempdir_in(parent)?;
     let inner = folder.path().join("socket");
     let listener = UnixListener::bind(&inner)?;
     fs::set_permissions(&inner, fs::Permissions::from_mode(0o600))?;
-    // Unlike rename, it does not replace what has this name.
+    // Unlike rename, this does not replace an existing file.
     fs::hard_link(&inner, path)?;
     Ok(listener)
 }

@@ -39,18 +39,19 @@ impl FromStr for Ids {
 
 impl Ids {
     /// Makes this process permanently run with these ids: real, effective and saved user and group, and supplementary
-    /// groups. No capability is left. Files other than the three standard ones are closed at the next `exec`.
+    /// groups. It keeps no capability, unless the user is root. The next `exec` closes all files other than the three
+    /// standard ones.
     ///
     /// # Errors
-    /// When the process has several threads (the kernel changes only the calling one), or lacks root's rights or cannot
-    /// give them up. The process must not continue then, because a part of the change may have been made.
+    /// When the process has several threads (the kernel changes only the calling one), lacks root's rights, or cannot
+    /// give them up. A part of the change may then have been made, so the process must not continue.
     pub fn become_them(&self) -> io::Result<()> {
         let threads = fs::read_dir("/proc/self/task")?.count();
         if threads != 1 {
             return Err(io::Error::other(format!("expected one thread, found {threads}")));
         }
         super::close_on_exec_from(3)?;
-        // Groups first, because only root may change them; the user last, for the same reason.
+        // The groups come first, because only root may change them. For the same reason the user comes last.
         // SAFETY: the pointer and the length are those of a list that lives until the call returns.
         checked(unsafe { libc::setgroups(self.groups.len(), self.groups.as_ptr()) })?;
         // SAFETY: takes numbers only.

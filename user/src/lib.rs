@@ -49,8 +49,8 @@ impl fmt::Display for UnknownUser {
 impl std::error::Error for UnknownUser {}
 
 impl User {
-    /// Finds a user by name or number. A number without an entry has a group of the same number and no other groups,
-    /// the number as name, and the home `/`.
+    /// Finds a user by name or number. A number without an entry in the database has the number as its name, a group of
+    /// the same number, no other groups, and the home `/`.
     ///
     /// # Errors
     /// When there is no such user.
@@ -59,7 +59,7 @@ impl User {
         let entry = number.map_or_else(|| uzers::get_user_by_name(text), uzers::get_user_by_uid);
         match (entry, number) {
             (Some(entry), _) => User::from_entry(&entry),
-            // The system calls interpret u32::MAX as "no change".
+            // u32::MAX is no user: the system calls interpret it as "no change".
             (None, Some(number)) if number != u32::MAX => Ok(User {
                 name: number.to_string(),
                 ids: Ids { uid: number, gid: number, groups: Vec::new() },

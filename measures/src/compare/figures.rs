@@ -1,14 +1,14 @@
-//! The columns that are the key of an answer's rows, and those that are compared.
+//! Which columns of an answer form the key of a row, and which are compared.
 
 use crate::{Column, Kind};
 
-/// Numbers that differ from run to run: they are no part of a row's key.
+/// Numbers that differ from run to run. They are not part of a row's key.
 const IDENTIFIERS: [&str; 5] = ["thread", "lwp", "pid", "process", "object"];
 
 /// Numbers that are part of a row's key.
 const NUMBERS_OF_KEYS: [&str; 2] = ["number", "depth"];
 
-/// Neither sums nor distributions of the row alone.
+/// Not compared: these are neither sums nor distributions of one row.
 const NOT_COMPARED: [&str; 3] = ["holders", "instances", "lock_convoy_tick"];
 
 /// The unit of a figure, the most informative first.
@@ -28,7 +28,7 @@ impl Unit {
         }
     }
 
-    /// Whether it adds up over time and rows.
+    /// Whether it can be added over time and over rows.
     pub(super) fn is_sum(self) -> bool {
         self != Unit::Time
     }
@@ -44,7 +44,8 @@ pub(super) struct Figure {
     pub(super) unit: Unit,
 }
 
-/// The places of the key's columns: before the first figure, texts and numbers that are the same in every run.
+/// The places of the key's columns. They are before the first figure, and have texts and numbers that are the same in
+/// every run.
 pub(super) fn keys(columns: &[Column]) -> Vec<usize> {
     let is_identity = |column: &Column| {
         let name: &str = &column.name;
@@ -69,7 +70,8 @@ pub(super) fn figures(columns: &[Column]) -> Vec<Figure> {
             Kind::Length => Unit::TimePerSecond,
             _ => return None,
         };
-        // The longest of a longer time is longer. A length about whoever is named beside it is of another one each time.
+        // Left out: the longest in a longer window is longer. A length that belongs to an actor named beside it is of
+        // another actor in each run.
         let is_extreme = matches!(name, "min" | "max" | "p90") || name.starts_with("longest");
         let is_mean = name.ends_with("_mean") || (name == "mean" && has_percentiles);
         let is_of_named = column.kind == Kind::Length && is_there(name);

@@ -1,26 +1,28 @@
-//! Two traces in the same measure: per name, what differs, and whether by more than the spread inside each.
+//! Compares two traces in the same measure: what differs for each name, and whether it differs by more than the spread
+//! inside each trace.
 //!
-//! **Rows** of the two answers are matched by their texts before the first figure (name, state, lock site, ...). What differs
-//! from run to run is no part of that: the numbers of threads, LWPs and processes, addresses, and numbers in the texts of
-//! culprits and of what was waited for. Rows that are then the same are one: their sums are added, and their distributions are not compared. Rows are
-//! by pattern (`worker/*`) unless the request has another grouping; those of interrupts are not grouped.
+//! **Rows** of the two answers are matched by their texts before the first figure (name, state, lock site, ...). What
+//! changes from run to run is not part of the match: the numbers of threads, LWPs and processes, addresses, and numbers
+//! in the texts of culprits and of the objects that were waited for. Rows that become equal in this way are merged:
+//! their sums are added, and their distributions are not compared. Rows are by pattern (`worker/*`) unless the request
+//! has another grouping. Rows of interrupts are not grouped.
 //!
-//! **Figures**: sums and counts per second of the window, the percentiles p50 and p99, and the mean where a measure has no
-//! percentiles. All times are in nanoseconds, so that the two clocks may differ. A figure that is 0 in both, or the same in both as one
-//! before it in its row, is left out.
+//! **Figures** are sums and counts per second of the window, the percentiles p50 and p99, and the mean if a measure has
+//! no percentiles. All times are in nanoseconds, so the two clocks may differ. A figure that is 0 in both traces is
+//! left out. So is a figure with the same values in both as an earlier figure of its row.
 //!
-//! **Spread**: the window of each trace is cut in equal slices, one for each second, but at least 8 and at most 16, and the
-//! measure is asked for each slice. Two halves of the slices are compared in seven ways: the odd with the even ones, the
-//! odd pairs with the even pairs, the first four of each eight with the others, and the four ways to combine these. Of a sum
-//! or count the halves are taken per second; of a percentile or mean, the median (by nearest rank) of its values in each.
-//! The spread is the largest of the differences in A and in B. (Odd and even slices alone are not enough: of two traces of
-//! nothing but noise, with 8 slices of normal distribution, 23 % of the figures differ by more; by more than the largest
-//! of seven, 1.5 %. Noise that lasts longer than a slice is underestimated all the same: of slices that correlate by 0.5,
-//! 13 % differ.)
+//! **Spread**: the window of each trace is cut into equal slices, one for each second, but at least 8 and at most 16.
+//! The measure is computed for each slice. The slices are divided into two halves in seven ways: the odd and the even
+//! ones, the odd pairs and the even pairs, the first four of each eight and the others, and the four combinations of
+//! these. For a sum or count, the two halves are compared per second. For a percentile or mean, the medians (by nearest
+//! rank) of its values in the two halves are compared. The spread is the largest of these differences in A and in B.
+//! (Odd and even slices alone are not enough. For two traces of nothing but noise, with 8 slices of normal
+//! distribution, 23 % of the figures differ by more than that; only 1.5 % differ by more than the largest of seven.
+//! Noise that lasts longer than a slice is still underestimated: for slices that correlate by 0.5, 13 % differ.)
 //!
-//! **Verdict**: `differs` if the difference between A and B is larger than the spread; `within the spread`; `only in A` and
-//! `only in B` for rows of one answer; `too few` if the odd or the even slices of A or B have no value, or a median or mean
-//! is of fewer than 8 lengths in either, or a p99 of fewer than 20.
+//! **Verdict**: `differs` if the difference between A and B is larger than the spread; else `within the spread`; `only
+//! in A` and `only in B` for rows that only one answer has; `too few` if the odd or the even slices of A or B have no
+//! value, if a median or mean is of fewer than 8 lengths in A or B, or if a p99 is of fewer than 20.
 
 mod figures;
 mod slices;
@@ -38,12 +40,12 @@ use self::{
 use crate::{Answer, By, Column, Interval, Measure, Request, Value};
 pub use slices::slices_to_compare;
 
-/// What is known of one of the two.
+/// One of the two traces: its answers, window and clock.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// Of the window.
+    /// The answer for the window.
     pub whole: Answer,
-    /// Of each of the [`slices_to_compare`], in their order.
+    /// The answers for each of the [`slices_to_compare`], in their order.
     pub slices: Vec<Answer>,
     /// The window, cut to the trace.
     pub window: Interval,
@@ -51,16 +53,16 @@ pub struct Side {
     pub hz: Hertz,
 }
 
-/// What has to be asked for a comparison.
+/// The request to compute for a comparison.
 pub fn request_to_compare(measure: &Measure, request: &Request) -> Request {
-    // All rows of a summary: one that is not among the first ten is not missing.
+    // All rows of a summary are needed: a row that is not among the first ten is not missing.
     let worst = if measure.name == "summary" { usize::MAX } else { 0 };
-    // Interrupts are compared as a whole, and not by whom they hit.
+    // Interrupts are compared as a whole, not by the threads that they hit.
     let by = if measure.name == "interrupts" { None } else { Some(By::Pattern) };
     Request { by: request.by.or(by), worst, ..request.clone() }
 }
 
-/// Relative differences up to this are rounding: lengths of the two clocks are converted.
+/// Relative differences up to this are rounding errors, from the conversion of the two clocks.
 const ROUNDING: f64 = 1e-9;
 
 /// Compares the answers of a measure to two requests; see the column docs of the answer.
@@ -98,12 +100,12 @@ struct Compared {
     notes: Vec<String>,
 }
 
-/// Of fewer lengths a median or mean says nothing, and a p99 (which is the longest, up to 99) less.
+/// With fewer lengths than this, a median or mean means nothing. A p99 needs more: up to 99 lengths it is the longest.
 const FEWEST: i64 = 8;
 const FEWEST_OF_P99: i64 = 20;
 
 impl Compared {
-    /// Whether a row is of few lengths in either.
+    /// Whether a row has too few lengths in one of the two traces.
     fn has_few(&self, key: &Key, figure: &Figure, other: &Compared) -> bool {
         let fewest = if figure.name == "p99" { FEWEST_OF_P99 } else { FEWEST };
         [self, other].iter().any(|side| side.whole.lengths(key).is_some_and(|lengths| lengths < fewest))
@@ -157,7 +159,7 @@ struct Row {
     verdict: Verdict,
 }
 
-/// The row of a figure; `None` if neither has it.
+/// The row of a figure; `None` if neither trace has the figure.
 fn row(key: &Key, figure: &Figure, a: &Compared, b: &Compared) -> Option<Row> {
     let (of_a, of_b) = (a.whole.value(key, figure), b.whole.value(key, figure));
     let spreads = (a.slices.spread(key, figure), b.slices.spread(key, figure));
@@ -182,17 +184,18 @@ fn row(key: &Key, figure: &Figure, a: &Compared, b: &Compared) -> Option<Row> {
 }
 
 impl Row {
-    /// Whether there is nothing of it in either.
+    /// Whether it is 0 in both traces.
     fn is_zero(&self) -> bool {
         self.size() == 0.0 && self.a == Some(0.0)
     }
 
-    /// Whether it says the same: of one key, the part of a system call, its total and its time on a CPU may be one figure.
+    /// Whether two figures have the same values. For example, the part, the total and the time on CPUs of a system call
+    /// may be equal.
     fn has_values_of(&self, other: &Row) -> bool {
         (self.unit, self.a, self.b, self.spread) == (other.unit, other.a, other.b, other.spread)
     }
 
-    /// What it is not in counts as 0.
+    /// A trace without the figure counts as 0.
     fn size(&self) -> f64 {
         (self.b.unwrap_or(0.0) - self.a.unwrap_or(0.0)).abs()
     }

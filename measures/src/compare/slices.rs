@@ -1,4 +1,4 @@
-//! A window in equal slices, and how much they differ.
+//! Cuts a window into equal slices, and computes how much they differ.
 
 use sigmund_model::Hertz;
 
@@ -10,11 +10,11 @@ use crate::{Answer, Interval};
 
 /// The fewest slices.
 const FEWEST: i64 = 8;
-/// The most slices: some measures read the whole history for each.
+/// The most slices. Some measures read the whole history for each.
 const MOST: i64 = 16;
 
-/// Masks that divide the slices in two halves, by the parity of the masked bits of a slice's place. The first
-/// one makes the odd and the even slices.
+/// Masks that divide the slices into two halves. A slice's half is the parity of the masked bits of its place. The
+/// first mask gives the odd and the even slices.
 const HALVINGS: std::ops::Range<usize> = 1..8;
 
 /// The answers for the slices, in the order of time.
@@ -45,7 +45,8 @@ impl Slices {
     }
 }
 
-/// The slices of a window that show how much a trace differs in itself: equal, to the tick; none of a window without time.
+/// The slices of a window that show how much a trace differs within itself. They are equal to within one tick. An empty
+/// window has none.
 pub fn slices_to_compare(window: Interval, hz: Hertz) -> Vec<Interval> {
     let ticks = i128::from(window.ticks());
     let seconds = (ticks as f64 / hz.per_second()) as i64;
@@ -54,7 +55,7 @@ pub fn slices_to_compare(window: Interval, hz: Hertz) -> Vec<Interval> {
     (0..count).map(|place| Interval::new(at(place), at(place + 1))).collect()
 }
 
-/// A sum per second; else the median of the known values.
+/// For a sum: the sum per second. For another figure: the median of the known values.
 fn half(values: impl Iterator<Item = (Option<f64>, f64)>, figure: &Figure) -> Option<f64> {
     if figure.unit.is_sum() {
         let add =

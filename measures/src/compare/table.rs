@@ -1,4 +1,4 @@
-//! An answer by the keys of its rows, in units that do not depend on the clock.
+//! An answer as a table by the keys of its rows, in units that do not depend on the clock.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ pub(super) type Key = Vec<Option<String>>;
 pub(super) struct Table {
     /// The columns of the keys.
     pub(super) keys: Vec<Column>,
-    /// The names of these, and of the figures.
+    /// The names of the key's columns and of the figures.
     pub(super) names: Vec<String>,
     pub(super) figures: Vec<Figure>,
-    /// Of each row a cell for each figure: sums in nanoseconds or numbers, not per second.
+    /// For each row, a cell for each figure. Sums are in nanoseconds or counts, and not per second.
     pub(super) rows: BTreeMap<Key, Vec<Option<f64>>>,
-    /// Of how many lengths the percentiles and means of a row are, if the answer says so.
+    /// The number of lengths behind the percentiles and means of a row, if the answer has it.
     lengths: BTreeMap<Key, i64>,
-    /// How many rows had the key of another one.
+    /// The number of rows that had the same key as another one.
     pub(super) merged: usize,
     /// The length of the window.
     pub(super) seconds: f64,
@@ -60,7 +60,7 @@ impl Table {
         table
     }
 
-    /// Of rows with the same key sums add up; other figures of them are not known.
+    /// Adds a row. For rows with the same key, sums are added; their other figures become unknown.
     fn add(&mut self, key: Key, values: Vec<Option<f64>>) {
         let Some(known) = self.rows.get_mut(&key) else {
             self.rows.insert(key, values);
@@ -76,13 +76,13 @@ impl Table {
         }
     }
 
-    /// A figure of a row as it is in the answer: `None` if it has none.
+    /// A figure of a row as in the answer; `None` if the row does not have it.
     pub(super) fn raw(&self, key: &Key, figure: &Figure) -> Option<f64> {
         let place = self.figures.iter().position(|other| other.place == figure.place)?;
         self.rows.get(key)?.get(place).copied().flatten()
     }
 
-    /// Of how many lengths the percentiles and means of a row are; `None` if the answer does not say.
+    /// The number of lengths behind the percentiles and means of a row; `None` if the answer does not have it.
     pub(super) fn lengths(&self, key: &Key) -> Option<i64> {
         self.lengths.get(key).copied()
     }
@@ -94,7 +94,7 @@ impl Table {
     }
 }
 
-/// A column of keys: texts.
+/// A column of keys always holds texts.
 pub(super) fn key_column(column: &Column) -> Column {
     Column { kind: Kind::Text, ..column.clone() }
 }
@@ -104,7 +104,7 @@ fn key(columns: &[Column], places: &[usize], row: &[Value<'_>]) -> Key {
     let cell = |place: &usize| match (row.get(*place), &*columns[*place].name) {
         (Some(Value::Text(text)), "culprit" | "waits_for") => Some(without_numbers(text)),
         (Some(Value::Text(text)), _) => Some(text.to_string()),
-        // The number of an interrupt, or of a thread, may be another one tomorrow; that of a CPU is not.
+        // The number of an interrupt or a thread may differ in the next run. The number of a CPU does not.
         (Some(Value::Number(_)), "number") if is_named => None,
         (Some(Value::Number(number)), _) => Some(number.to_string()),
         _ => None,

@@ -10,15 +10,15 @@ use crate::{
 /// time.
 ///
 /// # Errors
-/// When the request names no span or function that occurs, no pair of events, and not one thread or LWP either.
+/// When the request has neither a span or function that occurs, nor a pair of events, nor exactly one thread or LWP.
 pub fn critical_path_chains(history: &History, request: &Request) -> Result<Answer, String> {
     sliced::whole(Box::new(Chains::new(request)), history, request)
 }
 
-/// A piece, without what only its slice has.
+/// A piece of a path, reduced to what can be kept after its slice.
 struct Kept {
     piece: Piece,
-    /// Who took the time; `None` if it is a wait, which is in `Chains::waits`.
+    /// Who took the time. `None` for a wait: these are in `Chains::waits`.
     blame: Option<Blame>,
 }
 
@@ -26,10 +26,10 @@ struct Kept {
 pub(super) struct Chains {
     request: Request,
     paths: Paths,
-    /// The longest instances, the longest first, and the pieces of their paths, the last piece first.
+    /// The longest instances, the longest first. With each, the pieces of its path, the last piece first.
     chains: Vec<(Instance, Vec<Kept>)>,
     walking: Walking<usize>,
-    /// By chain, and the place of the piece in it.
+    /// By the chain and the place of the piece in it.
     waits: Waits<(usize, usize)>,
     culprits: Culprits<(usize, usize)>,
     labels: Labels,
@@ -70,7 +70,7 @@ impl Sliced for Chains {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let Some(paths) = self.paths.add(history, slice, &self.request)? else { return Ok(()) };
         if self.chains.is_empty() {
-            // The life of a thread; others have been found.
+            // Only the life of a thread is new here; other instances were found before.
             self.chains.extend(paths.iter().map(|path| (*path, Vec::new())));
         }
         let chains: Vec<usize> =
@@ -96,7 +96,7 @@ impl Sliced for Chains {
             return Ok(true);
         }
         if let Paths::Found(found) = &mut self.paths {
-            // Those of equal interval and actor have the same path.
+            // Instances with equal interval and actor have the same path.
             let mut longest = found.clone();
             longest.sort_by_key(|path| (-path.interval.ticks(), path.interval, path.actor));
             longest.truncate(self.request.worst.max(1));
@@ -171,10 +171,10 @@ fn why(history: &History, link: Link) -> String {
     }
 }
 
-/// The most culprits listed of one wait.
+/// The maximum number of culprits named for a wait.
 const MOST_CULPRITS: usize = 3;
 
-/// The largest culprits of a wait, each with its share.
+/// The largest culprits of a wait, each with its share of the wait.
 fn most_of(culprits: &[(String, i64)], wait: &Piece) -> String {
     if let [(culprit, _)] = culprits {
         return culprit.clone();

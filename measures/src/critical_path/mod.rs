@@ -38,15 +38,15 @@ fn start(request: &Request) -> Box<dyn Sliced> {
     })
 }
 
-/// Which paths are asked for, and where these come from.
+/// Which instances have their paths walked, and how these are found.
 enum Paths {
-    /// The life of a thread or LWP, which the first slice begins.
+    /// The life of a thread or LWP. It begins with the first slice that is added.
     Life,
-    /// Spans, as they end: where the request selects no CPUs.
+    /// Spans, which are found slice by slice as they end. Only if the request selects no CPUs.
     Spans(SpanNames),
-    /// First all slices are searched for instances.
+    /// Instances that are searched for in all slices first, before any path is walked.
     Finding(Instances),
-    /// Sorted by their ends, and cut to the window.
+    /// The instances that were found, sorted by their ends and clipped to the window.
     Found(Vec<Instance>),
 }
 
@@ -59,10 +59,10 @@ impl Paths {
         }
     }
 
-    /// The paths that end in a slice; `None` if they are still being searched for.
+    /// The instances that end in a slice; `None` if they are still being searched for.
     ///
     /// # Errors
-    /// When not one thread or LWP is selected.
+    /// When the request does not select exactly one thread or LWP.
     fn add(
         &mut self,
         history: &History,
@@ -99,10 +99,10 @@ impl Paths {
         }
     }
 
-    /// Whether all have been walked; else they have been found now.
+    /// Whether all paths have been walked. If not, all instances have been found now.
     ///
     /// # Errors
-    /// When no span or function has the name that is asked for.
+    /// When no span or function has the requested name.
     fn is_done(&mut self, history: &History, request: &Request) -> Result<bool, String> {
         match std::mem::replace(self, Paths::Life) {
             Paths::Life | Paths::Found(_) => Ok(true),
@@ -122,7 +122,7 @@ impl Paths {
     }
 }
 
-/// All paths are summed together, whoever they are of.
+/// The origin of every path: all paths are summed together, whichever actor they belong to.
 const ANY: Origin = Origin { place: 0, part: 0, actor: None };
 
 struct CriticalPath {
@@ -187,7 +187,7 @@ fn inside(history: &History, request: &Request, interval: Interval) -> Interval 
     interval.clipped(window).unwrap_or(Interval::new(window.from, window.from))
 }
 
-/// The life of the one selected thread or LWP.
+/// The life of the only selected thread or LWP.
 fn life(history: &History, request: &Request) -> Result<Instance, String> {
     let expected = |count: usize| {
         format!("expected the name of a span or function, or one user thread or LWP, found {count} of these")

@@ -1,15 +1,15 @@
-//! Bands of instances, which are sorted by their length.
+//! Bands of instances that are sorted by length.
 
 use std::ops::Range;
 
-/// Places of instances.
+/// Ranges of places in the sorted instances, with their names.
 pub(super) struct Bands {
     bands: [(String, Range<usize>); 5],
 }
 
 impl Bands {
-    /// The bands of `count` instances, and a band of the `slowest`. The first holds those up to the median, the fourth those
-    /// from the 99th percentile on.
+    /// The bands of `count` instances, and one more band of the `slowest`. The first band has the instances up to the
+    /// median, the fourth those from the 99th percentile on.
     pub(super) fn of(count: usize, slowest: usize) -> Bands {
         let rank = |percent: usize| (count * percent).div_ceil(100);
         let median = rank(50);
@@ -26,7 +26,7 @@ impl Bands {
         }
     }
 
-    /// Each with its name.
+    /// The bands, each with its name.
     pub(super) fn each(&self) -> impl Iterator<Item = (&str, &Range<usize>)> {
         self.bands.iter().map(|(name, band)| (name.as_str(), band))
     }

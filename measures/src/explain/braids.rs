@@ -6,21 +6,21 @@ use crate::{
     sliced::{Computed, Sliced},
 };
 
-/// The walks of two instances, piece by piece in the order of time: of the longest one of the band 0-50 (the median), and of the
-/// slowest of all. No rows if no instance is complete.
+/// The walks of two instances, piece by piece in the order of time: the longest instance of the band 0-50 (the median),
+/// and the slowest instance of all. No rows if no instance is complete.
 pub const BRAIDS: Measure = Measure { computed: Computed::Sliced(start), ..EXPLAIN };
 
 fn start(request: &Request) -> Box<dyn Sliced> {
     Box::new(Braids { explain: Explain::new(request), drawn: None })
 }
 
-/// First the instances are found and walked as those of `explain` are; then two of them again.
+/// First the instances are found and walked as in `explain`. Then the two instances are walked again.
 struct Braids {
     explain: Explain,
     drawn: Option<Drawn>,
 }
 
-/// The two instances, and the pieces of their walks, the last first.
+/// The two instances, and the pieces of their walks, the last piece first.
 struct Drawn {
     braids: Vec<(&'static str, Instance, Vec<Piece>)>,
     walking: Walking<usize>,

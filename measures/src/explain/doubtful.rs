@@ -1,16 +1,17 @@
-//! Instances whose walk touches a gap, found before all are walked: the bands of the others depend on which these are.
+//! Finds the instances whose walk touches a gap. This happens before all instances are walked, because the bands of the
+//! other instances depend on it.
 
 use sigmund_model::EndReason;
 
 use crate::{History, Instance, Interval, Joint, Origin, Request, Slice, ends_of_unknown, those_ending_in};
 
-/// Walks of those that may touch a gap.
+/// Walks the instances that may touch a gap.
 #[derive(Default)]
 pub(super) struct Doubtful {
-    /// All that have been found, sorted by their ends.
+    /// All instances, sorted by their ends.
     instances: Vec<Instance>,
     walking: Joint,
-    /// Places of those that touch one.
+    /// Places of the instances that touch a gap.
     touching: Vec<u32>,
 }
 
@@ -19,8 +20,8 @@ impl Doubtful {
         Doubtful { instances, walking: Joint::to_the_unknown(), touching: Vec::new() }
     }
 
-    /// Walks the few instances that end in a slice and may touch a gap: a time in which something is unknown ends in them, or they
-    /// begin before the slice, where one may.
+    /// Walks the few instances that end in a slice and may touch a gap. An instance may touch one if a time with
+    /// unknown states ends inside of it, or if it begins before the slice.
     pub(super) fn add(&mut self, history: &History, slice: Slice, request: &Request) {
         let ends = ends_of_unknown(history, slice.interval);
         let window = request.extent(history);

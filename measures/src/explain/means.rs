@@ -1,12 +1,12 @@
-//! Means in whole ticks that sum exactly.
+//! Means in whole ticks whose sum is exact.
 
 use std::collections::BTreeMap;
 
 use super::walked::Band;
 use crate::Key;
 
-/// Each number divided by `divisor`, rounded down or up such that they sum to the sum divided by it, rounded down. The largest
-/// remainders are rounded up.
+/// Divides each number by `divisor`, and rounds each quotient down or up such that they sum to the divided sum, which
+/// is rounded down. The quotients with the largest remainders are rounded up.
 pub(super) fn divided(numbers: &[i128], divisor: i128) -> Vec<i64> {
     let mut quotients: Vec<i128> = numbers.iter().map(|number| number.div_euclid(divisor)).collect();
     let rest = numbers.iter().sum::<i128>().div_euclid(divisor) - quotients.iter().sum::<i128>();
@@ -18,11 +18,11 @@ pub(super) fn divided(numbers: &[i128], divisor: i128) -> Vec<i64> {
     quotients.into_iter().map(|quotient| quotient as i64).collect()
 }
 
-/// What a difference is of: category, whether it is the thread's own, and what was waited for.
+/// The parts of a difference: the category, whether it is the thread's own, and what was waited for.
 type Of<'b> = (&'static str, bool, Option<&'b str>);
 
-/// By category, whether it is the thread's own, and what was waited for, how much longer the mean of `slow` is than that of `other`; the largest
-/// first.
+/// How much longer the mean of `slow` is than that of `other`, for each category, whether it is the thread's own, and
+/// what was waited for. The largest difference comes first.
 pub(super) fn differences<'b>(slow: &'b Band, other: &'b Band) -> Vec<(Of<'b>, i64)> {
     let (of_slow, of_other) = (slow.instances as i128, other.instances as i128);
     let mut sums: BTreeMap<Of<'_>, i128> = BTreeMap::new();

@@ -29,7 +29,7 @@ pub(crate) const EXPLAIN: Measure = Measure {
     computed: Computed::Sliced(start),
 };
 
-/// The band of the differences.
+/// The name of the band that shows the differences.
 const DIFFERENCE: &str = "99-100 minus 0-50";
 
 const NONE_ASKED: &str = "expected the name of a span or function, or FROM and TO, found none";
@@ -53,12 +53,13 @@ impl Explain {
     }
 }
 
-/// The slices are added several times: bands need the lengths of all instances, and which of them touch a gap, since these count
-/// apart, and without them some of the rest are in other bands. Where more are found that do, all others are walked once more.
+/// The slices are added several times, once for each pass. The bands depend on the lengths of all instances and on
+/// which of them touch a gap: those instances are counted separately, and without them others move to other bands. If
+/// walking finds more of them, all remaining instances are walked once more.
 enum Pass {
-    /// `None` if none are asked for.
+    /// Finds the instances; `None` if the request asks for none.
     Finding(Option<Instances>),
-    /// Where the trace has gaps.
+    /// Finds the instances that touch a gap. Only if the trace has gaps.
     Doubting(Doubtful),
     Walking(Box<Walked>),
 }
@@ -122,7 +123,7 @@ impl Sliced for Explain {
     }
 }
 
-/// A word for what the actor of a piece did.
+/// The category of a piece: a word for what its actor did.
 pub(crate) fn category(piece: &Piece) -> &'static str {
     match piece.what {
         What::Running => "active",
@@ -194,7 +195,7 @@ impl Rows {
         }
     }
 
-    /// How much longer each category takes in the slow band than in the other.
+    /// Adds rows with how much longer each category takes in the slow band than in the other.
     fn difference(&mut self, slow: &Band, other: &Band) {
         if slow.instances == 0 || other.instances == 0 {
             return;

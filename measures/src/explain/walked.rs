@@ -14,20 +14,20 @@ use crate::{
 /// Instances and their walks.
 pub(super) struct Walked {
     slowest: usize,
-    /// Whole ones, sorted by their ends.
+    /// The complete instances, sorted by their ends.
     instances: Vec<Instance>,
-    /// The bands of each, as bits.
+    /// The bands of each instance, as bits.
     bands: Vec<u8>,
     gaps: Apart,
     cut: Apart,
-    /// Those whose walk touches a gap.
+    /// Instances whose walk touches a gap.
     unknown: Vec<u32>,
     walking: Joint,
-    /// By the bands.
+    /// Sums by band.
     totals: Totals,
 }
 
-/// Instances that are counted without categories.
+/// Instances that are counted separately, without categories.
 #[derive(Default)]
 pub(super) struct Apart {
     pub(super) count: usize,
@@ -49,7 +49,7 @@ pub(super) struct Band {
 }
 
 impl Walked {
-    /// Of those that have been found, those at some places are known to touch a gap.
+    /// `touching` are the places of the found instances that are known to touch a gap.
     pub(super) fn new(
         (found, touching): (Vec<Instance>, &[u32]),
         request: &Request,
@@ -84,7 +84,7 @@ impl Walked {
         walked
     }
 
-    /// The places of the instances, the shortest first; of equal length the earlier.
+    /// The places of the instances, the shortest first. Of equal lengths, the earlier comes first.
     fn order(&self) -> Vec<u32> {
         let instances = &self.instances;
         let mut order: Vec<u32> = (0..instances.len() as u32).collect();
@@ -125,8 +125,9 @@ impl Walked {
         self.totals.add_slice(history, by, slice.interval);
     }
 
-    /// Whether the sums are right; else the instances that touch a gap have been set apart, which moves some of the others to
-    /// other bands: then they have to be walked once more.
+    /// Whether the sums are right. If not, walking has found instances that touch a gap. These are now counted
+    /// separately, which moves some of the others to other bands. So all remaining instances have to be walked once
+    /// more.
     pub(super) fn is_done(&mut self) -> bool {
         if self.unknown.is_empty() {
             return true;
@@ -145,7 +146,7 @@ impl Walked {
         false
     }
 
-    /// The bands, those that touch a gap, and those that are cut off.
+    /// The bands, the instances that touch a gap, and the instances that are cut off.
     pub(super) fn finish(self, history: &History, by: By) -> (Vec<(String, Band)>, Apart, Apart) {
         let bands = Bands::of(self.instances.len(), self.slowest);
         let mut sums = self.totals.finish(history, by);
@@ -166,14 +167,14 @@ impl Walked {
     }
 }
 
-/// Of each place, whether it is one of these.
+/// For each place, whether it is one of `places`.
 fn are_at(places: &[u32], count: usize) -> Vec<bool> {
     let mut are_at = vec![false; count];
     places.iter().for_each(|place| are_at[*place as usize] = true);
     are_at
 }
 
-/// The bands of which a part has the bits.
+/// The bands whose bits are set.
 fn bands_of(bits: u32) -> Vec<u32> {
     (0..u8::BITS).filter(|band| bits >> band & 1 == 1).collect()
 }

@@ -12,14 +12,14 @@ use crate::{
     sliced::{Computed, Sliced},
 };
 
-/// A stack of spans, and what its innermost took itself.
+/// A stack of spans, and the ticks in which its innermost span was active itself.
 #[derive(Clone, Copy, Debug)]
 struct Stack {
     around: Option<u32>,
-    /// The group, of a stack that is a thread and no span yet.
+    /// The group, if the stack is only a thread so far, without a span.
     group: Option<u32>,
     name: Option<Word>,
-    /// Whether it is the span that is asked about, or inside of it.
+    /// Whether it is the requested span, or inside of it.
     is_asked: bool,
     active: i64,
 }
@@ -69,9 +69,10 @@ impl Visitor for Stacks<'_> {
     }
 }
 
-/// Folded stacks of spans and functions, weighted by the ticks in which each was active itself (its thread active, and in
-/// none inside of it): a row for each stack that has any, sorted. The first frame is the thread's name, or its group if
-/// rows are grouped otherwise. What is not known to be active is left out. With a subject, only stacks that contain it.
+/// Folded stacks of spans and functions, one row for each stack with active ticks, sorted. A stack's ticks are those in
+/// which its thread was active in the innermost span, and in no span inside of that. The first frame is the name of the
+/// thread, or of its group if rows are grouped otherwise. Time that is not known to be active is left out. With a
+/// subject, only stacks that contain it.
 pub const FOLDED: Measure = Measure { computed: Computed::Sliced(start), ..FUNCTIONS };
 
 /// The active ticks of each stack so far.
@@ -87,7 +88,7 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 }
 
 impl Folded {
-    /// Whether a call counts only where it began: on which CPU that was is asked for.
+    /// Whether a call is selected by the CPU on which it began.
     fn at_begin(&self) -> bool {
         self.request.cpus.is_some()
     }
@@ -131,7 +132,7 @@ impl Sliced for Folded {
 }
 
 impl Stacks<'_> {
-    /// Each stack that was active, as `thread;outer;inner`, and for how long.
+    /// The text of each stack that was active, `thread;outer;inner`, and its active ticks.
     fn active(&self, history: &History) -> impl Iterator<Item = (String, i64)> {
         let active = self.stacks.iter().filter(|stack| stack.is_asked && stack.active > 0);
         active.map(|stack| (self.text(history, stack), stack.active))
@@ -154,7 +155,7 @@ impl Stacks<'_> {
     }
 }
 
-/// A name without what would end a frame or a line.
+/// Replaces the characters of a name that would end a frame or a line.
 fn frame(name: &str) -> String {
     let clean = |character: char| match character {
         ';' => ':',

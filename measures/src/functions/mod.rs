@@ -1,4 +1,5 @@
-//! `--functions`: what each function and span took, with those inside of it and without; and folded stacks of them.
+//! `--functions`: the time that each function and span took, with and without the calls inside of it; and folded
+//! stacks.
 
 mod folded;
 mod nesting;
@@ -31,7 +32,7 @@ pub(crate) const FUNCTIONS: Measure = Measure {
     computed: Computed::Sliced(start),
 };
 
-/// Which spans count.
+/// Selects the spans that count.
 #[derive(Debug)]
 struct Selection<'r> {
     history: &'r History,
@@ -39,7 +40,7 @@ struct Selection<'r> {
 }
 
 impl Selection<'_> {
-    /// Whether its thread, and where it began, are selected.
+    /// Whether its thread is selected, and the LWP and CPU on which it began.
     fn has(&self, span: &Span) -> bool {
         let Request { cpus, .. } = self.request;
         let of_thread = self.request.has_thread_or_none(span.thread);
@@ -47,7 +48,7 @@ impl Selection<'_> {
         of_thread && self.request.has_place(span.lwp, if cpus.is_some() { cpu() } else { None })
     }
 
-    /// Whether it is the one that is asked about, if one is.
+    /// Whether it has the requested name. Without a request for a name, each span has.
     fn is_subject(&self, span: &Span) -> bool {
         let Some(subject) = &self.request.subject else { return true };
         span.name.is_some_and(|name| self.history.words.text(name) == subject)
@@ -56,7 +57,7 @@ impl Selection<'_> {
 
 #[derive(Debug, Default)]
 struct Row {
-    /// Its number among those of the same visitor.
+    /// The number of its group, as numbered by its visitor.
     group: Option<u32>,
     span: Option<Span>,
     lengths: Lengths,
@@ -68,7 +69,7 @@ struct Row {
 }
 
 impl Row {
-    /// Adds the calls of another.
+    /// Adds the calls of another row.
     fn merge(&mut self, other: Row) {
         self.lengths.merge(other.lengths);
         self.inclusive += other.inclusive;
@@ -125,7 +126,7 @@ impl Visitor for Rows<'_> {
     }
 }
 
-/// The calls so far.
+/// The sums of the calls so far.
 struct Functions {
     request: Request,
     rows: Map<(Option<Group>, usize), Row>,
@@ -143,7 +144,7 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 }
 
 impl Functions {
-    /// Whether a call counts only where it began: on which CPU that was is asked for.
+    /// Whether a call is selected by the CPU on which it began.
     fn at_begin(&self) -> bool {
         self.request.cpus.is_some()
     }

@@ -1,4 +1,4 @@
-//! Spans and functions as they nest: of each what is its own, and what is that of those inside of it.
+//! Walks spans and functions as they nest. Separates the own time of each from the time of the spans inside of it.
 
 use sigmund_model::{LwpState, ThreadState};
 
@@ -11,29 +11,31 @@ use crate::{
     numbering::{ByNumber, number},
 };
 
-/// A span whose insides are known.
+/// A span after all spans inside of it were visited.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nested<'h> {
     pub(super) span: &'h Span,
-    /// What the visitor called it.
+    /// The number that the visitor gave it.
     pub(super) tag: u32,
     /// The part in the window.
     pub(super) wall: i64,
-    /// The part of that in no span directly inside of it.
+    /// The part of `wall` in no span directly inside of it.
     pub(super) self_wall: i64,
     /// The part of the wall time in which its thread was active, if known.
     pub(super) active: Option<i64>,
-    /// The part of that in no span directly inside of it, if known.
+    /// The part of `active` in no span directly inside of it, if known.
     pub(super) self_active: Option<i64>,
-    /// Whether it is inside of none of the same name and kind.
+    /// Whether it is inside of no other span of the same name and kind.
     pub(super) is_outermost: bool,
 }
 
-/// Sees all spans that touch the window, owner by owner: each before those inside of it, and again after them.
+/// Receives all spans that touch the window, owner by owner. Each span begins before the spans inside of it, and ends
+/// after them.
 pub(super) trait Visitor {
-    /// One that begins, with what the visitor called the span directly around it; the answer is what it is called.
+    /// A span begins. `around` is the visitor's number for the span directly around it. Returns the visitor's number
+    /// for this span.
     fn begin(&mut self, around: Option<u32>, owner: Owner, span: &Span) -> u32;
-    /// One that ends.
+    /// A span ends.
     fn end(&mut self, nested: Nested<'_>);
 }
 
@@ -42,12 +44,12 @@ pub(super) fn key(span: &Span) -> usize {
     span.name.map_or(0, |name| name.place() + 1) * 2 + usize::from(span.is_function)
 }
 
-/// How many names and kinds there are.
+/// The number of keys: one for each name and kind.
 fn keys(history: &History) -> usize {
     (history.words.len() + 1) * 2
 }
 
-/// A span that began before the slice, and what is known of it from later slices.
+/// A span that began before the slice, and its sums from later slices.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Later {
     span: Span,
@@ -57,7 +59,7 @@ pub(super) struct Later {
     active_of_insides: Option<i64>,
 }
 
-/// Those of each owner.
+/// The spans of each owner that began before the slice.
 pub(super) type LaterSpans = Map<Owner, Vec<Later>>;
 
 struct Open<'h> {
@@ -71,15 +73,15 @@ struct Open<'h> {
 struct Owned<'h> {
     history: &'h History,
     slice: Slice,
-    /// Whether a span counts only where it begins, also if that is before the window.
+    /// Whether a span counts only if it begins in the slice, even if that is before the window.
     at_begin: bool,
-    /// `None` of spans that are not in the slice, or nobody's.
+    /// The owner of each span. `None` if the span is not in the slice, or has no owner.
     owners: Vec<Option<Owner>>,
     spans: ByNumber,
 }
 
-/// Visits all spans, those of several owners at once: visitors, each of which saw some of the owners; and the spans that
-/// began before.
+/// Visits all spans, in parallel for several owners. Returns the visitors, each of which received some of the owners,
+/// and the spans that began before the slice.
 pub(super) fn walk<V: Visitor + Send>(
     history: &History,
     (slice, at_begin): (Slice, bool),
@@ -124,14 +126,14 @@ impl<'h> Owned<'h> {
         let mut activity = None;
         for place in self.spans.of(number) {
             let span = &history.spans[*place as usize];
-            // Those that are not around it have ended.
+            // Open spans that are not around this one have ended.
             while stack
                 .last()
                 .is_some_and(|open| open.span.depth >= span.depth || open.span.interval.to < span.interval.to)
             {
                 self.close(owner, &mut stack, open_of_key, visitor, before);
             }
-            // Before the window they are of no length.
+            // A span before the window has no length in it.
             let Some(in_window) = span.interval.clipped(self.slice.window) else { continue };
             let part = in_window.clipped(self.slice.interval);
             let is_whole = in_window == span.interval && part == Some(in_window);
@@ -162,7 +164,7 @@ impl<'h> Owned<'h> {
         }
     }
 
-    /// Ends the innermost, or keeps it if it began before the slice.
+    /// Ends the innermost open span. If it began before the slice, it is kept instead.
     fn close(
         &self,
         owner: Owner,
@@ -180,7 +182,7 @@ impl<'h> Owned<'h> {
             before.entry(owner).or_default().push(known);
             return;
         }
-        // The table has it for a whole span.
+        // For a whole span, the table has the active time.
         if span.interval.clipped(self.slice.window) == Some(span.interval) {
             known.active = span.active.or(known.active);
         }
@@ -201,15 +203,16 @@ impl<'h> Owned<'h> {
     }
 }
 
-/// A sum of which both parts are known.
+/// The sum, if both parts are known.
 fn both(one: Option<i64>, other: Option<i64>) -> Option<i64> {
     one.zip(other).map(|(one, other)| one + other)
 }
 
-/// When one owner was active.
+/// The times in which one owner was active.
 #[derive(Debug, Default)]
 struct Activity {
-    /// Stretches in which that is known: whether it was, and the ticks active and known before it.
+    /// Intervals whose activity is known: the interval, whether the owner was active, and the active and the known
+    /// ticks before it.
     parts: Vec<(Interval, bool, i64, i64)>,
     /// Where the last search ended.
     hint: usize,
@@ -244,7 +247,7 @@ impl Activity {
         self.parts.push((interval, is_active, active, known));
     }
 
-    /// The ticks active and known before a tick.
+    /// The active and the known ticks before a tick.
     fn until(&mut self, tick: i64) -> (i64, i64) {
         self.hint = near(&self.parts, |(interval, ..)| interval.from < tick, self.hint);
         let Some((interval, is_active, active, known)) =
@@ -256,7 +259,7 @@ impl Activity {
         (active + if is_active { ticks } else { 0 }, known + ticks)
     }
 
-    /// How long it was active in an interval; `None` if that is not known of all of it.
+    /// The active ticks in an interval; `None` if the activity is not known in all of it.
     fn within(&mut self, interval: Interval) -> Option<i64> {
         let ((active, known), (active_then, known_then)) =
             (self.until(interval.from), self.until(interval.to));

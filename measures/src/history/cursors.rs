@@ -3,7 +3,7 @@
 use super::{History, LwpStay, Series, ThreadStay, Track};
 use crate::{Interval, carried::Carried, map::Map};
 
-/// Where the searches in a series ended, by its keys.
+/// For each key of a series, where the last search ended.
 #[derive(Debug)]
 pub(crate) struct Cursors<'h, T> {
     series: &'h Series<T>,
@@ -86,7 +86,7 @@ pub(crate) struct Searches<'h> {
     pub(crate) calls: Cursors<'h, u32>,
     pub(crate) unparks: Cursors<'h, u32>,
     pub(crate) wakings: Cursors<'h, u32>,
-    /// When LWPs count, of the one request that these searches are for; once it was asked for.
+    /// The times in which LWPs count. Searches are for a single request; this is empty until it is needed.
     pub(crate) carried: Option<Carried>,
 }
 

@@ -1,4 +1,5 @@
-//! What follows from the tables: who was on a CPU, what an LWP carried, the system call and the interrupt at an instant.
+//! What can be derived from the tables: which LWP was on each CPU, what each LWP carried, and the system call and the
+//! interrupt at each instant.
 
 use crate::map::Map;
 
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::Interval;
 
-/// Who was on CPUs outside of the rows, if these are of a slice.
+/// What was on each CPU before and after the rows of a slice.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OnCpuAround {
     /// The last stay on each CPU that ends before the rows.
@@ -21,8 +22,8 @@ pub(super) struct OnCpuAround {
 
 /// Which LWP was on each CPU; 0 is the idle task.
 ///
-/// The tables have no rows of the idle task. It has a CPU from a switch that puts no other LWP on it to the next switch; or
-/// to where events of the CPU are missing: after that nobody knows.
+/// The tables have no rows of the idle task. It has a CPU from a switch without a next LWP to the next switch. If
+/// events of the CPU are missing, it has the CPU only until they begin to be missing: after that, what ran is unknown.
 pub(super) fn on_cpu(
     lwps: &SeriesBuilder<LwpStay>,
     gaps: &[Gap],
@@ -48,7 +49,8 @@ pub(super) fn on_cpu(
         let track = on_cpu.of(cpu);
         let of_cpu = gaps.iter().filter(|gap| gap.cpu.map(u64::from) == Some(cpu));
         let missing: Vec<Interval> = of_cpu.map(|gap| gap.interval).collect();
-        // That it was idle from when an LWP left it to when the next came, or as long as that is known.
+        // The time in which the CPU was idle: from where an LWP left it to where the next LWP came, or to a gap in
+        // between.
         let idle = |to: i64, next: i64| {
             let gap = missing.get(missing.partition_point(|gap| gap.to < to));
             let known = gap.map_or(next, |gap| gap.from.clamp(to, next));
@@ -84,8 +86,8 @@ pub(super) fn mounted(threads: &SeriesBuilder<ThreadStay>) -> Series<u64> {
     mounted.build()
 }
 
-/// The system calls of each LWP, by their places. They do not overlap, but for an `execve` by an LWP that takes the number
-/// of its leader; the later one is left out.
+/// The system calls of each LWP, by their places. They do not overlap, with one exception: an `execve` by an LWP takes
+/// the number of the leader of its process. The later of the overlapping calls is left out.
 pub(super) fn calls(syscalls: &[Syscall]) -> Series<u32> {
     let mut calls = SeriesBuilder::default();
     for (place, call) in syscalls.iter().enumerate() {
@@ -108,7 +110,8 @@ pub(super) fn wakeups_by_target(wakeups: &[Wakeup]) -> (Series<u32>, Series<u32>
     (unparks.build(), wakings.build())
 }
 
-/// Waits for locks of processes, by user thread: it is mounted while the kernel waits for one of its own.
+/// Waits for locks of processes, by user thread. Waits for the kernel's own locks are left out, because the user thread
+/// is mounted during these.
 pub(super) fn lock_waits(locks: &[LockRequest], words: &Words) -> Series<u32> {
     let mut waits = SeriesBuilder::default();
     for (place, request) in locks.iter().enumerate() {
@@ -122,10 +125,11 @@ pub(super) fn lock_waits(locks: &[LockRequest], words: &Words) -> Series<u32> {
     waits.build()
 }
 
-/// The innermost interrupt at each instant of each CPU, by its place: an interrupt without those that are inside of it.
+/// The innermost interrupt at each instant of each CPU, by its place. The interval of an interrupt is cut where others
+/// are inside of it.
 pub(super) fn innermost(interrupts: &[Interrupt]) -> Series<u32> {
     let mut pieces = SeriesBuilder::default();
-    // Of each CPU those that are open, and from when on the innermost has no piece yet.
+    // For each CPU, the open interrupts, and the tick up to which the innermost already has its pieces.
     let mut open: Map<u32, (Vec<u32>, i64)> = Map::default();
     for (place, interrupt) in interrupts.iter().enumerate() {
         let (stack, since) = open.entry(interrupt.cpu).or_default();
@@ -142,7 +146,7 @@ pub(super) fn innermost(interrupts: &[Interrupt]) -> Series<u32> {
     pieces.build()
 }
 
-/// Ends those that have ended by `tick`.
+/// Ends the interrupts that have ended by `tick`.
 fn close(
     pieces: &mut SeriesBuilder<u32>,
     interrupts: &[Interrupt],

@@ -1,6 +1,7 @@
 //! Events, without their parameters.
 
-/// When and where an event was recorded: a row of `events`, in 24 bytes, as it is the most frequent row.
+/// When and where an event was recorded: a row of `events`. It takes only 24 bytes, because events are the most
+/// frequent rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventAt {
     tick: i64,
@@ -9,11 +10,12 @@ pub struct EventAt {
     cpu: u32,
 }
 
-/// No CPU or LWP has this number; no user thread has the 64-bit number with all bits set.
+/// Stands for an unknown CPU or LWP; no CPU or LWP has this number. For a user thread, the 64-bit number with all bits
+/// set does.
 const NONE: u32 = u32::MAX;
 
 impl EventAt {
-    /// An event at a tick: on which LWP, CPU and user thread, as far as that is known.
+    /// An event at a tick, with its LWP, CPU and user thread as far as these are known.
     pub fn new(tick: i64, lwp: Option<u32>, cpu: Option<u32>, thread: Option<u64>) -> EventAt {
         EventAt {
             tick,

@@ -1,4 +1,4 @@
-//! The lives of user threads or LWPs, by their numbers: small, since there may be millions.
+//! The lives of user threads or LWPs, by their numbers. Compact, because there may be millions.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ pub struct Life<'n> {
     pub name: Option<&'n str>,
     /// Its process, if known.
     pub pid: Option<u32>,
-    /// From its creation to its end; to the end of the trace if it has none.
+    /// From its creation to its end. Without an end: to the end of the trace.
     pub interval: Interval,
     /// The user thread that created it.
     pub created_by: Option<u64>,
 }
 
-/// Lives by the numbers of those who live them. Clones share them.
+/// Lives, by the number of the user thread or LWP. Clones share the data.
 #[derive(Debug)]
 pub struct Lives<K>(Arc<All<K>>);
 
 #[derive(Clone, Debug)]
 struct All<K> {
-    /// Sorted by their numbers, each once.
+    /// Sorted by number; each number occurs once.
     rows: Vec<Row<K>>,
     names: Texts,
-    /// Of each name, one that has it: its place. `u32::MAX` of those that nobody has any more.
+    /// For each name, the place of a row that has it. `u32::MAX` for names that no row has any more.
     namesakes: Vec<u32>,
-    /// Of the few numbers that several had, when the first of these began; sorted.
+    /// The few numbers that several had, one after the other: when the first of these began. Sorted.
     used_before: Vec<(K, i64)>,
 }
 
@@ -37,11 +37,11 @@ struct All<K> {
 struct Row<K> {
     number: K,
     interval: Interval,
-    /// `u64::MAX` if it is not known: no user thread has that number.
+    /// `u64::MAX` if it is unknown; no user thread has that number.
     created_by: u64,
-    /// `u32::MAX` if it has none.
+    /// `u32::MAX` if it has no name.
     name: u32,
-    /// `u32::MAX` if it is not known: no process has that number.
+    /// `u32::MAX` if it is unknown; no process has that number.
     pid: u32,
 }
 
@@ -64,7 +64,7 @@ impl<K> Default for All<K> {
 }
 
 impl<K: Copy + Ord + Into<u64>> Lives<K> {
-    /// How many there are.
+    /// The number of lives.
     pub fn len(&self) -> usize {
         self.0.rows.len()
     }
@@ -74,23 +74,23 @@ impl<K: Copy + Ord + Into<u64>> Lives<K> {
         self.0.rows.is_empty()
     }
 
-    /// Whether there is one of this number.
+    /// Whether there is a life with this number.
     pub fn contains(&self, number: K) -> bool {
         self.0.place(number).is_ok()
     }
 
-    /// The life of the one of this number.
+    /// The life with this number.
     pub fn get(&self, number: K) -> Option<Life<'_>> {
         let place = self.0.place(number).ok()?;
         Some(self.0.life(&self.0.rows[place]))
     }
 
-    /// The place of the one of this number among all, in their order.
+    /// The place of this number among all numbers, in their order.
     pub(crate) fn place_of(&self, number: K) -> Option<usize> {
         self.0.place(number).ok()
     }
 
-    /// When the one of this number began, or an earlier one that had it.
+    /// When the first user thread or LWP with this number began.
     pub(crate) fn begin(&self, number: K) -> Option<i64> {
         let life = self.get(number)?;
         let before = &self.0.used_before;
@@ -98,7 +98,8 @@ impl<K: Copy + Ord + Into<u64>> Lives<K> {
         Some(place.map_or(i64::MAX, |place| before[place].1).min(life.interval.from))
     }
 
-    /// One of the same name, mostly the same for all of them; `None` if it has no name.
+    /// The number of one with the same name. It is usually the same one for all with that name. `None` if it has no
+    /// name.
     pub(crate) fn namesake(&self, number: K) -> Option<K> {
         let row = &self.0.rows[self.0.place(number).ok()?];
         let place = *self.0.namesakes.get(row.name as usize)?;
@@ -115,7 +116,7 @@ impl<K: Copy + Ord + Into<u64>> Lives<K> {
         self.0.rows.iter().map(|row| row.number)
     }
 
-    /// Adds one, or replaces that of this number. For few: it takes time in proportion to all of them.
+    /// Adds a life, or replaces the one with this number. It takes time in proportion to the number of lives.
     pub fn insert(&mut self, number: K, life: Life<'_>) {
         let all = Arc::make_mut(&mut self.0);
         let name = all.names.number_of(life.name);
@@ -129,7 +130,8 @@ impl<K: Copy + Ord + Into<u64>> Lives<K> {
 }
 
 impl<K: Copy + Ord + Into<u64>> All<K> {
-    /// Where the one of this number is, or would be. Most numbers follow each other without holes.
+    /// Where this number is, or would be inserted. Most numbers follow each other without holes, so its distance from
+    /// the first is a good guess.
     fn place(&self, number: K) -> Result<usize, usize> {
         let first = self.rows.first().map_or(0, |row| row.number.into());
         let guess = number.into().wrapping_sub(first) as usize;
@@ -167,7 +169,7 @@ impl<K> Row<K> {
     }
 }
 
-/// Collects [`Lives`], in any order. Of those with the same number the last counts.
+/// Collects [`Lives`], in any order. If several have the same number, the last one counts.
 #[derive(Debug)]
 pub struct LivesBuilder<K>(All<K>);
 
@@ -184,7 +186,7 @@ impl<K: Copy + Ord + Into<u64>> LivesBuilder<K> {
         self.0.rows.push(Row::new(number, life, name));
     }
 
-    /// All that were added. Linear, if there are few holes between their numbers.
+    /// The lives that were added. Linear, if there are few holes between the numbers.
     pub fn build(self) -> Lives<K> {
         let LivesBuilder(mut all) = self;
         let All { rows, names, used_before, .. } = &mut all;
@@ -206,7 +208,8 @@ impl<'n, K: Copy + Ord + Into<u64>> FromIterator<(K, Life<'n>)> for Lives<K> {
     }
 }
 
-/// Rows by their numbers, of those with the same number the last; and when the first of these began.
+/// The rows sorted by number, only the last of each number; and for numbers with several rows, when the first one
+/// began.
 fn sorted<K: Copy + Ord + Into<u64>>(mut rows: Vec<Row<K>>) -> (Vec<Row<K>>, Vec<(K, i64)>) {
     let mut used_before = Vec::new();
     let numbers = || rows.iter().map(|row| row.number.into());
@@ -221,7 +224,7 @@ fn sorted<K: Copy + Ord + Into<u64>>(mut rows: Vec<Row<K>>) -> (Vec<Row<K>>, Vec
         rows = places.into_iter().filter_map(|place| rows.get(place as usize).copied()).collect();
     } else {
         rows.sort_by_key(|row| row.number);
-        // Keeps the first of several: the order is turned round for that.
+        // `dedup_by` keeps the first of equal numbers. The order is reversed so that this is the last one.
         rows.reverse();
         rows.dedup_by(|row, last| {
             let is_same = row.number == last.number;

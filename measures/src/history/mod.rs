@@ -1,7 +1,7 @@
 //! A super-trace in memory: what each user thread, LWP and CPU did, and when.
 //!
-//! Measures read it. [`HistoryBuilder`] builds it from the tables that the measure needs ([`Needs`]); what was not loaded is
-//! empty.
+//! Measures read it. [`HistoryBuilder`] builds it from the tables that the measure needs ([`Needs`]). Tables that were
+//! not loaded are empty here.
 
 mod cursors;
 mod derived;
@@ -48,11 +48,12 @@ pub struct History {
     pub mounted: Series<u64>,
     /// Wakeups, sorted by time.
     pub wakeups: Vec<Wakeup>,
-    /// The places in `wakeups` of the unparks of each user thread, each to the dispatch that it led to, if that is known.
+    /// The places in `wakeups` of the unparks of each user thread. Each interval lasts to the dispatch that the unpark
+    /// led to, if that is known.
     pub unparks: Series<u32>,
     /// The places in `wakeups` of the wakeups of each LWP, by its tid, as in `unparks`.
     pub wakings: Series<u32>,
-    /// Interrupts, sorted by their begin; of equal begin the outer first.
+    /// Interrupts, sorted by their beginning. With equal beginnings, the outer comes first.
     pub interrupts: Vec<Interrupt>,
     /// System calls, in no order.
     pub syscalls: Vec<Syscall>,
@@ -60,17 +61,20 @@ pub struct History {
     pub calls: Series<u32>,
     /// The place in `interrupts` of the innermost interrupt at each instant, by the CPU's number.
     pub innermost: Series<u32>,
-    /// Spans and functions, sorted by their begin; of equal begin the outer first.
+    /// Spans and functions, sorted by their beginning. With equal beginnings, the outer comes first.
     pub spans: Vec<Span>,
     /// Requests for locks, sorted by time.
     pub locks: Vec<LockRequest>,
-    /// The places in `locks` of the requests of each user thread that had to wait, each until its end, if that is known.
+    /// The places in `locks` of the requests of each user thread that had to wait. Each interval lasts to the end of
+    /// the wait, if that is known.
     pub lock_waits: Series<u32>,
-    /// Events at which a CPU or LWP goes from one to another, sorted by time; of the same tick in the order of the table.
+    /// Events at which a CPU changes from one LWP to another, or an LWP from one user thread to another. Sorted by
+    /// time; at the same tick in the order of the table.
     pub events: Vec<EventAt>,
     /// Page faults, sorted by time.
     pub faults: Vec<Fault>,
-    /// Whether the whole trace has no interrupts, so that nobody recorded what they took. That a slice has none means nothing.
+    /// Whether the whole trace has no interrupts, so that their time was not recorded. (A slice may have none for other
+    /// reasons.)
     pub has_no_interrupts: bool,
     /// Where events are missing, sorted by their begin.
     pub gaps: Arc<Vec<Gap>>,
@@ -89,22 +93,22 @@ pub struct HistoryBuilder {
     threads: SeriesBuilder<ThreadStay>,
     lwps: SeriesBuilder<LwpStay>,
     around: derived::OnCpuAround,
-    /// Whether nobody asks who had CPUs and what LWPs carried.
+    /// Whether `on_cpu` and `mounted` are left out.
     without_culprits: bool,
 }
 
 impl HistoryBuilder {
-    /// Leaves out who had CPUs and what LWPs carried.
+    /// Leaves out `on_cpu` and `mounted`.
     fn without_culprits(&mut self) {
         self.without_culprits = true;
     }
 
-    /// What is known of CPUs before and after the rows, if these are of a slice.
+    /// Sets what was on the CPUs before and after the rows of a slice.
     fn around(&mut self, around: derived::OnCpuAround) {
         self.around = around;
     }
 
-    /// The part other than states, to add rows to.
+    /// The history without the states, to add rows to.
     pub fn history(&mut self) -> &mut History {
         &mut self.history
     }
@@ -142,7 +146,7 @@ impl HistoryBuilder {
             words,
             ..
         } = &mut history;
-        // What does not depend on each other: two CPUs are better than one.
+        // These parts do not depend on each other, so they are made in parallel.
         rayon::scope(|scope| {
             scope.spawn(|_| {
                 wakeups.sort_by_key(|wakeup| wakeup.tick);

@@ -13,23 +13,25 @@ pub struct Needs {
     pub interrupts: bool,
     /// `syscalls`.
     pub syscalls: bool,
-    /// Of these only the times and names of those in which the LWP was off CPUs, or may have been: it slept in no other.
+    /// Of the system calls, only the times and names of those in which the LWP was off CPUs, or may have been. It slept
+    /// in no others.
     pub only_asleep: bool,
     /// `spans`.
     pub spans: bool,
-    /// Of these only the ones that have the name that is asked about, and some of each other name.
+    /// Of the spans, only those with the requested name, and some of each other name.
     pub only_named: bool,
     /// `locks`.
     pub locks: bool,
-    /// Of these only the requests that had to wait.
+    /// Of the locks, only the requests that had to wait.
     pub only_waits: bool,
     /// Page faults, from `events`.
     pub faults: bool,
-    /// `events`, when and where: those at which a CPU goes from one LWP to another, or an LWP from one user thread to another.
+    /// `events`: when and where. Only those at which a CPU changes from one LWP to another, or an LWP from one user
+    /// thread to another.
     pub turns: bool,
-    /// Who had each CPU and what each LWP carried, which follows from the states.
+    /// Which LWP had each CPU, and what each LWP carried. Derived from the states.
     pub culprits: bool,
-    /// Of these only the rows in which one of the threads that are asked about lives, if some are.
+    /// Of all these, only the rows in the lives of the requested threads, if the request selects threads.
     pub only_lives: bool,
 }
 
@@ -64,7 +66,7 @@ impl Needs {
         turns: true,
         ..Needs::STATES
     };
-    /// What shows where a [walk back](crate::walk_back) goes, and where it comes to something unknown.
+    /// What is needed to find where a [walk back](crate::walk_back) goes, and where it comes to an unknown state.
     pub(crate) const WAY_BACK: Needs = Needs { wakeups: true, ..Needs::STATES };
     /// What a [walk back](crate::walk_back) needs.
     pub(crate) const WALK: Needs = Needs {

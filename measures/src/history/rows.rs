@@ -1,4 +1,4 @@
-//! Rows of a super-trace's tables, compact. What a column means is in `sigmund_model::tables`.
+//! Rows of a super-trace's tables in compact form. The meaning of the columns is in `sigmund_model::tables`.
 
 use sigmund_model::{EndReason, LwpState, ThreadState, WaitKind};
 
@@ -14,7 +14,7 @@ pub struct ThreadStay {
     pub lwp: Option<u32>,
     /// What it waits for, if it is blocked and the runtime recorded it.
     pub waits_for: Option<WaitKind>,
-    /// The address, user thread or descriptor of that; 0 if the runtime did not record it.
+    /// The address, user thread or descriptor that it waits for; 0 if the runtime did not record it.
     pub object: i64,
     /// What ended it; `None` if nothing did.
     pub end: Option<EndReason>,
@@ -184,7 +184,7 @@ pub struct LockRequest {
     pub lwp: Option<u32>,
     /// The lock's address.
     pub object: i64,
-    /// mutex, rwlock-read, rwlock-write or futex.
+    /// mutex, rwlock-read, rwlock-write, futex, or a kind of the kernel's own locks.
     pub kind: Word,
     /// The user thread that held it when the wait began.
     pub holder: Option<u64>,
@@ -198,17 +198,18 @@ pub struct LockRequest {
     pub end: EndReason,
 }
 
-/// Events are missing: a row of `losses` of severity gap.
+/// Events are missing: a row of `losses` of severity gap or serious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// From the last instant before it to the first after it; where one is not known, that of the trace.
+    /// From the last instant before it to the first instant after it. If one is unknown, the beginning or end of the
+    /// trace is used.
     pub interval: Interval,
-    /// The CPU, if it is of one.
+    /// The CPU, if events of a single CPU are missing.
     pub cpu: Option<u32>,
-    /// The LWP whose user events are missing, if it is of one.
+    /// The LWP, if user events of a single LWP are missing.
     pub lwp: Option<u32>,
-    /// Whether it stands for several, from the first to the last: most of the time between is known, and states are
-    /// `unknown` where it is not.
+    /// Whether it sums up several contradictions, from the first to the last. Most states in between are known then,
+    /// and the others are `unknown`.
     pub is_sum: bool,
 }
 
@@ -217,28 +218,28 @@ pub struct Gap {
 pub struct Fault {
     /// Where and when.
     pub at: EventAt,
-    /// Whether code in user mode caused it; else the kernel did, in a system call mostly.
+    /// Whether code in user mode caused it. If not, the kernel did, usually in a system call.
     pub is_user: bool,
 }
 
-/// An event that is of interest to a question about pairs: one that FROM or TO selects, or both do.
+/// An event for a question about pairs: FROM or TO selects it, or both do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// When.
     pub tick: i64,
     /// The CPU it was on.
     pub cpu: Option<u32>,
-    /// What that was doing: the column `context` of `events`.
+    /// What that CPU was doing: the column `context` of `events`.
     pub context: Context,
     /// The LWP on that CPU.
     pub lwp: Option<u32>,
     /// The user thread that the LWP carried.
     pub thread: Option<u64>,
-    /// The LWP that it switches in, wakes or creates: it is an event of that one, too.
+    /// The LWP that it switches in, wakes or creates. The event counts as an event of this LWP, too.
     pub target_lwp: Option<u32>,
-    /// The user thread that it dispatches, wakes or creates: it is an event of that one, too.
+    /// The user thread that it dispatches, wakes or creates. The event counts as an event of this thread, too.
     pub target_thread: Option<u64>,
-    /// The same for events of the same name and values of the fields that the selector names.
+    /// A number that is the same for events with the same name and the same values of the fields in the selector.
     pub key: u64,
     /// Whether FROM selects it.
     pub is_from: bool,

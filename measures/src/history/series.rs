@@ -9,7 +9,7 @@ use crate::Interval;
 
 /// Intervals with a value, by key and time.
 ///
-/// The intervals of one key are sorted and do not overlap; nothing is known of the time between them.
+/// The intervals of one key are sorted and do not overlap. The time between them is unknown.
 #[derive(Clone, Debug)]
 pub struct Series<T> {
     places: Map<u64, Range<usize>>,
@@ -59,7 +59,7 @@ impl<T: Clone> SeriesBuilder<T> {
         self.keys.iter().copied().zip(intervals).zip(&self.values).map(|((key, at), value)| (key, at, value))
     }
 
-    /// As [`build`](Self::build), without rows that begin before the end of an earlier one of their key.
+    /// As [`build`](Self::build), but leaves out a row that begins before an earlier row of its key has ended.
     pub(super) fn build_disjoint(self) -> Series<T> {
         let all = self.build();
         let is_disjoint =
@@ -80,10 +80,10 @@ impl<T: Clone> SeriesBuilder<T> {
         disjoint.build()
     }
 
-    /// Groups the rows by key. Linear, if the rows of each key came in the order of time.
+    /// Groups the rows by key. Linear, if the rows of each key are in time order.
     pub fn build(self) -> Series<T> {
         let SeriesBuilder { mut keys, intervals, values } = self;
-        // Each key becomes its number, from 0 on, so that each row is looked up once.
+        // Replaces each key by a number, counted from 0, so that each row is looked up only once.
         let mut numbers: Map<u64, usize> = Map::default();
         let mut places: Vec<Range<usize>> = Vec::new();
         for key in &mut keys {
@@ -127,7 +127,7 @@ impl<T> Series<T> {
         self.places.keys().copied()
     }
 
-    /// The intervals of one key; none if the key is not there.
+    /// The intervals of one key; empty if the key does not occur.
     pub fn of(&self, key: u64) -> Track<'_, T> {
         let place = self.places.get(&key).cloned().unwrap_or_default();
         Track { from: &self.from[place.clone()], to: &self.to[place.clone()], values: &self.values[place] }

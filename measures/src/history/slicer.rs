@@ -1,7 +1,7 @@
-//! The histories of slices, from rows that come the last first.
+//! Makes the histories of slices, from rows that come last first.
 //!
-//! Rows of a table come in runs: each run is of rows that are in the table before those of all earlier runs, in the order of
-//! the table. A row stays for as long as a slice may need it.
+//! Rows of a table come in runs. The rows of a run are in the order of the table, and come before the rows of all
+//! earlier runs in it. A row is kept as long as a slice may need it.
 
 use std::{collections::VecDeque, mem, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{Interval, Slice, map::Map};
 
 /// A row of a table.
 pub trait Row {
-    /// When it is of interest: a slice has the rows whose interval overlaps or touches it.
+    /// The time in which it is of interest. A slice has the rows whose interval overlaps or touches it.
     fn interval(&self) -> Interval;
 
     /// Replaces its words.
@@ -29,7 +29,7 @@ pub type LwpRow = (u32, Interval, LwpStay);
 
 impl Row for ThreadRow {
     fn interval(&self) -> Interval {
-        // That it has exited lasts to the end of the trace, and is of no interest after its begin.
+        // The state `exited` lasts to the end of the trace, but only its beginning is of interest.
         match self.2.state {
             ThreadState::Exited => Interval::new(self.1.from, self.1.from),
             _ => self.1,
@@ -47,7 +47,7 @@ impl Row for LwpRow {
 }
 
 impl Row for Wakeup {
-    /// To the dispatch.
+    /// It lasts to the dispatch.
     fn interval(&self) -> Interval {
         Interval::new(self.tick, self.tick.saturating_add(self.latency.unwrap_or(0)))
     }
@@ -86,7 +86,7 @@ impl Row for Span {
 }
 
 impl Row for LockRequest {
-    /// From the request to the end of the hold. A wait that was not seen to end lasts.
+    /// From the request to the end of the hold. A wait without a known end lasts forever.
     fn interval(&self) -> Interval {
         if self.is_contended && self.wait.is_none() && self.hold.is_none() {
             return Interval::new(self.tick, i64::MAX);
@@ -152,7 +152,7 @@ impl<R: Row> Kept<R> {
         to.extend(self.touching(slice));
     }
 
-    /// Forgets what begins after an instant.
+    /// Removes the rows that begin after a tick.
     fn forget_after(&mut self, tick: i64) {
         for run in &mut self.0 {
             run.retain(|row| row.interval().from <= tick);
@@ -161,27 +161,27 @@ impl<R: Row> Kept<R> {
             }
         }
         self.0.retain(|run| !run.is_empty());
-        // Those that last are few in each of many runs: one run of them.
+        // Few rows of each of many runs remain, so they are put into a single run.
         if self.0.len() > MOST_RUNS {
             self.0 = VecDeque::from([mem::take(&mut self.0).into_iter().flatten().collect()]);
         }
     }
 }
 
-/// So many runs are kept apart.
+/// With more runs than this, they are joined.
 const MOST_RUNS: usize = 16;
 
-/// What has to be known of a CPU before the slice that is made next.
+/// The last stay on a CPU before the slice that is made next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastOnCpu {
     /// When the last LWP left it.
     pub to: i64,
-    /// Whether it is known that it left; else the trace has a gap there, or ends.
+    /// Whether it is known that the LWP left the CPU then. If not, the trace has a gap there, or ends.
     pub is_left: bool,
 }
 
 impl LastOnCpu {
-    /// Of a stay on a CPU; the idle task (0) does not leave it to itself.
+    /// The end of a stay on a CPU. The idle task (0) does not leave a CPU to itself.
     pub fn of(lwp: u32, interval: Interval, stay: &LwpStay) -> LastOnCpu {
         let is_unknown =
             matches!(stay.end, None | Some(EndReason::Lost | EndReason::Resync | EndReason::TraceEnd));
@@ -192,7 +192,7 @@ impl LastOnCpu {
 /// Makes the histories of slices.
 #[derive(Debug, Default)]
 pub struct Slicer {
-    /// What is the same in all slices; no rows.
+    /// The parts that are the same in all slices, without rows.
     shared: History,
     threads: Kept<ThreadRow>,
     lwps: Kept<LwpRow>,
@@ -204,7 +204,7 @@ pub struct Slicer {
     events: Kept<EventAt>,
     faults: Kept<Fault>,
     marks: Kept<Mark>,
-    /// The begin of the first stay on each CPU in the slices so far.
+    /// The beginning of the first stay on each CPU in the slices so far.
     first_on_cpu: Map<u32, i64>,
     /// The last stay on each CPU that ends before a slice, as far as it was looked up.
     last_on_cpu: Map<u32, Option<LastOnCpu>>,
@@ -224,13 +224,13 @@ macro_rules! tables {
                 }
             )*
 
-            /// How many rows it keeps.
+            /// The number of rows that are kept.
             pub fn rows(&self) -> usize {
                 let counts = [$(self.$name.len()),*];
                 counts.iter().sum()
             }
 
-            /// Forgets what no slice before a tick needs.
+            /// Removes the rows that no slice before a tick needs.
             fn forget_after(&mut self, tick: i64) {
                 rayon::scope(|scope| {
                     $(
@@ -257,22 +257,22 @@ tables! {
 }
 
 impl Slicer {
-    /// Of a trace, with the gaps in it, and who there is.
+    /// A slicer for a trace with this extent, these gaps, and these names.
     pub fn new(extent: Option<Interval>, gaps: Arc<Vec<Gap>>, names: Names) -> Slicer {
         Slicer { shared: History { extent, gaps, names, ..History::default() }, ..Slicer::default() }
     }
 
-    /// Leaves out who had CPUs and what LWPs carried.
+    /// Leaves out which LWP had each CPU, and what LWPs carried.
     pub fn without_culprits(&mut self) {
         self.without_culprits = true;
     }
 
-    /// Says that the whole trace has no interrupts.
+    /// Notes that the whole trace has no interrupts.
     pub fn without_interrupts(&mut self) {
         self.shared.has_no_interrupts = true;
     }
 
-    /// Gives rows the words of the history.
+    /// Translates the words of rows into words of the history.
     fn translate<R: Row>(&mut self, rows: &mut [R], words: &Words) {
         if words.len() == 0 {
             return;
@@ -282,8 +282,8 @@ impl Slicer {
         rows.iter_mut().for_each(|row| row.replace_words(&translate));
     }
 
-    /// Of these CPUs those of which has to be said who was on them last before a tick: of the others it is known, or
-    /// among the rows.
+    /// Returns those of `cpus` for which the last LWP before a tick is unknown. For these, call
+    /// [`set_last_on_cpu`](Self::set_last_on_cpu). For the others it was set before, or is among the rows.
     pub fn unknown_cpus(&mut self, before: i64, cpus: &[u32]) -> Vec<u32> {
         let mut last: Map<u32, LastOnCpu> = Map::default();
         let is_before =
@@ -301,13 +301,13 @@ impl Slicer {
         cpus.iter().copied().filter(|cpu| !self.last_on_cpu.contains_key(cpu)).collect()
     }
 
-    /// Says who was on a CPU last before all rows; `None` if nobody was.
+    /// Sets the last stay on a CPU that ends before all rows; `None` if there is none.
     pub fn set_last_on_cpu(&mut self, cpu: u32, last: Option<LastOnCpu>) {
         self.last_on_cpu.insert(cpu, last);
     }
 
-    /// The history of a slice, which is before all slices that were made. All rows that overlap or touch it have been added;
-    /// those that no slice before it needs are forgotten.
+    /// The history of a slice that is before all slices made so far. All rows that overlap or touch it must have been
+    /// added. Afterwards, removes the rows that no earlier slice needs.
     pub fn slice(&mut self, slice: Slice) -> History {
         if !self.without_culprits {
             self.unknown_cpus(slice.interval.from, &[]);
@@ -322,12 +322,12 @@ impl Slicer {
         self.history(Interval::ALL)
     }
 
-    /// The gaps, and who there is.
+    /// The gaps, and the names of threads, LWPs and processes.
     pub fn into_known(self) -> (Arc<Vec<Gap>>, Names) {
         (self.shared.gaps, self.shared.names)
     }
 
-    /// What is the same in all slices, and no rows.
+    /// The parts that are the same in all slices, without rows.
     pub fn shared(&self) -> &History {
         &self.shared
     }
@@ -357,7 +357,7 @@ impl Slicer {
             }
             for (lwp, interval, stay) in lwps.touching(slice) {
                 builder.lwp_state(*lwp, *interval, *stay);
-                // Those that begin before are rows of the next slice, too.
+                // A row that begins before the slice is also a row of the next slice.
                 if let (LwpState::Running, Some(cpu), true) =
                     (stay.state, stay.cpu, interval.from > slice.from)
                 {

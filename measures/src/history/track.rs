@@ -48,10 +48,10 @@ impl<'s, T> Track<'s, T> {
         (tick < self.to[place]).then_some(place)
     }
 
-    /// The place of the interval that contains the instant just before a tick: the one that ends there, or goes on.
+    /// The place of the interval that contains the instant just before a tick. That interval ends at the tick or later.
     pub fn place_before(self, tick: i64) -> Option<usize> {
         let mut place = self.from.partition_point(|from| *from < tick).checked_sub(1)?;
-        // Intervals of length 0 contain no instant.
+        // Intervals of length 0 contain no instant, so they are skipped.
         while place > 0 && self.to[place] == self.from[place] && self.to[place - 1] >= tick {
             place -= 1;
         }
@@ -73,7 +73,8 @@ impl<'s, T> Track<'s, T> {
         self.to.partition_point(|to| *to <= tick)
     }
 
-    /// Where the hole begins that contains the instant just before a tick; `i64::MIN` if nothing is known before.
+    /// Where the hole begins that contains the instant just before a tick. `i64::MIN` if there is no interval before
+    /// the tick.
     pub fn hole_before(self, tick: i64) -> i64 {
         let place = self.from.partition_point(|from| *from < tick).checked_sub(1);
         place.map_or(i64::MIN, |place| self.to[place])
@@ -94,7 +95,7 @@ impl<'s, T> Track<'s, T> {
         self.within_from(self.to.partition_point(|to| *to < window.from), window)
     }
 
-    /// Like [`within`](Self::within): each interval clipped, and as it is.
+    /// As [`within`](Self::within), with each interval both clipped and whole.
     pub(crate) fn within_whole(self, window: Interval) -> impl Iterator<Item = (Interval, Interval, &'s T)> {
         let first = self.to.partition_point(|to| *to < window.from);
         let rest = (first..self.len()).filter_map(move |place| self.get(place));
@@ -141,7 +142,7 @@ impl<'s, T> Track<'s, T> {
         self.within_from(*hint, window)
     }
 
-    /// Those of [`within`](Self::within), if `first` is the place of the first.
+    /// The intervals of [`within`](Self::within). `first` is the place of the first of them.
     fn within_from(
         self,
         first: usize,
@@ -152,8 +153,7 @@ impl<'s, T> Track<'s, T> {
             .filter_map(move |(interval, value)| Some((interval.clipped(window)?, value)))
     }
 
-    /// Like [`within`](Self::within), but with the holes between the intervals as `None`, so that the parts sum to the
-    /// window.
+    /// As [`within`](Self::within), with the holes between the intervals as `None`. So the parts sum to the window.
     pub fn partition(self, window: Interval) -> impl Iterator<Item = (Interval, Option<&'s T>)> {
         parts(self.within(window), window)
     }
@@ -179,7 +179,7 @@ fn parts<'s, T: 's>(
         if at >= window.to {
             return None;
         }
-        // Of length 0: no part of the window.
+        // Intervals of length 0 are no part of the window.
         while inside.next_if(|(interval, _)| interval.ticks() == 0).is_some() {}
         let hole_ends = inside.peek().map_or(window.to, |(interval, _)| interval.from);
         if at < hole_ends {
@@ -193,8 +193,8 @@ fn parts<'s, T: 's>(
     })
 }
 
-/// The partition point of a list, searched from `hint` on in steps that double: quick if it is near, and in memory that was
-/// read a moment ago.
+/// The partition point of a list, searched from `hint` on in steps that double. This is fast if the point is near
+/// `hint`, where the memory was read recently.
 pub(crate) fn near<T>(list: &[T], is_before: impl Fn(&T) -> bool, hint: usize) -> usize {
     let hint = hint.min(list.len());
     let (mut low, mut high) = (hint, hint);
@@ -216,10 +216,10 @@ pub(crate) fn near<T>(list: &[T], is_before: impl Fn(&T) -> bool, hint: usize) -
     low + list[low..high].partition_point(is_before)
 }
 
-/// Calls `each` with the intervals of a track, and its holes, that overlap any of `runs` (sorted and disjoint) inside of
-/// `within`. Each is cut to `within` and to the end of the runs, and may contain instants that are in no run: as many steps
-/// as there are runs or intervals, whichever are fewer. `hints` are where the last searches ended, in the track and the
-/// runs.
+/// Calls `each` with the intervals of a track, and its holes, that overlap any of `runs` inside of `within`. `runs` are
+/// sorted and disjoint. Each interval is cut to `within` and to the end of the runs; it may contain instants that are
+/// in no run. The number of steps is the number of runs or of intervals, whichever is smaller. `hints` is where the
+/// last searches ended, in the track and in the runs.
 pub(crate) fn stretches<'s, T>(
     track: Track<'s, T>,
     runs: &[Interval],

@@ -9,7 +9,7 @@ use crate::map::Map;
 pub struct Word(u32);
 
 impl Word {
-    /// Its place among the words of its history: numbers from 0 on without holes.
+    /// Its place among the words of its history. Places count from 0, without holes.
     pub(crate) fn place(self) -> usize {
         self.0 as usize
     }

@@ -42,14 +42,15 @@ struct Latency {
     tally: Growing<Kinds<Kind>>,
     worst: Worst,
     uncounted: u64,
-    /// States that later slices kept, by LWP and by user thread.
+    /// States that later slices kept for earlier ones, by LWP and by user thread.
     lwps: Map<u64, Vec<At<LwpStay>>>,
     threads: Map<u64, Vec<At<ThreadStay>>>,
-    /// Waits of user threads whose poller was woken before the slices so far; or that began at a tick, if it was not.
+    /// Waits of user threads that an LWP polling outside of user threads unparked, if the wakeup of that LWP is before
+    /// the slices so far. With each, its LWP, and the tick at which the wait began if that LWP was not woken.
     pollers: Vec<(u64, Wait, u32, i64)>,
     /// LWPs that carried a user thread in the window.
     carriers: BTreeSet<u32>,
-    /// The second pass, if single waits are listed: what is known of these.
+    /// The second pass, if single waits are listed: what is known of them so far.
     listed: Option<Listed>,
 }
 
@@ -225,7 +226,7 @@ impl Latency {
             .settle(history, slice, is_open, |group, kinds| tally::runs(history, group, kinds, Kind::name));
     }
 
-    /// Adds what no earlier slice can decide.
+    /// Adds the waits that no earlier slice can decide.
     fn add_kept(&mut self, history: &History) {
         let by = self.request.by(history);
         let request = self.request.clone();
@@ -252,7 +253,7 @@ impl Latency {
     }
 }
 
-/// Since when a user thread that was unparked at a tick was woken.
+/// When a user thread that was unparked at a tick counts as woken.
 fn since(history: &History, kernel: &Kernel<'_>, unpark: u32, tick: i64) -> Since {
     let unpark = &history.wakeups[unpark as usize];
     let Some(lwp) = unpark.waker_lwp.filter(|_| unpark.waker_thread.is_none()) else {
@@ -265,7 +266,7 @@ fn since(history: &History, kernel: &Kernel<'_>, unpark: u32, tick: i64) -> Sinc
     }
 }
 
-/// When an LWP that carried a user thread was woken; by that user thread and the tick of the LWP's dispatch.
+/// When the LWP of a user thread was woken. The key is the user thread and the tick of the LWP's dispatch.
 fn carriers(history: &History) -> Map<(u64, i64), i64> {
     let mut carriers = Map::default();
     for wakeup in history.wakeups.iter().filter(|wakeup| !wakeup.is_unpark) {
@@ -284,7 +285,7 @@ struct Part<'r, S> {
 }
 
 impl<S> Part<'_, S> {
-    /// Keeps states for the slice before. Those that begin before the window are of no use.
+    /// Keeps states for the previous slice. States that begin before the window are of no use.
     fn keep(&mut self, owner: u64, mut states: Vec<At<S>>) {
         if states.last().is_some_and(|last| last.interval.from < self.count.request.window.from) {
             states.clear();
@@ -309,7 +310,7 @@ impl Part<'_, ThreadStay> {
         waits::of_thread(decided.before, &decided.states, &mut |wait, tick| {
             count.add(group.clone(), actor.clone(), wait, tick);
         });
-        // Listed one by one, these waits are in the other kinds.
+        // When waits are listed one by one, these are already listed under the other kinds.
         if count.request.worst > 0 {
             return;
         }
@@ -333,7 +334,7 @@ fn replace<S>(kept: &mut Map<u64, Vec<At<S>>>, new: Vec<(u64, Vec<At<S>>)>) {
     }
 }
 
-/// Takes those waits that the request is about.
+/// Counts the waits that the request is about.
 struct Count<'r> {
     request: &'r Request,
     tally: Tally<Kind>,
@@ -350,7 +351,7 @@ impl<'r> Count<'r> {
         (self.tally, self.worst, self.uncounted)
     }
 
-    /// A wait that ended at a tick; `None` if it is not known when it began or ended.
+    /// Adds a wait that ended at a tick. `None` if its beginning or end is unknown.
     fn add(&mut self, group: Group, actor: Group, wait: Option<Wait>, tick: i64) {
         match wait {
             _ if !self.request.window.contains(tick) => {}
@@ -364,7 +365,8 @@ impl<'r> Count<'r> {
     }
 }
 
-/// The wakeups of each LWP or user thread that led to a dispatch, by their places, up to the dispatch.
+/// The wakeups of each LWP or user thread that led to a dispatch. They are given by their places, and last to the
+/// dispatch.
 fn wakes(history: &History, level: Level) -> Series<u32> {
     let mut wakes = SeriesBuilder::default();
     for (place, wakeup) in history.wakeups.iter().enumerate() {

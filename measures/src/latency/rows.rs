@@ -1,7 +1,8 @@
-//! States with what is known of their begin, and which of them a slice can decide.
+//! States, with what is known of their beginnings; and which of them a slice can decide.
 //!
-//! What a wait began with is in the states before its end. So of each user thread or LWP the first states of a slice, up to
-//! one after which nothing before it matters, are **kept** for the slice before, and come there after its own.
+//! The states before the end of a wait show how it began. So for each user thread or LWP, some states of a slice are
+//! **kept** for the slice before: the first ones, up to a state after which nothing earlier matters. There they come
+//! after the slice's own states.
 
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
@@ -12,24 +13,25 @@ use crate::{History, Interval, LwpStay, Series, Slice, ThreadStay, Track, Wakeup
 pub(super) struct At<S> {
     pub(super) interval: Interval,
     pub(super) stay: S,
-    /// Of an LWP that counts while it carries selected user threads, whether it does: just before it runs, or when it begins to
-    /// do anything else.
+    /// For an LWP that counts while it carries selected user threads: whether it counts. This is decided just before it
+    /// runs, and for other states when they begin.
     pub(super) is_asked: bool,
     /// The wakeup that led to the dispatch with which it begins.
     pub(super) wake: Option<Wakeup>,
-    /// Of a user thread on an LWP: the CPU of that at its begin.
+    /// For a user thread on an LWP: the CPU of the LWP when the state begins.
     pub(super) cpu: Option<u32>,
-    /// Of a user thread that was unparked at its begin: since when it was woken.
+    /// For a user thread that was unparked when the state begins: since when it counts as woken.
     pub(super) unparked: Option<Since>,
-    /// Of a user thread whose LWP was dispatched at its begin: when that was woken.
+    /// For a user thread whose LWP was dispatched when the state begins: when the LWP was woken.
     pub(super) carrier: Option<i64>,
 }
 
-/// Since when a user thread was woken.
+/// Since when a user thread counts as woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Since {
     Tick(i64),
-    /// Since its poller was, if it has been awake since the slice began and long before; else since a tick.
+    /// Since the wakeup of its poller, if the poller has been awake since before the slice; otherwise since the tick
+    /// `otherwise`.
     Poller {
         lwp: u32,
         otherwise: i64,
@@ -38,7 +40,7 @@ pub(super) enum Since {
 
 /// States of a level.
 pub(super) trait Stay: Copy {
-    /// Whether nothing that was before it matters to what comes after it.
+    /// Whether what came before this state cannot matter for the states after it.
     fn is_reset(self) -> bool;
     fn end(self) -> Option<EndReason>;
 }
@@ -63,16 +65,17 @@ impl Stay for ThreadStay {
     }
 }
 
-/// States whose waits can be decided, and what is kept for the slice before.
+/// States whose waits can be decided, and states that are kept for the previous slice.
 pub(super) struct Decided<S> {
-    /// When what is just before these states ended, and by what.
+    /// The end of the state just before these states, and what ended it.
     pub(super) before: Option<(i64, EndReason)>,
     pub(super) states: Vec<At<S>>,
     pub(super) kept: Vec<At<S>>,
 }
 
 impl<S: Stay> Decided<S> {
-    /// Of the states that begin in a slice, and what later slices kept. `goes_on` if there is a state just before them.
+    /// `own` are the states that begin in a slice, `later` those that later slices kept. `goes_on` if there is a state
+    /// just before `own`.
     pub(super) fn new(mut own: Vec<At<S>>, later: &[At<S>], goes_on: bool) -> Decided<S> {
         if !goes_on {
             own.extend_from_slice(later);
@@ -89,7 +92,7 @@ impl<S: Stay> Decided<S> {
     }
 }
 
-/// The states of a track that begin in a slice; and whether there is one just before them.
+/// The states of a track that begin in a slice, and whether there is a state just before them.
 pub(super) fn own<'t, S>(
     track: Track<'t, S>,
     slice: Slice,
@@ -104,26 +107,26 @@ pub(super) fn own<'t, S>(
     (own.take_while(move |(interval, _)| interval.from < slice.interval.to), goes_on)
 }
 
-/// The wakeups in the kernel of the LWPs.
+/// The wakeups of LWPs by the kernel.
 pub(super) struct Kernel<'w> {
-    /// Those of each LWP that led to its dispatch, up to the dispatch.
+    /// The wakeups of each LWP that led to a dispatch; each lasts to the dispatch.
     pub(super) lwps: &'w Series<u32>,
     pub(super) slice: Slice,
 }
 
-/// When an LWP was woken that has not slept, nor carried a user thread, since.
+/// When an LWP was woken, if it has neither slept nor carried a user thread since.
 pub(super) enum Polled {
-    /// Then.
+    /// At this tick.
     At(i64),
-    /// Not known, or it has.
+    /// Unknown; or it has slept or carried a user thread since.
     Never,
     /// Before the slice.
     Before,
 }
 
 impl Kernel<'_> {
-    /// When an LWP was woken that made an unpark at a tick outside of any user thread: a poller that the kernel had just
-    /// woken for the event.
+    /// Finds when a poller was woken: an LWP that unparked a user thread at a tick while it carried no user thread
+    /// itself. The kernel had woken it for the event.
     pub(super) fn poller(&self, history: &History, lwp: u32, tick: i64) -> Polled {
         let wakes = self.lwps.of(lwp.into());
         let woken = wakes.count_to(tick).checked_sub(1).and_then(|last| wakes.get(last));

@@ -1,4 +1,4 @@
-//! How long after its event a user thread runs: the wait for a CPU, the wait for an LWP, or both in turn.
+//! How long after its event a user thread runs. It may wait for a CPU, for an LWP, or for both in turn.
 
 use sigmund_model::{EndReason, ThreadState};
 
@@ -12,15 +12,15 @@ use crate::ThreadStay;
 struct Woken {
     /// When it, its LWP or its poller was woken.
     from: Since,
-    /// Until when it is known not to have been active.
+    /// It is known not to have been active until this tick.
     to: i64,
-    /// Its LWP was woken; else it was unparked.
+    /// Whether its LWP was woken; otherwise it was unparked.
     by_kernel: bool,
 }
 
-/// Calls `each` with every wait of a user thread from its wakeup to the first instant at which it is active; with `None` if
-/// its LWP was woken and it is not known when it ran. One that was unparked and of which that is not known has no ready
-/// latency either, and is counted there. The begin of a wait is that which comes beside it.
+/// Calls `each` with every wait of a user thread, from its wakeup to the first instant at which it is active. Calls it
+/// with `None` if its LWP was woken and it is unknown when the thread ran. (If it was unparked and that is unknown, it
+/// has no ready latency either, and is counted there.) The beginning of a wait is passed beside it.
 pub(super) fn of_thread(
     mut before: Option<(i64, EndReason)>,
     states: &[At<ThreadStay>],
@@ -51,8 +51,8 @@ pub(super) fn of_thread(
                 None
             }
             _ if open.is_some() => open.map(|open| Woken { to: interval.to, ..open }),
-            // One that blocks and is ready at once was unparked before it had left; the first that is seen of one may
-            // be its unpark.
+            // A thread that blocks and is ready at once was unparked before it left its LWP. If the trace begins with
+            // this state, the state may have begun with an unpark.
             (ThreadState::Ready, Some(EndReason::Woken | EndReason::Block) | None) => {
                 let since = unparked.or(ended.map(|_| Since::Tick(interval.from)));
                 since.and_then(|since| begins(since, false))
@@ -60,7 +60,7 @@ pub(super) fn of_thread(
             (ThreadState::Stalled, Some(EndReason::Woken)) => begins(Since::Tick(interval.from), true),
             _ => None,
         };
-        // What still waits at the end of the trace is none yet.
+        // A wait that lasts to the end of the trace does not count.
         woken = woken.filter(|_| stay.end != Some(EndReason::TraceEnd));
         before = stay.end.map(|end| (interval.to, end));
     }

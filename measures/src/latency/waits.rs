@@ -5,7 +5,7 @@ use sigmund_model::{EndReason, LwpState, ThreadState};
 use super::rows::At;
 use crate::{History, Interval, LwpStay, ThreadStay, Track, Wakeup};
 
-/// What a wait began with.
+/// How a wait began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
     Wakeup,
@@ -46,9 +46,9 @@ pub(super) struct Wait {
     pub(super) wakeup: Option<Wakeup>,
     /// The LWP that was dispatched, or that a user thread was put on.
     pub(super) lwp: Option<u32>,
-    /// Its CPU then.
+    /// The CPU of that LWP at the dispatch.
     pub(super) cpu: Option<u32>,
-    /// Of an LWP the CPU in whose run queue it was.
+    /// For an LWP: the CPU in whose run queue it was.
     pub(super) queue: Option<u32>,
 }
 
@@ -56,14 +56,15 @@ pub(super) struct Wait {
 struct Stretch {
     from: i64,
     to: i64,
-    /// `None` if it is not known what it began with.
+    /// `None` if it is unknown how it began.
     kind: Option<Kind>,
     cpu: Option<u32>,
     is_over: bool,
     is_asked: bool,
 }
 
-/// Calls `each` with every wait of an LWP and the tick of its end; with `None` if it is not known when it began or ended.
+/// Calls `each` with every wait of an LWP, and the tick at which it ended. `None` for a wait whose beginning or end is
+/// unknown.
 pub(super) fn of_lwp(
     lwp: u32,
     mut before: Option<(i64, EndReason)>,
@@ -138,7 +139,7 @@ pub(super) fn of_thread(
             (ThreadState::New | ThreadState::Ready, _) => {
                 let kind = match ended {
                     _ if stay.state == ThreadState::New => Some(Kind::Creation),
-                    // One that blocks and is ready at once was unparked before it had left.
+                    // A thread that blocks and is ready at once was unparked before it left its LWP.
                     Some(EndReason::Woken | EndReason::Block) => Some(Kind::Unpark),
                     Some(EndReason::Yield) => Some(Kind::Yield),
                     Some(EndReason::Quantum) => Some(Kind::Quantum),
@@ -156,7 +157,7 @@ pub(super) fn of_thread(
                     continue;
                 };
                 let (from, to) = (stretch.from, interval.from);
-                // The first that is seen of it is its unpark.
+                // The trace begins with this state, and the state began with an unpark.
                 let is_unparked = wakeup.is_some_and(|wakeup| wakeup.tick == from);
                 let kind = stretch.kind.or(is_unparked.then_some(Kind::Unpark));
                 let wakeup = wakeup.filter(|_| kind == Some(Kind::Unpark));
@@ -170,14 +171,14 @@ pub(super) fn of_thread(
     unseen_end(waiting, each);
 }
 
-/// A wait that no dispatch ended is not counted; one that the trace's end cut is none.
+/// A wait that no dispatch ended is not counted. A wait that only the end of the trace cut is no wait.
 fn unseen_end(waiting: Option<Stretch>, each: &mut dyn FnMut(Option<Wait>, i64)) {
     if let Some(stretch) = waiting.filter(|stretch| !stretch.is_over && stretch.is_asked) {
         each(None, stretch.to);
     }
 }
 
-/// The wakeups of one LWP or user thread, asked for in the order of time.
+/// The wakeups of one LWP or user thread. Queries have to come in time order.
 pub(super) struct Wakes<'w> {
     track: Track<'w, u32>,
     next: usize,

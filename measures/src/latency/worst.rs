@@ -1,4 +1,4 @@
-//! The longest waits, one row each, with who woke it and who had the CPU.
+//! The longest waits, one row each, with the waker and with who had the CPU.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::{
     who_had_cpu, who_had_lwps,
 };
 
-/// Keeps the N longest.
+/// Keeps the longest `limit` waits.
 pub(super) struct Worst {
     limit: usize,
     waits: Vec<(Group, Wait)>,
@@ -24,7 +24,7 @@ impl Worst {
             return;
         }
         self.waits.push((actor, wait));
-        // Sorted once in a while, so that an addition takes log N on average.
+        // Sorted only from time to time, so that an addition takes log N on average.
         if self.waits.len() >= self.limit.saturating_mul(2).saturating_add(1000) {
             self.cut();
         }
@@ -48,19 +48,19 @@ impl Worst {
 struct Row {
     actor: Group,
     wait: Wait,
-    /// Who had the CPU or the LWPs, and for how long.
+    /// Who had the CPU or the LWPs during the wait, and for how long.
     shares: Map<Culprit, i64>,
     waker: Option<String>,
 }
 
-/// The longest waits, and what slices have shown of them.
+/// The longest waits, and what the slices so far have shown of them.
 pub(super) struct Listed {
     rows: Vec<Row>,
-    /// The LWPs of each process that carried user threads.
+    /// For each process, the LWPs that carried user threads.
     carriers: Map<Option<u32>, Vec<u32>>,
-    /// The begin of the first wait, or of the wakeup that it began with.
+    /// The beginning of the earliest wait, or of the wakeup that it began with.
     first: i64,
-    /// The begin of the slices so far.
+    /// The beginning of the slices so far.
     begin: i64,
 }
 

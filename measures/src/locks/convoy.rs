@@ -1,4 +1,4 @@
-//! What the holder of a lock did while others waited for it.
+//! What the holders of a lock did while others waited for it.
 
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
@@ -14,19 +14,19 @@ use crate::{
 /// Why a holder was not active.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Reason {
-    /// Its LWP was runnable, and somebody else had the CPU.
+    /// Its LWP was runnable, and this culprit had the CPU.
     Cpu(Culprit),
-    /// It was ready, and the LWPs of its process carried others, or nobody.
+    /// It was ready. The LWPs of its process carried others, or no thread.
     Lwps,
     /// It slept in a system call.
     Call(Word),
-    /// It was blocked for something else.
+    /// It was blocked, waiting for something else.
     Waits(WaitKind, i64),
     /// Not known.
     Unknown,
 }
 
-/// A reason whose culprit is not grouped yet: there are many of these.
+/// A reason whose culprit is not grouped yet. Many of these can become one [`Reason`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Raw {
     Cpu(OnCpu),
@@ -36,7 +36,7 @@ enum Raw {
     Unknown,
 }
 
-/// Ticks by what the holder did: they are disjoint.
+/// Ticks by what the holder did. The three do not overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Holders {
     pub(super) active: i64,
@@ -56,7 +56,7 @@ impl Holders {
     }
 }
 
-/// Disjoint stretches, sorted by time, and the ticks of all before each.
+/// Disjoint intervals, sorted by time, and for each the ticks of all intervals before it.
 #[derive(Debug, Default)]
 struct Stretches {
     at: Vec<Interval>,
@@ -84,7 +84,7 @@ impl Stretches {
         self.before[place] + to.min(tick) - from
     }
 
-    /// The ticks in intervals that are sorted.
+    /// The ticks in these intervals, which have to be sorted.
     fn within(&self, intervals: &[Interval]) -> i64 {
         let mut hint = 0;
         let of = |interval: &Interval| {
@@ -95,15 +95,15 @@ impl Stretches {
     }
 }
 
-/// What the holders of one lock did, while somebody waited for it.
+/// What the holders of one lock did, in the time in which somebody waited for it.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     active: Stretches,
     off: Stretches,
     unknown: Stretches,
-    /// What holders that were not active did, and why.
+    /// The states of holders that were not active, and the reasons.
     reasons: Map<(&'static str, Raw), i64>,
-    /// When which holders waited for an LWP, and the name of that state.
+    /// When which holders waited for an LWP.
     pub(super) ready: Vec<Ready>,
 }
 
@@ -116,7 +116,8 @@ pub(super) struct Ready {
 }
 
 impl Timeline {
-    /// Of the holds of a lock in the order of acquisition, and when somebody waited for it: sorted and disjoint.
+    /// `holds` are the holds of a lock in the order of acquisition. `waited` is the time in which somebody waited for
+    /// it: sorted and disjoint.
     pub(super) fn new(
         searches: &mut Searches<'_>,
         of_lwps: bool,
@@ -142,7 +143,7 @@ impl Timeline {
         timeline
     }
 
-    /// Ticks of sorted waits, by what the holder did. The rest of the waits had no holder that is known.
+    /// The ticks of sorted waits, by what the holder did. For the rest of the waits, no holder is known.
     pub(super) fn within(&self, waits: &[Interval]) -> Holders {
         Holders {
             active: self.active.within(waits),
@@ -151,7 +152,7 @@ impl Timeline {
         }
     }
 
-    /// What holders that were not active did, and why, with culprits that are grouped.
+    /// The states of holders that were not active, and the reasons, with grouped culprits.
     pub(super) fn reasons(&self, history: &History, by: By) -> Map<(&'static str, Reason), i64> {
         let mut reasons = Map::default();
         for ((state, raw), ticks) in &self.reasons {
@@ -167,7 +168,7 @@ impl Timeline {
         reasons
     }
 
-    /// Why a holder was not active.
+    /// Adds why a holder was not active.
     fn add_reasons(&mut self, searches: &mut Searches<'_>, of_lwps: bool, holder: Owner, interval: Interval) {
         let at = interval.from;
         let (state, reason) = match holder {
@@ -189,7 +190,7 @@ impl Timeline {
                         return self.add_calls(searches, stay.state.name(), lwp, interval);
                     }
                     (ThreadState::Blocked, _) => match stay.waits_for {
-                        // A point in time is no object.
+                        // A sleep or park waits for no object.
                         Some(kind @ (WaitKind::Sleep | WaitKind::Park)) => Raw::Waits(kind, 0),
                         Some(kind) => Raw::Waits(kind, stay.object),
                         None => Raw::Unknown,
@@ -215,7 +216,7 @@ impl Timeline {
         *self.reasons.entry((state, reason)).or_insert(0) += interval.ticks();
     }
 
-    /// The system calls that an LWP was in.
+    /// Adds the system calls that an LWP was in.
     fn add_calls(&mut self, searches: &mut Searches<'_>, state: &'static str, lwp: u32, interval: Interval) {
         let syscalls = &searches.history.syscalls;
         for (part, place) in searches.calls.of(lwp.into()).partition(interval) {
@@ -239,7 +240,7 @@ impl Timeline {
     }
 }
 
-/// Adds an interval to a union that is sorted and disjoint; it begins at no earlier tick than those before it.
+/// Adds an interval to a sorted and disjoint union. It must not begin before the last interval of the union.
 pub(super) fn unite(union: &mut Vec<Interval>, next: Interval) {
     match union.last_mut() {
         Some(last) if next.from <= last.to => last.to = last.to.max(next.to),

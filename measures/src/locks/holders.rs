@@ -1,16 +1,17 @@
-//! How many held a lock.
+//! How many different threads held a lock.
 
 use crate::{Names, groups::Owner, map::Map};
 
-/// Those who held a lock, each once.
+/// The holders of a lock, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HeldBy {
     few: Map<Option<Owner>, ()>,
-    /// A bit for each user thread that there is, if many of them held it.
+    /// A bit for each user thread of the trace, if many of them held the lock.
     threads: Vec<u64>,
 }
 
-/// Of so many user threads one at least has held a lock that has bits for all: 8 bytes for each that held it.
+/// A lock has bits for all user threads only if more than one in this many has held it. That is 8 bytes for each
+/// holder.
 const FEW: usize = 64;
 
 impl HeldBy {
@@ -49,7 +50,7 @@ impl HeldBy {
 
     /// How many there are.
     pub(super) fn len(&self, names: &Names) -> usize {
-        // Some of the few may be among the threads of which there are bits.
+        // Some of `few` may also have a bit.
         let mut all = self.clone();
         if !all.threads.is_empty() {
             all.make_bits(names);

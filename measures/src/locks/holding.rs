@@ -6,8 +6,8 @@ use sigmund_model::{LwpState, ThreadState};
 
 use crate::{Interval, Searches, groups::Owner, map::Map, stretches};
 
-/// What a holder did, as far as those who wait care. If several hold a lock (readers), the first of these counts: a lock
-/// is not in a convoy while one of its holders runs, or may run.
+/// What a holder did, as it matters to waiters. If several hold a lock (readers), the first of these classes counts: a
+/// lock is not in a convoy while one of its holders runs, or may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Active,
@@ -15,7 +15,7 @@ pub(super) enum Class {
     Off,
 }
 
-/// A stretch in which one holder did one thing. May reach beyond the waits.
+/// A stretch in which one holder did one thing. It may extend beyond the waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Does {
     pub(super) interval: Interval,
@@ -23,9 +23,11 @@ pub(super) struct Does {
     pub(super) holder: Owner,
 }
 
-/// What the holder that counts did wherever somebody waited: sorted and disjoint. Holds are in the order of acquisition.
+/// What the holder that counts did while somebody waited. The result is sorted and disjoint. `holds` are in the order
+/// of acquisition.
 ///
-/// As many steps as there are holds, and states of holders in which somebody waited; times a logarithm if holds overlap.
+/// The number of steps is that of the holds, and of the states of holders in which somebody waited. If holds overlap,
+/// there is a logarithmic factor.
 pub(super) fn each_holder(
     searches: &mut Searches<'_>,
     holds: Vec<(Interval, Owner)>,
@@ -45,7 +47,7 @@ fn are_disjoint(holds: &[(Interval, Owner)]) -> bool {
     holds.is_sorted_by(|(one, _), (next, _)| one.to <= next.from)
 }
 
-/// What a holder did in an interval; where it has no state, that is not known.
+/// Adds what a holder did in an interval. Where it has no state, it is unknown.
 fn add_pieces(
     pieces: &mut Vec<Does>,
     searches: &mut Searches<'_>,
@@ -89,12 +91,13 @@ fn add_pieces(
     }
 }
 
-/// Disjoint stretches: at each instant the piece that decides it, the first by class, of those the first that was added.
+/// Disjoint stretches. At each instant, the piece with the first class decides; of several with the same class, the one
+/// that was added first.
 fn decisive(pieces: &[Does]) -> Vec<Does> {
     let mut begins: Vec<u32> = (0..pieces.len() as u32).collect();
     begins.sort_unstable_by_key(|place| pieces[*place as usize].interval.from);
     let mut begins = begins.into_iter().peekable();
-    // Of each class those that have begun; those that have ended are taken out when they come first.
+    // For each class, the pieces that have begun. Pieces that have ended are removed when they come to the top.
     let mut open: [BinaryHeap<Reverse<u32>>; 3] = Default::default();
     let mut ends: BinaryHeap<Reverse<i64>> = BinaryHeap::new();
     let mut decided: Vec<Does> = Vec::with_capacity(pieces.len());

@@ -1,4 +1,4 @@
-//! Which lock a request is for, whether it is asked about, and its wait and hold.
+//! Which lock a request is for, whether the request is selected, and its wait and hold.
 
 use sigmund_model::{
     EndReason,
@@ -7,17 +7,17 @@ use sigmund_model::{
 
 use crate::{History, Interval, LockRequest, Request, Words, groups::Owner, numbering::number};
 
-/// A lock: addresses are those of one process, or of the kernel.
+/// A lock. Its address is one of a process, or of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Lock {
     pub(crate) process: Option<u32>,
     pub(crate) object: i64,
 }
 
-/// All locks in the order in which they are first asked for, and the number of the lock of each request.
+/// All locks, in the order in which they first occur; and for each request, the number of its lock.
 pub(crate) fn locks(history: &History) -> (Vec<Lock>, Vec<u32>) {
     let requests = &history.locks;
-    // The process is looked up once for each of those who ask.
+    // The process of each requester is looked up only once.
     let (owners, owner_of) = number(requests.len(), |place| requests[place].owner());
     let processes: Vec<Option<u32>> =
         owners.into_iter().map(|owner| owner.and_then(|owner| owner.process(history))).collect();
@@ -29,7 +29,7 @@ pub(crate) fn locks(history: &History) -> (Vec<Lock>, Vec<u32>) {
 }
 
 impl LockRequest {
-    /// Who made it.
+    /// The thread or LWP that made it.
     pub(crate) fn owner(&self) -> Option<Owner> {
         Owner::new(self.thread, self.lwp)
     }
@@ -39,17 +39,17 @@ impl LockRequest {
         words.text(self.kind).starts_with(KERNEL_LOCK)
     }
 
-    /// Whether no event tells who released the lock, but a wakeup may.
+    /// Whether no event shows who released the lock. A wakeup may show it.
     pub(crate) fn has_waker(&self, history: &History) -> bool {
         has_waits_only(history.words.text(self.kind))
     }
 
-    /// From the request until it was acquired, or the wait was over; of length 0 if that is not known.
+    /// From the request until the lock was acquired, or the wait was over. Of length 0 if that is unknown.
     pub(crate) fn waiting(&self) -> Interval {
         Interval::new(self.tick, self.tick.saturating_add(self.wait.unwrap_or(0)))
     }
 
-    /// When it was held; `None` where that was not recorded.
+    /// The time in which it was held; `None` if that was not recorded.
     pub(crate) fn holding(&self) -> Option<Interval> {
         let acquired = self.waiting().to;
         Some(Interval::new(acquired, acquired.saturating_add(self.hold?)))
@@ -61,7 +61,7 @@ impl LockRequest {
     }
 }
 
-/// Which requests count: those of the threads, LWPs and CPUs that are selected, for the lock that is asked about.
+/// Selects requests by their threads, LWPs and CPUs, and by the lock in question.
 #[derive(Debug)]
 pub(crate) struct Selection<'r> {
     request: &'r Request,
@@ -90,7 +90,7 @@ impl<'r> Selection<'r> {
     }
 }
 
-/// Whether a call site, as `NAME at FILE:LINE` or `NAME`, is that of this name.
+/// Whether a call site (`NAME at FILE:LINE`, or `NAME`) has this name.
 fn is_at(site: &str, name: &str) -> bool {
     site.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(" at "))
 }

@@ -1,4 +1,4 @@
-//! `--locks`: how often each lock was asked for, how long that took, and whether its holder ran meanwhile.
+//! `--locks`: how often each lock was requested, how long it took to acquire, and whether its holder ran meanwhile.
 
 mod convoy;
 mod holders;
@@ -24,7 +24,8 @@ pub(crate) const LOCKS: Measure = Measure {
     computed: crate::sliced::Computed::SlicedIf(is_sliced, rows::start),
 };
 
-/// Whether a request that began before a slice is selected is not known there, if that depends on its CPU.
+/// Whether it can be computed in slices. If the request selects CPUs, it cannot: a slice does not show on which CPU a
+/// lock request was made before the slice.
 fn is_sliced(request: &Request) -> bool {
     request.cpus.is_none()
 }

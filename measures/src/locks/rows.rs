@@ -21,7 +21,7 @@ use crate::{
     sliced::Sliced,
 };
 
-/// What makes a row, apart from the lock.
+/// The key of a row, apart from the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     group: Option<u32>,
@@ -40,16 +40,16 @@ struct Row {
     hold: i64,
     longest_hold: i64,
     holders: HeldBy,
-    /// Time in which at least one waited.
+    /// The time in which at least one thread waited.
     waited: i64,
-    /// Of that, what holders did.
+    /// What the holders did in that time.
     known: Holders,
-    /// Of futexes who ended the waits, by the ticks of these.
+    /// For futexes and locks of the kernel: who ended the waits, and the ticks of those waits.
     wakers: Map<Waker, i64>,
 }
 
 impl Row {
-    /// Adds what counts in a slice.
+    /// Adds the parts of a request that count in a slice.
     fn add(&mut self, asked: &LockRequest, slice: Slice) {
         let (waiting, holding) = (asked.waiting(), asked.holding());
         if slice.owns(whole(asked)) {
@@ -88,13 +88,13 @@ impl Row {
         }
     }
 
-    /// What holders did while somebody waited; `None` if none is known at any instant of it.
+    /// What holders did while somebody waited; `None` if no holder is known at any instant of that time.
     fn known(&self) -> Option<Holders> {
         Some(self.known).filter(|known| self.contended == 0 || known.total() > 0)
     }
 }
 
-/// From the request to the release, or as far as it is known.
+/// From the request to the release, as far as it is known.
 fn whole(asked: &LockRequest) -> Interval {
     Interval::new(asked.tick, asked.holding().unwrap_or(asked.waiting()).to)
 }
@@ -105,11 +105,12 @@ struct Main {
     has_waits: bool,
     known: Holders,
     reasons: Map<(&'static str, Reason), i64>,
-    /// When holders waited for an LWP: in the slice.
+    /// When holders waited for an LWP, in the current slice.
     ready: Vec<Ready>,
 }
 
-/// What LWPs carried while the holders of a lock waited for one in a state: who had most of them, and for how long.
+/// For a lock, and a state in which its holders waited for an LWP: the culprit that had the LWPs longest, and for how
+/// long.
 type HadLwps = Map<(Lock, &'static str), (String, i64)>;
 
 impl Main {
@@ -130,7 +131,7 @@ impl Main {
         let state = states.into_iter().max_by_key(|(state, ticks)| (*ticks, Reverse(*state)));
         let of_state = self.reasons.iter().filter(|((of, _), _)| state.is_some_and(|(is, _)| is == *of));
         let most = of_state.clone().map(|(_, ticks)| *ticks).max();
-        // Of several with the same share the first by name; one that is not known is none.
+        // Of several culprits with the same share, the first by name. An unknown culprit is not named.
         let labels = of_state.filter(|(_, ticks)| Some(**ticks) == most);
         let culprit = labels.filter_map(|((_, reason), _)| label(history, reason)).min();
         let had_lwps = state.and_then(|(state, _)| had_lwps.get(&(lock, state)));
@@ -148,7 +149,7 @@ impl Main {
     }
 }
 
-/// A lock in a slice: its rows, and what they share.
+/// A lock in a slice: its number, its rows, and what all its rows share.
 type OfLock = (u32, Vec<(Key, Row)>, Main);
 
 /// Requests of a slice, or of a part of one.
@@ -158,14 +159,14 @@ struct Requests<'h> {
     selection: Selection<'h>,
     /// The lock of each request of the history.
     lock_of: Vec<u32>,
-    /// The group of each request of the history, if rows are grouped; `NO_GROUP` if it is in none.
+    /// The group of each request of the history, if rows are grouped; `NO_GROUP` if it is in no group.
     group_of: Vec<u32>,
 }
 
 const NO_GROUP: u32 = u32::MAX;
 
 impl<'h> Requests<'h> {
-    /// The rows of the requests at these places, which are those that overlap or touch the slice.
+    /// The rows of the requests at these places. These must be all requests that overlap or touch the slice.
     fn rows(&self, slice: Slice, places: &[u32], locks: usize) -> Vec<OfLock> {
         let lock_of: Vec<u32> = places.iter().map(|place| self.lock_of[*place as usize]).collect();
         let by_lock = ByNumber::new(locks, &lock_of);
@@ -179,7 +180,7 @@ impl<'h> Requests<'h> {
     }
 
     fn of_lock(&self, searches: &mut Searches<'h>, slice: Slice, lock: u32, places: &[u32]) -> OfLock {
-        // Each with the union of its waits in the slice.
+        // Each row, with the union of its waits in the slice.
         let mut rows: Vec<(Key, Row, Vec<Interval>)> = Vec::new();
         let mut known: Map<Key, usize> = Map::default();
         let mut main = Main::default();
@@ -195,7 +196,7 @@ impl<'h> Requests<'h> {
                 continue;
             }
             let key = Key { group, kind: asked.kind, call_site: asked.call_site };
-            // Mostly that of the request before.
+            // Usually it is the row of the previous request.
             let row = match rows.last() {
                 Some((of_last, ..)) if *of_last == key => rows.len() - 1,
                 _ => *known.entry(key).or_insert_with(|| {
@@ -225,7 +226,7 @@ impl<'h> Requests<'h> {
         (lock, rows.into_iter().map(|(key, row, _)| (key, row)).collect(), main)
     }
 
-    /// The waits that count in a slice and whose waker is the one that released the lock, if they are asked about.
+    /// The selected waits that count in a slice, of those locks whose waker is the one that released them.
     fn ended(&self, slice: Slice, locks: &[Lock], groups: &Groups<'_>) -> Vec<Ended> {
         let places = (0..self.history.locks.len()).filter(|place| {
             let asked = &self.history.locks[*place];
@@ -245,7 +246,7 @@ impl<'h> Requests<'h> {
         ended.collect()
     }
 
-    /// The holds of a lock in which somebody waited, in the order of acquisition.
+    /// The holds of a lock during which somebody waited, in the order of acquisition.
     fn holds(&self, places: &[u32], waited: &[Interval]) -> Vec<(Interval, Owner)> {
         let hold = |place: &u32| {
             let asked = &self.history.locks[*place as usize];
@@ -262,15 +263,15 @@ impl<'h> Requests<'h> {
     }
 }
 
-/// The rows so far, by group, lock, kind and call site; and what all rows of a lock share.
+/// The rows so far, by group, lock, kind and call site; and what all rows of each lock share.
 pub(super) struct Locks {
     request: Request,
     rows: Map<(Option<Group>, Lock, Word, Option<Word>), Row>,
     locks: Map<Lock, Main>,
-    /// What LWPs carried while holders waited for one, by the lock and the state of the holder.
+    /// What LWPs carried while holders waited for one. The key is the lock and the state of the holder.
     had_lwps: Culprits<(Lock, &'static str)>,
     labels: Labels,
-    /// Waits whose waker is in an earlier slice.
+    /// Waits whose wakeup is in an earlier slice.
     ended: Vec<Ended>,
 }
 
@@ -286,7 +287,7 @@ pub(super) fn start(request: &Request) -> Box<dyn Sliced> {
 }
 
 impl Locks {
-    /// Finds the wakers of waits that have ended, as far as the slice has them.
+    /// Finds the wakers of waits that have ended, if their wakeup is in this slice.
     fn add_wakers(&mut self, history: &History, slice: Slice, ended: Vec<Ended>) {
         for ended in std::mem::take(&mut self.ended).into_iter().chain(ended) {
             match ended.waker(history) {
@@ -357,7 +358,7 @@ impl Sliced for Locks {
         let mut had_lwps = HadLwps::default();
         for (of, largest) in self.had_lwps.finish(history, (by, &mut labels)) {
             for (culprit, ticks) in largest.texts(history, &labels).into_iter().take(1) {
-                // Holders of one lock may be of several processes.
+                // Holders of one lock may belong to several processes.
                 let known = had_lwps.entry(of).or_insert_with(|| (culprit.clone(), ticks));
                 if ticks > known.1 {
                     *known = (culprit, ticks);
@@ -407,11 +408,11 @@ fn group_of(history: &History, groups: &mut Groups<'_>) -> Vec<u32> {
     group_of
 }
 
-/// The most requests of a part.
+/// The maximum number of requests in a part.
 const PART: usize = 1 << 16;
 
-/// A slice in parts of time, the latest first, each with the places of the requests that overlap or touch it: so that one lock
-/// of all requests is not the work of one CPU.
+/// Divides a slice into parts of time, the latest first. Each part has the places of the requests that overlap or touch
+/// it. So several CPUs can work on one lock, even if all requests are for that lock.
 fn parts(requests: &[LockRequest], slice: Slice) -> Vec<(Slice, Vec<u32>)> {
     let inside = |tick: i64| slice.interval.from < tick && tick < slice.interval.to;
     let mut borders: Vec<i64> =

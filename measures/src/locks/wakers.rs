@@ -5,11 +5,11 @@ use crate::{
     By, Context, Group, History, Interval, LockRequest, Slice, Wakeup, Word, culprit::OnCpu, map::Map,
 };
 
-/// Who woke one that waited.
+/// What woke a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Waker {
     Who(OnCpu),
-    /// An interrupt: a timeout, mostly.
+    /// An interrupt, usually of a timeout.
     Interrupt(Context),
 }
 
@@ -34,10 +34,10 @@ impl Waker {
     }
 }
 
-/// The row that a request is in.
+/// The key of the row that a request is in.
 pub(super) type RowOf = (Option<Group>, Lock, Word, Option<Word>);
 
-/// A wait that has ended, and whose waker is in this slice or before it.
+/// A wait that has ended. Its wakeup is in this slice or an earlier one.
 pub(super) struct Ended {
     pub(super) row: RowOf,
     lwp: u32,
@@ -47,7 +47,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Of a request by an LWP, in the slice in which its wait counts; if it ends in the window.
+    /// The wait of an LWP's request, in the slice in which the wait counts. `None` if it does not end in the window.
     pub(super) fn new(
         asked: &LockRequest,
         slice: Slice,
@@ -59,7 +59,8 @@ impl Ended {
         Some(Ended { row: row()?, lwp, waiting, ticks })
     }
 
-    /// The waker, if this slice has the wakeup that ended the wait: the last one that led to a dispatch before its end.
+    /// The waker, if this slice has the wakeup that ended the wait. It is the last wakeup that led to a dispatch before
+    /// the end of the wait.
     pub(super) fn waker(&self, history: &History) -> Option<Waker> {
         let wakings = history.wakings.of(self.lwp.into());
         let begun = (0..wakings.count_from(self.waiting.to)).rev().filter_map(|place| wakings.get(place));
@@ -71,13 +72,13 @@ impl Ended {
         })
     }
 
-    /// Whether the wakeup may be before a slice that does not have it.
+    /// Whether the wakeup may be in an earlier slice.
     pub(super) fn is_open(&self, slice: Slice) -> bool {
         self.waiting.from < slice.interval.from
     }
 }
 
-/// Who ended most of the waits, and how much that is.
+/// Who ended most of the waits, and the ticks of these.
 pub(super) fn most(history: &History, by: By, wakers: &Map<Waker, i64>) -> Option<(String, i64)> {
     let mut groups: Map<String, i64> = Map::default();
     for (waker, ticks) in wakers {

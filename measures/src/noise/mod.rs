@@ -29,7 +29,7 @@ pub(crate) const NOISE: Measure = Measure {
     computed: Computed::Sliced(start),
 };
 
-/// A distribution: a curve, or a part that was taken away.
+/// The kind of a row: a curve, or a part that was subtracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Row {
     Wall,
@@ -45,14 +45,15 @@ struct Noise {
     tally: Growing<Kinds<Row>>,
     unknown: u64,
     unended: u64,
-    /// Lives that were never seen on a CPU, and may have been.
+    /// Lives that were never seen on a CPU, although they may have been on one.
     unseen: u64,
     names: SpanNames,
     /// Spans that began before the slice, by their owners, with their parts in later slices.
     open: Map<Owner, Vec<(Span, Parts)>>,
-    /// The parts of lives, and how much of them had a state: of those that began before the slices so far.
+    /// For owners that began before the slices so far: the parts of their lives, and the ticks for which they had a
+    /// state.
     lives: Map<Owner, (Parts, i64)>,
-    /// Whose life is to be split, and when it began: the latest is the last. `None` before the first slice.
+    /// Owners whose lives are to be split, sorted by their beginnings. `None` before the first slice.
     named: Option<Vec<(i64, Owner)>>,
 }
 
@@ -140,7 +141,7 @@ impl Noise {
         self.tally_lives(history, slice.interval.from);
     }
 
-    /// Counts the lives that began at a tick or after it: all their parts are known.
+    /// Counts the lives that began at a tick or later. All their parts are known.
     fn tally_lives(&mut self, history: &History, since: i64) {
         let request = &self.request;
         let (by, window) = (request.by(history), request.extent(history));
@@ -158,7 +159,7 @@ impl Noise {
         });
         while let Some((_, owner)) = named.pop_if(|(from, _)| *from >= since) {
             let (mut parts, covered) = self.lives.remove(&owner).unwrap_or_default();
-            // What has no state is not known.
+            // Time without a state is unknown.
             if is_anywhere {
                 parts.add_unknown(life(history, owner, window).ticks() - covered);
             }
@@ -203,7 +204,7 @@ fn group_of(history: &History, by: By, owner: Owner) -> Group {
     }
 }
 
-/// The rows of a group: the curves come first. Groups are in the order of their wall time.
+/// The rows of a group, the curves first.
 fn runs<'h>(history: &'h History, group: &Group, rows: Kinds<Row>) -> Vec<Run<'h>> {
     let is_known =
         |row| !(history.has_no_interrupts && matches!(row, Row::WithoutTimer | Row::WithoutInterrupts));
@@ -217,7 +218,7 @@ fn runs<'h>(history: &'h History, group: &Group, rows: Kinds<Row>) -> Vec<Run<'h
     let row = |(row, lengths): (Row, Distribution)| {
         let mut cells = tally::cells(&head, row.name(), &lengths);
         if lengths.count() == 0 {
-            // Of a curve that is not known, only its name.
+            // For an unknown curve there is only a name, without figures.
             let figures = cells.len() - Distribution::columns().len();
             cells[figures..].fill(Value::Null);
         }
@@ -261,7 +262,7 @@ impl Curves<'_> {
         else {
             return;
         };
-        // One of length 0 has no parts.
+        // A span of length 0 has no parts.
         let part = span.interval.clipped(slice.interval);
         let Some(part) = part.filter(|_| slice.window.contains(span.interval.to)) else { return };
         let (mut parts, covered) = self.splitter.split(owner, part, &Request::default());
@@ -311,7 +312,7 @@ fn add(rows: &mut Kinds<Row>, parts: &Parts) {
     }
 }
 
-/// The group of a span; one without a user thread is in no row of user threads.
+/// The group of a span. In rows by user thread, a span without one has no group.
 fn group(history: &History, by: By, level: Level, span: &Span) -> Option<Group> {
     match (level, span.thread) {
         (Level::Threads, Some(thread)) => Some(Group::of_thread(history, by, thread)),
@@ -320,7 +321,7 @@ fn group(history: &History, by: By, level: Level, span: &Span) -> Option<Group> 
     }
 }
 
-/// Whether the thread of a span is selected, and the place where it began.
+/// Whether a span is selected by its thread, and by the LWP and CPU on which it began.
 fn selects(history: &History, request: &Request, span: &Span) -> bool {
     let cpu = || history.lwps.of(span.lwp?.into()).at(span.interval.from)?.1.cpu;
     let is_thread = match &request.threads {

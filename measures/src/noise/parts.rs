@@ -1,4 +1,4 @@
-//! The parts of an interval of a thread's life: interrupts, waits, and the rest.
+//! Splits an interval of a thread's life into interrupts, waits, and the rest.
 
 use crate::map::Map;
 
@@ -85,7 +85,7 @@ impl Parts {
         self.wall - self.parts.iter().sum::<i64>()
     }
 
-    /// Whether it was seen on a CPU, or is known never to have been on one.
+    /// Whether it was seen on a CPU, or all its time is known.
     pub(super) fn is_seen(&self) -> bool {
         let on_cpu = self.wall
             - [Part::OffCpu, Part::Waits, Part::Unknown].map(|part| self.of(part)).iter().sum::<i64>();
@@ -102,7 +102,7 @@ impl Parts {
         self.add(Part::Unknown, ticks);
     }
 
-    /// Adds those of another interval.
+    /// Adds the parts of another interval.
     pub(super) fn merge(&mut self, other: &Parts) {
         self.wall += other.wall;
         self.parts.iter_mut().zip(other.parts).for_each(|(sum, ticks)| *sum += ticks);
@@ -122,12 +122,12 @@ pub(super) fn life(history: &History, owner: Owner, interval: Interval) -> Inter
 pub(super) struct Splitter<'h> {
     history: &'h History,
     carried: &'h Carried,
-    /// The part of each kind and name of interrupt: there are few, and they are looked up often.
+    /// The part for each kind and name of interrupt. There are few, and they are looked up often.
     known: Vec<((Word, Option<Word>), Part)>,
     hints: Hints,
 }
 
-/// Where the last searches ended: stretches of a thread, or of threads together, come in the order of time.
+/// Where the last searches ended. The stretches of a thread come in time order.
 #[derive(Default)]
 struct Hints {
     threads: Map<u64, usize>,
@@ -135,7 +135,7 @@ struct Hints {
     cpus: Map<u32, usize>,
 }
 
-/// What a state is, of either level.
+/// What a state of either level counts as.
 enum Is {
     OnCpu,
     Part(Part),
@@ -143,13 +143,14 @@ enum Is {
 }
 
 impl<'h> Splitter<'h> {
-    /// Of LWPs, what is at times at which they count.
+    /// For LWPs, only the times at which they count (`carried`) are split.
     pub(super) fn new(history: &'h History, carried: &'h Carried) -> Splitter<'h> {
         Splitter { history, carried, known: Vec::new(), hints: Hints::default() }
     }
 
-    /// The parts of an interval of a life, where it was on the selected LWPs and CPUs; and how much of it had a state. What
-    /// has none is unknown in the answer of a span, and is left out of that of a life.
+    /// The parts of an interval of a life, as far as it was on the selected LWPs and CPUs; and for how many ticks it
+    /// had a state. The caller decides about the time without a state: it is unknown in the answer for a span, and left
+    /// out in the answer for a life.
     pub(super) fn split(&mut self, owner: Owner, stretch: Interval, places: &Request) -> (Parts, i64) {
         let history = self.history;
         let (mut parts, mut covered) = (Parts::default(), 0);

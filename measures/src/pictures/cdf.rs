@@ -10,14 +10,14 @@ use crate::{
     scale::{Unit, powers_of_ten, round_lengths},
 };
 
-/// The picture, and in it the axes, in pixels.
+/// The size of the picture, and the position of the axes in it, in pixels.
 const WIDTH: usize = 640;
 const PLOT: (f64, f64, f64, f64) = (50.0, 30.0, 620.0, 330.0);
-/// Steps of a curve: a distribution with more lengths is drawn at this many ranks.
+/// The most steps of a curve: a distribution with more lengths is drawn at this many ranks.
 const MOST_STEPS: usize = 1000;
-/// Marks of an axis that is not logarithmic.
+/// The most marks of an axis that is not logarithmic.
 const MOST_MARKS: i64 = 7;
-/// So many curves in one picture differ: more begin with the first style again.
+/// The number of different styles of curves. With more curves in a picture, styles are used again.
 pub const MOST_CURVES: usize = 8;
 /// Curves differ in dashes too, so that they can be told apart without colours.
 const CURVES: [(&str, &str); MOST_CURVES] = [
@@ -30,17 +30,19 @@ const CURVES: [(&str, &str); MOST_CURVES] = [
     ("#d2527f", "8 3 2 3 2 3"),
     ("#008b8b", "16 3 6 3"),
 ];
-/// The length of a curve in the legend: the longest dashes occur twice in it.
+/// The length of the line in the legend, so that the longest dash pattern occurs in it twice.
 const SAMPLE: f64 = 42.0;
 
-/// Cumulative distributions in one picture, a curve each: at x the per cent of lengths that are at most x. The axis of lengths is
-/// logarithmic if the longest is at least 100 times the shortest above 0; lengths under 1 tick are drawn at 1 then.
+/// Cumulative distributions in one picture, one curve each: at x, the percentage of lengths that are at most x. The
+/// axis of lengths is logarithmic if the longest length is at least 100 times the shortest above 0. Lengths under 1
+/// tick are then drawn at 1.
 ///
-/// `tick_rate` is that of the clock, if it is known: then the marks of the axis are at round numbers of nanoseconds, else at round
-/// numbers of ticks. `label` writes a length, given as a number and how many of these are a second; `None` of ticks without a
-/// rate.
+/// `tick_rate` is the rate of the clock, if it is known. The marks of the axis are then at round numbers of
+/// nanoseconds, otherwise at round numbers of ticks. `label` writes a length. It gets the length as a number, and how
+/// many of its unit are a second: `None` for ticks without a known rate.
 ///
-/// As exact at each step as percentiles are; a distribution of more than 1000 lengths is drawn at 1000 of its ranks, the first and last included.
+/// Each step is as exact as percentiles are. A distribution of more than 1000 lengths is drawn at 1000 of its ranks,
+/// among them the first and the last.
 pub fn cdf_svg(
     title: &str,
     curves: &[(&str, &Distribution)],
@@ -93,7 +95,7 @@ fn steps(lengths: &Distribution, scale: &Scale, y: &dyn Fn(f64) -> f64) -> Strin
     let mut path = format!("M{:.1} {:.1}", PLOT.0, y(0.0));
     let count = all.min(MOST_STEPS);
     for step in 0..count {
-        // The first and the last, and those between at equal distances.
+        // The first rank, the last rank, and ranks at equal distances between them.
         let rank = if count == 1 { 0 } else { step * (all - 1) / (count - 1) };
         while until <= rank {
             let Some((next, count)) = lengths_and_counts.next() else { break };
@@ -132,7 +134,7 @@ impl Scale {
         left + (right - left) * share.clamp(0.0, 1.0)
     }
 
-    /// Lengths to be marked, in a unit: powers of ten, or a few multiples of 1, 2 or 5 times one.
+    /// The lengths to be marked, in `unit`: powers of ten, or a few multiples of a round step.
     fn marks(&self, unit: Unit) -> Vec<i64> {
         let (shortest, longest) = (unit.of_ticks(self.shortest), unit.of_ticks(self.longest));
         if self.is_log {

@@ -4,7 +4,8 @@ use sigmund_model::{LwpState, ThreadState};
 
 use crate::{History, Interval, Level, Life, LwpStay, Request, ThreadStay};
 
-/// What a column shows: states of both levels. Of equal shares the first of these wins.
+/// What a column shows. The states are those of both levels. If several have the largest share, the first of these is
+/// shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shown {
     Active,
@@ -68,12 +69,12 @@ impl Shown {
         }
     }
 
-    /// Whether it is a state that is asked about, so that it has a share.
+    /// Whether it is a state at a selected place, so that it has a share.
     pub(super) fn is_state(self) -> bool {
         !matches!(self, Shown::NotSelected | Shown::NotThere)
     }
 
-    /// As it is drawn, if it may be at a place that is not selected.
+    /// What is drawn for this state at a place that may be not selected.
     fn selected(self, is_selected: bool) -> Shown {
         if self == Shown::NotThere || is_selected { self } else { Shown::NotSelected }
     }
@@ -116,7 +117,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The ticks in which it is alive, and at a place that is selected.
+    /// The ticks in which it is alive and at a selected place.
     pub(super) fn selected(&self) -> i64 {
         let states = Shown::ALL.into_iter().filter(|shown| shown.is_state());
         states.map(|shown| self.sums[shown as usize]).sum()
@@ -128,7 +129,7 @@ impl Line {
 pub(super) struct Timeline {
     pub(super) level: Level,
     pub(super) window: Interval,
-    /// How many columns there are: as many as were asked for, but none is shorter than a tick.
+    /// The number of columns: as many as requested, but no column is shorter than a tick.
     pub(super) columns: usize,
     pub(super) lines: Vec<Line>,
 }
@@ -194,8 +195,8 @@ impl Timeline {
         self.window.from + ticks as i64
     }
 
-    /// Adds a line, if any of it is alive and selected. Where there is no state, it shows `unknown` in its life, and not alive
-    /// before and after.
+    /// Adds a line, if the thread is alive and selected at some time. Where there is no state, the line shows `unknown`
+    /// during its life, and `not alive` before and after.
     fn add(
         &mut self,
         label: String,
@@ -204,7 +205,7 @@ impl Timeline {
     ) {
         let mut line = Line { label, columns: Vec::with_capacity(self.columns), sums: [0; Shown::ALL.len()] };
         let mut shares = [0; Shown::ALL.len()];
-        // What each column shows of a line that would show nothing: its life is shorter than half of a column.
+        // The columns of a line that would otherwise be empty, because the life is shorter than half a column.
         let mut while_there = Vec::with_capacity(self.columns);
         for (interval, state) in states {
             let (shown, inner) = match state {

@@ -11,11 +11,12 @@ use crate::{History, Request};
 /// Heights in pixels.
 const LINE: usize = 18;
 const AXIS: usize = 24;
-/// The width of a character of a label, at most.
+/// The assumed maximum width of a character in a label.
 const CHARACTER: usize = 7;
 
-/// The same as [`gantt`](crate::gantt), as SVG: a column is a pixel, `width` of them. Each stretch of one state is a
-/// rectangle with the state's letter in it, where there is room, and the line's name, state and times as its title.
+/// The same as [`gantt`](crate::gantt), as SVG. Each of the `width` columns is a pixel. Each stretch of one state is a
+/// rectangle. It has the state's letter in it if there is room, and a title with the line's name, the state and the
+/// times.
 ///
 /// # Errors
 ///
@@ -30,7 +31,7 @@ pub fn gantt_svg(
     let longest = timeline.lines.iter().map(|line| line.label.chars().count()).max().unwrap_or(0);
     let left = longest * CHARACTER + 10;
     let legend_y = AXIS + timeline.lines.len() * LINE;
-    // A column is wider than a pixel where the window has fewer ticks than that.
+    // If the window has fewer ticks than `width`, a column is wider than a pixel.
     let scale = width as f64 / timeline.columns as f64;
     let x = |column: usize| left as f64 + column as f64 * scale;
 
@@ -91,7 +92,7 @@ fn runs(line: &Line) -> impl Iterator<Item = (usize, usize, Shown)> {
     })
 }
 
-/// Light, so that letters in them can be read.
+/// Light colours, so that the letters on them are readable.
 fn colour(shown: Shown) -> &'static str {
     match shown {
         Shown::Active => "#7fc97f",

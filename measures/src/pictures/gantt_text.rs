@@ -3,16 +3,16 @@
 use super::gantt::{Line, Shown, Timeline};
 use crate::{History, Request, percent};
 
-/// What each selected thread (or LWP) did in a window, a line each, in at most `width` columns; needs the states of both
-/// levels. `label` writes an instant of the time axis, given in ticks of the main clock.
+/// What each selected thread (or LWP) did in a window, one line each, in at most `width` columns. It needs the states
+/// of both levels. `label` writes an instant of the time axis, given in ticks of the main clock.
 ///
-/// A column shows the letter of the state with the largest share of its time, of equal shares the first in the legend. So a
-/// state may be in no column of a line; therefore each line ends with the share of every state it was in while it was alive,
-/// however short (`<1%`). A thread that is not alive in the window has no line; a life of less than half a column is in one
-/// nevertheless.
+/// A column shows the letter of the state with the largest share of its time; of equal shares, the first in the legend.
+/// So a state may appear in no column. Therefore each line ends with the share of every state that the thread was in
+/// during its life, however short (`<1%`). A thread that is not alive in the window has no line. A life of less than
+/// half a column still has a line.
 ///
-/// If LWPs or CPUs are selected: where a thread is alive but not known to be on one of these, it is drawn as not in the
-/// filter; shares are of the rest of its life, and a thread without any has no line.
+/// If LWPs or CPUs are selected, a thread that is alive but not known to be on one of these is drawn as not in the
+/// filter. Shares are relative to the rest of its life. A thread without any such time has no line.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub fn gantt(
     Ok(text)
 }
 
-/// The line of instants: the start of every tenth column, where there is room, and the end.
+/// The time axis: the start of every tenth column, where there is room, and the end.
 fn axis(timeline: &Timeline, label: &dyn Fn(i64) -> String) -> String {
     let mut axis = String::new();
     let mut length = 0;
@@ -57,7 +57,8 @@ fn axis(timeline: &Timeline, label: &dyn Fn(i64) -> String) -> String {
     axis
 }
 
-/// `A 51%, s 30%, k <1%`: of the time that it was alive and in the filter.
+/// The shares of a line, for example `A 51%, s 30%, k <1%`, of the time in which the thread was alive and in the
+/// filter.
 fn shares(line: &Line) -> String {
     let life = line.selected();
     let share = |shown: Shown| {

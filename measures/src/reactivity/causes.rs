@@ -1,4 +1,4 @@
-//! What took the time from FROM to TO: the walk back, and the interrupts of the waking CPU.
+//! What took the time from FROM to TO: the walk back from TO, and the interrupts of the waking CPU.
 
 use std::collections::BTreeMap;
 
@@ -8,53 +8,54 @@ use crate::{
     Sum, Totals, Walking, What, wait_context,
 };
 
-/// The walks of pairs, and what they sum to.
+/// The walks of pairs, and the sums of their pieces.
 pub(super) struct Causes {
-    /// Sorted by their ends, each with the number of the sums that it is in.
+    /// Sorted by their ends. With each pair, the number of the sum that it counts in.
     pairs: Vec<(u32, Pair)>,
     walking: Walks,
-    /// Waits for interrupts that began before the slices so far.
+    /// Waits for interrupts that began before the slices so far. Their culprits are still searched for.
     meanwhile: Vec<Meanwhile>,
     totals: Totals,
 }
 
 enum Walks {
-    /// Of few pairs, of which each has sums of its own.
+    /// Walks of few pairs, each with its own sums.
     Each(Walking<Origin>),
-    /// Of all pairs together. Pairs may be millions and long, as `next` makes them where FROM events are many, so they overlap:
-    /// those that meet go on as one.
+    /// Walks of all pairs, with common sums. There may be millions of long and overlapping pairs: with many FROM
+    /// events, `next` makes such pairs. So walks that meet continue as one.
     Joint(Joint),
 }
 
-/// What a CPU was in while some pairs waited for an interrupt, or were in one on an idle CPU; or the part of that before a slice.
+/// An interval in which some pairs waited for an interrupt, or were in one on an idle CPU. The CPU's interrupts in it
+/// are counted. What is before the current slice remains open.
 #[derive(Clone, Copy)]
 struct Meanwhile {
     part: u32,
-    /// So many pairs.
+    /// The number of pairs.
     count: u64,
     interval: Interval,
     /// The CPU that handled the interrupt at last.
     cpu: u32,
-    /// What it is outside of interrupts: a word, and what was waited for.
+    /// The cause outside of interrupts: a word, and the culprit.
     otherwise: (&'static str, Blame),
-    /// Whether the rest is in a later slice.
+    /// Whether the interval continues in a later slice.
     goes_on: bool,
 }
 
-/// The sums of a task.
+/// The sums of one task.
 struct Part {
     pieces: Pieces,
     meanwhile: Vec<Meanwhile>,
 }
 
 impl Causes {
-    /// Of all pairs together.
+    /// Common sums for all pairs.
     pub(super) fn of_all(pairs: Vec<Pair>) -> Causes {
         let pairs = pairs.into_iter().map(|pair| (0, pair)).collect();
         Causes::new(pairs, Walks::Joint(Joint::default()))
     }
 
-    /// Of each pair, by its place.
+    /// Separate sums for each pair, by its place.
     pub(super) fn of_each(pairs: &[Pair]) -> Causes {
         Causes::new((0..).zip(pairs.iter().copied()).collect(), Walks::Each(Walking::default()))
     }
@@ -104,7 +105,7 @@ impl Causes {
                 }
                 _ => piece.what.name(),
             };
-            // Also what it ran itself is a row with its name.
+            // The actor's own running is also a row, with its name as culprit.
             sum.pieces.add(history, cause, Many { is_own: false, ..walks }, piece, goes_on);
         };
         let add_one = |sum: &mut Part, of: Origin, piece: &Piece, goes_on: bool| {
@@ -131,7 +132,7 @@ impl Causes {
 }
 
 impl Meanwhile {
-    /// Adds what the CPU was in from `begin` on; what is left is before.
+    /// Adds what the CPU did from `begin` on. Returns the part before `begin`.
     fn add(self, history: &History, begin: i64, pieces: &mut Pieces) -> Option<Meanwhile> {
         let Meanwhile { part, count, interval, cpu, otherwise: (word, source), goes_on } = self;
         if interval.from >= interval.to {
@@ -143,7 +144,7 @@ impl Meanwhile {
         }
         let interrupts = history.innermost.of(cpu.into());
         for (during, inside) in interrupts.partition(here) {
-            // What goes on after it counts in the later slice.
+            // If it continues after this slice, it is counted in the later slice.
             let goes_on = goes_on && during.to == here.to && {
                 let later = interrupts.at(here.to).map(|(later, place)| (later.from < here.to, place));
                 match (inside, later) {
@@ -167,7 +168,8 @@ impl Meanwhile {
     }
 }
 
-/// A pair of no thread or LWP that is known by its CPU: from an interrupt of an idle CPU to an event in it, or in its softirqs.
+/// A pair without a thread or LWP, if its CPU is known: from an interrupt of an idle CPU to an event in that interrupt
+/// or its softirqs.
 fn in_interrupts(part: u32, pair: &Pair) -> Option<Meanwhile> {
     let cpu =
         pair.from_cpu.filter(|_| pair.is_caused && pair.actor.is_none() && pair.interval.ticks() > 0)?;

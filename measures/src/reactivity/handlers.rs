@@ -1,34 +1,35 @@
-//! What FROM events in interrupts reach: the events in their handlers and in the softirqs after these, and what they wake.
+//! What FROM events in interrupts reach: TO events in their handlers and in the softirqs that follow, and what these
+//! wake.
 
 use std::collections::BTreeSet;
 
 use super::reach::Reached;
 use crate::{Context, History, Interrupt, Interval, Mark, Wakeup, interrupt_of, map::Map, wait_context};
 
-/// The interrupts of all CPUs, and what their wakeups reach, as far as an earlier FROM event may need it.
+/// The interrupts of all CPUs, and what their wakeups reach, as far as earlier FROM events may need it.
 #[derive(Default)]
 pub(super) struct Handlers {
-    /// Wakeups that reach something, the latest first: in which interrupt, if known.
+    /// Per CPU: the wakeups that reach something, the latest first, each with its interrupt, if known.
     wakeups: Map<u32, Vec<(i64, Option<Interrupt>, Reached)>>,
-    /// TO events in interrupts, the latest first.
+    /// Per CPU: the TO events in interrupts, the latest first.
     events: Map<u32, Vec<Inside>>,
-    /// The pieces of innermost interrupts that begin in later slices, sorted by time.
+    /// Per CPU: the pieces of innermost interrupts that begin in later slices, sorted by time.
     later: Map<u32, Vec<(i64, Interrupt)>>,
 }
 
-/// A TO event in an interrupt. Interrupts of one CPU are known by their intervals.
+/// A TO event in an interrupt. An interval identifies an interrupt of its CPU.
 #[derive(Clone, Copy)]
 struct Inside {
     tick: i64,
     event: u32,
     /// The innermost interrupt at that tick.
     of: Option<Interval>,
-    /// The one that ends at that tick: its exit is an event of it.
+    /// The interrupt that ends at that tick. Its exit counts as an event of it.
     ended: Option<Interval>,
 }
 
 impl Handlers {
-    /// A TO event, at an earlier tick than those before or before them at the same.
+    /// Adds a TO event. It has to be earlier than those added before; at the same tick, it comes before them.
     pub(super) fn push_event(&mut self, history: &History, mark: &Mark, event: u32) {
         let Some(cpu) = mark.cpu else { return };
         let interval = |interrupt: Interrupt| interrupt.interval;
@@ -38,7 +39,8 @@ impl Handlers {
         }
     }
 
-    /// A wakeup that an interrupt made, at an earlier tick than those before, and what is reached by it.
+    /// Adds a wakeup made by an interrupt, and what the woken thread reaches. It has to be earlier than those added
+    /// before.
     pub(super) fn push(&mut self, history: &History, wakeup: &Wakeup, reached: Reached) {
         if let (Some(cpu), false) = (wakeup.cpu, reached.is_empty()) {
             let interrupt = interrupt_of(history, wakeup).map(|place| history.interrupts[place as usize]);
@@ -51,10 +53,11 @@ impl Handlers {
         mark.context.is_interrupt() || handler(history, mark).is_some()
     }
 
-    /// Calls `each` with the events in the handler around a mark, and in the softirqs after it: those that begin on its CPU, one
-    /// after the other, before any other interrupt and before the CPU switches; and with what is reached by what these woke. If
-    /// the handler is not known, by what its CPU woke at the same tick. Of the events in the handlers the earliest `keep` of those
-    /// before `after`.
+    /// Calls `each` with what a FROM event in an interrupt reaches: the TO events in its handler, and in the softirqs
+    /// that follow it, and what is reached by threads that these wake. The softirqs are those that begin on the same
+    /// CPU one after the other, before another interrupt begins and before the CPU switches. If the handler is unknown,
+    /// what its CPU woke at the same tick counts. Of the events in the handlers, only the earliest `keep` before the
+    /// event `after` are passed.
     pub(super) fn each_reached(
         &self,
         history: &History,
@@ -77,7 +80,7 @@ impl Handlers {
             if from >= switch {
                 break;
             }
-            // What interrupts a member, or surrounds it, is not caused by it.
+            // An interrupt that surrounds or interrupts a member of the set is not caused by it.
             if set.contains(&interrupt) || interrupt.interval.from < until {
                 continue;
             }
@@ -118,10 +121,10 @@ impl Handlers {
         here.chain(self.later.get(&cpu).into_iter().flatten().copied())
     }
 
-    /// Keeps of a slice what a FROM event before it may need.
+    /// Keeps from a slice what an earlier FROM event may need.
     pub(super) fn end_slice(&mut self, history: &History, slice: Interval) {
         let begin = slice.from;
-        // When those end that are open at the begin of the slice.
+        // For each CPU, when all interrupts that are open at the beginning of the slice have ended.
         let mut open: Map<u32, i64> = Map::default();
         for interrupt in &history.interrupts {
             let until = open.entry(interrupt.cpu).or_insert(i64::MIN);
@@ -132,13 +135,13 @@ impl Handlers {
         let known = self.later.keys().chain(self.wakeups.keys()).chain(self.events.keys()).copied();
         let cpus: BTreeSet<u32> = open.keys().copied().chain(known).collect();
         for cpu in cpus {
-            // Before a switch nothing after it is needed.
+            // What comes after the next switch is not needed by events before it.
             let switch = match history.on_cpu.of(cpu.into()).at(begin) {
                 Some((interval, _)) if interval.from == begin => begin,
                 Some((interval, _)) => interval.to,
                 None => i64::MAX,
             };
-            // Nor what is after an interrupt that no other one surrounds, unless it is a softirq.
+            // Neither is what comes after a separate interrupt, unless that is a softirq.
             let mut until = open.get(&cpu).copied().unwrap_or(i64::MIN);
             let (mut kept, mut end) = (Vec::new(), switch);
             for (from, interrupt) in self.pieces(history, slice, cpu, begin.saturating_sub(1)) {
@@ -165,7 +168,7 @@ impl Handlers {
     }
 }
 
-/// The interrupt that a mark is in, or ends.
+/// The interrupt that contains a mark, or ends at it.
 fn handler(history: &History, mark: &Mark) -> Option<Interrupt> {
     open(history, mark).or_else(|| ended(history, mark))
 }
@@ -176,7 +179,7 @@ fn open(history: &History, mark: &Mark) -> Option<Interrupt> {
     Some(history.interrupts[*place as usize])
 }
 
-/// The interrupt that ends at a mark, if this may be its exit.
+/// The interrupt that ends at a mark, if the mark may be its exit.
 fn ended(history: &History, mark: &Mark) -> Option<Interrupt> {
     let (piece, place) = history.innermost.of(mark.cpu?.into()).before(mark.tick)?;
     let interrupt = history.interrupts[*place as usize];

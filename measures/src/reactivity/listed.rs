@@ -18,7 +18,7 @@ const CAUSES: [&str; 11] = [
     "unknown",
 ];
 
-/// Each pair with the causes of its latency, the longest first; as many as are asked for.
+/// Each pair with the causes of its latency, the longest first; as many as the request asks for.
 ///
 /// # Errors
 /// None so far.
@@ -26,7 +26,7 @@ pub fn reactivity_pairs(history: &History, request: &Request) -> Result<Answer, 
     sliced::whole(Box::new(Listed::new(request)), history, request)
 }
 
-/// Pairs that are being listed.
+/// The state of the computation that lists pairs.
 pub(super) struct Listed {
     request: Request,
     finding: Option<Pairs>,
@@ -66,7 +66,7 @@ impl Sliced for Listed {
             return Ok(false);
         }
         self.pairs = pairs.finish().pairs;
-        // They come in the order of their FROM events.
+        // They are sorted by their FROM events so far.
         self.pairs.sort_by_key(|pair| -pair.interval.ticks());
         if self.request.worst > 0 {
             self.pairs.truncate(self.request.worst);

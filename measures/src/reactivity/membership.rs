@@ -1,25 +1,26 @@
-//! When a thread or LWP that an event has caused to run leaves that: at its next wait, or where its state is not known.
+//! When a thread or LWP stops being a **member**, that is, running because an event caused it to: at its next wait, or
+//! where its state is unknown.
 
 use sigmund_model::{LwpState, ThreadState};
 
 use crate::{Actor, History, Interval, LwpStay, Searches, ThreadStay, Track};
 
-/// What a state means for one that enters or is in.
+/// What a state means for a thread or LWP that becomes or is a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stays {
     In,
-    /// It leaves as this begins. One that is woken out of it enters.
+    /// A member leaves when this state begins. One that is woken from this state enters.
     Waits,
-    /// Nobody enters.
+    /// A member leaves, and none enters.
     Unknown,
 }
 
-/// An actor at a tick.
+/// Membership of an actor at a tick.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
-    /// Whether one that is woken at this tick is in after it.
+    /// Whether one that is woken at this tick is a member after it.
     pub(super) enters: bool,
-    /// Whether one that was in before leaves at this tick.
+    /// Whether one that was a member before leaves at this tick.
     pub(super) leaves: bool,
 }
 
@@ -40,7 +41,7 @@ impl At {
     }
 }
 
-/// Whether one that is in leaves at some tick in `between`, but for its first and last.
+/// Whether a member leaves at a tick inside of `between`. Its first and last tick do not count.
 pub(super) fn leaves_between(searches: &mut Searches<'_>, actor: Actor, between: Interval) -> bool {
     match actor {
         Actor::Thread(thread) => {
@@ -56,7 +57,7 @@ pub(super) fn leaves_between(searches: &mut Searches<'_>, actor: Actor, between:
     }
 }
 
-/// Whether one that is in leaves at a tick of a slice before `tick`.
+/// Whether a member leaves at a tick of a slice before `tick`.
 pub(super) fn leaves_in(history: &History, actor: Actor, slice: Interval, tick: i64) -> bool {
     let until = tick.min(slice.to);
     match actor {
@@ -71,7 +72,7 @@ pub(super) fn leaves_in(history: &History, actor: Actor, slice: Interval, tick: 
     }
 }
 
-/// `count` states begin at the tick or before.
+/// `count` is the number of states that begin at the tick or before.
 fn at<T>(track: Track<'_, T>, count: usize, tick: i64, stays: impl Fn(&T) -> Stays) -> At {
     let begun = (0..count).rev().map_while(|place| track.get(place));
     let leaves = begun.take_while(|(stay, _)| stay.from == tick).any(|(_, stay)| stays(stay) != Stays::In);
@@ -87,7 +88,7 @@ fn at<T>(track: Track<'_, T>, count: usize, tick: i64, stays: impl Fn(&T) -> Sta
     At { enters, leaves }
 }
 
-/// Whether a state in which one leaves is at `first` or after it, and begins before `until`.
+/// Whether one of the states from `first` on that begin before `until` makes a member leave.
 fn leaves<T>(track: Track<'_, T>, first: usize, until: i64, stays: impl Fn(&T) -> Stays) -> bool {
     let later = (first..track.len()).map_while(|place| track.get(place));
     later.take_while(|(stay, _)| stay.from < until).any(|(_, stay)| stays(stay) != Stays::In)

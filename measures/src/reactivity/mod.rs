@@ -17,7 +17,7 @@ pub use listed::reactivity_pairs;
 pub(crate) use pairs::Pair;
 pub(crate) use pairs::Pairs;
 
-/// How long from FROM to TO, and why.
+/// How long it takes from FROM to TO, and why.
 pub(crate) const REACTIVITY: Measure = Measure {
     name: "reactivity",
     question: "How long does it take from an event to its treatment, and why?",
@@ -30,7 +30,7 @@ pub(crate) const REACTIVITY: Measure = Measure {
     computed: Computed::Sliced(start),
 };
 
-/// Spans have no part in it.
+/// The tables for walks. Spans are not needed.
 const NEEDS: Needs = Needs::WALK;
 
 fn start(request: &Request) -> Box<dyn Sliced> {
@@ -45,15 +45,15 @@ struct Reactivity {
     pass: Pass,
 }
 
-/// First all slices are searched for pairs, then the latency of these is explained.
+/// In the first pass, all slices are searched for pairs. In the second, their latencies are explained.
 enum Pass {
     Finding(Pairs),
     Walking(Box<Latency>),
 }
 
-/// The lengths of all pairs, and what caused them.
+/// The latencies of all pairs, and their causes.
 struct Latency {
-    /// How many FROM events had no TO event.
+    /// The number of FROM events without a TO event.
     unmatched: usize,
     caused: Lengths,
     next: Lengths,
@@ -108,7 +108,7 @@ impl Sliced for Reactivity {
 }
 
 impl Latency {
-    /// How many FROM events there are, without those of pairs that are not selected.
+    /// The number of FROM events, without those of pairs that are not selected.
     fn count(&self) -> usize {
         self.caused.count() + self.next.count() + self.unmatched
     }
@@ -144,7 +144,7 @@ impl Latency {
             let cells = only(sum.count.into(), sum.ticks.into());
             row("cause", key.cause, key.culprit, cells, sum.ticks, total);
         }
-        // Of the first rows.
+        // Only the first rows have lengths.
         if request.with_lengths {
             answer.distributions = vec![all, caused, next];
         }

@@ -11,20 +11,20 @@ use crate::{Actor, EventAt, History, Interval, Mark, Request, Searches, Slice, m
 pub(crate) struct Pair {
     /// From FROM to TO.
     pub(crate) interval: Interval,
-    /// The thread or LWP of TO: the member that it is an event of, if FROM caused it; else the one that recorded it.
+    /// The thread or LWP of TO. If FROM caused TO: the member whose event it is. Otherwise: the recorder of TO.
     pub(crate) actor: Option<Actor>,
-    /// Whether FROM caused TO through wakeups; else TO is the next event.
+    /// Whether FROM caused TO through wakeups. If not, TO is just the next event.
     pub(crate) is_caused: bool,
     /// The CPU of FROM.
     pub(crate) from_cpu: Option<u32>,
-    /// The user thread of that actor, if it is one or carries one.
+    /// The user thread of that actor: the actor itself, or the one that it carries.
     pub(crate) thread: Option<u64>,
     /// The LWP of that actor.
     pub(crate) lwp: Option<u32>,
 }
 
-/// The pairs whose thread, LWP and CPU of TO are selected, in the order of their FROM events, and how many FROM events had no TO
-/// event of anyone. Both events are in the window.
+/// The pairs whose TO event is of a selected thread, LWP and CPU, in the order of their FROM events; and the number of
+/// FROM events without any TO event. Both events of a pair are in the window.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) pairs: Vec<Pair>,
@@ -35,17 +35,17 @@ pub(crate) struct Found {
 #[derive(Default)]
 pub(crate) struct Pairs {
     search: Box<Search>,
-    /// So many TO events are kept of those that each thread or LWP reaches.
+    /// The maximum number of reached TO events that are kept for each thread or LWP.
     keep: usize,
     found: Found,
 }
 
-/// A search backward in time. The last event comes first.
+/// A search backward in time. In all lists, the last event comes first.
 #[derive(Default)]
 struct Search {
     from: Vec<From>,
     to: Vec<To>,
-    /// Of the FROM events, one after the other.
+    /// The TO events that FROM events reach, one FROM event after the other.
     reached: Vec<u32>,
     reach: Reach,
     handlers: Handlers,
@@ -55,15 +55,16 @@ struct From {
     tick: i64,
     key: u64,
     cpu: Option<u32>,
-    /// How many TO events are after it.
+    /// The number of TO events after it.
     after: u32,
-    /// The end of what it reaches in `Search::reached`.
+    /// The end of its part of `Search::reached`.
     reached: usize,
-    /// Whether it may reach more.
+    /// Whether its part was cut, so that it may reach more.
     is_cut: bool,
 }
 
-/// A TO event. It is one of whoever recorded it, and of its target: of place N, `2 * N` is the former and `2 * N + 1` the latter.
+/// A TO event. It counts as an event of its recorder, and of its target. At place N, number `2 * N` stands for the
+/// former, and `2 * N + 1` for the latter.
 #[derive(Clone, Copy)]
 struct To {
     recorder: EventAt,
@@ -79,8 +80,8 @@ impl To {
     }
 }
 
-/// The actors that an event has: whoever recorded it, and those that it switches in, wakes or creates. With whether they are
-/// its target.
+/// The actors of an event: its recorder, and those that it switches in, wakes or creates. With each, whether it is a
+/// target.
 fn actors(mark: &Mark) -> impl Iterator<Item = (Actor, bool)> {
     let recorder = actor(mark.thread, mark.lwp).map(|actor| (actor, false));
     let lwp = mark.target_lwp.filter(|lwp| *lwp != 0).map(|lwp| (Actor::Lwp(lwp), true));
@@ -90,7 +91,7 @@ fn actors(mark: &Mark) -> impl Iterator<Item = (Actor, bool)> {
 
 impl Pairs {
     pub(crate) fn add(&mut self, history: &History, slice: Slice, request: &Request) {
-        // Both events may be at the last tick of the window, which is after it.
+        // The window includes events at its last tick, so one more tick is needed.
         let to = slice.interval.to.saturating_add(i64::from(slice.is_latest()));
         let here = Interval { from: slice.interval.from, to };
         self.search.add(history, here, request, self.keep.max(1));
@@ -98,8 +99,8 @@ impl Pairs {
         self.search.handlers.end_slice(history, here);
     }
 
-    /// Whether all pairs are found, after all slices were added. Else they are needed once more: so many FROM events reach the
-    /// same TO events that more of these have to be kept.
+    /// To be called after all slices were added: whether all pairs are found. If not, more TO events have to be kept,
+    /// because many FROM events reach the same ones. All slices then have to be added again.
     pub(crate) fn is_done(&mut self, history: &History, request: &Request) -> bool {
         let search = std::mem::take(&mut self.search);
         let end = request.extent(history).to.saturating_add(1);
@@ -184,13 +185,14 @@ impl Search {
         }
     }
 
-    /// Whether those who are woken reach anything.
+    /// Whether one of the woken threads or LWPs reaches anything.
     fn is_reached(&self, searches: &mut Searches<'_>, wakeups: &[crate::Wakeup]) -> bool {
         let mut woken = wakeups.iter().flat_map(|wakeup| woken(searches, wakeup)).flatten();
         !self.reach.is_empty() && woken.any(|woken| self.reach.has(woken))
     }
 
-    /// A FROM event, before so many TO events, with what is reached from its tick and the events there.
+    /// Adds a FROM event. `after` is the number of later TO events. `step` and `events` have what is reached from its
+    /// tick, and the events at its tick.
     fn push_from(
         &mut self,
         (history, here): (&History, Interval),
@@ -204,13 +206,13 @@ impl Search {
             let each = |events: &[u32]| reached.extend_from_slice(events);
             self.handlers.each_reached(history, here, mark, (2 * after, keep), each);
         }
-        // The task that an interrupt is in has no part in it.
+        // The task that was interrupted has no part in an event in an interrupt.
         let actors = actors(mark).filter(|(_, is_target)| *is_target || !is_in_interrupt);
         for (actor, _) in actors {
             if step.enters(actor) {
                 reached.extend_from_slice(step.entering(actor));
             } else {
-                // The event by which it begins to wait is its own.
+                // If it begins to wait with this event, the event itself still counts.
                 reached.extend(
                     events.iter().filter(|(other, _)| *other == actor).filter_map(|(_, event)| *event),
                 );
@@ -232,13 +234,14 @@ impl Search {
         });
     }
 
-    /// The pairs, from the first FROM event on: each takes the first TO event that it reaches before the next FROM event of the
-    /// same key, and that no other has; then the others, in their order, the next one that is left. What is selected is chosen
-    /// of all pairs. `None` if more has to be known.
+    /// The pairs, from the first FROM event on. In a first round, each FROM event takes the first TO event that it
+    /// reaches before the next FROM event of the same key, if no other has taken it. In a second round, each of the
+    /// remaining FROM events takes, in order, the next remaining TO event. The selection applies to the resulting
+    /// pairs. `None` if more TO events have to be kept.
     fn pairs(&self, end: i64, request: &Request) -> Option<Found> {
         let limits = limits(&self.from, end);
         let mut is_used = vec![false; self.to.len()];
-        // Of each the TO event, from the first FROM event on.
+        // For each FROM event, its TO event; from the first FROM event on.
         let mut found: Vec<Option<u32>> = Vec::with_capacity(self.from.len());
         for (place, from) in self.from.iter().enumerate().rev() {
             let begin = place.checked_sub(1).map_or(0, |later| self.from[later].reached);
@@ -281,7 +284,7 @@ impl Search {
         Some(Found { pairs, unmatched })
     }
 
-    /// A TO event as that of its recorder, or of its target.
+    /// The recorder or the target of a TO event, by its number.
     fn event(&self, event: u32) -> EventAt {
         let To { recorder, target } = self.to[(event / 2) as usize];
         if event.is_multiple_of(2) { recorder } else { target }

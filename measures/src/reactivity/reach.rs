@@ -1,23 +1,24 @@
-//! The TO events that a thread or LWP leads to through wakeups and unparks, found backward in time.
+//! Finds the TO events that a thread or LWP leads to through wakeups and unparks, backward in time.
 //!
-//! An event, or a wakeup, makes a thread or LWP a member from its tick on. A member leaves as its next wait begins; a TO event
-//! that it makes until then, or at that tick, is reached. So is what those reach that it wakes. Backward in time that needs
-//! little memory: of each thread and LWP, what one that is a member now would reach; of that the earliest few.
+//! An event or a wakeup makes a thread or LWP a **member** from its tick on. A member stops being one when its next
+//! wait begins. It reaches each TO event that it makes until then, and those at that tick. It also reaches what the
+//! threads reach that it wakes. Backward in time, this needs little memory: for each thread and LWP, only what it would
+//! reach if it were a member now, and of that only the earliest events.
 
 use super::membership::{At, leaves_between, leaves_in};
 use crate::{Actor, History, Interval, Searches, Wakeup, map::Map};
 
-/// TO events by twice their places, counted from the end of the trace, plus 1 if they are of their target; the earliest event
-/// first.
+/// TO events as numbers: twice the place, counted from the end of the trace, plus 1 for the target of the event. The
+/// earliest event comes first.
 pub(super) type Reached = Vec<u32>;
 
-/// What members reach, from the tick of the search on.
+/// For each thread and LWP, what it reaches if it is a member at the tick of the search.
 #[derive(Default)]
 pub(super) struct Reach {
     futures: Map<Actor, Future>,
 }
 
-/// What a member reaches from a tick on. Before that, until the tick of the search, there is no event of it.
+/// What a member reaches from a tick on. It has no event between the tick of the search and that tick.
 struct Future {
     tick: i64,
     reached: Reached,
@@ -29,12 +30,12 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// What one reaches that is woken at the tick.
+    /// What an actor reaches if it is woken at the tick.
     pub(super) fn entering(&self, actor: Actor) -> &[u32] {
         self.find(actor).map_or(&[], |(_, _, reached)| reached)
     }
 
-    /// Whether one that is woken at the tick, or makes an event, is a member after it.
+    /// Whether an actor that is woken at the tick, or makes an event then, is a member afterwards.
     pub(super) fn enters(&self, actor: Actor) -> bool {
         self.find(actor).is_some_and(|(_, at, _)| at.enters)
     }
@@ -44,12 +45,12 @@ impl Step {
     }
 }
 
-/// Of an event: the mounted thread, else the LWP.
+/// The actor of an event: the mounted user thread; without one, the LWP.
 pub(super) fn actor(thread: Option<u64>, lwp: Option<u32>) -> Option<Actor> {
     thread.map(Actor::Thread).or(lwp.filter(|lwp| *lwp != 0).map(Actor::Lwp))
 }
 
-/// Those that a wakeup makes members: the LWP or the thread, and the thread that a woken LWP carries.
+/// The actors that a wakeup makes members: the user thread, or the LWP and the user thread that it carries.
 pub(super) fn woken(searches: &mut Searches<'_>, wakeup: &Wakeup) -> [Option<Actor>; 2] {
     if wakeup.is_unpark {
         return [wakeup.thread.map(Actor::Thread), None];
@@ -61,7 +62,7 @@ pub(super) fn woken(searches: &mut Searches<'_>, wakeup: &Wakeup) -> [Option<Act
 }
 
 impl Reach {
-    /// Whether nobody reaches anything.
+    /// Whether no actor reaches anything.
     pub(super) fn is_empty(&self) -> bool {
         self.futures.is_empty()
     }
@@ -71,8 +72,8 @@ impl Reach {
         self.futures.contains_key(&actor)
     }
 
-    /// Goes back to an earlier tick, with the wakeups and TO events at it, and those that make FROM events there. Keeps the
-    /// earliest `keep` that each reaches, and those at the tick.
+    /// Goes back to an earlier tick. `wakeups` and `events` are those at the tick; `events` also has the actors of FROM
+    /// events. For each actor, keeps the earliest `keep` events that it reaches, and those at the tick.
     pub(super) fn step(
         &mut self,
         searches: &mut Searches<'_>,
@@ -114,7 +115,7 @@ impl Reach {
                 merge(reached, &[*event], most);
             }
         }
-        // Those that wake each other at the same tick reach the same.
+        // Actors that wake each other at the same tick reach the same events.
         let mut changes = true;
         while std::mem::take(&mut changes) {
             for (from, to) in edges.iter().filter(|(from, to)| from != to) {
@@ -143,20 +144,20 @@ impl Reach {
         Step { actors }
     }
 
-    /// What a member at a tick reaches after it.
+    /// What an actor reaches after a tick, if it is a member at the tick.
     fn after(&self, searches: &mut Searches<'_>, actor: Actor, tick: i64) -> Reached {
         let Some(future) = self.futures.get(&actor) else { return Vec::new() };
         let between = Interval::new(tick, future.tick);
         if leaves_between(searches, actor, between) { Vec::new() } else { future.reached.clone() }
     }
 
-    /// Forgets what nobody reaches from before a slice.
+    /// Removes what no member from before a slice can reach.
     pub(super) fn end_slice(&mut self, history: &History, slice: Interval) {
         self.futures.retain(|actor, future| !leaves_in(history, *actor, slice, future.tick));
     }
 }
 
-/// Adds the events of another to those that are reached, and keeps the earliest `most`. Whether there are new ones.
+/// Adds events to those that are reached, and keeps the earliest `most`. Returns whether any are new.
 fn merge(reached: &mut Reached, other: &[u32], most: usize) -> bool {
     let mut is_new = false;
     for event in other {

@@ -1,4 +1,4 @@
-//! The rows of an answer: small, since there may be millions.
+//! The rows of an answer in compact form, because there may be millions.
 
 mod packed;
 
@@ -7,35 +7,35 @@ use std::{fmt, ops::Range};
 use crate::Value;
 use packed::{Cells, Packed};
 
-/// Rows that share texts, and are allocated together.
+/// The number of rows that share texts and are allocated together.
 const PART: usize = 4096;
 
-/// A part that is larger gets no more rows: places in it have 32 bits.
+/// A part with more bytes than this gets no more rows, because places in it have 32 bits.
 const MOST_BYTES: usize = 1 << 28;
 
-/// Maximum number of rows of a stretch: to read one row, others of its stretch are skipped.
+/// The maximum number of rows in a stretch. To read a row, the rows before it in its stretch have to be skipped.
 pub(crate) const STRETCH: usize = 32;
 
-/// Rows of cells. All have the same number of these.
+/// Rows of cells. All rows have the same number of cells.
 #[derive(Clone, Default)]
 pub struct Rows {
     len: usize,
-    /// The cells of a row.
+    /// The number of cells in a row.
     width: usize,
     parts: Vec<Packed>,
-    /// How many were added one by one to the last part; 0 if it is of others.
+    /// How many rows were added one by one to the last part; 0 if its rows were not added one by one.
     added: usize,
-    /// In the order of the rows.
+    /// Sorted by the numbers of their rows.
     stretches: Vec<Stretch>,
 }
 
-/// Rows that lie one after the other in a part.
+/// Rows that are stored one after the other in a part.
 #[derive(Clone, Copy)]
 struct Stretch {
     /// The number of its first row.
     first: u32,
     part: u32,
-    /// Where it begins there.
+    /// Its offset in the part.
     from: u32,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Made {
     parts: Vec<Packed>,
 }
 
-/// Some rows of [`Made`] that follow each other.
+/// Consecutive rows of [`Made`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     part: u32,
@@ -55,7 +55,7 @@ pub(crate) struct Place {
 }
 
 impl Rows {
-    /// How many there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -65,10 +65,10 @@ impl Rows {
         self.len == 0
     }
 
-    /// Adds one.
+    /// Adds a row.
     ///
     /// # Panics
-    /// When it has not as many cells as the others.
+    /// When it does not have as many cells as the other rows.
     pub fn push(&mut self, row: &[Value<'_>]) {
         if self.is_empty() {
             self.width = row.len();
@@ -98,22 +98,22 @@ impl Rows {
         reader.cells.as_mut().and_then(|(cells, _)| cells.nth(column)).unwrap_or(Value::Null)
     }
 
-    /// Each in its order.
+    /// All rows, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Vec<Value<'_>>> {
         self.range(0..self.len)
     }
 
-    /// Some of them, a cell for each column: faster than cell by cell.
+    /// Some of the rows, with a cell for each column. Faster than reading cell by cell.
     pub fn range(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = Vec<Value<'_>>> {
         Reader::new(self, rows)
     }
 
-    /// All of them: for few.
+    /// All rows. Only for few rows.
     pub fn to_vec(&self) -> Vec<Vec<Value<'_>>> {
         self.iter().collect()
     }
 
-    /// Those of `made` in this order.
+    /// The rows of `made`, in this order.
     pub(crate) fn in_order(made: Made, order: impl IntoIterator<Item = Place>) -> Rows {
         let Made { width, parts } = made;
         let mut len = 0;
@@ -135,7 +135,7 @@ impl Place {
 }
 
 impl Made {
-    /// Adds rows that stay together, [`STRETCH`] at most.
+    /// Adds rows that stay together; at most [`STRETCH`].
     pub(crate) fn push<'a>(&mut self, rows: impl IntoIterator<Item = &'a [Value<'a>]>) -> Place {
         if self.parts.last().is_none_or(|part| part.end() > MOST_BYTES) {
             self.parts.push(Packed::default());
@@ -153,12 +153,12 @@ impl Made {
         place
     }
 
-    /// No more are added.
+    /// To be called when no more rows are added.
     pub(crate) fn seal(&mut self) {
         self.parts.iter_mut().for_each(Packed::seal);
     }
 
-    /// Adds others; `moved` gets places that are theirs, and returns them as they are here.
+    /// Appends other rows. The returned function translates places in `other` to places in this value.
     pub(crate) fn append(&mut self, other: Made) -> impl Fn(Place) -> Place + use<> {
         let before = self.parts.len() as u32;
         self.width = self.width.max(other.width);
@@ -167,13 +167,13 @@ impl Made {
     }
 }
 
-/// Reads rows that follow each other.
+/// Reads consecutive rows.
 struct Reader<'r> {
     rows: &'r Rows,
     left: usize,
     /// The number of the next stretch.
     next: usize,
-    /// Of the last one, and how many rows of it are left.
+    /// The cells of the current stretch, and how many of its rows are left.
     cells: Option<(Cells<'r>, usize)>,
 }
 

@@ -1,15 +1,16 @@
-//! Rows as bytes, one after the other: what is read together lies together, since rows are read in another order than they
-//! were made.
+//! Rows as bytes, one row after the other. Cells that are read together are stored together, because rows are read in
+//! another order than they were made.
 //!
-//! A cell is a byte that says what it is and how many bytes follow, and those of its number without the zeros before it (of a
-//! fraction: after it). A cell that is the same as the one before it, as the figures of a single length are, is one byte.
+//! A cell is a first byte, and the bytes of its number. The first byte gives the kind of the cell and how many bytes
+//! follow. Leading zeros of the number are left out (for a fraction: trailing zeros). A cell that is equal to the one
+//! before it is a single byte; the figures of a single length, for example, are equal.
 
 use crate::{Value, texts::Texts};
 
-/// Bytes that are read at once: a number of any width.
+/// A number is read as this many bytes, whatever its width. So there must be padding at the end.
 const PADDING: usize = 8;
 
-/// Rows of cells, which can be read from where one begins.
+/// Rows of cells. They can be read from the beginning of any row.
 #[derive(Clone)]
 pub(super) struct Packed {
     /// With [`PADDING`] at the end.
@@ -17,7 +18,7 @@ pub(super) struct Packed {
     texts: Texts,
 }
 
-/// What a cell is: the lower bits of its first byte. The upper ones are the number of bytes that follow.
+/// The kind of a cell, in the lower bits of its first byte. The upper bits are the number of bytes that follow.
 mod tag {
     pub(super) const NULL: u8 = 0;
     pub(super) const NUMBER: u8 = 1;
@@ -25,9 +26,9 @@ mod tag {
     pub(super) const NEGATIVE: u8 = 2;
     /// The bytes of the number are in reverse order.
     pub(super) const FRACTION: u8 = 3;
-    /// By its number.
+    /// A text, by its number.
     pub(super) const TEXT: u8 = 4;
-    /// The same as the one before.
+    /// The same as the cell before.
     pub(super) const SAME: u8 = 5;
     pub(super) const BITS: u32 = 3;
 }
@@ -72,19 +73,19 @@ impl Packed {
         self.bytes.extend_from_slice(&bits.to_le_bytes()[..width]);
     }
 
-    /// No more are added, or few: what is kept to add some is freed.
+    /// To be called when no more rows, or few, will be added. Frees the memory that is needed only for adding.
     pub(super) fn seal(&mut self) {
         self.bytes.shrink_to_fit();
         self.texts.shrink_to_fit();
     }
 
-    /// The cells from this place on, where a row begins.
+    /// The cells from this offset on. A row has to begin there.
     pub(super) fn cells(&self, from: usize) -> Cells<'_> {
         Cells { packed: self, at: from, before: (tag::NULL, 0) }
     }
 }
 
-/// Reads cells one after the other, over the ends of rows.
+/// Reads cells one after the other, across the ends of rows.
 pub(super) struct Cells<'p> {
     packed: &'p Packed,
     at: usize,
@@ -102,13 +103,13 @@ impl<'p> Cells<'p> {
         }
         let mut number = [0; PADDING];
         number.copy_from_slice(&bytes[1..][..PADDING]);
-        // Those of the cells after it.
+        // The other bytes belong to the next cells.
         let others = u64::BITS - u8::BITS * width as u32;
         self.before = (tag, u64::from_le_bytes(number) & u64::MAX.checked_shr(others).unwrap_or(0));
         self.before
     }
 
-    /// To the begin of a row.
+    /// Skips cells, to get to the beginning of a row.
     pub(super) fn skip(&mut self, cells: usize) {
         for _ in 0..cells {
             let first = self.packed.bytes[self.at];

@@ -1,4 +1,4 @@
-//! The culprit of a piece: who or what took its time.
+//! The culprit of a piece: who or what took the time.
 
 use sigmund_model::WaitKind;
 
@@ -16,7 +16,7 @@ pub enum Blame {
     Itself,
     /// A user thread, or an LWP without one: it ran, or had the CPU or the LWP.
     Who(Actor),
-    /// The idle task: the CPU had not yet been told of the waiting LWP.
+    /// The idle task: the CPU had not yet reacted to the wakeup of the waiting LWP.
     Idle,
     /// An LWP that carried no user thread, and slept.
     LwpAsleep,
@@ -58,7 +58,7 @@ impl Blame {
         })
     }
 
-    /// In an answer by LWP, who ran is the LWP.
+    /// In an answer by LWP, an LWP is named instead of its user thread.
     pub(super) fn at_level(self, by: By, piece: &Piece) -> Blame {
         match (self, piece.lwp) {
             (Blame::Who(_), Some(lwp)) if by == By::Lwp => Blame::Who(Actor::Lwp(lwp)),
@@ -66,8 +66,8 @@ impl Blame {
         }
     }
 
-    /// One that has the same [label](Blame::label) in an answer that is grouped like that: mostly the same for all that have it, so
-    /// that there are few.
+    /// A culprit with the same [label](Blame::label) in an answer with this grouping. Usually it is the same for all
+    /// culprits with that label, so that there are few different ones.
     pub(super) fn representative(self, history: &History, by: By) -> Blame {
         if !matches!(by, By::Name | By::Pattern) {
             return self;
@@ -83,8 +83,8 @@ impl Blame {
         }
     }
 
-    /// For people: `15(work/6)`, `idle`, `irq 24(virtio0-input.0)`, `mutex 0x10 held by 15(work/6)`, `futex`; `None` for
-    /// itself. Threads and LWPs are grouped.
+    /// Text for people: `15(work/6)`, `idle`, `irq 24(virtio0-input.0)`, `mutex 0x10 held by 15(work/6)`, `futex`.
+    /// `None` for the actor itself. Threads and LWPs are grouped.
     pub fn label(self, history: &History, by: By) -> Option<String> {
         Some(match self {
             Blame::Itself => return None,
@@ -142,7 +142,7 @@ impl Piece {
     }
 }
 
-/// The holder of the object that a thread waited for, when the wait began.
+/// The holder of the object that a thread waited for, at the beginning of the wait.
 pub(super) fn holder(history: &History, piece: &Piece, object: i64) -> Option<Actor> {
     let Actor::Thread(thread) = piece.actor else { return None };
     let waits = history.lock_waits.of(thread);

@@ -1,10 +1,10 @@
-//! The number and total length of waits that overlap an interval, by prefix sums.
+//! Counts the waits that overlap an interval, and sums their lengths, by prefix sums.
 
 use rayon::slice::ParallelSliceMut;
 
 use crate::{Interval, near};
 
-/// So many waits of one interval.
+/// A number of waits with the same interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Wait {
     pub(super) interval: Interval,
@@ -19,8 +19,8 @@ pub(super) struct Coverage {
     runs: Vec<Interval>,
 }
 
-/// Sorted instants, and those before each: how many, and the sum of their ticks, modulo 2^64: differences of sums fit, so they
-/// are exact.
+/// Sorted instants. For each, the number of instants before it and the sum of their ticks, modulo 2^64. Differences of
+/// these sums fit into 64 bits, so they are exact.
 struct Edges {
     ticks: Vec<i64>,
     before: Vec<(u64, i64)>,
@@ -43,7 +43,8 @@ impl Edges {
         Edges { ticks, before }
     }
 
-    /// How many are before a tick, and the sum of their distances to `to`: `hint` is where the last search ended.
+    /// The number of instants before a tick, and the sum of their distances to `to`. `hint` is where the last search
+    /// ended.
     fn before(&self, tick: i64, to: i64, hint: &mut usize) -> (u64, i64) {
         *hint = near(&self.ticks, |edge| *edge < tick, *hint);
         let (count, sum) = self.before[*hint];
@@ -76,13 +77,13 @@ impl Coverage {
         Coverage { begins: edges(|interval| interval.from), ends: edges(|interval| interval.to), runs }
     }
 
-    /// Disjoint intervals, at each instant of which there is a wait.
+    /// Disjoint intervals. At each of their instants there is a wait.
     pub(super) fn runs(&self) -> &[Interval] {
         &self.runs
     }
 
-    /// The number of waits that overlap an interval, and the sum of their lengths, clipped to it. Quick for intervals that are
-    /// near each other.
+    /// The number of waits that overlap an interval, and the sum of their lengths, clipped to it. Fast if successive
+    /// intervals are near each other.
     pub(super) fn during(&self, interval: Interval, hints: &mut Hints) -> (u64, i64) {
         let Interval { from, to } = interval;
         let (begins, ends) = (&self.begins, &self.ends);

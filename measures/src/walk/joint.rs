@@ -1,7 +1,7 @@
-//! Many walks, on all CPUs, slice by slice, of which those that meet go on as one.
+//! Many walks, computed on all CPUs, slice by slice. Walks that meet continue as one.
 //!
-//! What a walk does from an actor and a tick on does not depend on where it came from. Millions of requests that wait for one
-//! LWP or one lock share most of their walks: each piece is found once, and counts for all walks that it is in.
+//! From an actor and a tick on, a walk does not depend on how it got there. Millions of requests that wait for one LWP
+//! or one lock share most of their walks. So each piece is found once, and counts for all walks that contain it.
 
 use std::{
     collections::{BinaryHeap, hash_map::Entry},
@@ -13,34 +13,34 @@ use rayon::prelude::*;
 use super::{Actor, Many, Origin, Paused, Piece, Walks, What, members::Members, paused::Place};
 use crate::{History, Interval, Slice, map::Map};
 
-/// The fewest walks that are worth a task of their own.
+/// The smallest number of walks for a separate task.
 const CHUNK: usize = 1024;
 
-/// Walks that have come to the begin of a slice.
+/// Walks that have reached the beginning of a slice.
 #[derive(Default)]
 pub(crate) struct Joint {
     open: Vec<Group>,
-    /// Whether a walk is over where it comes to something unknown.
+    /// Whether a walk ends where it comes to an unknown state.
     ends_at_unknown: bool,
-    /// Whether walks that meet are apart until they jump to the same actor for the same wait: then each piece has the wait that
-    /// led to its actor.
+    /// Whether walks that meet stay separate until they jump to the same actor for the same wait. Then each piece has
+    /// the wait that led to its actor.
     tells_waits: bool,
 }
 
-/// Walks that are at one place.
+/// Walks at the same place.
 struct Group {
     at: Paused,
     members: Members,
 }
 
-/// A walk that goes on in a slice when the others have come to its tick.
+/// A walk that waits until the others have reached its tick.
 enum Waiting {
-    /// The place of its instance.
+    /// A walk that begins: the place of its instance.
     Begins(u32),
     Open(Box<Group>),
 }
 
-/// What is found in a slice by one task.
+/// The result of one task in a slice.
 struct Found<T> {
     sum: T,
     open: Vec<Group>,
@@ -48,20 +48,21 @@ struct Found<T> {
 }
 
 impl Joint {
-    /// Walks that are over where they come to something unknown.
+    /// Walks that end where they come to an unknown state.
     pub(crate) fn to_the_unknown() -> Joint {
         Joint { ends_at_unknown: true, ..Joint::default() }
     }
 
-    /// Of each piece the [link](Piece::link) has the wait of each walk that it is in.
+    /// Makes the [link](Piece::link) of each piece valid for all walks that contain the piece.
     pub(crate) fn telling_waits(self) -> Joint {
         Joint { tells_waits: true, ..self }
     }
 
-    /// Goes on in a slice with the walks that have not ended, and with those that begin in it; `start` has what they are of.
-    /// Each task has a sum of its own, to which `add` adds each piece with the walks that it is in; it knows whether the piece
-    /// is a part of the one before it (see [`Walks::go_on`]). The sums are in no order. Also the places of the walks that have
-    /// come to something unknown, if these end there.
+    /// Continues, in a slice, the walks that have not ended and those that begin in it. `start` gives the origin, actor
+    /// and interval of an instance. Each task has its own sum, and `add` adds each piece to it, with the walks that
+    /// contain the piece. `add` also learns whether the piece continues the piece before it (see [`Walks::go_on`]). The
+    /// sums are returned in no order. Also returns the places of the walks that have come to an unknown state, if walks
+    /// end there.
     pub(crate) fn add_slice<I: Sync, T: Send>(
         &mut self,
         history: &History,
@@ -81,7 +82,7 @@ impl Joint {
             let (_, _, interval) = start(instance);
             (interval.to, Waiting::Begins(place))
         }));
-        // Walks that are near each other in time are those that meet. Mostly they come sorted.
+        // Walks near each other in time are likely to meet. Usually they are already sorted.
         waiting.sort_by_key(|(tick, _)| *tick);
         let chunks = waiting.len().div_ceil(CHUNK).min(rayon::current_num_threads());
         let length = waiting.len().div_ceil(chunks.max(1)).max(1);
@@ -108,7 +109,7 @@ impl Joint {
 }
 
 impl Group {
-    /// One walk, if it has a length.
+    /// A group of one walk; `None` if the walk has no length.
     fn new((of, actor, interval): (Origin, Actor, Interval)) -> Option<Group> {
         let at = Paused::new(actor, interval);
         (!at.is_over()).then(|| Group { at, members: Members::one(of, interval.from) })
@@ -120,13 +121,13 @@ impl Group {
     }
 }
 
-/// Groups that go on, of which those that meet are joined. Each keeps its place in memory. They are few: as many as are open at one
-/// tick.
+/// The groups that are still walking. Groups that meet are joined. Each group keeps its place in memory. There are only
+/// as many as are open at one tick.
 #[derive(Default)]
 struct Heads {
     groups: Vec<Option<Group>>,
     free: Vec<usize>,
-    /// By their ticks: the latest on top.
+    /// By tick, the latest on top.
     by_tick: BinaryHeap<(i64, usize)>,
     by_place: Map<Place, usize>,
     tells_waits: bool,
@@ -142,7 +143,7 @@ impl Heads {
         self.enter(number);
     }
 
-    /// Puts a group among the others, once it is where it goes on: if another is there, both are one from now on.
+    /// Adds a group at its current place. If another group is at the same place, the two are joined.
     fn enter(&mut self, number: usize) {
         let Some(Group { at, .. }) = &self.groups[number] else { return };
         let tick = at.tick;
@@ -163,12 +164,13 @@ impl Heads {
         self.by_tick.push((tick, number));
     }
 
-    /// The tick of the next.
+    /// The latest tick of the groups.
     fn latest(&self) -> Option<i64> {
         self.by_tick.peek().map(|(tick, _)| *tick)
     }
 
-    /// The number of the one that is at the latest tick: no other can meet it before it goes on. It has to enter again.
+    /// Removes the group at the latest tick from the order, and returns its number. No other group can meet it before
+    /// it moves. Afterwards it has to enter again.
     fn next(&mut self) -> Option<usize> {
         let (_, number) = self.by_tick.pop()?;
         let group = self.groups[number].as_ref();
@@ -178,7 +180,7 @@ impl Heads {
         Some(number)
     }
 
-    /// Takes out a group that has not entered.
+    /// Removes a group that has not entered.
     fn take(&mut self, number: usize) -> Option<Group> {
         self.free.push(number);
         self.groups[number].take()
@@ -196,14 +198,14 @@ struct Task<'h, T> {
 }
 
 impl<T> Task<'_, T> {
-    /// `new` has the walk of the instance at a place, if it has a length.
+    /// `new` makes the walk of the instance at a place, if it has a length.
     fn run(
         mut self,
         new: impl Fn(u32) -> Option<Group>,
         add: &impl Fn(&mut T, Many, &Piece, bool),
     ) -> Found<T> {
         loop {
-            // Before one goes on, all are there that it may have met.
+            // Before a group moves, all walks that it may meet have been added.
             let latest = self.heads.latest();
             if let Some((_, waiting)) =
                 self.waiting.pop_if(|(tick, _)| latest.is_none_or(|latest| *tick >= latest))

@@ -1,4 +1,4 @@
-//! Whom culprits are the same as, if they are grouped; and the texts of these.
+//! The labels of culprits. Culprits that are grouped share a label.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -8,7 +8,7 @@ use crate::{By, History, map::Map};
 /// A culprit, or a group of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Label {
-    /// One that is not grouped: there may be millions, so its text is made when it is asked for.
+    /// A culprit that is not grouped. There may be millions of these, so the text is made only when it is needed.
     One(Blame),
     /// A group, by the number of its text.
     Group(u32),
@@ -18,14 +18,14 @@ pub(crate) enum Label {
 #[derive(Default)]
 pub(crate) struct Labels {
     of_blames: Map<Blame, u32>,
-    /// By the address of the name of a thread, where rows are grouped by names: threads of one name share its text.
+    /// By the address of the thread's name, if rows are grouped by names: threads with the same name share a text.
     of_names: Map<usize, u32>,
     of_texts: Map<Option<Arc<str>>, u32>,
     texts: Vec<Option<Arc<str>>>,
 }
 
 impl Labels {
-    /// The label of a culprit in an answer that is grouped like that. Histories are of the same trace.
+    /// The label of a culprit in an answer with this grouping. All histories have to be of the same trace.
     pub(super) fn of(&mut self, history: &History, by: By, blame: Blame) -> Label {
         if matches!(by, By::Thread | By::Lwp) {
             return Label::One(blame);
@@ -46,7 +46,7 @@ impl Labels {
         Label::Group(number)
     }
 
-    /// `None` for itself.
+    /// The text of a label; `None` for the actor itself.
     pub(super) fn text(&self, history: &History, label: Label) -> Option<String> {
         match label {
             Label::One(blame) => blame.label(history, By::Thread),
@@ -54,7 +54,8 @@ impl Labels {
         }
     }
 
-    /// Which of two comes first, if nothing else differs: threads by their numbers, and LWPs; then others, by their texts.
+    /// Which of two labels comes first if nothing else differs: first threads by number, then LWPs, then others by
+    /// text.
     pub(super) fn order(&self, history: &History, a: Label, b: Label) -> Ordering {
         match (a, b) {
             (Label::One(Blame::Who(a)), Label::One(Blame::Who(b))) => a.cmp(&b),
@@ -73,7 +74,7 @@ impl Labels {
     }
 }
 
-/// What the text of a culprit depends on, and on nothing else.
+/// The name that alone determines the text of a culprit, if there is one.
 fn name(history: &History, by: By, blame: Blame) -> Option<&str> {
     match blame {
         _ if !matches!(by, By::Name | By::Pattern) => None,

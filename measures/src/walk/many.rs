@@ -1,14 +1,14 @@
-//! Many walks, on all CPUs, slice by slice.
+//! Many walks, computed on all CPUs, slice by slice.
 
 use rayon::prelude::*;
 
 use super::{Actor, Paused, Piece, Walks};
 use crate::{History, Interval, Slice};
 
-/// Walks that one task makes, one after the other.
+/// The smallest number of walks in a task. A task makes its walks one after the other.
 const CHUNK: usize = 4096;
 
-/// Walks that have come to the begin of a slice, each with what it is of.
+/// Walks that have reached the beginning of a slice, each with its origin.
 pub(crate) struct Walking<O> {
     open: Vec<(O, Paused)>,
 }
@@ -20,9 +20,9 @@ impl<O> Default for Walking<O> {
 }
 
 impl<O: Copy + Send + Sync> Walking<O> {
-    /// Goes on in a slice with the walks that have not ended, and with those that begin in it; `start` has what they are of.
-    /// Each task has a sum of its own, to which `add` adds each piece; it knows whether the piece is a part of the one before
-    /// it (see [`Walks::go_on`]). The sums are in no order.
+    /// Continues, in a slice, the walks that have not ended and those that begin in it. `start` gives the origin, actor
+    /// and interval of an instance. Each task has its own sum, and `add` adds each piece to it. `add` also learns
+    /// whether the piece continues the piece before it (see [`Walks::go_on`]). The sums are returned in no order.
     pub(crate) fn add_slice<I: Sync, T: Send>(
         &mut self,
         history: &History,
@@ -64,14 +64,14 @@ impl<O: Copy + Send + Sync> Walking<O> {
     }
 }
 
-/// Walks one after the other.
+/// Makes walks one after the other.
 struct Task<'h, O, T> {
     walks: Walks<'h>,
     sum: T,
     open: Vec<(O, Paused)>,
 }
 
-/// Few long chunks: each has a sum of its own.
+/// The length of chunks. Few long chunks, because each has its own sum.
 fn length(count: usize) -> usize {
     count.div_ceil(rayon::current_num_threads() * 4).max(CHUNK)
 }

@@ -1,4 +1,4 @@
-//! Walks that go on as one.
+//! Sets of walks that continue as one.
 
 use std::{
     cmp::Ordering,
@@ -9,27 +9,27 @@ use std::{
 use super::Actor;
 use crate::map::Map;
 
-/// What a walk is of.
+/// What a walk belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// A number by which it is known.
+    /// The number that identifies its instance.
     pub(crate) place: u32,
-    /// Walks of one part are summed together.
+    /// Walks of the same part are summed together.
     pub(crate) part: u32,
-    /// The actor that it began with, where it matters which pieces are of that one.
+    /// The actor that it began with, if the pieces of that actor are counted separately.
     pub(crate) actor: Option<Actor>,
 }
 
-/// Walks of one part that have a piece in common.
+/// Walks of the same part that share a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Many {
     pub(crate) part: u32,
-    /// Whether its actor is the one that they began with.
+    /// Whether the piece's actor is the one that the walks began with.
     pub(crate) is_own: bool,
     pub(crate) count: u64,
 }
 
-/// Walks that are at one place, of which each ends at a tick of its own. Most are alone until they meet another.
+/// Walks at the same place. Each of them ends at its own tick. Most walks are alone until they meet another.
 #[derive(Default)]
 pub(super) enum Members {
     #[default]
@@ -41,11 +41,11 @@ pub(super) enum Members {
 /// Walks that have met.
 #[derive(Default)]
 pub(super) struct Several {
-    /// That which ends first, which is the one with the latest end, is on top.
+    /// The walk that ends first is on top. Walks go backward, so it is the one with the latest end.
     ends: BinaryHeap<Member>,
-    /// How many there are of a part: of few parts.
+    /// The number of walks in each part. There are few parts.
     parts: Vec<(u32, u64)>,
-    /// How many of a part began with an actor, where that matters.
+    /// The number of walks in each part that began with an actor, where that is counted.
     own: Map<(Actor, u32), u64>,
 }
 
@@ -64,7 +64,7 @@ impl Members {
         matches!(self, Members::None)
     }
 
-    /// Adds walks that have come to the same place. Quick if they are fewer.
+    /// Adds walks that have come to the same place. Fast if the added walks are fewer.
     pub(super) fn append(&mut self, others: Members) {
         *self = match (take(self), others) {
             (Members::None, members) | (members, Members::None) => members,
@@ -89,7 +89,7 @@ impl Members {
         };
     }
 
-    /// Takes out those that end at a tick or after it, with their ends.
+    /// Removes the walks that end at a tick or after it. Calls `each` with each of them and its end.
     pub(super) fn end_from(&mut self, tick: i64, mut each: impl FnMut(Origin, i64)) {
         match self {
             Members::None => {}
@@ -108,7 +108,7 @@ impl Members {
         }
     }
 
-    /// Takes out all.
+    /// Removes all walks.
     pub(super) fn end_all(&mut self, mut each: impl FnMut(Origin)) {
         match take(self) {
             Members::None => {}
@@ -117,7 +117,7 @@ impl Members {
         }
     }
 
-    /// All, by part and by whether pieces of this actor are their own.
+    /// Calls `each` with the numbers of walks, by part and by whether they began with `actor`.
     pub(super) fn each(&self, actor: Actor, mut each: impl FnMut(Many)) {
         match self {
             Members::None => {}

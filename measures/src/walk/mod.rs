@@ -1,31 +1,34 @@
 //! The walk back: what the time before an instant was spent on, across both levels.
 //!
-//! From a user thread or LWP X at t1 back to t0, the pieces partition [t0, t1) exactly. At (X, t), with the state of X just
-//! before t:
+//! A walk goes from a user thread or LWP X at t1 back to t0. Its pieces partition [t0, t1) exactly. At (X, t), the
+//! state of X just before t decides the next step:
 //!
 //! 1. On a CPU: pieces of running and of interrupts, back to the start of the state.
 //! 2. Runnable (stalled, ready, new): a piece of waiting for a CPU or for an LWP, back to the start of the state.
-//! 3. A wait (blocked, in-kernel, asleep, stopped) that a wakeup ended at t: from the waking to the wakeup, where these
-//!    differ, a piece of waiting for a CPU. At the waking:
-//!    * by a user thread or an LWP Y: continues at (Y, waking); the wait itself is no piece. If Y is an LWP that carried a
-//!      user thread at that tick, it continues with that thread. If X is a user thread that waited for an instant or a
-//!      descriptor (sleep, io), the runtime has only noticed on Y that it came: a piece of being blocked, back to the start of
-//!      the wait, of a sleep that came late after a piece of waiting for an LWP, back to when it was to end; continues with X;
-//!    * by an interrupt: a piece of waiting for that, back to the start of the wait; continues with X. If no handler
-//!      of that kind is known to have been running, the piece is named after the context;
-//!    * if the waker is not known (an idle task, X itself): a piece of being blocked, back to the start of the wait.
-//! 4. A wait that no wakeup is known to have ended, or in the middle of which t lies: a piece of being blocked.
-//! 5. Anything else is an unknown piece: a state that does not show what X did, and time without a state.
-//! 6. At the creation of X, if its creator is known: continues with the creator at the same tick.
+//! 3. A wait (blocked, in-kernel, asleep, stopped) that a wakeup ended at t. If the waking was before t, there is first a
+//!    piece of waiting for a CPU (for an LWP, if a user thread was woken), from the waking to t. Then, at the waking:
+//!    * The waker is a user thread or an LWP Y: the walk continues at (Y, waking); the wait itself is no piece. If Y is
+//!      an LWP that carried a user thread at that tick, it continues with that thread. One exception: if X is a user
+//!      thread that waited for an instant or a descriptor (sleep, io), then Y has only noticed that the instant or
+//!      descriptor was ready. Then there is a piece of being blocked, back to the start of the wait, and the walk
+//!      continues with X. If a sleep ended late, the time from its requested end on is a piece of waiting for an LWP.
+//!    * The waker is an interrupt: a piece of waiting for that interrupt, back to the start of the wait; the walk
+//!      continues with X. If no handler of that kind is known to have been running, the piece is named after the
+//!      context.
+//!    * The waker is unknown (an idle task, X itself): a piece of being blocked, back to the start of the wait.
+//! 4. A wait that no wakeup is known to have ended, or that contains t: a piece of being blocked.
+//! 5. Anything else is an unknown piece: a state that does not show what X did, or time without a state.
+//! 6. At the creation of X, if its creator is known: the walk continues with the creator at the same tick.
 //!
-//! A wakeup ended the wait [s, e) of its target if it was in [s, e], if the dispatch that it led to was not before e, and if
-//! the target was runnable or ran from e on. One whose dispatch is not known ended it if it was at e. Of several wakeups the
-//! last counts; those with a known dispatch have priority.
-//! Jumps keep the tick. After [`MOST_JUMPS`] at one tick the rest of the window is unknown: the trace contradicts itself.
+//! A wakeup ended the wait [s, e) of its target if it was in [s, e], if the dispatch that it led to was not before e,
+//! and if the target was runnable or running from e on. A wakeup with an unknown dispatch ended the wait if it was at
+//! e. If several wakeups qualify, those with a known dispatch have priority, and among these the last one counts. Jumps
+//! keep the tick. After [`MOST_JUMPS`] jumps at one tick, the rest of the window is unknown, because the trace
+//! contradicts itself.
 //!
-//! A walk goes back in time, and so do slices: it is suspended where it comes to the begin of a slice, and goes on in the
-//! earlier one ([`Paused`]). What it does from an actor and a tick on does not depend on where it came from, so walks of which only
-//! sums are asked go on as one from where they meet ([`Joint`]).
+//! A walk goes back in time, and so do slices. A walk is suspended where it reaches the beginning of a slice, and
+//! continues in the earlier slice ([`Paused`]). From an actor and a tick on, a walk does not depend on how it got
+//! there. So if only sums are needed, walks continue as one from where they meet ([`Joint`]).
 
 mod blame;
 mod coverage;
@@ -73,7 +76,7 @@ pub fn walk_back(history: &History, actor: Actor, window: Interval) -> Vec<Piece
     pieces
 }
 
-/// Walks one after the other: each is quick if it begins near the previous one.
+/// Makes walks one after the other. A walk is fast if it begins near the previous one.
 pub(crate) struct Walks<'h> {
     searches: Searches<'h>,
 }
@@ -99,13 +102,13 @@ impl<'h> Walks<'h> {
         self.go_on(Paused::new(actor, window), i64::MIN, |piece, _| each(piece));
     }
 
-    /// Goes on to the end of a walk, or to the begin of a slice. Calls `each` with every piece, the last one first, and
-    /// whether it is a part of the piece before it, which the begin of the later slice cut.
+    /// Continues a walk to its end, or to the beginning of a slice. Calls `each` with every piece, the last one first,
+    /// and with whether the piece continues the previous one, which was cut at the beginning of the later slice.
     pub(crate) fn go_on(&mut self, at: Paused, begin: i64, each: impl FnMut(&Piece, bool)) -> Paused {
         step::Walk::new(self, at, begin, each).run()
     }
 
-    /// Goes on to an earlier tick, unless the slice has no more of the walk; else as [`Walks::go_on`].
+    /// Continues a walk to an earlier tick, or as far as the slice goes. Otherwise as [`Walks::go_on`].
     fn step(&mut self, at: Paused, begin: i64, each: impl FnMut(&Piece, bool)) -> Paused {
         step::Walk::new(self, at, begin, each).run_to_earlier()
     }

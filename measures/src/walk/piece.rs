@@ -34,7 +34,7 @@ impl Actor {
 /// A part of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// When. Never of length 0.
+    /// Never of length 0.
     pub interval: Interval,
     /// The user thread or LWP that spent the time.
     pub actor: Actor,
@@ -61,24 +61,24 @@ pub enum What {
     WaitingForLwp,
     /// It waited until an interrupt woke it: a timer or a device.
     WaitingFor(Source),
-    /// It waited for an object, and the waker is not known; or for an instant or a descriptor.
+    /// It waited for an object, and the waker is unknown; or it waited for an instant or a descriptor.
     BlockedOn {
         /// The kind of the object, if the runtime recorded it.
         kind: Option<WaitKind>,
         /// The object; 0 if the runtime did not record it.
         object: i64,
     },
-    /// It, or its LWP, slept in a system call, and the waker is not known. `None` if the call is not known.
+    /// It or its LWP slept in a system call, and the waker is unknown. `None` if the call is unknown.
     InSystemCall(Option<Word>),
-    /// It was on an LWP of which nothing is known: there is no kernel side.
+    /// It was on an LWP whose state is unknown, because there is no kernel trace.
     Mounted,
     /// Not known.
     Unknown,
 }
 
 impl What {
-    /// Whether it waits for an instant or a descriptor: who wakes it is a runtime that has noticed that it came, on the LWP of any
-    /// user thread or of none.
+    /// Whether it waits for an instant or a descriptor. The runtime wakes it when it notices that this is ready, on any
+    /// LWP and in any user thread or none.
     pub(super) fn is_for_the_kernel(self) -> bool {
         matches!(self, What::BlockedOn { kind: Some(WaitKind::Sleep | WaitKind::Io), .. })
     }
@@ -112,14 +112,14 @@ impl What {
 pub enum Source {
     /// Its place in the history.
     Interrupt(u32),
-    /// Its entry was not traced.
+    /// A context, because the entry of the interrupt was not traced.
     Context(Context),
 }
 
 /// A jump of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Link {
-    /// It ended a wait.
+    /// The piece's actor ended a wait of another actor.
     Woke {
         /// The actor that waited.
         woken: Actor,
@@ -128,6 +128,6 @@ pub enum Link {
         /// What it waited for: [`What::BlockedOn`] or [`What::InSystemCall`].
         wait: What,
     },
-    /// It created this one.
+    /// The piece's actor created this actor.
     Created(Actor),
 }

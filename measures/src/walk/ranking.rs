@@ -1,4 +1,4 @@
-//! The largest sums of many culprits, in little memory.
+//! Finds the largest sums of many culprits, in little memory.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -10,28 +10,28 @@ use super::{
 };
 use crate::{History, map::Map};
 
-/// Sums by culprit, of which the largest are asked for.
+/// Sums by culprit. Only the largest are kept.
 ///
-/// Slices come latest first. A thread that began in one of those that were added has no time in earlier ones, so its sum is
-/// known then: it is kept only if it is one of the largest, and else is a part of the sum of all others.
+/// Slices come latest first. A thread that began in a slice has no time in earlier slices. So its sum is final as soon
+/// as that slice was added. It is kept if it is one of the largest, and otherwise added to the sum of all others.
 pub(super) struct Ranking {
-    /// So many of the largest.
+    /// The number of sums to keep.
     most: usize,
-    /// Sums to which earlier slices may add.
+    /// Sums that earlier slices may increase.
     open: Map<Label, Sum>,
-    /// Sums that are known.
+    /// Final sums.
     known: Vec<(Label, Sum)>,
     others: Others,
 }
 
-/// The sum of those that are not among the largest.
+/// The sum of the culprits that are not among the largest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Others {
     pub(super) culprits: usize,
     pub(super) sum: Sum,
 }
 
-/// The largest sums, and that of the others.
+/// The largest sums, and the sum of the others.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Largest {
     pub(super) sums: Vec<(Label, Sum)>,
@@ -47,7 +47,7 @@ impl Ranking {
         self.open.entry(label).or_default().add(sum);
     }
 
-    /// After a slice that begins at a tick.
+    /// To be called after each slice. `begin` is the beginning of the slice.
     pub(super) fn settle(&mut self, history: &History, labels: &Labels, begin: i64) {
         if self.most == usize::MAX {
             return;
@@ -65,7 +65,7 @@ impl Ranking {
         }
     }
 
-    /// The text of the largest that has one.
+    /// The text of the largest sum that has a text.
     pub(super) fn largest(&self, history: &History, labels: &Labels) -> Option<String> {
         let texts =
             self.open.iter().filter_map(|(label, sum)| Some((sum.ticks, labels.text(history, *label)?)));
@@ -73,7 +73,7 @@ impl Ranking {
         largest.map(|(_, text)| text)
     }
 
-    /// After all slices.
+    /// The result. To be called after all slices.
     pub(super) fn finish(self, history: &History, labels: &Labels) -> Largest {
         let Ranking { most, open, known: mut sums, mut others } = self;
         sums.extend(open);
@@ -89,13 +89,13 @@ impl Largest {
         self.sums.iter().map(|(_, sum)| sum.ticks).sum::<i64>() + self.others.sum.ticks
     }
 
-    /// Adds another of the same, which may have the same culprits.
+    /// Adds another result for the same key. It may have the same culprits.
     pub(super) fn merge(&mut self, other: Largest) {
         self.sums.extend(other.sums);
         self.others.add(other.others);
     }
 
-    /// The `most` of them after merges.
+    /// Reduces the sums to the `most` largest, after merges.
     pub(super) fn cut(&mut self, most: usize, history: &History, labels: &Labels) {
         self.sums.sort_unstable_by_key(|(label, _)| *label);
         self.sums.dedup_by(|(label, sum), (before, into)| {
@@ -112,7 +112,7 @@ impl Largest {
 }
 
 impl Largest {
-    /// The culprits with their ticks, the largest first, if none are grouped.
+    /// The culprits with their ticks, the largest first. Only if no culprits are grouped.
     pub(super) fn blames(self, history: &History, labels: &Labels) -> Vec<(Blame, i64)> {
         let blame = |(label, sum): (Label, Sum)| match label {
             Label::One(blame) => Some((blame, sum.ticks)),
@@ -136,8 +136,8 @@ impl Largest {
         sums
     }
 
-    /// Makes the ticks sum to `total`. The rest of rounding goes to the largest remainders, the others being
-    /// one of them. If they are nothing, it is all `unknown`.
+    /// Scales the ticks so that they sum to `total`. The largest remainders are rounded up; the sum of the others
+    /// counts as one of the sums. If all sums are 0, everything becomes `unknown`.
     pub(super) fn scale(&mut self, total: i64, unknown: Label, history: &History, labels: &Labels) {
         let Largest { sums, others } = self;
         let all = sums.iter().map(|(_, sum)| sum).chain([&others.sum]);
@@ -184,7 +184,7 @@ impl Others {
     }
 }
 
-/// The thread without which a culprit would not be one.
+/// The thread that a culprit is based on.
 fn thread_of(label: Label) -> Option<u64> {
     match label {
         Label::One(Blame::Who(Actor::Thread(thread)))
@@ -194,7 +194,7 @@ fn thread_of(label: Label) -> Option<u64> {
     }
 }
 
-/// Leaves the largest, and answers what the rest sums to. Of equal ones the first counts as larger.
+/// Reduces the sums to the largest ones, and returns the sum of the rest. Of equal sums, the first counts as larger.
 fn cut(sums: &mut Vec<(Label, Sum)>, most: usize, history: &History, labels: &Labels) -> Others {
     let mut others = Others::default();
     if sums.len() > most {

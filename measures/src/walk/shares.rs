@@ -1,4 +1,4 @@
-//! Who had the CPUs for which LWPs waited, and the LWPs for which user threads waited, in a slice of time.
+//! Who had the CPUs that LWPs waited for, and the LWPs that user threads waited for, in a slice.
 
 use sigmund_model::LwpState;
 
@@ -16,7 +16,8 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    /// That many pieces of this length each; if they are the rest of pieces that count already, their length alone.
+    /// The sum of `count` pieces of this length. If these continue pieces that were counted before, only their ticks
+    /// count.
     pub(crate) fn of(count: u64, ticks: i64, goes_on: bool) -> Sum {
         Sum { count: if goes_on { 0 } else { count }, ticks: ticks * count as i64 }
     }
@@ -33,11 +34,11 @@ pub(super) fn add(shares: &mut Shares, blame: Blame, sum: Sum) {
     shares.entry(blame).or_default().add(sum);
 }
 
-/// Waits in a slice. A wait counts once for each stretch of a culprit in it, though they may be in several slices.
+/// The waits in a slice. A wait counts once for each stretch of a culprit in it, even if both are in several slices.
 pub(super) struct InSlice {
     waits: Coverage,
     slice: Interval,
-    /// How many go on after the slice.
+    /// The number of waits that continue after the slice.
     open: u64,
 }
 
@@ -48,7 +49,7 @@ impl InSlice {
         InSlice { waits: Coverage::new(waits), slice, open }
     }
 
-    /// The waits during a stretch; those of a stretch that goes on after the slice count there.
+    /// The waits during a stretch. If the stretch continues after the slice, the waits were already counted there.
     fn during(&self, stretch: Interval, hints: &mut Hints) -> Option<Sum> {
         let part = Interval { from: stretch.from, to: stretch.to.min(self.slice.to) };
         if part.from >= part.to {
@@ -59,13 +60,13 @@ impl InSlice {
         Some(Sum { count: count.saturating_sub(counted), ticks })
     }
 
-    /// From the begin of the slice on.
+    /// The time from the beginning of the slice on.
     fn within(&self) -> Interval {
         Interval { from: self.slice.from, to: i64::MAX }
     }
 }
 
-/// Who had a CPU during waits for it, as they are grouped. The ticks sum to the waits in the slice.
+/// Who had a CPU during waits for it, grouped. The ticks sum to the waits in the slice.
 pub(super) fn of_cpu(history: &History, by: By, cpu: u32, waits: &InSlice) -> Shares {
     let (mut shares, mut at) = (Shares::default(), Hints::default());
     let mut had = |blame: Blame, interval: Interval| {
@@ -90,7 +91,7 @@ pub(super) fn of_cpu(history: &History, by: By, cpu: u32, waits: &InSlice) -> Sh
     shares
 }
 
-/// What an LWP carried during waits for one of its process, as culprits are grouped.
+/// What an LWP carried during waits for an LWP of its process, grouped.
 pub(super) fn of_lwp(history: &History, by: By, lwp: u32, waits: &InSlice) -> Shares {
     let (mounted, states) = (history.mounted.of(lwp.into()), history.lwps.of(lwp.into()));
     let (mut shares, mut hints, mut at) = (Shares::default(), (0, 0), Hints::default());

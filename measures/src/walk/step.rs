@@ -1,4 +1,4 @@
-//! The steps of a walk: the rules in the module's documentation.
+//! The steps of a walk, by the rules in the documentation of `walk`.
 
 use sigmund_model::{LwpState, ThreadState};
 
@@ -11,8 +11,8 @@ use crate::{History, Interval, LwpStay, ThreadStay};
 
 /// A walk in a slice of time.
 ///
-/// It needs the rows of states just before its tick, so it is in the slice that has its tick after its begin. A piece whose
-/// begin a row has is made as a whole, even if that is before the slice.
+/// It needs the rows of states just before its tick. So it has to be in a slice that begins before its tick. If a row
+/// has the beginning of a piece, the piece is made as a whole, even if it begins before the slice.
 pub(super) struct Walk<'w, 'h, F> {
     history: &'h History,
     walks: &'w mut Walks<'h>,
@@ -22,14 +22,14 @@ pub(super) struct Walk<'w, 'h, F> {
     each: F,
 }
 
-/// A wait of the actor that lasts to the current tick of the walk, or longer.
+/// A wait of the actor that contains the current tick of the walk, or ends at it.
 struct Wait {
     interval: Interval,
     /// The LWP or thread whose wakeup ends it.
     target: Actor,
     lwp: Option<u32>,
     cpu: Option<u32>,
-    /// What it is if the waker is not known.
+    /// What the wait counts as if the waker is unknown.
     what: What,
     /// Whether the actor was runnable after it.
     is_over: bool,
@@ -40,7 +40,7 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
         Walk { history: walks.searches.history, walks, begin, at, each }
     }
 
-    /// Where it is then: at its end, or at the begin of the slice or before it.
+    /// Runs to the end of the walk, or to the beginning of the slice. Returns where the walk is then.
     pub(super) fn run(mut self) -> Paused {
         self.resume();
         while self.is_inside() {
@@ -49,7 +49,7 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
         self.at
     }
 
-    /// Where it is then: at an earlier tick than now, unless this slice has no more of it.
+    /// Runs until the walk is at an earlier tick, or the slice has no more of it. Returns where the walk is then.
     pub(super) fn run_to_earlier(mut self) -> Paused {
         let now = self.at.tick;
         self.resume();
@@ -63,7 +63,7 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
         self.at.tick > self.at.until && self.at.tick > self.begin
     }
 
-    /// Ends the wait in which the later slice ended.
+    /// Ends the wait that was open at the beginning of the later slice.
     fn resume(&mut self) {
         if let Some(woken) = self.at.woken
             && woken.wakeup.tick >= self.begin
@@ -74,7 +74,7 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
         }
     }
 
-    /// To an earlier tick, or to another actor.
+    /// Goes to an earlier tick, or to another actor.
     fn step(&mut self) {
         let since = self.created();
         let (tick, jumps) = (self.at.tick, self.at.jumps);
@@ -90,7 +90,7 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
         }
     }
 
-    /// When the actor was created, not after now; `None` if its creator is not known.
+    /// When the actor was created, but not later than the current tick; `None` if its creator is unknown.
     fn created(&self) -> Option<i64> {
         self.walks.created(self.at.actor).map(|(tick, _)| tick.min(self.at.tick))
     }
@@ -151,7 +151,7 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
         }
     }
 
-    /// Running, on this CPU or before that on another.
+    /// It is running: on this CPU, and before that on another.
     fn on_cpu(&mut self, lwp: Option<u32>, since: i64) {
         let (since, cpu) = self.place(lwp, since);
         let Some(number) = cpu else {
@@ -162,7 +162,8 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
             let interrupts = self.walks.searches.innermost.of(number.into());
             match interrupts.before(self.at.tick) {
                 Some((interval, place)) => {
-                    // Of an interrupt of the later slice this is another part only if it does not end here.
+                    // If the later slice had a part of this interrupt, this is another part of it, unless the interrupt
+                    // ends here.
                     if interval.to <= self.at.tick {
                         self.at.cut = None;
                     }
@@ -176,7 +177,7 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
         }
     }
 
-    /// The CPU that an LWP was on, or waited for, just before now, and since when, but not before `since`.
+    /// The CPU that an LWP was on, or waited for, just before the current tick; and since when, but not before `since`.
     fn place(&mut self, lwp: Option<u32>, since: i64) -> (i64, Option<u32>) {
         let stay = lwp.and_then(|lwp| self.walks.searches.lwps.of(lwp.into()).before(self.at.tick));
         stay.map_or((since, None), |(interval, stay)| (since.max(interval.from), stay.cpu))
@@ -215,7 +216,7 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
         }
     }
 
-    /// The wait before a wakeup, which is where the walk is.
+    /// Handles the wait before a wakeup. The walk is at the wakeup.
     fn woken(&mut self, woken: Woken) {
         let Woken { wakeup, target, since, lwp, cpu, what } = woken;
         match wait::waker(&mut self.walks.searches, target, &wakeup) {
@@ -241,7 +242,7 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
         self.at.jumps += 1;
     }
 
-    /// A hole in the states, from `since` on, as far as this slice has it.
+    /// A hole in the states, which begins at `since`, as far as this slice has it.
     fn unknown(&mut self, since: i64) {
         self.part(Cut::Unknown, since, self.own_lwp(), None, What::Unknown);
     }
@@ -250,14 +251,14 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
         if let Actor::Lwp(lwp) = self.at.actor { Some(lwp) } else { None }
     }
 
-    /// A piece from `since` to now. The walk is at its start then.
+    /// Adds a piece from `since` to the current tick, and moves the walk to `since`.
     fn piece(&mut self, since: i64, lwp: Option<u32>, cpu: Option<u32>, what: What) {
         self.at.cut = None;
         self.push(since, lwp, cpu, what, false);
     }
 
-    /// A piece from `since` to now, or from the begin of the slice if `since` is before it: then it is not known from when on
-    /// in truth.
+    /// Adds a piece from `since` to the current tick. If `since` is before the slice, the piece begins with the slice,
+    /// because its real beginning is not known yet.
     fn part(&mut self, cut: Cut, since: i64, lwp: Option<u32>, cpu: Option<u32>, what: What) {
         let goes_on = self.at.cut == Some(cut);
         let is_cut = since < self.begin && self.at.until < self.begin;

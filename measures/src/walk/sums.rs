@@ -1,16 +1,16 @@
-//! Sums by what they are of and the culprit: of those that came last without hashing, and of those that are grouped together.
+//! Sums by kind and culprit. Recent keys are found without hashing, and culprits that are grouped are added together.
 
 use super::{Actor, Blame, Sum, WaitsFor, totals::Of};
 use crate::{By, History, map::Map};
 
-/// So many are kept apart: a power of two.
+/// The number of recent keys; a power of two.
 const RECENT: usize = 512;
 
-/// Adds up many lengths. Walks near each other mostly have the same culprits.
+/// Adds up many lengths. Walks near each other usually have the same culprits.
 #[derive(Default)]
 pub(super) struct Sums {
     sums: Map<(Of, Blame), Sum>,
-    /// By their numbers; empty at first.
+    /// Indexed by the number of the key; empty at first.
     recent: Vec<Option<((Of, Blame), Sum)>>,
 }
 
@@ -32,7 +32,7 @@ impl Sums {
         }
     }
 
-    /// Adds to the sum of a culprit that is not grouped, or is already.
+    /// Adds to the sum of a culprit that is not to be grouped, or is already grouped.
     pub(super) fn add_grouped(&mut self, key: (Of, Blame), sum: Sum) {
         add(&mut self.sums, key, sum);
     }
@@ -54,7 +54,7 @@ fn add(sums: &mut Map<(Of, Blame), Sum>, key: (Of, Blame), sum: Sum) {
     sums.entry(key).or_default().add(sum);
 }
 
-/// A number less than `RECENT`, which often differs for different keys.
+/// A number less than `RECENT`, which usually differs for different keys.
 fn number((of, blame): &(Of, Blame)) -> usize {
     let of_blame = match blame {
         Blame::Who(Actor::Thread(thread)) => (*thread as usize).wrapping_mul(2),

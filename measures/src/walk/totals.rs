@@ -16,28 +16,28 @@ use super::{
 };
 use crate::{By, History, Interval, map::Map};
 
-/// What a sum is of, for people.
+/// The key of a sum, as text for people.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
     /// A word for what happened.
     pub(crate) cause: &'static str,
     /// Whether it was the time of the actor that the walk began with.
     pub(crate) is_own: bool,
-    /// What was waited for meanwhile, and who held that, in sums that tell it.
+    /// What was waited for in the meantime, and who held it, in sums that include this.
     pub(crate) waits_for: Option<String>,
-    /// Who or what; `None` for itself.
+    /// Who or what took the time; `None` for the actor itself.
     pub(crate) culprit: Option<String>,
 }
 
-/// So many culprits of a cause have sums of their own.
+/// The maximum number of culprits of a cause with sums of their own.
 pub(crate) const MOST_CULPRITS: usize = 20;
 
-/// What a sum is of.
+/// The key of a sum, without the culprit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Of {
-    /// Which walks.
+    /// The part of the walks.
     pub(super) part: u32,
-    /// Its place in `Totals::causes`.
+    /// The index of the cause in `Totals::causes`.
     pub(super) cause: u8,
     /// Whether the actor is the one that the walk began with.
     pub(super) is_own: bool,
@@ -48,22 +48,24 @@ pub(crate) struct Of {
 pub(crate) struct Pieces {
     /// How culprits are grouped.
     by: By,
-    /// There are few. Texts are compared only if their addresses differ.
+    /// There are few causes. Texts are compared only if their addresses differ.
     causes: Vec<&'static str>,
     others: Sums,
     waits: Waits<Of>,
-    /// Who held what was waited for.
+    /// Who held the objects that were waited for.
     holders: Sums,
 }
 
 impl Pieces {
-    /// Of an answer whose culprits are grouped like that. They need not be: then there are more of them.
+    /// `by` is the grouping of the answer's culprits. Culprits need not be grouped already; without it there are more
+    /// of them.
     pub(crate) fn new(by: By) -> Pieces {
         let (causes, others, waits, holders) = Default::default();
         Pieces { by, causes, others, waits, holders }
     }
 
-    /// Adds a piece, by this word, of walks of this part. `goes_on`: the piece counts already, and this is the rest of it.
+    /// Adds a piece of some walks with a word for its cause. `goes_on`: the piece was already counted, and this is the
+    /// rest of it.
     pub(crate) fn add(
         &mut self,
         history: &History,
@@ -76,7 +78,7 @@ impl Pieces {
         self.add_of(history, of, Blame::of(history, piece, walks.is_own), (walks, piece, goes_on));
     }
 
-    /// As [`add`](Self::add), and tells what was waited for meanwhile.
+    /// As [`add`](Self::add), with what was waited for in the meantime.
     pub(crate) fn add_with_waits(
         &mut self,
         history: &History,
@@ -116,7 +118,7 @@ impl Pieces {
         }
     }
 
-    /// Adds a part of a piece whose culprit is known, and no thread or LWP; in so many walks.
+    /// Adds a part of a piece with a known culprit that is no thread or LWP, for `count` walks.
     pub(crate) fn add_known(
         &mut self,
         (part, cause): (u32, &'static str),
@@ -130,7 +132,7 @@ impl Pieces {
         self.others.add_grouped((of, blame), sum);
     }
 
-    /// The place of a cause.
+    /// The index of a cause.
     fn cause(&mut self, cause: &'static str) -> u8 {
         let same = |known: &&str| std::ptr::eq(known.as_ptr(), cause.as_ptr()) && known.len() == cause.len();
         let place = self.causes.iter().position(same);
@@ -141,7 +143,7 @@ impl Pieces {
         }) as u8
     }
 
-    /// Adds all of another.
+    /// Adds the sums of another.
     pub(crate) fn merge(&mut self, history: &History, other: Pieces) {
         let places: Vec<u8> = other.causes.iter().map(|cause| self.cause(cause)).collect();
         let of = |of: Of| Of { cause: places[usize::from(of.cause)], ..of };
@@ -155,34 +157,34 @@ impl Pieces {
     }
 }
 
-/// Sums of pieces, of several parts of all walks, slice by slice.
+/// Sums of pieces for several parts of the walks, slice by slice.
 pub(crate) struct Totals {
-    /// Those that a part of the walks is in.
+    /// The sums that a part of the walks counts in.
     parts: fn(u32) -> Vec<u32>,
-    /// What was added since the last slice.
+    /// The pieces that were added since the last slice.
     pieces: Pieces,
     labels: Labels,
     others: Map<Of, Ranking>,
     waits: Culprits<Of>,
-    /// By their names without numbers.
+    /// By the names of holders without numbers.
     holders: Map<WaitsFor, Ranking>,
     holder_labels: Labels,
 }
 
 impl Totals {
-    /// `parts` are those that a part of the walks is in.
+    /// `parts` gives the sums that a part of the walks counts in.
     pub(crate) fn new(parts: fn(u32) -> Vec<u32>) -> Totals {
         let (labels, others, holders, holder_labels) = Default::default();
         let (pieces, waits) = (Pieces::new(By::Thread), Culprits::new(MOST_CULPRITS));
         Totals { parts, pieces, labels, others, waits, holders, holder_labels }
     }
 
-    /// To add pieces of the next slice to.
+    /// The sums to which the pieces of the next slice are added.
     pub(crate) fn pieces(&mut self) -> &mut Pieces {
         &mut self.pieces
     }
 
-    /// Finds the culprits of a slice, all of whose pieces were added.
+    /// Finds the culprits of the waits in a slice. All pieces of the slice must have been added.
     pub(crate) fn add_slice(&mut self, history: &History, by: By, slice: Interval) {
         let parts = self.parts;
         let all = |of: Of| parts(of.part).into_iter().map(move |part| Of { part, ..of });
@@ -194,7 +196,7 @@ impl Totals {
         }
     }
 
-    /// Adds what is known of the pieces.
+    /// Adds the pieces whose culprits are known.
     fn add_known(&mut self, history: &History, by: By) {
         for ((of, blame), sum) in std::mem::take(&mut self.pieces.others).finish(history, by) {
             let label = self.labels.of(history, by, blame);
@@ -210,8 +212,9 @@ impl Totals {
         }
     }
 
-    /// The sums of each part, the largest first, and at the end those of the culprits after the first [`MOST_CULPRITS`] of a
-    /// cause as one. Culprits are grouped. A wait counts for each stretch of a culprit in it.
+    /// The sums of each part, the largest first. At the end are the sums of culprits that are not among the first
+    /// [`MOST_CULPRITS`] of a cause, as one sum. Culprits are grouped. A wait counts for each stretch of a culprit in
+    /// it.
     pub(crate) fn finish(mut self, history: &History, by: By) -> BTreeMap<u32, Vec<(Key, Sum)>> {
         self.add_known(history, by);
         let Totals { pieces, mut labels, others, waits, holders, holder_labels, .. } = self;
@@ -228,7 +231,7 @@ impl Totals {
         }
         let other_waits =
             cut_waits(&mut all, |waits_for| waits_for.label(history, held_by(waits_for).as_deref(), 0));
-        // Each with whether it is of several others.
+        // With each, whether it is the sum of several others.
         let mut of_parts: BTreeMap<u32, Vec<(bool, Key, Sum)>> = BTreeMap::new();
         for (Of { part, cause, is_own, waits_for }, mut largest) in all {
             let waits_for = waits_for
@@ -255,8 +258,8 @@ impl Totals {
     }
 }
 
-/// Leaves the [`MOST_CULPRITS`] largest things that were waited for, of all sums together, and makes one of the others. The
-/// answer is how many these are.
+/// Keeps the [`MOST_CULPRITS`] objects that were waited for longest, over all sums, and combines the others. Returns
+/// the number of others.
 fn cut_waits(all: &mut Map<Of, Largest>, label: impl Fn(WaitsFor) -> String) -> usize {
     let mut sums: Map<WaitsFor, i64> = Map::default();
     for (of, largest) in &*all {

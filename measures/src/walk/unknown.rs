@@ -1,11 +1,12 @@
-//! The ends of the times in which the trace does not say what a user thread or an LWP did. A walk back comes to such a time from
-//! its end.
+//! Finds the ends of the times in which the trace does not show what a user thread or LWP did. A walk back enters such
+//! a time at its end.
 
 use sigmund_model::{LwpState, ThreadState};
 
 use crate::{History, Interval, collect::collect};
 
-/// The ticks in a slice at which such a time ends for one of the actors, sorted. A walk may also jump into the middle of one.
+/// The ticks in a slice at which such a time of an actor ends, sorted. (A walk may also jump into the middle of such a
+/// time.)
 pub(crate) fn ends_of_unknown(history: &History, slice: Interval) -> Vec<i64> {
     let threads: Vec<_> = history.threads.iter().collect();
     let of_threads = collect(&threads, Vec::new, |ends, (thread, track)| {
@@ -33,8 +34,8 @@ pub(crate) fn ends_of_unknown(history: &History, slice: Interval) -> Vec<i64> {
     ends
 }
 
-/// Adds those of an actor, whose creator is known if `created` is. Its states are in the order of time, each with whether it is
-/// unknown.
+/// Adds the ends for one actor. `created` is its creation, if its creator is known. `states` are in time order, each
+/// with whether it is unknown.
 fn add(ends: &mut Vec<i64>, created: Option<i64>, states: impl Iterator<Item = (Interval, bool)>) {
     let mut known_to = created;
     for (interval, is_unknown) in states {

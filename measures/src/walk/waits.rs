@@ -1,4 +1,5 @@
-//! Waits for CPUs and for LWPs, and who had these meanwhile: found for all waits together, slice by slice.
+//! Waits for CPUs and for LWPs, and who had these in the meantime. This is computed for all waits together, slice by
+//! slice.
 
 use std::{collections::BTreeSet, hash::Hash};
 
@@ -16,9 +17,9 @@ use crate::{Actor, By, History, Interval, map::Map};
 /// Waits of several kinds `K`, whose culprits are not known yet.
 pub(crate) struct Waits<K> {
     of_cpus: Map<(K, u32), Vec<Wait>>,
-    /// By the process.
+    /// By process.
     of_lwps: Map<(K, Option<u32>), Vec<Wait>>,
-    /// Those of which the CPU is not known.
+    /// Waits for an unknown CPU.
     unknown: Map<K, Sum>,
     processes: Map<Actor, Option<u32>>,
 }
@@ -31,7 +32,7 @@ impl<K> Default for Waits<K> {
 }
 
 impl<K: Copy + Eq + Hash> Waits<K> {
-    /// Adds a piece that is a wait, in so many walks. It is whole.
+    /// Adds a piece that is a wait, for `count` walks. The piece must not be cut.
     pub(crate) fn push(&mut self, history: &History, kind: K, piece: &Piece, count: u64) {
         let wait = Wait { interval: piece.interval, count };
         if piece.what != What::WaitingForCpu {
@@ -58,16 +59,16 @@ impl<K: Copy + Eq + Hash> Waits<K> {
     }
 }
 
-/// Who had the CPUs and LWPs during waits of several kinds `K`, as far as slices were added.
+/// Who had the CPUs and LWPs during waits of several kinds `K`, in the slices so far.
 ///
-/// Waits that began before the slices so far are kept, until the slices have come to their begins.
+/// A wait that began before these slices is kept until a slice contains its beginning.
 pub(crate) struct Culprits<K> {
-    /// So many of the largest have sums of their own.
+    /// The maximum number of culprits with sums of their own.
     most: usize,
     open: Waits<K>,
     had_cpus: Map<K, Ranking>,
     had_lwps: Map<(K, Option<u32>), HadLwps>,
-    /// LWPs that carried a thread.
+    /// LWPs that carried a user thread.
     carriers: BTreeSet<u32>,
 }
 
@@ -76,7 +77,7 @@ struct HadLwps {
     /// The length of the waits.
     total: i64,
     threads: Ranking,
-    /// By the LWP, what it did without a thread. It counts if the LWP ever carries one.
+    /// For each LWP, what it did without a user thread. This counts if the LWP carries a user thread at any time.
     others: Map<u32, Shares>,
 }
 
@@ -86,7 +87,8 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
         Culprits { most, open, had_cpus, had_lwps, carriers }
     }
 
-    /// Finds who had the CPUs and LWPs in a slice. `waits` are those that end in it. `kinds` are those in which a kind counts.
+    /// Finds who had the CPUs and LWPs in a slice. `waits` are those that end in it. `kinds` gives the sums that a kind
+    /// counts in.
     pub(crate) fn add_slice<I: Iterator<Item = K>>(
         &mut self,
         history: &History,
@@ -160,8 +162,9 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
         rankings.into_par_iter().for_each(|ranking| ranking.settle(history, labels, slice.from));
     }
 
-    /// Who had the CPUs and LWPs during the waits, after all slices. The ticks sum to the waits: those of all LWPs, which have
-    /// the same weight while they live, are scaled. There may be several of a kind.
+    /// Who had the CPUs and LWPs during the waits. To be called after all slices. The ticks sum to the waits: waits for
+    /// an LWP are divided between all LWPs of the process, each with the same weight while it lives. A kind may occur
+    /// several times.
     pub(crate) fn finish(self, history: &History, (by, labels): (By, &mut Labels)) -> Vec<(K, Largest)> {
         let mut all: Vec<(K, Largest)> = Vec::new();
         for (kind, ranking) in self.had_cpus {

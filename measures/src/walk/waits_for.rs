@@ -1,4 +1,4 @@
-//! What somebody waited for while a piece of a walk passed.
+//! What was waited for while a piece of a walk passed.
 
 use sigmund_model::WaitKind;
 
@@ -8,11 +8,12 @@ use crate::{Blame, History, Word};
 /// What was waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum WaitsFor {
-    /// An object: a lock or semaphore by its address; others by their kind alone, since each request may have its own.
+    /// An object. Locks and semaphores are given by their address. Others are given by their kind alone, because each
+    /// request may have its own object.
     Object(Option<WaitKind>, i64),
     /// The return of a system call.
     Call(Word),
-    /// Several that are not among the first.
+    /// Several objects that are not among the largest.
     Others,
 }
 
@@ -23,7 +24,7 @@ impl WaitsFor {
         WaitsFor::Object(kind, if is_shared { object } else { 0 })
     }
 
-    /// What the one waited for whose wakeup led to an actor.
+    /// What the target of a link's wakeup waited for.
     pub(super) fn of_link(link: Option<Link>) -> Option<WaitsFor> {
         match link? {
             Link::Woke { wait: What::BlockedOn { kind, object }, .. } => Some(WaitsFor::object(kind, object)),
@@ -32,10 +33,11 @@ impl WaitsFor {
         }
     }
 
-    /// What was waited for during a piece, and who held that, as far as the history shows it.
+    /// What was waited for during a piece, and who held it, as far as the history shows it.
     ///
-    /// A blocked one: what it waits for. One that is ready: the lock that it has been given, or is about to ask for again. Else
-    /// what the one waited for that the actor woke later, unless the actor is the one that the walk began with.
+    /// If the actor is blocked, it is what the actor waits for. If the actor is ready, it is the lock that it was given
+    /// or is about to request again. Otherwise it is what the actor waited for that this actor woke later, unless this
+    /// actor is the one that the walk began with.
     pub(super) fn of(history: &History, piece: &Piece, is_own: bool) -> Option<(WaitsFor, Option<Actor>)> {
         let of_link = || {
             let waits_for = WaitsFor::of_link(piece.link).filter(|_| !is_own)?;
@@ -51,13 +53,14 @@ impl WaitsFor {
         }
     }
 
-    /// Whether it is a lock, which somebody holds.
+    /// Whether it is a lock, which has a holder.
     fn is_held(self) -> bool {
         use WaitKind::{Mutex, RwLockRead, RwLockWrite};
         matches!(self, WaitsFor::Object(Some(Mutex | RwLockRead | RwLockWrite), _))
     }
 
-    /// The culprit of a piece, if it is the object that was waited for: then that need not be told twice, but for who held it.
+    /// The culprit of a piece. If it is the object itself, which is already named as what was waited for, the holder is
+    /// given instead.
     pub(super) fn culprit(self, blame: Blame) -> Blame {
         match (self, blame) {
             (WaitsFor::Object(kind, object), Blame::Object(of, other, holder))
@@ -82,7 +85,7 @@ impl WaitsFor {
     }
 }
 
-/// The lock that an actor waited for at the end of a piece, where its acquisition was recorded, and who held it at first.
+/// The lock that an actor waited for at the end of a piece, and its first holder. Only if the acquisition was recorded.
 fn of_lock(history: &History, piece: &Piece) -> Option<(WaitsFor, Option<Actor>)> {
     let Actor::Thread(thread) = piece.actor else { return None };
     let (_, place) = history.lock_waits.of(thread).before(piece.interval.to)?;

@@ -34,9 +34,9 @@ impl Widen {
         self.last
     }
 
-    /// As [`widen`](Self::widen), for values that may be out of order: a value at most `late` before the newest is
-    /// taken as such, and not as one of the next period; the newest is then unchanged. A value that would be before 0
-    /// is 0.
+    /// As [`widen`](Self::widen), for values that may be out of order. A value at most `late` before the newest one is
+    /// taken as an earlier value, not as one of the next period, and the newest one does not change. A value that would
+    /// be before 0 becomes 0.
     #[inline]
     pub fn widen_late(&mut self, narrow: u64, late: u64) -> u64 {
         let back = self.last.wrapping_sub(narrow) & self.mask;

@@ -1,17 +1,16 @@
-//! What the end of each file of a super-trace must be: the file `checksums`, beside the folders of the tables.
+//! The file `checksums` of a super-trace, beside the folders of the tables: checksums of the ends of all files.
 //!
-//! A page of a Parquet file has a checksum of its own. What follows the pages (indexes, statistics, the footer) has none, and a
-//! wrong bit there leaves rows out of an answer. So the directory of a super-trace has a text:
-//!
+//! Each page of a Parquet file has its own checksum. The parts after the pages (indexes, statistics, the footer) have
+//! none, and a wrong bit there makes a query leave out rows. So the directory of a super-trace has this text file:
 //! ```text
 //! sigmund checksums 1
 //! 9ae0daaf 4711 5120 events/part-00000.parquet
 //! 1c291ca3
 //! ```
 //!
-//! A line is the CRC-32 of a file's bytes from an offset to its end, the offset, the length of the file, and its name. The last
-//! one is the CRC-32 of the lines above. A super-trace without this file has not been written by this version, or consists of
-//! copies of files: it is read without that check.
+//! A line has the CRC-32 of a file's bytes from an offset to its end, that offset, the length of the file, and the name
+//! of the file. The last line is the CRC-32 of all lines above it. A super-trace without this file was written by an
+//! earlier version, or put together from copied files. It is read without this check.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,14 +25,14 @@ const MOST_SHOWN: usize = 80;
 /// The first line.
 const HEAD: &str = "sigmund checksums 1\n";
 
-/// The end of a file.
+/// The end of a file, from an offset on, and its checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileEnd {
-    /// Where it begins.
+    /// The offset where the end begins.
     pub from: u64,
     /// The length of the file.
     pub len: u64,
-    /// The CRC-32 of the bytes from there on.
+    /// The CRC-32 of the bytes from `from` on.
     pub crc: u32,
 }
 
@@ -42,7 +41,7 @@ pub struct FileEnd {
 pub struct Checksums(BTreeMap<String, FileEnd>);
 
 impl FileEnd {
-    /// Of a file of which these bytes are the last.
+    /// The end of a file whose last bytes are `end`, from the offset `from` on.
     pub fn new(from: u64, end: &[u8]) -> FileEnd {
         FileEnd { from, len: from + end.len() as u64, crc: crc32fast::hash(end) }
     }
@@ -59,7 +58,7 @@ impl Checksums {
         self.0.keys().filter_map(move |name| name.strip_prefix(table)?.strip_prefix('/'))
     }
 
-    /// What a file has to end with; `None` if that is not known.
+    /// The expected end of a file; `None` if it is unknown.
     pub fn get(&self, name: &str) -> Option<FileEnd> {
         self.0.get(name).copied()
     }
@@ -79,7 +78,7 @@ impl Checksums {
     /// Reads the text of the file.
     ///
     /// # Errors
-    /// When it is not what was written; says what was expected and found.
+    /// When the text is damaged, or is not such a file. The message gives what was expected and what was found.
     pub fn parse(text: &[u8]) -> Result<Checksums, String> {
         let text = str::from_utf8(text).map_err(|_| "expected checksums, found bytes that are no text")?;
         let last = text.trim_end_matches('\n').rfind('\n').map_or(0, |at| at + 1);
@@ -112,7 +111,7 @@ impl Checksums {
     }
 }
 
-/// The begin of a text, for a message: a stranger's line may have millions of characters.
+/// The beginning of a text, for a message. A line of an untrusted file may have millions of characters.
 fn shown(text: &str) -> &str {
     text.char_indices().nth(MOST_SHOWN).map_or(text, |(end, _)| &text[..end])
 }

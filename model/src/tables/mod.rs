@@ -5,8 +5,8 @@
 //! ticks of the recording's main clock; `_ns` are nanoseconds.
 //!
 //! Tables of events are sorted by `ts_tick`. Tables of intervals are sorted by the **end** of the interval, because a
-//! streaming merge knows an interval only when it ends; intervals that never ended come last. An interval that a
-//! contradiction shortened is placed where the contradiction was found.
+//! streaming merge knows an interval only when it ends. Intervals that never ended come last. An interval that was
+//! shortened because of a contradiction is placed where the contradiction was found.
 
 mod actors;
 mod checksums;
@@ -65,9 +65,9 @@ pub mod info_keys {
     pub const RECORDED_SCHEMA: &str = "recorded_schema_";
     /// The tracepoints of these schemata that the kernel did not have, separated by commas; absent if there are none.
     pub const MISSING_TRACEPOINTS: &str = "missing_tracepoints";
-    /// The parts of a recording that was cut into parts, from the first that was kept to the last: `5 to 12`.
+    /// The kept parts of a recording that was cut into parts, from the first to the last: `5 to 12`.
     pub const PARTS: &str = "parts";
-    /// The tick from which on a limited recording was kept; absent if nothing was removed.
+    /// The first tick that was kept of a limited recording; absent if nothing was removed.
     pub const KEPT_FROM: &str = "kept_from";
     /// Ticks per second of the main clock; absent if unknown.
     pub const TICK_HZ: &str = "tick_hz";

@@ -1,8 +1,8 @@
 //! What events mean, by the names that kernels, tracers and runtimes give them.
 //!
-//! One table ([`rows`](self)) has a row for each event whose meaning is known: its name, its meaning, and the role of
-//! each of its fields. Readers look up the effect of an event on the state, the merge the intervals to pair. To support
-//! a new source, add rows.
+//! A table (`rows.rs`) has a row for each event whose meaning is known. The row has the event's name, its meaning, and
+//! the role of each of its fields. Readers use the table to find the effect of an event on the state; the merge uses it
+//! to pair events to intervals. To support a new source, add rows.
 //!
 //! ```
 //! use sigmund_model::vocabulary::{KnownEvent, Meaning, Role};
@@ -59,7 +59,7 @@ pub enum Meaning {
     SyscallExit,
     /// A page fault of code in user mode.
     UserFault,
-    /// A page fault of the kernel: of a system call that reads or writes the program's memory, mostly.
+    /// A page fault of the kernel, mostly in a system call that reads or writes the program's memory.
     KernelFault,
     /// The runtime switches to another user thread: [`Role::Thread`], [`Role::Reason`], [`Role::Object`],
     /// [`Role::WaitKind`].
@@ -131,13 +131,13 @@ impl InterruptKind {
     }
 }
 
-/// What the entry and the exit of one function call have in common.
+/// How the entry and the exit of one function call are recognised as a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionKey {
     /// [`Role::Code`] holds the function's address.
     Address,
-    /// [`Role::Code`] holds the name of the function, `FUNCTION at FILE:LINE`; its addresses are those of two call
-    /// sites.
+    /// [`Role::Code`] holds the name of the function, `FUNCTION at FILE:LINE`. Its addresses at entry and exit differ:
+    /// they are those of two call sites.
     Name,
 }
 
@@ -294,7 +294,8 @@ pub struct KnownEvent {
 }
 
 impl KnownEvent {
-    /// The meaning of a declared event: that of the first row that matches its name and whose required fields it has.
+    /// The meaning of a declared event. Of the rows that match its name, the first one whose required fields the event
+    /// has applies.
     pub fn of(event_type: &EventType) -> Option<KnownEvent> {
         rows::ROWS
             .iter()
@@ -318,8 +319,8 @@ impl KnownEvent {
         (position != NONE).then_some(usize::from(position))
     }
 
-    /// What the event's own name specifies: `read` of `sys_enter_read`, `local_timer` of `local_timer_entry`. `None` if
-    /// fields specify it.
+    /// The part of the event's name that specifies it: `read` of `sys_enter_read`, `local_timer` of
+    /// `local_timer_entry`. `None` if fields specify it instead.
     pub fn named_by<'n>(&self, event_name: &'n str) -> Option<&'n str> {
         self.row.pattern.rest_of(event_name).filter(|rest| !rest.is_empty())
     }

@@ -1,4 +1,4 @@
-//! The table. Where several rows match an event's name, the first one whose required fields it has applies.
+//! The table. If several rows match an event's name, the first one whose required fields the event has applies.
 
 use super::{
     FieldRow, FunctionKey, InterruptKind as Irq, Meaning,
@@ -49,8 +49,8 @@ const fn exits(kind: Irq) -> Meaning {
 }
 
 pub(super) static ROWS: &[Row] = &[
-    // LTTng: a thread's number is `tid`, a process's is `pid`. Before the rows of the kernel's names, because LTTng's
-    // context field `pid` would be taken for the thread of a wakeup.
+    // LTTng: a thread's number is `tid`, a process's is `pid`. These rows come before the kernel's own names: by those,
+    // LTTng's context field `pid` would be taken for the thread that a wakeup concerns.
     row(
         Kern,
         Is("sched_switch"),

@@ -1,4 +1,5 @@
-//! Whether what is expected to begin at a tick does: two tables side by side, that of what begins in the order of its ends.
+//! Checks that a row begins at each tick where one is expected. Two tables are read side by side: one names the
+//! expected ticks, the other has the rows that begin there, sorted by their ends.
 
 use arrow::array::Int64Array;
 use datafusion::execution::SendableRecordBatchStream;
@@ -11,14 +12,16 @@ use super::{
 };
 use crate::Error;
 
-/// No row begins there.
+/// No tick: this place is free.
 const NOTHING: i64 = i64::MIN;
 
-/// What is expected of one key: two at most, since the next can be expected before the row that is read has ended.
+/// The ticks at which rows of one key are expected to begin. At most two: the next one can be expected before the row
+/// that is being read has ended.
 type Expected = [i64; 2];
 
-/// How many rows `key`, `from`, `to` of the first query there are, if of each `to` is where a row of that key in the second one,
-/// which has the same columns, begins; `None` if that is not shown. Rows without a NULL count, and others show nothing.
+/// Checks that each row of the first query (`key`, `from`, `to`) is followed by a row of the second query, which has
+/// the same columns: one with the same key that begins at its `to`. Returns the number of rows of the first query if
+/// that holds. Returns `None` if a row has a NULL, or if the pass cannot show that it holds.
 pub(super) async fn all_begun(
     trace: &SuperTrace,
     expected: &str,
@@ -30,7 +33,7 @@ pub(super) async fn all_begun(
     let (mut open, mut count, mut are_open) = (ByNumber::<Expected>::default(), 0_u64, 0_u64);
     while found.fill().await? {
         let Some([key, from, to]) = found.next() else { return Ok(None) };
-        // What expects this row, or one before it, began before this one ended.
+        // An expectation that this row or an earlier one meets began before this row ended.
         while expected.fill().await? {
             let Some([key, begin, tick]) = expected.peek() else { return Ok(None) };
             if begin > to {
@@ -62,7 +65,7 @@ pub(super) async fn all_begun(
     Ok((are_open == 0 && !expected.fill().await?).then_some(count))
 }
 
-/// Rows of a query, one by one.
+/// The rows of a query, read one at a time.
 struct Rows<'t> {
     trace: &'t SuperTrace,
     batches: SendableRecordBatchStream,
@@ -76,7 +79,7 @@ impl<'t> Rows<'t> {
         Ok(Rows { trace, batches, columns: None, row: 0 })
     }
 
-    /// Whether there is another row, which is at hand then.
+    /// Makes the next row the current one, reading a batch if necessary. `false` if there are no more rows.
     async fn fill(&mut self) -> Result<bool, Error> {
         while self.columns.as_ref().is_none_or(|[key, ..]| self.row == key.len()) {
             let batch = self.batches.next().await.transpose();
@@ -87,7 +90,7 @@ impl<'t> Rows<'t> {
         Ok(true)
     }
 
-    /// The row at hand; `None` if one of its cells is NULL.
+    /// The current row; `None` if one of its cells is NULL.
     fn peek(&self) -> Option<[i64; 3]> {
         cells(self.columns.as_ref()?, self.row)
     }

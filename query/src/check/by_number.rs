@@ -1,18 +1,18 @@
-//! A map whose keys are numbers that mostly have no holes, as those of user threads do: these are places in a list, and only the
-//! others are hashed.
+//! A map with numbers as keys. The numbers of user threads, for example, have few holes: such keys are indices into a
+//! list. Only the other keys are hashed.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-/// The list is never longer than this and twice the number of keys in it.
+/// The length of the list is at most this, plus twice the number of keys in the list.
 const FREE: usize = 1024;
 
 /// Values by number.
 #[derive(Clone, Debug)]
 pub(super) struct ByNumber<V> {
     near: Vec<Option<V>>,
-    /// How many of the list are there.
+    /// The number of keys in the list.
     there: usize,
     far: HashMap<i64, V, RandomState>,
 }
@@ -31,7 +31,7 @@ impl<V> ByNumber<V> {
         near.or_else(|| if self.far.is_empty() { None } else { self.far.get(&key) })
     }
 
-    /// Sets the value of a key; the value that it had.
+    /// Sets the value of a key, and returns its previous value.
     #[inline]
     pub(super) fn insert(&mut self, key: i64, value: V) -> Option<V> {
         let most = FREE + 2 * self.there;

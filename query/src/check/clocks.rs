@@ -1,12 +1,12 @@
-//! How well clocks fit each other: the rows of `clocks`, for each pair of clocks that was compared.
+//! How well the clocks fit each other. The snapshots in `clocks` give the comparison of each pair of clocks.
 
 use sigmund_sql::SuperTrace;
 
 use super::{Figure, Item, Verdict, rows};
 use crate::Error;
 
-/// A snapshot may be as far from its clock's line as this, plus the width of its bracket. With a larger distance, times of
-/// this clock can be on the wrong side of an event of another.
+/// The largest accepted distance of a snapshot from its clock's line; the width of its bracket is added to it. With a
+/// larger distance, an event of this clock can end up on the wrong side of an event of another clock.
 const MOST_NS: f64 = 10_000.0;
 
 /// The comparison of one clock with another.
@@ -20,7 +20,8 @@ pub struct Clock {
     pub snapshots: u64,
     /// From the first snapshot to the last, in nanoseconds; `None` if the other counts ticks of an unknown rate.
     pub span_ns: Option<f64>,
-    /// The widest bracket, in nanoseconds: how long the other went on while this one was read. `None` as for `span_ns`.
+    /// The widest bracket, in nanoseconds: how far the other clock advanced while this one was read. `None` as for
+    /// `span_ns`.
     pub bracket_ns: Option<f64>,
     /// The largest distance of a snapshot from the line, in nanoseconds; `None` where there is no line, or if this clock
     /// counts ticks of an unknown rate.
@@ -46,7 +47,7 @@ const BY_CLOCKS: &str = "
 /// All pairs of clocks that were compared, by name.
 pub(super) async fn of(trace: &SuperTrace) -> Result<Vec<Clock>, Error> {
     let batches = trace.sql(BY_CLOCKS).await?.collect().await?;
-    // The rate that is known is that of the main clock.
+    // The known rate is that of the main clock.
     let main = trace.info().get("main_clock");
     let in_ns = |ticks: f64, clock: &str| {
         let hz = trace.tick_hz().filter(|_| main.is_none_or(|main| main == clock));

@@ -1,19 +1,21 @@
 //! The on-CPU time of each LWP by the kernel's accounting, compared with the sum of its running states.
 //!
-//! Two sources, of which a trace may have none:
+//! There are two sources of the kernel's sum. A trace may have both, one or neither:
 //!
-//! * The events `sched_stat_runtime` (`update_curr`, kernel/sched/fair.c, v6.12): each has the time since the one before.
-//!   From the first to the last event of an LWP they leave nothing out.
-//! * Readings of `sum_exec_runtime` by the recorder, when it began and when it ended (`/proc/PID/task/TID/schedstat`).
-//!   The kernel brings that up to date at switches and timer ticks, so each may be a tick old.
+//! * The events `sched_stat_runtime` (`update_curr`, kernel/sched/fair.c, v6.12). Each has the time since the previous
+//!   one. So their sum over an LWP is complete, from its first event to its last.
+//! * Readings of `sum_exec_runtime` by the recorder, at its beginning and at its end (`/proc/PID/task/TID/schedstat`).
+//!   The kernel updates that sum at switches and timer ticks, so a reading may be one timer tick old.
 //!
-//! Neither counts what a hypervisor stole (`CONFIG_PARAVIRT_TIME_ACCOUNTING`) nor what interrupts took
-//! (`CONFIG_IRQ_TIME_ACCOUNTING`), and the switches do. A trace does not show how much that was; so an LWP that was on
-//! CPUs for longer than the kernel's sum is listed, and may still be right.
+//! Neither source counts the time that a hypervisor stole (`CONFIG_PARAVIRT_TIME_ACCOUNTING`) or that interrupts took
+//! (`CONFIG_IRQ_TIME_ACCOUNTING`). The running states, which come from the switches, do count it. A trace does not show
+//! how much it was. So an LWP that was on CPUs for longer than the kernel's sum is listed, although its states may be
+//! right.
 //!
-//! Seen on a guest (6.18 under Firecracker, both CPUs busy, time being stolen): of 222 LWPs in 3 s, one differed, by 5.8 ms.
-//! The kernel had put 1.16 ms that one LWP had run to the next one, which by both switches ran for 13 us. Cause unknown;
-//! so a difference is a reason to look, and no proof against the switches.
+//! Seen on a guest (6.18 under Firecracker, both CPUs busy, time being stolen): of 222 LWPs in 3 s, one differed, by
+//! 5.8 ms. The kernel had charged 1.16 ms that one LWP had run to the next LWP, which ran for only 13 us by the
+//! switches before and after it. Cause unknown. So a difference is a reason to look, and no proof that the switches are
+//! wrong.
 
 use sigmund_model::{ClockDomain, Lwp, Ticks, tables::info_keys::LWP_CPU_TIME};
 use sigmund_sql::SuperTrace;
@@ -21,11 +23,12 @@ use sigmund_sql::SuperTrace;
 use super::{Figure, Item, Verdict, rows};
 use crate::Error;
 
-/// The tick of most kernels (250 Hz): what an LWP runs between two events of it that are sums of its own.
+/// Accepted difference for `sched_stat_runtime`: a timer tick of most kernels (250 Hz).
 const TICK_NS: f64 = 4e6;
-/// The tick of the slowest kernels (100 Hz): how old a reading of `/proc` may be.
+/// Accepted difference for readings of `/proc`: a timer tick of the slowest kernels (100 Hz), which is the largest age
+/// of a reading.
 const READING_NS: f64 = 10e6;
-/// And the part of the kernel's sum.
+/// Accepted difference as a fraction of the kernel's sum. The larger of the two limits applies.
 const MOST_PART: f64 = 0.001;
 /// The maximum number of readings compared.
 const MOST_READINGS: usize = 10_000;
@@ -53,14 +56,14 @@ pub struct LwpTime {
 }
 
 impl LwpTime {
-    /// How far the running states are from the kernel's sum, beyond what may lie in the time that is unknown.
-    /// Positive: their sum is larger.
+    /// The difference of the running states from the kernel's sum that the time with an unknown state cannot explain.
+    /// Positive if the sum of the running states is larger.
     pub fn unexplained_ns(&self) -> f64 {
         let difference = self.on_cpu_ns - self.kernel_ns;
         if difference < 0.0 { (difference + self.unknown_ns).min(0.0) } else { difference }
     }
 
-    /// The difference that the unknown time explains.
+    /// The part of the difference that the unknown time explains.
     fn explained_ns(&self) -> f64 {
         (self.on_cpu_ns - self.kernel_ns - self.unexplained_ns()).abs()
     }
@@ -80,7 +83,7 @@ pub(super) struct LwpTimes {
     pub(super) differ: Vec<LwpTime>,
 }
 
-/// `kernel (lwp, from_tick, to_tick, ns)` beside the states of the same time.
+/// Follows a definition of `kernel (lwp, from_tick, to_tick, ns)`. Compares it with the states in the same time.
 const COMPARED: &str = "
     overlaps AS (
         SELECT kernel.lwp, CAST(state AS VARCHAR) AS state,
@@ -97,7 +100,7 @@ const COMPARED: &str = "
     FROM kernel LEFT JOIN spent ON spent.lwp = kernel.lwp LEFT JOIN names ON names.lwp = kernel.lwp
     ORDER BY kernel.lwp";
 
-/// Compares them, as far as the trace has both.
+/// Compares the two, where the trace has both.
 pub(super) async fn of(trace: &SuperTrace) -> Result<LwpTimes, Error> {
     let mut times = LwpTimes::default();
     if let Some(view) = trace.event_view(EVENT).filter(|_| declares_runtime(trace)) {
@@ -127,7 +130,8 @@ fn declares_runtime(trace: &SuperTrace) -> bool {
     declared.any(|event| event.ty.field("pid").is_some() && event.ty.field("runtime").is_some())
 }
 
-/// What the recorder read, as rows of numbers; `None` if it read nothing, or the ticks are not those of the trace.
+/// The recorder's readings, as rows of numbers. `None` if there are none, or if they are in ticks of another clock than
+/// the trace's.
 fn readings(trace: &SuperTrace) -> Option<String> {
     let info = trace.info();
     if info.get("main_clock") != Some(ClockDomain::Tsc.name()) {
@@ -173,7 +177,7 @@ impl LwpTimes {
     }
 }
 
-/// Whether both are the same; `None` if the trace has no sum of the kernel's own.
+/// Whether the running states and the kernel's sums agree; `None` if the trace has no sum of the kernel.
 pub(super) fn check(times: &LwpTimes) -> Option<Item> {
     if times.compared == 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Gaps one by one: how long each is, and the LWPs, user threads and CPUs in use across it.
+//! The gaps, one by one: how long each is, and which LWPs, user threads and CPUs were in use during it.
 //!
 //! ```text
 //! CPU 1   |==70==|  |=====70=====|   |==81==|
@@ -12,7 +12,7 @@ use sigmund_sql::SuperTrace;
 use super::rows;
 use crate::Error;
 
-/// The maximum number named; all are counted.
+/// The maximum number of LWPs, threads or CPUs that are named for a gap. The counts cover all.
 const NAMED: usize = 8;
 
 /// One gap.
@@ -66,7 +66,8 @@ impl<T> Default for Touched<T> {
     }
 }
 
-/// The gravest come first, and of those the longest. What is only noted is no gap, and contradictions are instants.
+/// Selects the gaps: the most severe first, and among those the longest. Rows of severity `note` are no gaps, and
+/// contradictions are instants.
 fn listed(limit: Option<usize>) -> String {
     let limit = limit.map_or(String::new(), |limit| format!("WHERE gap <= {limit}"));
     format!(
@@ -80,7 +81,7 @@ fn listed(limit: Option<usize>) -> String {
     )
 }
 
-/// What had an interval of `table` open across a gap on the same `stream`.
+/// Selects the actors that had an interval of `table` open during a gap of the same `stream`.
 struct Touching {
     level: &'static str,
     stream: &'static str,
@@ -104,8 +105,8 @@ const CPUS: Touching =
     Touching { level: "USER", stream: "lwp", table: "raw_lwp_states", only: "state = 'running'", who: "cpu" };
 
 impl Touching {
-    /// One row a gap: its number, how many are touched, the first of them. A gap with one end begins or ends with the
-    /// trace.
+    /// Gives one row per gap: its number, how many actors it touches, and the first of them. A gap with only one known
+    /// end is taken to begin or end with the trace.
     fn query(&self, trace: &SuperTrace, limit: Option<usize>) -> String {
         let first = trace.first_tick().map_or(0, |t| t.0 as i64);
         let last = trace.last_tick().map_or(0, |t| t.0 as i64);
@@ -143,7 +144,7 @@ impl Touching {
     }
 }
 
-/// The first gaps, each with what was in use across it.
+/// The first gaps, each with the LWPs, threads and CPUs in use during it.
 pub(super) async fn list(trace: &SuperTrace, limit: Option<usize>) -> Result<Vec<Gap>, Error> {
     if limit == Some(0) {
         return Ok(Vec::new());

@@ -1,10 +1,10 @@
 //! The invariants of the tables of states and times: a sentence and a query each.
 //!
-//! Each query gives one row: `checked`, `broken`, and the `first` that is broken. `$last_tick` is the end of the
-//! trace, where intervals without an end are cut.
+//! Each query gives one row: `checked`, `broken`, and `first`, which is where it is broken first. `$last_tick` is the
+//! end of the trace; intervals without an end are cut there.
 //!
-//! The system reuses its numbers: two LWPs may have had one tid, one after the other. Sums are compared for all that had
-//! the same number together.
+//! The kernel reuses its numbers: two LWPs may have had the same tid, one after the other. So sums are compared per
+//! number, over all LWPs that had it.
 
 use super::pass::Pass;
 
@@ -16,7 +16,7 @@ pub(crate) struct Invariant {
     pub(crate) first_is: &'static str,
     /// Reads the rows one by one, in the order of the files.
     pub(crate) in_file_order: bool,
-    /// What shows at less cost that it holds, if there is something.
+    /// A cheaper pass that can show that the invariant holds, if there is one.
     pub(crate) pass: Option<Pass>,
     /// Tables that it reads, and that a merge may leave out.
     pub(crate) optional_tables: &'static [&'static str],

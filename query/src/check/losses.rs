@@ -1,4 +1,4 @@
-//! What is missing: the rows of `losses`, by severity, kind and source. A serious one breaks the trace.
+//! What is missing: the rows of `losses`, by severity, kind and source. A serious loss makes the trace broken.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct LossSource {
     pub losses: u64,
     /// Events lost in them, as far as they were counted.
     pub events: Option<u64>,
-    /// How long they last together, as far as both ends are known. Contradictions are instants, and have none.
+    /// The total length of these losses, as far as both ends are known. Contradictions are instants and have no length.
     pub time: Option<Ticks>,
     /// The start of the first loss.
     pub from: Option<Ticks>,
@@ -35,7 +35,8 @@ pub struct LossSource {
     pub example: String,
     /// What to do about it next time; may be empty.
     pub advice: String,
-    /// For how long states are unknown because of it, summed over those concerned, as far as that was measured.
+    /// How long states are unknown because of these losses, summed over the threads and LWPs concerned, as far as that
+    /// was measured.
     pub unknown: Option<Ticks>,
 }
 

@@ -3,8 +3,8 @@
 //! ```text
 //! invariants.rs      invariants of states and times: a sentence and a query each
 //! pairing.rs         the same for intervals that the merge paired from events
-//! pass.rs           what shows at less cost that some of them hold
-//! begun.rs          the same for what two tables say
+//! pass.rs            a cheaper pass that shows that some of them hold
+//! begun.rs           such a pass over two tables
 //! witnesses.rs       the CPU from the probe against the CPU from sched_switch, per LWP
 //! disagreements/     each event for which the two differ, and why
 //! neighbourhood.rs   what happened around one of them
@@ -14,7 +14,7 @@
 //! clocks.rs          how well other clocks fit the main one
 //! ```
 //!
-//! Everything is a query on the session: the tables are never held in memory, only what is listed.
+//! Everything is a query on the session. Only what the report lists is held in memory, never a whole table.
 
 mod begun;
 mod by_number;
@@ -53,11 +53,11 @@ use pairing::PAIRING_INVARIANTS;
 pub enum Verdict {
     /// It holds.
     Ok,
-    /// It holds, but for gaps that are known: something is missing there, or not certain.
+    /// It holds outside of known gaps. In a gap, something is missing or uncertain.
     Gaps,
     /// It does not hold.
     Broken,
-    /// The trace has nothing to check it on.
+    /// The trace has no data to check it with.
     NotApplicable,
 }
 
@@ -130,16 +130,16 @@ pub struct Item {
     pub verdict: Verdict,
     /// The numbers that the verdict is based on.
     pub figures: Vec<Figure>,
-    /// Where it is broken first, or what else is known; may be empty.
+    /// Where it is broken first, or other details; may be empty.
     pub detail: String,
 }
 
 /// Limits of the lists in a report. Counts always cover everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Events whose CPU differs between the probe and sched_switch; `None` for all. Each costs some queries.
+    /// Events whose CPU differs between the probe and sched_switch; `None` for all. Each one costs several queries.
     pub disagreements: Option<usize>,
-    /// Gaps, the gravest and longest first; `None` for all. Each is compared with every interval on its CPU or LWP.
+    /// Gaps, the most severe and longest first; `None` for all. Each is compared with every interval on its CPU or LWP.
     pub gaps: Option<usize>,
 }
 
@@ -158,8 +158,8 @@ impl Listed {
 pub struct Report {
     /// In the order in which they are best read.
     pub items: Vec<Item>,
-    /// How often the CPU from the probe and from sched_switch agree, for each LWP that recorded user events; those with
-    /// most disagreements come first.
+    /// How often the CPU from the probe and from sched_switch agree, for each LWP that recorded user events. LWPs with
+    /// the most disagreements come first.
     pub lwps: Vec<LwpWitnesses>,
     /// Events for which the two differ, sorted by time, as many as were asked for.
     pub disagreements: Vec<Disagreement>,
@@ -201,7 +201,7 @@ impl Report {
     }
 }
 
-/// So many invariants are checked at once, so that one is judged while the rows for another are read.
+/// The number of invariants that are checked concurrently: one is computed while the rows for another are read.
 const AT_ONCE: usize = 2;
 
 /// Checks all invariants.
@@ -209,7 +209,7 @@ const AT_ONCE: usize = 2;
 /// # Errors
 /// When the trace cannot be read. A broken invariant is no error: it is in the report.
 pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> {
-    // No invariant reads every column: a damaged page may be in one of the others.
+    // The invariants do not read every column, so a damaged page could go unnoticed without this.
     trace.verify().await?;
     let invariants = stream::iter(INVARIANTS.iter().chain(PAIRING_INVARIANTS));
     let invariants = invariants.map(|invariant| verify(trace, invariant)).buffered(AT_ONCE);

@@ -8,10 +8,10 @@ use crate::Error;
 
 /// The number of events before an event, and after it.
 const EVENTS: usize = 4;
-/// States of its LWP before it, and after it; one more covers it.
+/// The number of states of its LWP before the event, and after it. One more state contains the event.
 const STATES: usize = 2;
-/// The first look goes so far to either side, and each further one this many times as far: the files' own statistics
-/// leave out what is farther.
+/// The first search covers this many ticks to either side. Each further search covers `WIDER` times as many. The
+/// statistics in the files exclude what is farther away.
 const FIRST_LOOK: i64 = 1 << 20;
 const WIDER: i64 = 64;
 const LOOKS: usize = 4;
@@ -76,7 +76,7 @@ pub(super) async fn around(
     let behind = format!("ts_tick > {at}");
     let mut events = Vec::new();
     let mut states = Vec::new();
-    // The event itself, and the state it lies in, are the last that begin at `at` or before.
+    // The event itself, and the state that contains it, are the last rows that begin at or before `at`.
     for (side, order, one_more) in [(&before, "DESC", 1), (&behind, "ASC", 0)] {
         let which = format!("{here} AND {side}");
         events.extend(nearest(trace, EVENTS_NEAR, &which, at, order, EVENTS + one_more, event).await?);
@@ -116,7 +116,7 @@ fn stay(row: rows::Row<'_>) -> Stay {
     }
 }
 
-/// The rows nearest to a tick on one side of it, looking farther until there are enough.
+/// The rows nearest to a tick on one side of it. Searches farther until there are enough.
 async fn nearest<T>(
     trace: &SuperTrace,
     select: &str,

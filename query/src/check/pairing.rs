@@ -1,13 +1,14 @@
 //! The invariants of the intervals that the merge paired from events, and of processes: a sentence and a query each.
 //!
-//! Whether an interval lies within another is found without comparing pairs of rows: of the outer intervals that begin
-//! no later than the inner one, the latest end is no earlier than the end of the inner one. So each query is linear in
-//! its rows, but for sorting.
+//! A query tests whether intervals lie within others without comparing pairs of rows. Of the outer intervals that begin
+//! no later than the inner one, it takes the latest end: this must be no earlier than the end of the inner interval. So
+//! each query is linear in its rows, except for sorting.
 
 use super::{invariants::Invariant, pass::Pass};
 
-/// Rows of `$table` of equal `$key` and depth do not overlap; each lies within one whose depth is smaller by one, and says where
-/// that begins. (Around an empty row there may be two at its instant: the end of one, and the begin of the next.)
+/// Rows of `$table` with the same `$key` and depth do not overlap. Each lies within a row whose depth is smaller by
+/// one, and gives where that row begins. (An empty row may touch two outer rows at its instant: the end of one and the
+/// beginning of the next.)
 macro_rules! nesting {
     ($table:literal, $key:literal) => {
         concat!(
@@ -50,7 +51,8 @@ macro_rules! nesting {
     };
 }
 
-/// Each of `$inner (key, ts_tick, end_tick, first)` lies within one of `$outer (key, ts_tick, end_tick)` of its key.
+/// Each row of `$inner (key, ts_tick, end_tick, first)` lies within a row of `$outer (key, ts_tick, end_tick)` with the
+/// same key.
 macro_rules! within {
     ($inner:literal, $outer:literal) => {
         concat!(
@@ -77,7 +79,7 @@ macro_rules! within {
     };
 }
 
-/// Of the rows of `$table` for which `$checked` holds, `$broken` holds for none.
+/// `$broken` holds for no row of `$table`. `$checked` selects the rows that are counted as checked.
 macro_rules! rows {
     ($table:literal, checked: $checked:literal, broken: $broken:literal) => {
         concat!(
@@ -128,7 +130,8 @@ pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
             nesting!("raw_interrupts", "cpu"),
         )
     },
-    // An execve by an LWP that does not lead its process has the number of the leader, and begins before that has ended.
+    // An execve by an LWP that does not lead its process gets the number of the leader, and begins before the leader's
+    // last call has ended.
     Invariant {
         pass: Some(Pass::Disjoint(
             "SELECT CAST(lwp AS BIGINT), ts_tick, ts_tick + dur_tick FROM raw_syscalls
@@ -193,9 +196,9 @@ pub(crate) const PAIRING_INVARIANTS: &[Invariant] = &[
             ),
         )
     },
-    // The address of a lock is one of its process; a number that was used again is taken for one owner.
+    // An address of a lock is valid in one process. If a number was used again, its owners count as one.
     Invariant {
-        // Two processes may have locks at one address: then the query tells them apart.
+        // Two processes may have locks at the same address. The query then distinguishes them.
         pass: Some(Pass::Disjoint(
             "SELECT object, ts_tick + coalesce(wait_tick, 0), ts_tick + coalesce(wait_tick, 0) + hold_tick FROM raw_locks
              WHERE hold_tick IS NOT NULL AND kind IN ('mutex', 'rwlock-write')",

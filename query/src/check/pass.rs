@@ -1,5 +1,6 @@
-//! One pass over the rows of a table in the order of the files, which is that of their ends: enough to show that an invariant
-//! holds. Where a pass does not show it, the query of the invariant counts what is broken, or shows that it holds all the same.
+//! One pass over the rows of a table, in the order of the files, which is sorted by the ends of the rows. It can show
+//! cheaply that an invariant holds. If it cannot show it, the query of the invariant decides, and counts what is
+//! broken.
 
 use std::collections::HashMap;
 
@@ -15,26 +16,28 @@ use sigmund_sql::SuperTrace;
 use super::{begun, by_number::ByNumber};
 use crate::Error;
 
-/// Batches that another CPU reads ahead.
+/// Batches that another thread reads ahead.
 const AHEAD: usize = 2;
 
-/// What a pass looks for, and a query for the columns that it reads, all of them Int64 but `is_last`.
+/// What a pass checks, with a query for the columns that it reads. All columns are Int64, except `is_last`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pass {
-    /// `tick`: none is less than the one before.
+    /// `tick`: no tick is less than the previous one.
     Sorted(&'static str),
-    /// `key`, `from`, `to`: those of one key do not overlap.
+    /// `key`, `from`, `to`: intervals of one key do not overlap.
     Disjoint(&'static str),
-    /// `key`, `from`, `to`, `is_last`: those of one key follow each other without a hole, up to the last.
+    /// `key`, `from`, `to`, `is_last`: intervals of one key follow each other without a gap, up to the last one.
     Chained(&'static str),
-    /// `key`, `depth`, `from`, `to`, `parent`: those of one key and depth do not overlap, and each lies within one of a depth less
-    /// that begins at `parent`, which is -1 at depth 0.
+    /// `key`, `depth`, `from`, `to`, `parent`: rows of one key and depth do not overlap. Each lies within a row of the
+    /// next smaller depth that begins at `parent`, which is -1 at depth 0.
     Nested(&'static str),
-    /// `key`, `from`, `to`: each lies within the only one of its key in the second query, which has the same columns.
+    /// `key`, `from`, `to`: each lies within the only row of the second query that has the same key. The second query
+    /// has the same columns.
     Within(&'static str, &'static str),
-    /// `key`, `ticks`: of each key in the last query, they have the same sum in all.
+    /// `key`, `ticks`: for each key of the last query, all queries have the same sum.
     SameSums(&'static [&'static str], &'static str),
-    /// `key`, `from`, `to`, of two queries each: where each row of the first ends, one of its key in the second begins.
+    /// Pairs of queries, each with `key`, `from`, `to`: where a row of the first ends, a row of the second with the
+    /// same key begins.
     Begun(&'static [[&'static str; 2]]),
 }
 
@@ -47,7 +50,7 @@ impl Pass {
         }
     }
 
-    /// How many rows there are, if the pass shows that the invariant holds for all of them.
+    /// The number of rows, if the pass shows that the invariant holds for all of them.
     pub(super) async fn shows(self, trace: &SuperTrace, last_tick: i64) -> Result<Option<u64>, Error> {
         match self {
             Pass::SameSums(queries, of) => return same_sums(trace, queries, of, last_tick).await,
@@ -106,7 +109,7 @@ pub(super) async fn rows(
     Ok(spawn_buffered(rows, AHEAD))
 }
 
-/// How many keys there are, if the sums of each are the same.
+/// The number of keys, if all queries have the same sum for each key.
 async fn same_sums(
     trace: &SuperTrace,
     queries: &[&str],
@@ -123,7 +126,8 @@ async fn same_sums(
     Ok(Some(sums.values().count() as u64))
 }
 
-/// The sum of each key; or what is left of `of` without it, of the keys that this has. `None` if it cannot be computed.
+/// The sum of each key. With `of`: what remains of those sums after subtracting the rows of the query; other keys are
+/// ignored. `None` if it cannot be computed.
 async fn sums(
     trace: &SuperTrace,
     query: &str,
@@ -150,30 +154,30 @@ async fn sums(
     Ok(Some(sums))
 }
 
-/// What the rows so far were.
+/// What is known from the rows so far.
 #[derive(Debug, Default)]
 struct Seen {
     tick: Option<i64>,
-    /// The end of the last of each key, and whether it was the last of a chain.
+    /// For each key, the end of its last row, and whether that row was the last of a chain.
     ends: ByNumber<(i64, bool)>,
-    /// The only interval of each key that others may lie within.
+    /// The only interval of each key that other rows may lie within.
     outer: ByNumber<(i64, i64)>,
-    /// Of each key the rows of each depth.
+    /// For each key, the rows of each depth.
     nests: HashMap<i64, Vec<Depth>, RandomState>,
 }
 
 /// Rows of one key and depth.
 #[derive(Clone, Copy, Debug)]
 struct Depth {
-    /// The end of the last.
+    /// The end of the last row.
     end: i64,
-    /// Where the first begins that no row of a depth less has been found around.
+    /// The beginning of the first row for which no row of the next smaller depth was found around it so far.
     orphan: Option<i64>,
-    /// Where that one begins, as the last says.
+    /// The beginning of that outer row, as the last row gives it.
     parent: i64,
 }
 
-/// The parent of a row around which there is none.
+/// The parent of a row at depth 0.
 const NO_PARENT: i64 = -1;
 
 impl Seen {
@@ -185,7 +189,8 @@ impl Seen {
         follows && ticks.is_sorted() && batch.column(0).null_count() == 0
     }
 
-    /// If the next of each key begins after the one before has ended, no two overlap, in whatever order of time they come.
+    /// If each row of a key begins after the previous one has ended, no two of them overlap, even if the rows are not
+    /// sorted by time.
     fn is_disjoint(&mut self, batch: &RecordBatch) -> bool {
         let columns = [0, 1, 2].map(|place| column(batch, place));
         (0..batch.num_rows()).all(|row| {
@@ -203,7 +208,7 @@ impl Seen {
             let next = (to, is_last.value(row));
             let follows = match self.ends.insert(key, next) {
                 None => true,
-                // After the last one the key is that of something else.
+                // After the last row of a chain, the key belongs to something else.
                 Some((end, true)) => end <= from,
                 Some((end, false)) => end == from,
             };
@@ -213,7 +218,7 @@ impl Seen {
 }
 
 impl Seen {
-    /// In the order of their ends, inner rows come before the one around them.
+    /// Rows are sorted by their ends, so inner rows come before the row around them.
     fn is_nested(&mut self, batch: &RecordBatch) -> bool {
         let columns = [0, 1, 2, 3, 4].map(|place| column(batch, place));
         (0..batch.num_rows()).all(|row| {
@@ -238,7 +243,7 @@ impl Seen {
         })
     }
 
-    /// Whether every inner row has one around it.
+    /// Whether each inner row has a row around it.
     fn has_no_orphan(&self) -> bool {
         self.nests.values().flatten().all(|depth| depth.orphan.is_none())
     }
@@ -247,7 +252,7 @@ impl Seen {
         let columns = [0, 1, 2].map(|place| column(batch, place));
         (0..batch.num_rows()).all(|row| {
             let outer = cells(&columns, row);
-            // If a number was used again, the query of the invariant decides which is meant.
+            // If a number was used again, only the query of the invariant can tell which interval is meant.
             outer.is_some_and(|[key, from, to]| self.outer.insert(key, (from, to)).is_none())
         })
     }

@@ -1,4 +1,5 @@
-//! Rows of an answer, cell by cell, whatever width of number or kind of text a column has.
+//! Reads the rows of an answer, cell by cell. It accepts each width of number and each kind of text that a column may
+//! have.
 
 use arrow::{
     array::{Array, AsArray, RecordBatch},

@@ -13,10 +13,11 @@ use super::{
 };
 use crate::Error;
 
-/// With fewer that agree, whatever the cause, the two sides are not of one recording or of one clock.
+/// If a smaller percentage agrees, whatever the cause, then the two sides are not from the same recording or not on the
+/// same clock.
 const LEAST_PERCENT: f64 = 99.9;
 
-/// The per cent of events that may have different CPUs for no known reason.
+/// The largest accepted percentage of events whose CPUs differ for no known reason.
 const MOST_UNEXPLAINED: f64 = 0.01;
 
 /// How often the CPU from the probe and from sched_switch agree for the user events of one LWP.
@@ -48,7 +49,7 @@ fn percent(agree: u64, disagree: u64) -> Option<f64> {
     (both > 0).then(|| agree as f64 * 100.0 / both as f64)
 }
 
-/// An LWP's number may be used again: then it has several rows in `lwps`, which are one here.
+/// An LWP's number may be used again. It then has several rows in `lwps`, which are merged here.
 const OF_LWPS: &str = "
     WITH recorded AS (
         SELECT lwp, count(*) AS events FROM raw_events WHERE level = 'USER' AND lwp IS NOT NULL GROUP BY lwp),
@@ -74,7 +75,7 @@ pub(super) async fn of_lwps(trace: &SuperTrace) -> Result<Vec<LwpWitnesses>, Err
     Ok(rows::of(&batches).map(one).collect())
 }
 
-/// From the merge's own count, in `info`, and the causes that the tables show.
+/// Uses the merge's own counts, in `info`, and the causes found in the tables.
 pub(super) fn check(trace: &SuperTrace, causes: Causes) -> Result<Item, Error> {
     let count = |key| trace.info().count(key).map(|n| n.unwrap_or_default());
     let (agree, disagree, single) = (count(WITNESS_AGREE)?, count(WITNESS_DISAGREE)?, count(WITNESS_SINGLE)?);
@@ -87,7 +88,7 @@ pub(super) fn check(trace: &SuperTrace, causes: Causes) -> Result<Item, Error> {
         figures.push(figure("other-cpu", causes.other_cpu));
     }
     let (verdict, detail) = match percent(agree, disagree) {
-        // Both sides have events, and nothing shows that they are of one time, one clock, one boot.
+        // Both sides have events, but nothing shows that they are from the same time, clock and boot.
         None if single > 0 && count("kernel_events")? > 0 => (
             Verdict::Gaps,
             "no user event has a CPU from both: sched_switch events do not cover the time of the user events, or \
@@ -112,7 +113,7 @@ pub(super) fn check(trace: &SuperTrace, causes: Causes) -> Result<Item, Error> {
 
 /// Differences without a known reason break the invariant.
 fn judge(percent: f64, agree: u64, disagree: u64, causes: Causes) -> (Verdict, String) {
-    // The reason of those that were not examined is not known either.
+    // The cause of an event that was not examined is unknown, too.
     let unexamined = disagree.saturating_sub(EXAMINED as u64);
     let unexplained = (causes.other_cpu + unexamined) as f64 * 100.0 / (agree + disagree) as f64;
     let detail = format!("{percent:.4} % agree, expected at least {LEAST_PERCENT} %");
@@ -123,7 +124,7 @@ fn judge(percent: f64, agree: u64, disagree: u64, causes: Causes) -> (Verdict, S
             format!("{unexplained:.4} % differ for no known reason, expected at most {MOST_UNEXPLAINED} %");
         (Verdict::Broken, format!("{detail}; {more}"))
     } else if causes.off_cpu > 0 {
-        // The merge has a row in `losses` for them, which is the gap.
+        // The merge has a row in `losses` for them. That row is the gap.
         let more =
             format!("{} on no CPU by sched_switch: some switches are not in the trace", causes.off_cpu);
         (Verdict::Ok, format!("{detail}; {more}"))

@@ -68,7 +68,8 @@ impl fmt::Display for Instant {
     }
 }
 
-/// In the largest unit in which it is not below one, and exact; zero and what a fraction cannot hold are nanoseconds.
+/// Uses the largest unit in which the value is at least one, without rounding. Zero, and values too large to be exact
+/// as a fraction, are in nanoseconds.
 fn with_unit(nanos: u64) -> String {
     let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)];
     let unit = units.into_iter().find(|(_, unit)| nanos >= *unit);

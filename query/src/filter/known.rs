@@ -1,4 +1,4 @@
-//! Checks that the trace has what a filter names, and proposes the nearest names if not.
+//! Checks that the trace has everything that a filter names. If not, it proposes the nearest names.
 
 use arrow::{
     array::{AsArray, RecordBatch},
@@ -11,11 +11,12 @@ use super::{LwpRef, Numbered, Reference, ThreadRef};
 use crate::{Error, Filter};
 
 impl Filter {
-    /// Checks that the trace has every thread, LWP, process, CPU and event that the filter names, and covers a part of its window.
+    /// Checks that the trace has every thread, LWP, process, CPU and event that the filter names, and covers at least a
+    /// part of the filter's window.
     ///
     /// # Errors
-    /// [`Argument`](crate::ErrorKind::Argument) with the nearest names, when one is missing, or with the time that the
-    /// trace covers; when the trace cannot be read.
+    /// [`Argument`](crate::ErrorKind::Argument) when one is missing, with the nearest names; or when the window is
+    /// outside of the trace, with the time that the trace covers. Also when the trace cannot be read.
     pub async fn check_known(&self, trace: &SuperTrace) -> Result<(), Error> {
         self.check_window(trace)?;
         for thread in &self.threads {
@@ -56,7 +57,8 @@ impl Filter {
         check_one(lwp, (flag, "an LWP of this trace"), &lwp.resolve(trace)?, all)
     }
 
-    /// Checks that the trace covers a part of the window. A trace without events covers no time, and has no wrong one.
+    /// Checks that the trace covers a part of the window. A trace without events covers no time; every window is
+    /// accepted for it.
     ///
     /// # Errors
     /// [`Argument`](crate::ErrorKind::Argument) with the time that the trace covers.

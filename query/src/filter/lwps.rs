@@ -1,4 +1,5 @@
-//! The LWPs that a filter selects. A number may be of several LWPs, one after the other, of which only some are selected.
+//! The LWPs that a filter selects. Several LWPs may have had the same number, one after the other. The filter may
+//! select only some of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,16 +13,17 @@ use crate::{Error, Filter};
 /// LWPs by their numbers.
 #[derive(Debug, Default)]
 pub struct SelectedLwps {
-    /// Numbers of which every LWP is selected.
+    /// Numbers for which every LWP with this number is selected.
     whole: BTreeSet<Lwp>,
-    /// The lives of those that are selected, where another LWP, which is not, had the same number.
+    /// Numbers that another LWP had which is not selected. For these: the lifetimes of the selected LWPs.
     parts: BTreeMap<Lwp, Vec<Life>>,
 }
 
-/// From its first tick to its last, if it ended. The last is the one before the first of the next LWP, if that has the same.
+/// From the first tick to the last, if the LWP ended. If the next LWP with the same number begins at the last tick, the
+/// life ends one tick before.
 type Life = (i64, Option<i64>);
 
-/// So many numbers are in a note.
+/// The number of tids in a note.
 const MOST_NAMED: usize = 4;
 
 impl SelectedLwps {
@@ -44,7 +46,7 @@ impl SelectedLwps {
         parts.fold(whole, Expr::or)
     }
 
-    /// Says of which numbers other LWPs are counted, too, where only numbers are told apart.
+    /// A note about the numbers that other LWPs had too, for answers that distinguish LWPs only by number.
     pub fn note(&self) -> Option<String> {
         let first: Vec<String> = self.parts.keys().take(MOST_NAMED).map(ToString::to_string).collect();
         let more = if self.parts.len() > MOST_NAMED { ", ..." } else { "" };
@@ -58,11 +60,11 @@ impl SelectedLwps {
 }
 
 impl Filter {
-    /// The LWPs that the filter names, or that are of a process that it names; if it names both, those that are both. `None` if
-    /// it names neither.
+    /// The LWPs that the filter selects by its LWPs and processes. With both, an LWP has to match both. `None` if the
+    /// filter names neither.
     ///
     /// # Errors
-    /// When the filter names some and those of the trace cannot be read.
+    /// When the filter names LWPs or processes and the LWPs of the trace cannot be read.
     pub fn selected_lwps(&self, trace: &SuperTrace) -> Result<Option<SelectedLwps>, Error> {
         let processes = self.process_numbers(trace)?;
         if self.lwps.is_empty() && processes.is_none() {
@@ -87,19 +89,19 @@ impl Filter {
             selected.into_iter().partition(|(lwp, _)| others.contains(lwp));
         let mut whole: BTreeSet<Lwp> = whole.into_keys().collect();
         if processes.is_none() {
-            // Also those that are in no table of LWPs, as the idle task.
+            // Also numbers that are in no table of LWPs, for example that of the idle task.
             whole.extend(named.numbers.iter().filter(|lwp| !parts.contains_key(lwp)));
         }
         Ok(Some(SelectedLwps { whole, parts }))
     }
 }
 
-/// What a list of LWPs names; an empty one names all.
+/// The LWPs that a list names. An empty list names all.
 struct Named<'r> {
     is_all: bool,
     numbers: BTreeSet<Lwp>,
     names: BTreeSet<&'r str>,
-    /// Names that no LWP has exactly.
+    /// Names that no LWP has exactly: these are patterns.
     patterns: Vec<&'r str>,
 }
 

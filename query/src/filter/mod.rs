@@ -1,4 +1,4 @@
-//! The events and the time window that a query covers. `plan` translates them to expressions.
+//! The events and the time window that a query covers. `plan.rs` translates them to expressions.
 
 mod instant;
 mod known;
@@ -29,17 +29,17 @@ pub struct Filter {
     pub threads: Vec<ThreadRef>,
     /// Events of one of these LWPs.
     pub lwps: Vec<LwpRef>,
-    /// Events of the LWPs of one of these processes; of a measure, the user threads of these processes, or, where they have
-    /// none, or LWPs are asked about, their LWPs.
+    /// Events of the LWPs of one of these processes. A measure takes the user threads of these processes instead. It
+    /// takes their LWPs if they have no user threads, or if the question is about LWPs.
     pub processes: Vec<ProcessRef>,
     /// Events on one of these CPUs.
     pub cpus: Vec<Cpu>,
-    /// Events whose name, or name in the paper, matches one of these.
+    /// Events whose name matches one of these. The name in the paper counts, too.
     pub events: Vec<EventPattern>,
     /// Events of this side only.
     pub level: Option<Level>,
     /// From this instant on.
     pub from: Option<Instant>,
-    /// Up to and including this instant, so that the tick of a listed event can be used unchanged.
+    /// Up to and including this instant. So the tick of a listed event can be used as it is.
     pub to: Option<Instant>,
 }

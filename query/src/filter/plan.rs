@@ -61,8 +61,8 @@ impl Filter {
         Ok(numbers(&self.threads, trace)?.map(|threads| threads.into_iter().collect()))
     }
 
-    /// The conditions on the columns `lwp` and `cpu`, of a table with `ts_tick`: LWPs are those that the filter names, and of
-    /// processes that it names.
+    /// The conditions on the columns `lwp` and `cpu` of a table that has `ts_tick`. The LWPs are those that the filter
+    /// names, and those of the processes that it names.
     ///
     /// # Errors
     /// When the filter has names and those of the trace cannot be read.
@@ -70,8 +70,8 @@ impl Filter {
         Ok(self.selected_lwps(trace)?.map(|lwps| lwps.condition()).into_iter().chain(self.cpu()).collect())
     }
 
-    /// As [`place`](Self::place), for user threads: those of a process have no LWP while they are blocked, so that the
-    /// processes of the filter say nothing about LWPs here.
+    /// As [`place`](Self::place), for tables of user threads. A user thread has no LWP while it is blocked, so the
+    /// filter's processes do not restrict the LWPs here.
     ///
     /// # Errors
     /// As [`place`](Self::place).
@@ -93,8 +93,8 @@ impl Filter {
         numbers(&self.processes, trace)
     }
 
-    /// The user threads that the filter names, or that are of a process that it names; if it names both, those that are both.
-    /// `None` if it names neither.
+    /// The user threads that the filter selects by its threads and processes. With both, a thread has to match both.
+    /// `None` if the filter names neither.
     ///
     /// # Errors
     /// When the filter has names and those of the trace cannot be read.
@@ -143,7 +143,7 @@ impl Filter {
     }
 }
 
-/// Those that references name; `None` if there are no references.
+/// The numbers that the references name; `None` if there are no references.
 fn numbers<N: Numbered>(
     references: &[Reference<N>],
     trace: &SuperTrace,
@@ -158,10 +158,10 @@ fn numbers<N: Numbered>(
     Ok(Some(numbers))
 }
 
-/// More numbers than these are no list of literals.
+/// With more numbers than this, the condition is a function instead of a list of literals.
 const MOST_LISTED: usize = 100;
 
-/// Whether a column holds one of these numbers; never, if there is none.
+/// Whether a column holds one of these numbers. Without numbers, the condition is false.
 pub fn number_in(column: &str, numbers: impl Iterator<Item = i64>) -> Expr {
     let numbers: Vec<i64> = numbers.collect();
     match numbers.len() <= MOST_LISTED {
@@ -170,7 +170,7 @@ pub fn number_in(column: &str, numbers: impl Iterator<Item = i64>) -> Expr {
     }
 }
 
-/// Whether a column holds one of these values; never, if there is none.
+/// Whether a column holds one of these values. Without values, the condition is false.
 fn one_of(column: &str, values: Vec<Expr>) -> Expr {
     if values.is_empty() { lit(false) } else { in_list(ident(column), values, false) }
 }

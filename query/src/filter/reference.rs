@@ -10,28 +10,29 @@ use crate::Error;
 /// Prefix of a name that could be parsed as something else.
 const NAME: &str = "name:";
 
-/// What has a number, and mostly a name.
+/// Something that has a number, and usually a name.
 pub trait Numbered: Copy + Ord + fmt::Display {
-    /// What it is, in messages.
+    /// The word for it in messages.
     const THING: &'static str;
 
-    /// The one of a number, if the text is a number.
+    /// The number in this text; `None` if the text is no number.
     fn from_number(text: &str) -> Option<Self>;
 
-    /// Those that match a name: exactly, and several may have it; or, if none has, a pattern in which `*` stands for any text.
+    /// All that have exactly this name; there may be several. If there are none, the name is a pattern in which `*`
+    /// stands for any text.
     ///
     /// # Errors
     /// When the trace cannot be read.
     fn named(trace: &SuperTrace, name: &str) -> Result<Vec<Self>, Error>;
 }
 
-/// One by number or by name: `15`, `daemon`, or as a listing writes it, `1(daemon)`. After `name:` everything is a name:
-/// `name:4` is the thread that is called 4.
+/// A reference by number or by name: `15`, `daemon`, or as a listing writes it, `1(daemon)`. After `name:` everything
+/// is a name: `name:4` is the thread with the name 4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference<N> {
     /// Its number.
     Number(N),
-    /// Its name, exactly, and several may have it; or, if none has, a pattern in which `*` stands for any text.
+    /// Its exact name; several may have it. If none has it, it is a pattern in which `*` stands for any text.
     Name(String),
 }
 
@@ -45,7 +46,7 @@ pub type LwpRef = Reference<Lwp>;
 pub type ProcessRef = Reference<Pid>;
 
 impl<N: Numbered> Reference<N> {
-    /// Those that match. A number is returned as is, whether the trace has it or not.
+    /// All that match. A number is returned unchanged, even if the trace does not have it.
     pub(crate) fn resolve(&self, trace: &SuperTrace) -> Result<Vec<N>, Error> {
         match self {
             Reference::Number(number) => Ok(vec![*number]),
@@ -90,7 +91,7 @@ impl Numbered for Pid {
     }
 }
 
-/// Those of exactly this name; or, if none has it, those whose name matches it as a pattern.
+/// All with exactly this name. If there are none, all whose name matches it as a pattern.
 fn matching<'n, N>(name: &str, all: impl Iterator<Item = (N, Option<&'n str>)> + Clone) -> Vec<N> {
     let exactly = all.clone().filter(|(_, other)| *other == Some(name));
     let named: Vec<N> = exactly.map(|(number, _)| number).collect();
@@ -144,7 +145,7 @@ impl<N: Numbered> fmt::Display for Reference<N> {
     }
 }
 
-/// Several, separated by commas. A comma in a name is written `\,`, and a backslash before one `\\`.
+/// Several references, separated by commas. In a name, a comma is written `\,`, and a backslash before a comma `\\`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReferenceList<N>(pub Vec<Reference<N>>);
 

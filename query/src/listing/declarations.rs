@@ -8,7 +8,7 @@ use sigmund_sql::DeclaredEvent;
 
 use super::{EventRow, params};
 
-/// Events that were found last; a power of two.
+/// The number of recently found events that are remembered; a power of two.
 const RECENT: usize = 32;
 
 /// A declared event, and what is printed before the value of each of its fields: `NAME=`, or nothing.
@@ -40,14 +40,14 @@ impl Deref for Declared<'_> {
 #[derive(Default)]
 pub(super) struct Types<'t> {
     all: Vec<Declared<'t>>,
-    /// By name, level and code.
+    /// Index by name, level and code.
     places: HashMap<(&'t str, Level, Option<i64>), u32, RandomState>,
 }
 
 /// The declared events, for one thread.
 pub(crate) struct Declarations<'t> {
     types: Arc<Types<'t>>,
-    /// Most rows are of few events, and these need no hash.
+    /// Most rows have one of few events. These are found here without hashing.
     recent: [Cell<Option<u32>>; RECENT],
 }
 
@@ -64,17 +64,17 @@ impl<'t> Declarations<'t> {
         Declarations::sharing(Arc::new(types))
     }
 
-    /// The same for another thread.
+    /// A new value for another thread, with the same declared events.
     pub(super) fn sharing(types: Arc<Types<'t>>) -> Declarations<'t> {
         Declarations { types, recent: std::array::from_fn(|_| Cell::new(None)) }
     }
 
-    /// What can be shared by threads.
+    /// The part that threads can share.
     pub(super) fn types(&self) -> Arc<Types<'t>> {
         Arc::clone(&self.types)
     }
 
-    /// The declaration with this event's name, level and code; the first, if two sources share all three.
+    /// The declaration with this event's name, level and code. If two sources have the same three, the first.
     pub(crate) fn of(&self, row: &EventRow<'_>) -> Option<&Declared<'t>> {
         let level = row.level?;
         let last = row.name.as_bytes().last().copied().unwrap_or_default();

@@ -46,13 +46,13 @@ pub async fn list_events(trace: &SuperTrace, filter: &Filter) -> Result<EventRow
     read(trace, filter, &[]).await
 }
 
-/// The same; these columns are NULL in all rows.
+/// As [`list_events`]; the columns `left_out` are NULL in all rows.
 async fn read(trace: &SuperTrace, filter: &Filter, left_out: &[&str]) -> Result<EventRows, Error> {
     let conditions = filter.events_where(trace)?;
     let events = trace.raw(&EVENTS).await?;
     let plan = plan(events, conditions, left_out).map_err(Error::on(trace, EVENTS.name))?;
     let stream = trace.in_file_order(plan).execute_stream().await.map_err(Error::on(trace, EVENTS.name))?;
-    // Another CPU reads while this one prints.
+    // Another thread reads ahead while this one prints.
     Ok(EventRows::new(spawn_buffered(stream, AHEAD), trace))
 }
 
@@ -71,7 +71,7 @@ pub async fn list(
     let mut names = Names::new(trace);
     while let Some(batch) = rows.next().await? {
         let mut batches = vec![batch];
-        // Those that another CPU has read meanwhile.
+        // Also takes the batches that have been read in the meantime.
         while batches.len() < AHEAD
             && let Some(Some(batch)) = rows.next().now_or_never().transpose()?
         {
@@ -83,7 +83,7 @@ pub async fn list(
     listing.finish()
 }
 
-/// No sort: `events` is stored in time order, and one task reads it from first to last.
+/// Needs no sort: `events` is stored in time order, and one task reads it from beginning to end.
 fn plan(events: DataFrame, conditions: Vec<Expr>, left_out: &[&str]) -> PlanResult<DataFrame> {
     let filtered = conditions.into_iter().try_fold(events, |frame, condition| frame.filter(condition))?;
     let column = |name: &str| -> PlanResult<Expr> {
@@ -133,13 +133,13 @@ impl<'t, W: Write> Listing<'t, W> {
     /// When `out` cannot be written, or the names of the threads cannot be read.
     pub fn event(&mut self, row: &EventRow<'_>) -> Result<(), Error> {
         let is_first = self.count == 0;
-        // Not before the first event: an empty listing needs no names.
+        // Not read before the first event, because an empty listing needs no names.
         push(&mut self.line, self.format, row, &self.declarations, self.trace.threads()?, is_first);
         self.count += 1;
         self.flush_line()
     }
 
-    /// Adds the events of batches, which are printed on all CPUs.
+    /// Adds the events of several batches. They are formatted on all CPUs.
     fn batches(&mut self, batches: &[EventBatch], names: &ThreadNames) -> Result<(), Error> {
         let (types, format) = (self.declarations.types(), self.format);
         let print = |(batch, rows, mut is_first): (&EventBatch, Range<usize>, bool)| {

@@ -1,4 +1,5 @@
-//! The names of the threads that a listing mentions. A short listing reads those alone: a trace may have millions.
+//! The names of the threads that a listing mentions. A trace may have millions of threads, so a short listing reads
+//! only the names that it needs.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +9,19 @@ use sigmund_sql::{SuperTrace, ThreadNames};
 use super::{EventBatch, declarations::Declarations, params};
 use crate::Error;
 
-/// A longer listing reads all names at once.
+/// A listing with more rows reads all names at once.
 const SHORT: usize = 16 << 10;
 
-/// The names of so many threads are read at once, whatever the listing mentions.
+/// In a trace with at most this many threads, all names are read at once, whatever the listing mentions.
 const FEW_THREADS: u64 = 32 << 10;
 
 /// Names of threads, read as they are needed.
 pub(super) struct Names<'t> {
     trace: &'t SuperTrace,
-    /// Rows so far.
+    /// The number of rows so far.
     rows: usize,
     mentioned: BTreeSet<Thread>,
-    /// Names of so many of these.
+    /// How many of the mentioned threads `few` has names for.
     asked: usize,
     few: ThreadNames,
 }
@@ -45,7 +46,7 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Names, among them those of the threads that were mentioned.
+    /// The names of at least the threads mentioned so far.
     pub(super) async fn read(&mut self) -> Result<&ThreadNames, Error> {
         if self.are_all() {
             return Ok(self.trace.threads()?);

@@ -95,7 +95,8 @@ pub(crate) fn push_integer(out: &mut String, number: impl itoa::Integer) {
     out.push_str(itoa::Buffer::new().format(number));
 }
 
-/// Appends `15`, `8(work/6)`, or `?`: a cell of its own, where a name may hold anything but a tab or a line's end.
+/// Appends a thread as a cell: `15`, `8(work/6)`, or `?`. The name may contain anything except a tab or the end of a
+/// line.
 pub(crate) fn push_thread(out: &mut String, thread: Option<Thread>, threads: &ThreadNames) {
     let Some(thread) = thread else { return out.push('?') };
     push_integer(out, thread.0);
@@ -106,7 +107,7 @@ pub(crate) fn push_thread(out: &mut String, thread: Option<Thread>, threads: &Th
     }
 }
 
-/// Appends a text that has a cell of its own; quoted only if it would break the line.
+/// Appends a text that fills a cell. It is quoted only if it would break the line.
 pub(crate) fn push_cell(out: &mut String, text: &str) {
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     if !is_plain && text.contains(char::is_control) { push_quoted(out, text) } else { out.push_str(text) }
@@ -129,7 +130,7 @@ fn push_text(out: &mut String, text: &str) {
     }
 }
 
-/// The bytes of which a text may consist that is not looked at character by character.
+/// A text of only these bytes is plain and needs no check of each character.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = b'!';
@@ -146,7 +147,7 @@ fn push_quoted(out: &mut String, text: &str) {
 
 /// Whether an unquoted text would be parsed as a number or as `?`.
 fn reads_as_value(text: &str) -> bool {
-    // A number begins with one of these, or is infinite or no number.
+    // A number begins with one of these; `inf` and `nan` count as numbers.
     let begins = text.as_bytes().first();
     let may_be_number = begins.is_some_and(|byte| {
         byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'i' | b'I' | b'n' | b'N')

@@ -33,7 +33,7 @@ pub(crate) const COLUMNS: [&str; 13] = [
     "cpu_seen",
 ];
 
-/// Those that no line of a listing shows.
+/// Columns that no format of a listing shows.
 pub(super) const NOT_PRINTED: [&str; 4] = ["context", "target_lwp", "target_thread", "cpu_seen"];
 
 /// A stream of events, read batch by batch.
@@ -63,7 +63,7 @@ impl EventRows {
 /// A batch of consecutive rows of `events`.
 pub struct EventBatch {
     level: Words,
-    /// What the words of `level` mean.
+    /// The meaning of each word of `level`.
     levels: Vec<Option<Level>>,
     tick: Int64Array,
     lwp: Int32Array,
@@ -72,12 +72,12 @@ pub struct EventBatch {
     code: Int64Array,
     name: Words,
     args: ListArray,
-    /// The elements of all rows of `args`, and of `texts`.
+    /// The elements of `args` of all rows together; likewise `texts_values`.
     args_values: Int64Array,
     texts: ListArray,
     texts_values: StringArray,
     context: DictionaryArray<Int32Type>,
-    /// What the words of `context` mean.
+    /// The meaning of each word of `context`.
     contexts: Vec<Option<Context>>,
     target_lwp: Int32Array,
     target_thread: Int64Array,

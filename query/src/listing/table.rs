@@ -28,7 +28,8 @@ pub(crate) fn human(out: &mut String, row: &EventRow<'_>, ty: Option<&Declared<'
 fn aligned(cells: &[String; 8]) -> String {
     let [level, tick, pid, cpu, thr, code, name, params] = cells;
     let line = format!("{level:<4} {tick:>16} {pid:>7} {cpu:>3} {thr:<14} {code:>6} {name:<20} {params}");
-    // A quoted text has its C0 controls escaped, but not the other characters that a terminal interprets.
+    // `params` has already escaped the C0 controls of quoted texts, but not the other characters that a terminal
+    // interprets.
     format!("{}\n", Printable(line.trim_end()))
 }
 
@@ -86,7 +87,8 @@ const COLUMNS: [Column; 8] = [
 ];
 
 impl Column {
-    /// Appends a cell. Unknown places are `?`, an unknown code is `-`. No cell holds a tab or an end of line.
+    /// Appends a cell. An unknown CPU, LWP or thread is `?`, an unknown code is `-`. No cell contains a tab or the end
+    /// of a line.
     fn push(self, out: &mut String, row: &EventRow<'_>, ty: Option<&Declared<'_>>, threads: &ThreadNames) {
         let known = |out: &mut String, number: Option<u32>| match number {
             Some(number) => params::push_integer(out, number),

@@ -62,7 +62,7 @@ impl TableProvider for MeasureTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = Arc::clone(&self.schema);
         if elsewhere::of(&*open(&self.question.trace)?).is_some() {
-            // A plan that goes to other processes has the rows.
+            // The plan is sent to other processes, so it has to contain the rows.
             let rows = MemTable::try_new(schema, vec![self.question.clone().answer().await?])?;
             return rows.scan(state, projection, filters, limit).await;
         }
@@ -71,10 +71,10 @@ impl TableProvider for MeasureTable {
     }
 }
 
-/// What is asked of which trace.
+/// A measure, and the traces and options that it is asked about.
 #[derive(Clone)]
 pub(super) struct Question {
-    /// The trace whose session was asked: a strong reference would be a cycle.
+    /// The trace whose session received the query. Weak, because a strong reference would be a cycle.
     pub(super) trace: Weak<SuperTrace>,
     pub(super) of: Of,
     pub(super) measure: &'static Measure,
@@ -92,7 +92,7 @@ impl fmt::Debug for Question {
 /// The super-traces of a session that a question is about.
 #[derive(Clone)]
 pub(super) enum Of {
-    /// The session's own, or all hosts of its fleet.
+    /// The session's own super-trace, or all hosts of its fleet.
     Own,
     /// One, by name.
     One(String),
@@ -124,7 +124,7 @@ impl Question {
         if measure.subject == Subject::Pair && options.pair.is_none() {
             return plan_err!("{}: expected from_event and to_event, found neither", measure.name);
         }
-        // Which threads are selected does not matter for the columns, but whether any are.
+        // The columns do not depend on which threads are selected, but on whether any are.
         let level = level::level(trace, measure.name, filter, options.by);
         let level = level.map_err(|error| in_sql(measure, error))?;
         let are_threads = !filter.processes.is_empty() && level == Some(Level::Threads);
@@ -191,7 +191,7 @@ fn open(trace: &Weak<SuperTrace>) -> Result<Arc<SuperTrace>> {
     trace.upgrade().ok_or_else(|| DataFusionError::Execution("the super-trace has been closed".into()))
 }
 
-/// A super-trace of a session, by the name that an argument has.
+/// The super-trace of a session that an argument names.
 fn named<'t>(
     session: &'t SuperTrace,
     (argument, measure): (&str, &Measure),
@@ -209,10 +209,10 @@ fn named<'t>(
     Err(DataFusionError::External(Box::new(sigmund_sql::Error::wrong_query(error))))
 }
 
-/// Rows of a batch, as DataFusion's sources have them.
+/// Rows per batch, as in DataFusion's own sources.
 const BATCH: usize = 8192;
 
-/// The rows of an answer, which is computed when the first is asked for: not by EXPLAIN.
+/// The rows of an answer. The answer is computed when the first row is requested, so EXPLAIN does not compute it.
 #[derive(Debug)]
 struct MeasureRows {
     question: Question,

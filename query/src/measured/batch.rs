@@ -10,8 +10,8 @@ use arrow::{
 use sigmund_measures::{Answer, Column, Kind, Value};
 use sigmund_model::{Hertz, Ticks};
 
-/// Rows of Arrow: `Int64`, `Float64` and `Utf8`. Beside each `X_tick` is `X_ns`, as in the tables of `sigmund-sql`: of
-/// instants from the first event on; NULL if the rate of the clock is not known.
+/// Arrow rows with the types `Int64`, `Float64` and `Utf8`. Beside each column `X_tick` is a column `X_ns`, as in the
+/// tables of `sigmund-sql`. Instants in it count from the first event. It is NULL if the rate of the clock is unknown.
 ///
 /// # Errors
 /// An error of Arrow, if columns and rows do not match.
@@ -67,7 +67,7 @@ impl Built {
         }
     }
 
-    /// NULL, if the value is of another kind.
+    /// Appends a value; NULL if it is of another kind than the column.
     fn push(&mut self, value: Value<'_>) {
         match (self, value) {
             (Built::Text(all), Value::Text(text)) => all.append_value(text),

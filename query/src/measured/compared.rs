@@ -7,12 +7,11 @@ use sigmund_sql::SuperTrace;
 use super::{MeasureOptions, Measured, SliceSize, asked, computed, level, load, selection_notes};
 use crate::{Error, Filter};
 
-/// Compares two super-traces in a measure: what differs, and whether by more than the spread inside each; see
-/// [`sigmund_measures::compare`]. The filter applies to both; `gaps` are those of both.
+/// Compares two super-traces in a measure: what differs, and whether it differs by more than the spread inside each;
+/// see [`sigmund_measures::compare`]. The filter applies to both traces. `gaps` counts the gaps of both.
 ///
-/// # Errors
-/// As [`measure`](crate::measure), for either trace; when the rate of a trace's clock is not known; when a window has no
-/// time in it.
+/// Those of [`measure`](crate::measure), for either trace; when the rate of a trace's clock is unknown; when a window
+/// is empty.
 pub async fn compare_traces(
     (a, b): (&SuperTrace, &SuperTrace),
     measure: &Measure,
@@ -42,7 +41,7 @@ pub async fn compare_traces(
     Ok(Measured { answer, gaps })
 }
 
-/// The answers for the window and for slices of it, and the gaps in the window.
+/// The answers for the window and for its slices, and the number of gaps in the window.
 async fn side(
     trace: &SuperTrace,
     (measure, hz): (&Measure, Hertz),
@@ -62,7 +61,7 @@ async fn side(
     let extent = Interval::new(request.window.from.max(extent.from), request.window.to.min(extent.to));
     let mut slices = Vec::new();
     for of_slice in slices_to_compare(extent, hz) {
-        // In all of them together it occurs, or there is nothing to compare.
+        // A slice may lack the subject. Only the whole window must have it.
         let request = Request { window: of_slice, is_subject_known: true, ..request.clone() };
         let window = load::Window { of_rows: of_slice, ..window };
         let of_slice = computed(trace, measure, (&request, window), options, (size, Some(known))).await?;

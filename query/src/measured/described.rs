@@ -35,7 +35,8 @@ fn comparing(trace: &SuperTrace) -> DescribedFunction {
     }
 }
 
-/// The columns of a measure's answer, about a trace with user threads or without. They depend on `by` and `worst`.
+/// The columns of a measure's answer for a trace with or without user threads. They depend on the options `by` and
+/// `worst`.
 pub fn measure_columns(measure: &Measure, has_threads: bool, options: &MeasureOptions) -> Vec<Column> {
     let is_of_span = matches!(
         measure.subject,
@@ -70,7 +71,7 @@ fn described(measure: &Measure, trace: &SuperTrace) -> DescribedFunction {
     }
 }
 
-/// With nanoseconds beside ticks, and with the host of a fleet.
+/// Adds the columns that SQL has in addition: nanoseconds beside ticks, and the host of a fleet.
 fn in_sql(columns: Vec<Column>, (trace, host): (&SuperTrace, Option<&str>)) -> Vec<Described> {
     if columns.is_empty() {
         return Vec::new();
@@ -130,7 +131,7 @@ pub(super) fn arguments(measure: &Measure) -> Vec<DescribedArgument> {
     all.map(|(name, sentence)| DescribedArgument::new(name, sentence)).collect()
 }
 
-/// Also which of several super-traces it is about.
+/// As [`arguments`], with the argument that selects one of several super-traces.
 fn arguments_in(measure: &Measure, trace: &SuperTrace) -> Vec<DescribedArgument> {
     let mut arguments = arguments(measure);
     if trace.named().next().is_some() {
@@ -140,7 +141,8 @@ fn arguments_in(measure: &Measure, trace: &SuperTrace) -> Vec<DescribedArgument>
     arguments
 }
 
-/// The names of the arguments that a measure uses: `worst` if it lists cases, `of` if something may be named, and so on.
+/// The names of the arguments that a measure uses: `worst` if it lists single cases, `of` if it accepts a name, and so
+/// on.
 pub fn measure_arguments(measure: &Measure) -> Vec<String> {
     arguments(measure).into_iter().map(|argument| argument.name.trim_matches('"').to_string()).collect()
 }

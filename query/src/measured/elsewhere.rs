@@ -8,13 +8,13 @@ use sigmund_sql::SuperTrace;
 use super::{Asked, Measured};
 use crate::Error;
 
-/// Computes measures elsewhere, as a cluster does.
+/// Computes measures in other processes, for example in a cluster.
 #[async_trait]
 pub trait Elsewhere: fmt::Debug + Send + Sync {
-    /// The answers about these super-traces, in their order: an error each of those that have none.
+    /// The answers for these super-traces, in the same order. A trace without an answer has an error.
     ///
     /// # Errors
-    /// When it cannot be asked.
+    /// When the other processes cannot be asked.
     async fn measure(
         &self,
         traces: &[&SuperTrace],
@@ -25,7 +25,7 @@ pub trait Elsewhere: fmt::Debug + Send + Sync {
 /// Where a session's measures are computed, as an extension of its configuration.
 struct Where(Arc<dyn Elsewhere>);
 
-/// The measures of a super-trace's session are computed there from here on.
+/// From now on, the measures of this trace's session are computed by `elsewhere`.
 pub fn measure_elsewhere(trace: &SuperTrace, elsewhere: Arc<dyn Elsewhere>) {
     let state = trace.session().state_ref();
     state.write().config_mut().set_extension(Arc::new(Where(elsewhere)));

@@ -1,8 +1,8 @@
 //! The places in the time of a question where events are missing.
 //!
-//! A row of `losses` has where it begins and ends, and maybe the CPU or the LWP of which events are missing. Contradictions are
-//! summed up: hundreds of places of an instant each make one row from the first to the last. Such a row is of a part of the
-//! time, or of some threads, only if a state there is unknown because of it.
+//! A row of `losses` has a beginning and an end, and may have the CPU or LWP whose events are missing. Contradictions
+//! are summed up: hundreds of contradictions, each an instant, become one row from the first to the last. Such a row
+//! affects a part of the time, or some threads, only if a state there is unknown because of it.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use sigmund_sql::SuperTrace;
 use super::{MeasureOptions, load, request};
 use crate::{Error, Filter, filter::number_in};
 
-/// The number of gaps in the time that a filter selects: places where events are missing that analyses depend on.
+/// The number of gaps in the filter's window: places where events are missing that analyses depend on.
 ///
 /// # Errors
 /// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
 pub async fn count_gaps(trace: &SuperTrace, filter: &Filter) -> Result<usize, Error> {
     let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else { return Ok(0) };
-    // Only its time matters.
+    // Only the window of the filter matters.
     let filter = Filter { from: filter.from, to: filter.to, ..Filter::default() };
     let request = request(trace, "gaps", &filter, None, &MeasureOptions::default())?;
     let extent = Interval::new(first.0 as i64, last.0 as i64);
@@ -31,13 +31,13 @@ pub async fn count_gaps(trace: &SuperTrace, filter: &Filter) -> Result<usize, Er
     count(trace, &History { extent: Some(extent), gaps, ..History::default() }, &request).await
 }
 
-/// That events are missing, for who reads an answer: at so many places in its time.
+/// The note for readers of an answer that events are missing, with the number of gaps in its time.
 pub fn gaps_note(gaps: usize) -> String {
     let plural = if gaps == 1 { "" } else { "s" };
     format!("events are missing in this time ({gaps} gap{plural}): `sigmund check` shows where")
 }
 
-/// The gaps of what is asked about.
+/// The number of gaps that concern the request.
 pub(super) async fn count(trace: &SuperTrace, history: &History, request: &Request) -> Result<usize, Error> {
     let extent = request.extent(history);
     let is_of_request = |gap: &&Gap| {
@@ -58,7 +58,7 @@ pub(super) async fn count(trace: &SuperTrace, history: &History, request: &Reque
     Ok(places.len() + sums.len())
 }
 
-/// Whether a state in this time is unknown, of those that are asked about.
+/// Whether a state of the requested threads or LWPs is unknown in this time.
 async fn is_unknown(trace: &SuperTrace, time: Interval, request: &Request) -> Result<bool, Error> {
     let threads = request.threads.as_ref();
     let threads = threads.map(|threads| number_in("thread", threads.iter().map(|thread| *thread as i64)));

@@ -20,17 +20,17 @@ pub struct OfHost<'t> {
 pub struct OfHosts<'t> {
     /// At least one.
     pub answers: Vec<OfHost<'t>>,
-    /// What is to be known about all of them together.
+    /// Notes about all answers together.
     pub notes: Vec<String>,
 }
 
-/// Computes a measure for each host of the trace's fleet; for the trace alone if it is not of a fleet.
+/// Computes a measure for each host of the trace's fleet. If the trace is not of a fleet: for the trace alone.
 ///
-/// A host that does not have what the filter names (another may) has no answer, and a note says why.
+/// A host that lacks what the filter names has no answer, and a note gives the reason. Other hosts may have it.
 ///
 /// # Errors
-/// As [`measure`]; when no host has an answer; when the columns of answers differ, as those of hosts with user threads and
-/// without do.
+/// Those of [`measure`]; when no host has an answer; when the answers have different columns, as answers of hosts with
+/// and without user threads do.
 pub async fn measure_hosts<'t>(
     trace: &'t SuperTrace,
     of: &'static Measure,
@@ -68,7 +68,8 @@ pub async fn measure_hosts<'t>(
     Ok(OfHosts { answers, notes })
 }
 
-/// Says of which hosts the rows are of LWPs, where those of others are of user threads and the columns are the same.
+/// A note for answers with the same columns whose rows are of LWPs for some hosts and of user threads for others. It
+/// names the hosts with rows of LWPs.
 fn levels_note(answers: &[OfHost<'_>], filter: &Filter, options: &MeasureOptions) -> Option<String> {
     if filter.level.is_some() || !matches!(options.by, Some(By::Process | By::Name | By::Pattern)) {
         return None;
@@ -85,7 +86,8 @@ fn levels_note(answers: &[OfHost<'_>], filter: &Filter, options: &MeasureOptions
     })
 }
 
-/// The answer about each of these, the first of which has the session: computed here, or where that session has it computed.
+/// The answers for these traces, of which the first has the session. They are computed in this process, or by the
+/// session's `Elsewhere`.
 async fn measured(
     traces: &[&SuperTrace],
     of: &'static Measure,

@@ -6,11 +6,11 @@ use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter};
 
-/// The level that a filter or the rows ask for, at which there have to be such rows. Of processes: of their user threads, unless
-/// none of them has any.
+/// The level that the filter or the grouping requires; `None` if they require none. With a filter of processes: user
+/// threads if one of the processes has any, else LWPs.
 ///
 /// # Errors
-/// When the two ask for different ones; when names of processes cannot be read.
+/// When the filter and the grouping require different levels; when names of processes cannot be read.
 pub(super) fn level(
     trace: &SuperTrace,
     name: &str,
@@ -39,7 +39,7 @@ pub(super) fn level(
     }
 }
 
-/// The filter as it is for each of several super-traces: that of processes is of one level in all of them.
+/// The filter to use for each of several super-traces. If it names processes, this gives all traces the same level.
 ///
 /// # Errors
 /// When names of processes cannot be read.
@@ -96,7 +96,7 @@ pub(super) fn lwps_without_threads(
     }))
 }
 
-/// The first of these, if there are any.
+/// The first few of these names; `None` if there are none.
 fn first(names: impl Iterator<Item = String>) -> Option<String> {
     let mut names = names.peekable();
     names.peek()?;
@@ -130,5 +130,5 @@ pub(super) fn without_threads(
     }))
 }
 
-/// So many are named in a note.
+/// The number of names in a note.
 const MOST_NAMED: usize = 4;

@@ -35,7 +35,7 @@ pub use words::Asked;
 /// The options of a measure, apart from the filter.
 #[derive(Clone, Debug, Default)]
 pub struct MeasureOptions {
-    /// What makes a row.
+    /// The grouping: what a row of the answer is.
     pub by: Option<By>,
     /// How many worst cases to list.
     pub worst: usize,
@@ -43,7 +43,7 @@ pub struct MeasureOptions {
     pub subject: Option<String>,
     /// FROM and TO, if the question is about pairs of events.
     pub pair: Option<(Selector, Selector)>,
-    /// Whether the answer has the lengths that its rows summarize, too.
+    /// Whether the answer also has the lengths that its rows summarize.
     pub with_lengths: bool,
 }
 
@@ -66,8 +66,9 @@ pub struct Measured {
 /// Computes a measure.
 ///
 /// # Errors
-/// When the filter selects events, which measures do not support, or a level that has no such rows; when it names a thread, LWP or CPU that
-/// the trace does not have; when the measure refuses the request; when the trace cannot be read.
+/// When the filter selects events, which measures do not support, or a level that does not fit the rows; when it names
+/// a thread, LWP or CPU that the trace does not have; when the measure refuses the request; when the trace cannot be
+/// read.
 pub async fn measure(
     trace: &SuperTrace,
     measure: &Measure,
@@ -99,7 +100,7 @@ pub async fn measure_in_slices(
     Ok(measured)
 }
 
-/// Whether an answer is of no pair of events: without rows, or with all FROM events unmatched.
+/// Whether an answer has no pair of events: it has no rows, or all FROM events are unmatched.
 fn has_no_pair(answer: &Answer) -> bool {
     let (row, what) = (answer.column("row"), answer.column("what"));
     let Some((row, what)) = row.zip(what) else { return answer.rows.is_empty() };
@@ -111,7 +112,8 @@ fn has_no_pair(answer: &Answer) -> bool {
     of_pairs.is_none_or(|(at, count)| answer.rows.cell(at, count) == 0_i64.into())
 }
 
-/// Computes a measure. What was read of the trace's threads and gaps is of use for the next one, whose gaps are not counted.
+/// Computes a measure. Also returns the threads and gaps that were read, for the next call. With these given, the gaps
+/// of the answer are not counted.
 async fn computed(
     trace: &SuperTrace,
     measure: &Measure,
@@ -126,7 +128,7 @@ async fn computed(
     }
     let size = if measure.is_sliced(request) { size } else { SliceSize::WHOLE };
     let memory = Memory::of(trace, measure.name);
-    // All of it as one slice, if rows are not in the order in which they have to be.
+    // If the rows are not sorted as small slices require, everything is computed again as one slice.
     for size in [size, SliceSize::WHOLE] {
         let mut computed = measure.start(request);
         loop {
@@ -152,8 +154,8 @@ async fn computed(
     Err(refused("expected rows in the order of their ends, found others".to_string()))
 }
 
-/// Adds all slices to a measure. The answer is what they were made from, the measure, and whether rows are in the order in which
-/// they have to be for so small slices.
+/// Adds all slices to a measure. Returns the slices, the measure, and whether the rows were sorted as slices of this
+/// size require.
 async fn pass(
     trace: &SuperTrace,
     measure: &Measure,
@@ -177,7 +179,8 @@ async fn pass(
     Ok((slices, computed, order))
 }
 
-/// What `of` makes of the history that a filter selects (a drawing, say), and notes about it. It needs the tables `needs`.
+/// Calls `of` with the history that a filter selects, for example to draw it. Returns its result, and notes about it.
+/// The history has the tables `needs`.
 ///
 /// # Errors
 /// As [`measure`].
@@ -198,7 +201,7 @@ pub async fn with_history<T>(
     Ok((made, notes))
 }
 
-/// The request that a filter makes, and what it needs.
+/// The request that a filter makes, and the window that has to be loaded for it.
 async fn asked(
     trace: &SuperTrace,
     (name, needs): (&str, Needs),
@@ -226,10 +229,10 @@ async fn asked(
     Ok((request, window))
 }
 
-/// What has to be read for a request.
+/// The window that has to be loaded for a request.
 async fn loaded_window(trace: &SuperTrace, needs: Needs, request: &Request) -> Result<load::Window, Error> {
     match &request.threads {
-        // LWPs lived before the threads that they carried, and after them.
+        // LWPs live before and after the threads that they carry, so this does not apply to rows of LWPs.
         Some(threads)
             if needs.only_lives && request.by != Some(By::Lwp) && request.level != Some(Level::Lwps) =>
         {
@@ -248,7 +251,8 @@ fn left_out_note(table: &str) -> String {
     format!("the table {table} was left out of this super-trace: the answer lacks what depends on it")
 }
 
-/// What the kernel's side of the trace does not have, and the measure would have used. Interrupts are noted by the measures.
+/// Notes about what the kernel trace lacks and the measure would have used. The measures themselves note missing
+/// interrupts.
 fn not_recorded(trace: &SuperTrace, measure: &Measure, left_out: &[&str]) -> Vec<String> {
     let lacks = |table: &Table| !left_out.contains(&table.name) && trace.row_count(table) == 0;
     let Needs { lwp_states, syscalls, wakeups, .. } = measure.needs;
@@ -274,7 +278,7 @@ fn refuse_events(name: &str, filter: &Filter) -> Result<(), Error> {
     Err(Error::argument(message))
 }
 
-/// What is to be known of the processes and LWPs that a filter selects.
+/// Notes about the processes and LWPs that a filter selects.
 fn selection_notes(
     trace: &SuperTrace,
     name: &str,
@@ -291,7 +295,7 @@ fn selection_notes(
     Ok(notes.into_iter().flatten())
 }
 
-/// The LWPs on which something has to be; of user threads of processes, any.
+/// The LWPs that the request is limited to. User threads of processes may be on any LWP.
 fn lwps_of_level(
     trace: &SuperTrace,
     filter: &Filter,

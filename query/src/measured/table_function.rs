@@ -28,16 +28,16 @@ use crate::{Error, ErrorKind};
 
 /// Makes every measure a table function of the trace's session; `-` in its name is `_`.
 ///
-/// Arguments have names: `thread`, `lwp`, `cpu` (a number, or a text with several), `from`, `to`, `by`, `worst`, `of` (the
-/// span, function or lock that the measure is about), `from_event` and `to_event` (selectors of the two events that it is
-/// about), `trace` (the name of one of several super-traces in the session). `compare` takes those, `measure`, and the names `a` and `b`
-/// of two super-traces.
+/// Arguments have names: `thread`, `lwp`, `cpu` (a number, or a text with several), `from`, `to`, `by`, `worst`, `of`
+/// (the span, function or lock that the measure is about), `from_event` and `to_event` (selectors of the two events
+/// that it is about), `trace` (the name of one of several super-traces in the session). `compare` has the same
+/// arguments, and also `measure`, `a` and `b`: the last two are names of super-traces.
 pub fn register_measures(trace: &Arc<SuperTrace>) {
     register_measures_noting(trace, |_| {});
 }
 
-/// As [`register_measures`], and calls `note` with each note about an answer, when it is computed: what the trace lacks for it, or
-/// that events are missing in its time.
+/// As [`register_measures`]. When an answer is computed, `note` is called with each note about it: what the trace lacks
+/// for it, or that events are missing in its time.
 pub fn register_measures_noting(trace: &Arc<SuperTrace>, note: impl Fn(String) + Send + Sync + 'static) {
     let note: Arc<Note> = Arc::new(note);
     for measure in ALL {
@@ -48,11 +48,11 @@ pub fn register_measures_noting(trace: &Arc<SuperTrace>, note: impl Fn(String) +
     trace.session().register_udtf(COMPARE, Arc::new(function));
 }
 
-/// Is told the notes about answers.
+/// Receives the notes about answers.
 pub(super) type Note = dyn Fn(String) + Send + Sync;
 
 struct MeasureFunction {
-    /// The session of the trace has this function: a strong reference would be a cycle.
+    /// Weak, because the session of the trace owns this function: a strong reference would be a cycle.
     trace: Weak<SuperTrace>,
     measure: &'static Measure,
     note: Arc<Note>,
@@ -128,8 +128,8 @@ impl TableFunctionImpl for CompareFunction {
 /// The name of the function that compares two super-traces.
 pub(super) const COMPARE: &str = "compare";
 
-/// A trace in which nothing happened: the columns of an answer about it are those of any. It has a user thread if the trace
-/// has any, the LWPs that are asked about, and a span of the name that is.
+/// The history of a trace in which nothing happened. An answer about it has the same columns as any other. It has a
+/// user thread if the trace has any, the LWPs of the request, and a span with the requested name.
 pub(super) fn nothing(has_threads: bool, request: &Request) -> History {
     let mut history = History::default();
     let interval = Interval::new(0, 0);
@@ -149,7 +149,7 @@ pub(super) fn nothing(has_threads: bool, request: &Request) -> History {
     history
 }
 
-/// The rows, with the name of their host.
+/// The rows, with a column for the name of their host.
 pub(super) fn of_host(host: Option<&str>, rows: RecordBatch) -> Result<RecordBatch> {
     let Some(host) = host else { return Ok(rows) };
     let mut fields = vec![Arc::new(Field::new("host", DataType::Utf8, false))];
@@ -159,7 +159,7 @@ pub(super) fn of_host(host: Option<&str>, rows: RecordBatch) -> Result<RecordBat
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }
 
-/// An error as one of the query. Of an option of the command, SQL has an argument.
+/// Makes an error of the query. If it is about an option of the command, it names the SQL argument instead.
 pub(super) fn in_sql(measure: &Measure, error: Error) -> DataFusionError {
     if error.kind() != ErrorKind::Argument {
         return DataFusionError::External(Box::new(error));
@@ -171,7 +171,7 @@ pub(super) fn in_sql(measure: &Measure, error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(sigmund_sql::Error::wrong_query(text)))
 }
 
-/// Names and values in turns, as the session passes named arguments on.
+/// Reads the pairs of names and values that the session makes of named arguments.
 fn arguments(function: &str, exprs: &[Expr]) -> Result<Vec<(String, String)>> {
     let mut arguments = Vec::new();
     for pair in exprs.chunks(2) {
@@ -183,7 +183,7 @@ fn arguments(function: &str, exprs: &[Expr]) -> Result<Vec<(String, String)>> {
     Ok(arguments)
 }
 
-/// Takes the first argument of a name out.
+/// Removes the first argument with this name, and returns its value.
 fn taken(arguments: &mut Vec<(String, String)>, name: &str) -> Option<String> {
     let place = arguments.iter().position(|(other, _)| other == name)?;
     Some(arguments.remove(place).1)

@@ -1,4 +1,5 @@
-//! A question for a measure in words: names and values of arguments, as SQL has them and as other processes get them.
+//! A question for a measure as names and values of arguments. SQL has questions in this form, and other processes
+//! receive them in it.
 
 use std::fmt;
 
@@ -63,10 +64,10 @@ impl Asked {
         Ok(Asked { measure, arguments: arguments.collect() })
     }
 
-    /// What the words mean.
+    /// The filter and options that the arguments mean.
     ///
     /// # Errors
-    /// What is expected, if it is something else.
+    /// When an argument is not as expected; the message gives what is expected.
     pub fn parse(&self) -> Result<(Filter, MeasureOptions)> {
         let measure = self.measure.name;
         let external = |error| in_sql(self.measure, error);
@@ -122,7 +123,7 @@ impl Asked {
     }
 }
 
-/// Refuses options that the measure would ignore. `name` may be another question than a measure, as a drawing.
+/// Refuses options that the measure would ignore. `name` may also be a question that is no measure, such as a drawing.
 pub(super) fn refuse_unused_options(name: &str, options: &MeasureOptions) -> std::result::Result<(), Error> {
     let Some(measure) = named(name) else { return Ok(()) };
     let given = [
@@ -136,10 +137,11 @@ pub(super) fn refuse_unused_options(name: &str, options: &MeasureOptions) -> std
         .try_for_each(|(name, _)| refuse_unused(measure, name, &[]))
 }
 
-/// Refuses an argument that neither the measure uses, nor the function of SQL by which it is asked: those have `more`.
+/// Refuses an argument that is used neither by the measure nor by the SQL function. `more` has the function's own
+/// arguments.
 pub(super) fn refuse_unused(measure: &Measure, name: &str, more: &[&str]) -> std::result::Result<(), Error> {
     let arguments = described::arguments(measure);
-    // Differences between two are of sums and percentiles.
+    // A comparison is of sums and percentiles, so it has no worst cases.
     let is_compared = more.contains(&"measure");
     let of_measure = arguments.iter().map(|argument| argument.name.trim_matches('"'));
     let of_measure = of_measure.filter(|name| !is_compared || *name != "worst");

@@ -1,4 +1,5 @@
-//! Who executed at an event: `@` and a user thread; where no user thread has that number or name, an LWP.
+//! The `@` part of a selector: the user thread that executed at an event. If no user thread has that number or name, it
+//! is an LWP.
 
 use datafusion::logical_expr::{Expr, ident, lit};
 use sigmund_model::{Lwp, Thread};
@@ -9,7 +10,7 @@ use crate::{
     filter::{check_thread, number_in},
 };
 
-/// Contexts in which the current LWP executes; in interrupts it does not.
+/// Contexts in which the current LWP executes. In interrupts it does not.
 const OUTSIDE_OF_INTERRUPTS: [&str; 2] = ["task", "idle"];
 
 /// The condition on events; `None` if the trace has neither such a user thread nor such an LWP.

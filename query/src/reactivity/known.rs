@@ -24,11 +24,10 @@ use crate::Error;
 /// The maximum number of proposed names.
 const MOST_PROPOSED: usize = 3;
 
-/// Checks that the trace has the user thread or LWP of a selector, and declares the event that it names, or has one that `USER_EVENT`
-/// names.
+/// Checks that the trace has the selector's user thread or LWP, and that it declares the selector's event.
+/// `USER_EVENT(x)` counts as declared if an event has the name `x`.
 ///
-/// # Errors
-/// When it has none, with the nearest names; when the trace cannot be read.
+/// When the trace has none, with the nearest names; when it cannot be read.
 pub(crate) async fn check(trace: &SuperTrace, selector: &Selector) -> Result<(), Error> {
     if let Some(thread) = &selector.thread {
         executing::check(trace, &format!("selector `{selector}`"), thread).await?;
@@ -85,7 +84,8 @@ pub(crate) async fn is_span(trace: &SuperTrace, name: &str) -> Result<bool, Erro
     Ok(one.count().await.map_err(&on_table)? > 0)
 }
 
-/// The values nearest to that of a selector which no event has; `None` if an event has it, or the value is a number.
+/// The values nearest to the value of a selector, if no event has that value. `None` if an event has it, or if it is a
+/// number.
 ///
 /// # Errors
 /// When the value should be the name of a system call or of a span, and there is none of that name; when the trace cannot be
@@ -107,7 +107,7 @@ pub async fn nearest_values(trace: &SuperTrace, selector: &Selector) -> Result<O
             return Ok(None);
         }
     }
-    // What begins with it first.
+    // Values that begin with the given one come first.
     let mut near: Vec<&str> = values.iter().map(String::as_str).collect();
     near.retain(|other| other.starts_with(value));
     for other in sigmund_sql::nearest(value, values.iter().map(String::as_str)) {
@@ -117,7 +117,8 @@ pub async fn nearest_values(trace: &SuperTrace, selector: &Selector) -> Result<O
     }
     near.truncate(MOST_PROPOSED);
     let message = format!("selector `{selector}`: no event has this value; nearest: {}", near.join(", "));
-    // That no event has a value only a look at all of them tells; that there is no such system call, or span, is a mistake.
+    // That no event has a value becomes known only after reading all events, so it is no error. That there is no such
+    // system call or span is an error.
     let is_mistake = match kind {
         ValueKind::SystemCall => value.parse::<Sysno>().is_err(),
         ValueKind::Span => !is_span(trace, value).await?,
@@ -147,7 +148,8 @@ enum ValueKind {
     Text,
 }
 
-/// The place of the field that has the value of a selector, and what it is; `None` if no event has the field.
+/// The position of the field to which the selector's value applies, and the kind of the value. `None` if no event has
+/// the field.
 fn place_of_value(
     trace: &SuperTrace,
     selector: &Selector,
@@ -158,7 +160,7 @@ fn place_of_value(
     let field = condition.field.as_deref();
     let place = |ty: &EventType| match field {
         Some(field) => ty.field(field),
-        // The name of a number is in a field of its own: IRQ(eth0).
+        // The name of a number can be in a separate field: IRQ(eth0).
         None => ty.field("name").or(Some(0)),
     };
     let events = trace.event_types().iter().map(|event| &event.ty);
@@ -171,7 +173,7 @@ fn place_of_value(
     Some((place, kind))
 }
 
-/// The texts of a field of the events of a name.
+/// The texts in one field of all events with this name.
 async fn texts_at(trace: &SuperTrace, name: &str, place: usize) -> Result<BTreeSet<String>, Error> {
     let on_table = Error::on(trace, EVENTS.name);
     let text = cast(array_element(ident("texts"), lit(place as i64 + 1)), DataType::Utf8);

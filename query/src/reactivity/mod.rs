@@ -25,8 +25,8 @@ use pairing::Pairing;
 
 /// Pairs each event that `from` selects with the first event of `to` at a later tick.
 ///
-/// Several events may share an answer; those that have none are counted as unanswered. Of the filter only the
-/// window is used: an event and its answer both lie in it. Memory grows with the pairs, not with the trace.
+/// Several events may have the same answer. Events without an answer are counted as unanswered. Only the window of the
+/// filter is used: an event and its answer both lie in it. Memory grows with the number of pairs, not with the trace.
 ///
 /// # Errors
 /// When the filter has more than a window; when a selector names an event that the trace does not have, or a field that

@@ -75,8 +75,8 @@ impl Reactivity {
         self.sorted.last().copied()
     }
 
-    /// The percentile by nearest rank: the smallest length that at least `percent` % of the pairs do not exceed.
-    /// It is always a length that occurred, exactly. `None` without pairs.
+    /// The percentile by nearest rank: the smallest length that at least `percent` % of the pairs do not exceed. It is
+    /// always a length that occurred. `None` without pairs.
     pub fn percentile(&self, percent: f64) -> Option<Ticks> {
         let rank = (percent / 100.0 * self.sorted.len() as f64).ceil() as usize;
         self.sorted.get(rank.max(1).min(self.sorted.len()).checked_sub(1)?).copied()
@@ -92,7 +92,7 @@ pub(crate) struct Pairing {
 }
 
 impl Pairing {
-    /// Takes the next event, which one selector or both select. An event is never its own answer.
+    /// Takes the next event, which FROM, TO or both select. An event is never its own answer.
     pub(crate) fn event(&mut self, moment: Moment, is_from: bool, is_to: bool) {
         if is_to {
             while self.waiting.front().is_some_and(|from| from.tick < moment.tick) {

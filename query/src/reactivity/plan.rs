@@ -27,8 +27,8 @@ pub(crate) fn either(events: DataFrame, from: Expr, to: Expr, window: Vec<Expr>)
 
 /// The condition on events that a selector selects in this trace.
 ///
-/// NAME is an event's whole name or its synonym. An event of the program goes by two names: `USER_EVENT(x)`
-/// selects user events named `x` too, and `x` selects `USER_EVENT` whose parameter is `x`.
+/// NAME is the whole name of an event, or its synonym. An event of the program has two names: `USER_EVENT(x)` also
+/// selects user events named `x`, and `x` also selects `USER_EVENT` with the parameter `x`.
 pub(crate) async fn selects(trace: &SuperTrace, selector: &Selector) -> Result<Expr, Error> {
     let names = names::synonyms(&selector.name);
     let types: Vec<&EventType> =
@@ -37,7 +37,7 @@ pub(crate) async fn selects(trace: &SuperTrace, selector: &Selector) -> Result<E
     match &selector.condition {
         None => {
             alternatives.extend(names.into_iter().map(|name| ident("name").eq(lit(name))));
-            // Only where there are any: the texts of all events would be read for it.
+            // Only if there are such events, because this condition reads the texts of all events.
             if trace.event_types().iter().any(|event| event.ty.name == names::USER_EVENT) {
                 let is_text = element("texts", 0).eq(lit(selector.name.as_str()));
                 alternatives.push(ident("name").eq(lit(names::USER_EVENT)).and(is_text));
@@ -88,7 +88,8 @@ fn is_of(ty: &EventType) -> Expr {
     ident("name").eq(lit(ty.name.as_str())).and(ident("level").eq(lit(ty.level.name()))).and(code)
 }
 
-/// The position of a field. Listings do not name their parameters: the first has the kernel's name for it.
+/// The position of a field. Listings do not name their parameters. There, the kernel's name of the first field stands
+/// for the first parameter.
 fn position(ty: &EventType, field: &str) -> Option<usize> {
     let is_first = || {
         ty.fields.first().is_some_and(|f| f.name.is_empty()) && names::first_field(&ty.name) == Some(field)
@@ -110,12 +111,12 @@ fn fulfils(trace: &SuperTrace, ty: &EventType, condition: &Condition) -> Result<
     let is_text = |position| element("texts", position).eq(lit(condition.value.as_str()));
     let mut alternatives = vec![is_text(position)];
     alternatives.extend(numbers.iter().map(|n| element("args", position).eq(lit(*n))));
-    // Its place in the code is behind its name: `request at server.rs:32`.
+    // A span's place in the code follows its name: `request at server.rs:32`.
     if condition.field.is_none() && NAMING_SPANS.contains(&ty.name.as_str()) {
         let name = condition.value.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
         alternatives.push(element("texts", position).like(lit(format!("{name} at %"))));
     }
-    // irq_handler_entry has the name of its number in a separate field: IRQ(eth0) selects it too.
+    // irq_handler_entry has the name of its number in a separate field, so IRQ(eth0) selects it too.
     if condition.field.is_none()
         && numbers.is_empty()
         && let Some(name) = ty.field("name")
@@ -125,7 +126,7 @@ fn fulfils(trace: &SuperTrace, ty: &EventType, condition: &Condition) -> Result<
     Ok(Some(any(alternatives)))
 }
 
-/// The number that a value is, in decimal or after `0x`.
+/// The number that a text represents, in decimal or after `0x`.
 pub(super) fn integer(value: &str) -> Option<i64> {
     let unsigned = || match value.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
@@ -134,7 +135,7 @@ pub(super) fn integer(value: &str) -> Option<i64> {
     value.parse::<i64>().ok().or_else(|| unsigned().map(|n| n as i64))
 }
 
-/// The slots that a value stands for in a field of this type.
+/// The numbers that a field of this type holds for this value.
 fn numbers(trace: &SuperTrace, value: &str, ty: FieldType) -> Result<Vec<i64>, Error> {
     Ok(match ty {
         FieldType::Text => Vec::new(),

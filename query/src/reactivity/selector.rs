@@ -77,7 +77,7 @@ fn parse_condition(text: &str) -> Option<Condition> {
     Some(Condition { field: field.map(String::from), value, quoted })
 }
 
-/// Copied from a listing, `24(eth0)` is a number with its name: only the number is kept.
+/// A value may be copied from a listing: `24(eth0)` is a number with its name. Only the number is kept.
 fn as_listed(value: &str) -> &str {
     match value.split_once('(') {
         Some((number, name)) if name.ends_with(')') && number.parse::<i64>().is_ok() => number,

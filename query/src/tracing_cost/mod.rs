@@ -1,8 +1,9 @@
-//! What recording a program's own events cost it, estimated: each event at the price that the program measured when it
-//! began to record, by recorder.
+//! Estimates what recording a program's own events cost the program. When a program begins to record, it measures the
+//! cost of a record. Each event is counted with this cost, per recorder.
 //!
-//! It is not what a run without tracing would save: kernel tracepoints, caches that the records displaced, the change
-//! of packets and the drain are not in it, nor are events that were lost or overwritten.
+//! A run without tracing would save a different amount. The estimate does not include kernel tracepoints, the effect of
+//! records on caches, the change of packets, and the drain. It does not include events that were lost or overwritten
+//! either.
 
 mod prices;
 
@@ -72,7 +73,7 @@ pub fn share(ticks: f64, executed: Ticks) -> Option<f64> {
 
 /// Estimates what recording cost, with the `top` recorders by cost. `None` if no user trace has the price of a record.
 ///
-/// Recorders of a process that does not say, or that are of no known process, are taken to pay what the others pay.
+/// For a recorder whose process gives no cost, or is unknown, the mean of the other processes is used.
 ///
 /// # Errors
 /// When the trace cannot be read.
@@ -97,7 +98,7 @@ pub async fn tracing_cost(trace: &SuperTrace, top: usize) -> Result<Option<Traci
     Ok(Some(cost))
 }
 
-/// Adds the user threads, or the LWPs, of a table with a column of how long they executed.
+/// Adds the user threads or LWPs of a table. The column `executed` has how long each executed.
 async fn add_recorders(
     trace: &SuperTrace,
     (table, executed): (&Table, &str),

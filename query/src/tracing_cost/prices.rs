@@ -25,7 +25,7 @@ impl Prices {
         Prices { records, words, mean }
     }
 
-    /// What a process pays.
+    /// The price for a process.
     pub(super) fn of_process(&self, pid: Option<i32>) -> Price {
         let of = |prices: &HashMap<i64, f64, RandomState>, mean| {
             pid.and_then(|pid| prices.get(&pid.into()).copied()).unwrap_or(mean)
@@ -34,7 +34,7 @@ impl Prices {
     }
 }
 
-/// The value of a key of `info` for each process; of one that executed another program, the later value.
+/// The value of a key of `info` for each process. If a process executed another program, the later value counts.
 fn of_processes(trace: &SuperTrace, key: &str) -> HashMap<i64, f64, RandomState> {
     let of_key = |(name, value): (&str, &str)| {
         Some((name.strip_prefix(key)?.parse::<i64>().ok()?, value.parse::<f64>().ok()?))

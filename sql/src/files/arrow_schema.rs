@@ -1,17 +1,18 @@
-//! The Arrow schema that a writer leaves in the footer of a Parquet file. The Parquet reader takes the types of columns from it, and
-//! panics if the schema has a type that does not exist. So the schema is checked first.
+//! Checks the Arrow schema that a writer leaves in the footer of a Parquet file. The Parquet reader takes the types of
+//! columns from it, and panics if it contains a type that does not exist.
 
 use arrow::ipc::{DateUnit, Field, Precision, TimeUnit, Type, root_as_message};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use datafusion::parquet::{arrow::ARROW_SCHEMA_META_KEY, file::metadata::FileMetaData};
 
-/// Begins a message that has its length before it.
+/// Precedes a message with a length prefix.
 const CONTINUES: [u8; 4] = [0xff; 4];
 
-/// Whether the reader can take types from it. One that it cannot decode is an error of the reader.
+/// Checks that the reader can take types from the schema. (If the reader cannot decode it, the reader itself returns an
+/// error.)
 ///
 /// # Errors
-/// What it would panic at.
+/// When the reader would panic; the text has the reason.
 pub(super) fn check(metadata: &FileMetaData) -> Result<(), String> {
     let values = metadata.key_value_metadata().into_iter().flatten();
     for value in

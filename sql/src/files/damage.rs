@@ -1,8 +1,9 @@
-//! Which file has a damaged page, if its footer is whole: opening reads the footer alone.
+//! Finds the file that has a damaged page although its footer is intact. Opening a file reads only the footer.
 //!
-//! An error of the Parquet reader does not name its file. After such an error the files that a query has read are read once more,
-//! until one fails: that takes as long as reading them, but only then. To [leave out](crate::OpenOptions::keep_going) what is
-//! damaged, all files are read when they are opened: later, rows of them may already have been given.
+//! An error of the Parquet reader does not name its file. So after such an error, the files of the query are read once
+//! more until one fails. That takes as long as reading them, but happens only after an error. To [leave
+//! out](crate::OpenOptions::keep_going) damaged files, all files are read when they are opened. Later would be too
+//! late: some of their rows may already have been returned.
 
 use std::{
     collections::BTreeSet,
@@ -27,12 +28,12 @@ use url::Url;
 use super::{Files, Part};
 use crate::Error;
 
-/// The open files that a session can read, by the URLs that plans have for them.
+/// The open files that a session can read, by their URLs in plans.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources(pub(crate) Vec<(Url, Arc<Files>)>);
 
 impl Sources {
-    /// The error of a plan; if it is of a file that the plan reads, with the file's name.
+    /// The error of a plan. If it is about a file that the plan reads, the file's name is added.
     pub(crate) async fn named(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -60,7 +61,7 @@ impl Sources {
     }
 }
 
-/// The first error of `check` in each of these files, with its place among them, in their order.
+/// The first error of `check` in each of these files, with the index of the file, in the order of the files.
 fn damaged(
     parts: &[&Part],
     check: impl Fn(&Part, &ArrowReaderMetadata, usize) -> Result<(), Error> + Sync,
@@ -76,7 +77,7 @@ fn damaged(
     }
     let (next, found) = (AtomicUsize::new(0), Mutex::new(damaged));
     let read = || {
-        // Relaxed: only a number is handed out.
+        // Relaxed: the counter publishes no other memory.
         while let Some((place, footer, group)) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(error) = check(parts[*place], footer, *group) {
                 found.lock().unwrap_or_else(PoisonError::into_inner).push((*place, error));
@@ -94,7 +95,7 @@ fn damaged(
     damaged
 }
 
-/// The files that a plan reads: the URL of their root, and their path there.
+/// Adds the files that a plan reads, by the URL of their root and their path below it.
 fn add_files(plan: &Arc<dyn ExecutionPlan>, read: &mut BTreeSet<(String, String)>) {
     let scan = plan.downcast_ref::<DataSourceExec>().map(DataSourceExec::data_source);
     if let Some(scan) = scan.and_then(|scan| scan.downcast_ref::<FileScanConfig>()) {
@@ -105,7 +106,7 @@ fn add_files(plan: &Arc<dyn ExecutionPlan>, read: &mut BTreeSet<(String, String)
     plan.children().into_iter().for_each(|child| add_files(child, read));
 }
 
-/// Whether an error comes from reading a file. Filters are computed there, too: the file may be whole.
+/// Whether an error may come from reading a file. Filters are computed while a file is read, so the file may be intact.
 pub(crate) fn is_of_a_file(error: &DataFusionError) -> bool {
     match error.find_root() {
         DataFusionError::ParquetError(_) | DataFusionError::ObjectStore(_) => true,
@@ -117,24 +118,24 @@ pub(crate) fn is_of_a_file(error: &DataFusionError) -> bool {
 }
 
 impl Files {
-    /// All that are open, with their tables.
+    /// All open files, with their tables.
     fn parts(&self) -> impl Iterator<Item = (&'static str, &Part)> {
         self.tables.iter().flat_map(|(table, parts)| parts.iter().map(|part| (*table, part)))
     }
 
-    /// The error of the first damaged file, of this table or of all; `None` if all can be read.
+    /// The error of the first damaged file of this table, or of all tables; `None` if all files can be read.
     pub(crate) fn damage(&self, table: Option<&Table>) -> Option<Error> {
         let is_asked = |name: &str| table.is_none_or(|table| table.name == name);
         self.parts().filter(|(name, _)| is_asked(name)).find_map(|(_, part)| part.check().err())
     }
 
-    /// The error of the first file that has a page with another checksum, or that is no page. All CPUs read.
+    /// The error of the first file with a page that has a wrong checksum or is no page. It reads on all CPUs.
     pub(crate) fn first_damage(&self) -> Option<Error> {
         let parts: Vec<&Part> = self.parts().map(|(_, part)| part).collect();
         damaged(&parts, Part::check_pages).into_iter().next().map(|(_, error)| error)
     }
 
-    /// Leaves out what cannot be read to its end, except for the table `info`. All CPUs read.
+    /// Leaves out the files that cannot be read completely, except those of the table `info`. It reads on all CPUs.
     pub(super) fn leave_out_damaged(&mut self) {
         let parts: Vec<Part> =
             self.parts().filter(|(table, _)| *table != INFO.name).map(|(_, part)| part.clone()).collect();

@@ -1,13 +1,14 @@
 //! The files of a super-trace: opened and checked before any query runs, and held open.
 //!
-//! 1. All are opened through the descriptor of the folder, so they are those of one super-trace, whatever happens to its
-//!    name meanwhile. A query reads these files and no others: if another super-trace takes the name, or this one is
-//!    removed, answers stay those of the one that was opened.
-//! 2. A file that is no Parquet file, or lacks a column of the model, is an error that names it. With
-//!    [`OpenOptions::keep_going`](crate::OpenOptions::keep_going) it is left out, and the error is kept.
-//! 3. Only what follows the pages is read, and compared with its checksum if there is one (sigmund_model::tables::Checksums); each
-//!    page has its own: one that is damaged is found when a query reads it. With `keep_going` all files are read to their end, so
-//!    that one with a damaged page is left out of all answers.
+//! 1. All files are opened through the descriptor of the folder. So they belong to one super-trace, even if its name
+//!    changes in the meantime. A query reads only these files. If another super-trace takes the name, or this one is
+//!    removed, answers are still those of the super-trace that was opened.
+//! 2. If a file is no Parquet file, or lacks a column of the model, there is an error that names it. With
+//!    [`OpenOptions::keep_going`](crate::OpenOptions::keep_going) the file is left out, and the error is kept.
+//! 3. Opening reads only the parts after the pages, and compares them with their checksum if there is one
+//!    (sigmund_model::tables::Checksums). Each page has its own checksum, so a damaged page is found when a query reads
+//!    it. With `keep_going` all files are read completely, so that a file with a damaged page is left out of all
+//!    answers.
 
 mod arrow_schema;
 mod damage;
@@ -41,10 +42,10 @@ pub use self::{
 };
 use crate::{Error, ErrorKind, Info};
 
-/// The bytes of `checksums` that are read: those of a million files.
+/// The maximum number of bytes of `checksums` that are read: enough for a million files.
 const MOST_CHECKSUMS: u64 = 100 << 20;
 
-/// How often a super-trace is opened if others take its name meanwhile.
+/// How often opening is tried if other super-traces take the name in the meantime.
 const ATTEMPTS: usize = 4;
 
 /// The open files of a super-trace, by table.
@@ -52,15 +53,15 @@ const ATTEMPTS: usize = 4;
 pub(crate) struct Files {
     place: Place,
     path: PathBuf,
-    /// Whether what cannot be read is left out.
+    /// Whether unreadable files are left out.
     keep_going: bool,
-    /// How files must end, where that is known.
+    /// The expected ends of files, where they are known.
     checksums: Checksums,
     tables: BTreeMap<&'static str, Vec<Part>>,
     left_out: Vec<Error>,
 }
 
-/// Where they lie.
+/// Where the files are.
 #[derive(Debug)]
 enum Place {
     Folder(sigmund_files::Folder),
@@ -68,11 +69,11 @@ enum Place {
 }
 
 impl Files {
-    /// Opens the files of all tables in a folder, or in a store if there is one, and reads the table `info`.
+    /// Opens the files of all tables in a folder, or in `store` if it is given, and reads the table `info`.
     ///
     /// # Errors
-    /// When it is no super-trace or has another schema version; when a table is missing, or a file of it is not readable or
-    /// lacks a column; not if such files are left out.
+    /// When it is no super-trace or has another schema version; when a table is missing, or a file of it is not
+    /// readable or lacks a column, unless such files are left out.
     pub(crate) fn open_all(
         path: &Path,
         store: Option<&Arc<dyn Store>>,
@@ -86,7 +87,7 @@ impl Files {
             };
             let info = files.open_tables();
             let is_whole = info.is_ok() && files.left_out.is_empty();
-            // What is missing may have been removed with the super-trace that had this name before.
+            // The missing part may have been removed with the super-trace that had this name before.
             if is_whole || !files.was_replaced() {
                 return Ok((files, info?));
             }
@@ -99,7 +100,7 @@ impl Files {
     }
 
     fn open_tables(&mut self) -> Result<Info, Error> {
-        // The version first: another version may not have all tables.
+        // The version is checked first, because another version may not have all tables.
         let keep_going = std::mem::take(&mut self.keep_going);
         self.open_table(&INFO)?;
         let info = Info::new(&self.path.join(INFO.name), facts(&self.read(&INFO, &["key", "value"])?))?;
@@ -118,7 +119,7 @@ impl Files {
         Ok(info)
     }
 
-    /// Opens the folder, and none of its files yet.
+    /// Opens the folder, without any of its files.
     fn open(path: &Path, keep_going: bool) -> Result<Files, Error> {
         let not_one = |found: String| {
             let message = format!("not a super-trace: expected a directory NAME.supertrace, found {found}");
@@ -139,7 +140,8 @@ impl Files {
         Files { place, path, keep_going, checksums, tables, left_out: Vec::new() }
     }
 
-    /// Reads how files must end, which a later version may write in another way: so the version was looked at before.
+    /// Reads the expected ends of files. A later version may write them differently, so the version has been checked
+    /// before.
     fn check_ends(&mut self) -> Result<(), Error> {
         match self.read_checksums() {
             Ok(checksums) => self.checksums = checksums,
@@ -153,7 +155,8 @@ impl Files {
         Ok(())
     }
 
-    /// None of a store, whose files are read over a network: of each only its footer, and not what lies before.
+    /// Not read from a store: checking the ends would read much over the network, where otherwise only footers are
+    /// read.
     fn read_checksums(&self) -> Result<Checksums, Error> {
         let Place::Folder(folder) = &self.place else { return Ok(Checksums::default()) };
         let path = self.path.join(CHECKSUMS);
@@ -184,7 +187,7 @@ impl Files {
         Ok(())
     }
 
-    /// The files of a table in the order of their names, which is the order of time; each may be damaged.
+    /// The files of a table in the order of their names, which is the order of time. Each may be damaged.
     fn found(&self, table: &'static Table) -> Result<Vec<Result<Part, Error>>, Error> {
         let path = |name: &str| self.path.join(table.name).join(name);
         match &self.place {
@@ -192,7 +195,7 @@ impl Files {
                 let (folder, names) = self.names(folder, table)?;
                 let end = |name: &str| self.checksums.get(&format!("{}/{name}", table.name));
                 let open = |name: &String| Part::open(&folder, &path(name), name, (table, end(name)));
-                // One that was written and is not there any more would be rows less.
+                // A file that was written and is missing now is an error: its rows would be missing from answers.
                 let is_gone = |name: &&str| !names.iter().any(|found| found == name);
                 let gone = self.checksums.names(table.name).filter(is_gone).map(|name| {
                     Err(Error::at(
@@ -224,7 +227,7 @@ impl Files {
         Error::at(ErrorKind::MissingTable, &self.path.join(table.name), message)
     }
 
-    /// The tables that are open, in the order of the model: not those that the merge left out.
+    /// The tables that are open, in the order of the model. Tables that the merge left out are not among them.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &'static Table> {
         ALL.iter().filter(|table| self.tables.contains_key(table.name))
     }
@@ -262,7 +265,7 @@ impl Files {
         Ok((folder, parquet))
     }
 
-    /// These columns of all rows of a table that is open, in the order of the files.
+    /// The given columns of all rows of an open table, in the order of the files.
     ///
     /// # Errors
     /// When a file is damaged.
@@ -274,7 +277,7 @@ impl Files {
         Ok(batches)
     }
 
-    /// The row groups of a table that is open, with these columns.
+    /// The row groups of an open table, with the given columns.
     ///
     /// # Errors
     /// When a footer cannot be read.
@@ -282,7 +285,7 @@ impl Files {
         RowGroups::open(self.tables.get(table.name).map_or(&[][..], Vec::as_slice), table, columns)
     }
 
-    /// Those that are open, with their tables, for sessions.
+    /// The open files with their tables, as an object store for sessions.
     pub(crate) fn store(&self) -> OpenFiles {
         OpenFiles::new(
             self.tables.iter().flat_map(|(table, parts)| parts.iter().map(move |part| (*table, part))),
@@ -294,7 +297,7 @@ impl Files {
         &self.left_out
     }
 
-    /// Whether its path is, by now, that of another super-trace, or of none.
+    /// Whether its path now leads to another super-trace, or to none.
     fn was_replaced(&self) -> bool {
         match &self.place {
             Place::Folder(folder) => !folder.has_its_path(),
@@ -302,7 +305,8 @@ impl Files {
         }
     }
 
-    /// What another super-trace at this path does not have: a digest (FNV-1a) of the names, sizes and versions of the files.
+    /// A digest (FNV-1a) of the names, sizes and versions of the files. It distinguishes this super-trace from others
+    /// at the same path.
     pub(crate) fn identity(&self) -> u64 {
         let mut digest = 0xcbf2_9ce4_8422_2325_u64;
         for (table, part) in

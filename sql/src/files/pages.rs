@@ -1,4 +1,5 @@
-//! Which pages of a row group may have rows of a time: by the least and the greatest values of each, from the file's page index.
+//! Finds the pages of a row group that may have rows in a time. It uses the least and the greatest value of each page,
+//! from the page index of the file.
 
 use std::sync::Arc;
 
@@ -14,11 +15,11 @@ use datafusion::parquet::{
 /// The rows of a row group that may be of use.
 pub(super) struct Pages {
     pub(super) selection: RowSelection,
-    /// No row that is left out, and has a known end, ends after this; `None` if none is left out.
+    /// The latest known end of a row that is left out; `None` if no row is left out.
     pub(super) latest: Option<i64>,
 }
 
-/// The metadata of a file with its page index; `None` if it has none that can be read.
+/// The metadata of a file with its page index; `None` if there is no readable page index.
 pub(super) fn with_page_index(
     metadata: &ParquetMetaData,
     file: &impl ChunkReader,
@@ -30,19 +31,19 @@ pub(super) fn with_page_index(
     (metadata.column_index().is_some() && metadata.offset_index().is_some()).then(|| Arc::new(metadata))
 }
 
-/// The rows that are of use: they begin at `to` or before it, and end at `from` or after it.
+/// Selects the rows that are of use: those that begin at `to` or before, and end at `from` or later.
 #[derive(Clone, Copy, Debug)]
 pub struct Useful {
     /// The first tick.
     pub from: i64,
     /// The last tick.
     pub to: i64,
-    /// Whether rows without a length are, which have no end; if not, they are as if they had ended where they begin.
+    /// Whether rows without an end (those without a length) are of use. If not, they count as ending where they begin.
     pub unended: bool,
 }
 
-/// The pages of a row group in which a row may be of use, in a table with the columns `ts_tick` and `dur_tick`. `None` if the index
-/// does not tell.
+/// The pages of a row group in which a row may be of use. The table has to have the columns `ts_tick` and `dur_tick`.
+/// `None` if the index does not show it.
 pub(super) fn pages_within(metadata: &ParquetMetaData, group: usize, useful: Useful) -> Option<Pages> {
     let columns = metadata.row_group(group).columns();
     let place = |name: &str| columns.iter().position(|column| column.column_path().string() == name);
@@ -54,7 +55,7 @@ pub(super) fn pages_within(metadata: &ParquetMetaData, group: usize, useful: Use
     if starts.min_values().len() != pages {
         return None;
     }
-    // Without lengths of the same pages, rows may end at any time.
+    // If the lengths are unknown, or are divided into other pages, rows may end at any time.
     let lengths = place("dur_tick").filter(|place| begins[*place] == *begins_of_starts);
     let lengths = lengths.and_then(|place| ticks(metadata, group, place));
     let lengths = lengths.filter(|lengths| lengths.min_values().len() == pages);
@@ -64,7 +65,7 @@ pub(super) fn pages_within(metadata: &ParquetMetaData, group: usize, useful: Use
         let (least, most) = (starts.min_value(page)?, starts.max_value(page)?);
         let longest = lengths.and_then(|lengths| {
             let all_are_known = !useful.unended || lengths.null_count(page) == Some(0);
-            // No row has a length.
+            // In a page of NULLs, no row has a length.
             let longest = if lengths.is_null_page(page) { Some(&0) } else { lengths.max_value(page) };
             longest.filter(|_| all_are_known)
         });
@@ -82,7 +83,7 @@ pub(super) fn pages_within(metadata: &ParquetMetaData, group: usize, useful: Use
     Some(Pages { selection: selectors.into(), latest })
 }
 
-/// The first row of each page of a column, and how many rows there are; `None` if they are in no order.
+/// The first row of each page of a column, and at the end the number of rows; `None` if these are not sorted.
 fn begins(metadata: &ParquetMetaData, group: usize, column: usize) -> Option<Vec<i64>> {
     let rows = metadata.row_group(group).num_rows();
     let pages = metadata.offset_index()?.get(group)?.get(column)?.page_locations();

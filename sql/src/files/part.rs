@@ -34,34 +34,34 @@ use sigmund_model::tables::{FileEnd, Table};
 use super::{Store, StoredFile, arrow_schema};
 use crate::{Error, ErrorKind};
 
-/// Bytes of a file whose checksum is taken at a time.
+/// Number of bytes whose checksum is computed at a time.
 const PIECE: usize = 1 << 20;
 
-/// What a file that is not the one that was written may be.
+/// Added to an error about a file that is not the one that was written.
 pub(super) const CHANGED: &str =
     " (a super-trace that was changed on purpose is read when its file `checksums` is removed)";
 
-/// Rows of a batch: names of many threads are looked up in few batches.
+/// Rows per batch. Large, so that the names of many threads come in few batches.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// An open file that has the columns of its table.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    /// For messages.
+    /// The path, for messages.
     path: PathBuf,
     name: String,
     bytes: FileBytes,
     modified: SystemTime,
-    /// What another file of this name does not have.
+    /// A text that distinguishes it from other files of this name.
     version: String,
     rows: u64,
 }
 
 impl Part {
-    /// Opens a file of a table's folder. `path` is for messages.
+    /// Opens a file in the folder of a table. `path` is for messages.
     ///
     /// # Errors
-    /// When it does not end as it must, is no Parquet file, or lacks a column of the table.
+    /// When its end is not as expected, or when it is no Parquet file or lacks a column of the table.
     pub(crate) fn open(
         folder: &Folder,
         path: &Path,
@@ -71,7 +71,7 @@ impl Part {
         let file = folder.open_file(name).map_err(|error| unreadable(path, &error))?;
         let found = file.metadata().map_err(|error| unreadable(path, &error))?;
         let modified = found.modified().map_err(|error| unreadable(path, &error))?;
-        // The same for all machines that share the folder.
+        // The same on all machines that share the folder.
         let version = format!("{} {} {}", found.ino(), found.mtime(), found.mtime_nsec());
         let bytes = FileBytes { source: Source::File(Arc::new(file)), len: found.len() };
         if let Some(end) = end {
@@ -80,10 +80,10 @@ impl Part {
         Part::checked((path, name), (bytes, modified, version), table)
     }
 
-    /// [`open`](Self::open) of a file in a store.
+    /// As [`open`](Self::open), for a file in a store.
     ///
     /// # Errors
-    /// As there; when the store does not answer.
+    /// Those of [`open`](Self::open); when the store does not answer.
     pub(crate) fn open_stored(
         store: &dyn Store,
         path: &Path,
@@ -117,7 +117,7 @@ impl Part {
         self.rows
     }
 
-    /// In bytes.
+    /// The size in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.bytes.len
     }
@@ -126,7 +126,7 @@ impl Part {
         self.modified
     }
 
-    /// What another file of this name does not have.
+    /// A text that distinguishes it from other files of this name.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
@@ -139,7 +139,7 @@ impl Part {
         self.bytes.read(range)
     }
 
-    /// Adds these columns of all rows.
+    /// Appends the given columns of all rows to `batches`.
     ///
     /// # Errors
     /// When the file is damaged.
@@ -154,12 +154,12 @@ impl Part {
         Ok(())
     }
 
-    /// Whether both are the same open file.
+    /// Whether both are the same file.
     pub(super) fn is(&self, other: &Part) -> bool {
         self.path == other.path
     }
 
-    /// Whether it ends as it was written.
+    /// Checks that its end is as it was written.
     ///
     /// # Errors
     /// When it does not.
@@ -167,7 +167,7 @@ impl Part {
         self.bytes.check_end(end).map_err(|found| self.unreadable(&found))
     }
 
-    /// Reads all of it.
+    /// Reads the whole file, to check it.
     ///
     /// # Errors
     /// When it is damaged.
@@ -176,7 +176,7 @@ impl Part {
         self.check_groups(&footer, (0..footer.metadata().num_row_groups()).collect())
     }
 
-    /// Reads these row groups.
+    /// Reads these row groups, to check them.
     ///
     /// # Errors
     /// When they are damaged.
@@ -186,7 +186,7 @@ impl Part {
         reader.try_for_each(|batch| batch.map(drop).map_err(|error| self.unreadable(&error)))
     }
 
-    /// Reads this row group.
+    /// Reads this row group, to check it.
     ///
     /// # Errors
     /// When it is damaged.
@@ -194,7 +194,7 @@ impl Part {
         self.check_groups(footer, vec![group])
     }
 
-    /// Reads the pages of this row group, which compares their checksums, and leaves their values as they are.
+    /// Reads the pages of this row group without decoding their values. The reader compares their checksums.
     ///
     /// # Errors
     /// When one is damaged.
@@ -210,17 +210,17 @@ impl Part {
         Ok(())
     }
 
-    /// Its bytes, for a reader.
+    /// Its bytes, for a Parquet reader.
     pub(super) fn reader(&self) -> impl ChunkReader + Clone + 'static {
         self.bytes.clone()
     }
 
-    /// The error of one that is damaged.
+    /// The error for this file if it is damaged.
     pub(super) fn unreadable(&self, error: &dyn Display) -> Error {
         unreadable(&self.path, error)
     }
 
-    /// What its footer has.
+    /// Reads its footer.
     ///
     /// # Errors
     /// When the footer cannot be read.
@@ -234,11 +234,12 @@ impl Part {
     }
 }
 
-/// Reads at offsets. Readers of a `File` would share its position, and readers of several threads each other's.
+/// The bytes of a file, read at offsets. Readers that share a `File` would also share its position, and disturb each
+/// other.
 #[derive(Clone, Debug)]
 struct FileBytes {
     source: Source,
-    /// When it was opened.
+    /// The length when it was opened.
     len: u64,
 }
 
@@ -249,12 +250,12 @@ enum Source {
 }
 
 impl FileBytes {
-    /// Whether it ends as it was written; if not, what it has instead.
+    /// Checks that its end is as it was written. If not, the error describes what was found.
     fn check_end(&self, expected: FileEnd) -> Result<(), String> {
         if self.len != expected.len {
             return Err(format!("{} bytes instead of {}{CHANGED}", self.len, expected.len));
         }
-        // Piece by piece: how much it is, a stranger says.
+        // Read in pieces, because the length comes from an untrusted file.
         let mut found = crc32fast::Hasher::new();
         for from in (expected.from..self.len).step_by(PIECE) {
             let piece =
@@ -272,7 +273,7 @@ impl FileBytes {
     }
 
     fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
-        // Before anything is allocated: a damaged footer may have any number.
+        // Checked before anything is allocated, because a damaged footer may contain any number.
         if range.start > range.end || range.end > self.len {
             let message = format!(
                 "expected bytes of a file of {}, found a range {} to {}",
@@ -309,7 +310,7 @@ impl ChunkReader for FileBytes {
     }
 }
 
-/// Reads on from an offset.
+/// Reads sequentially, beginning at an offset.
 struct ReadAt {
     bytes: FileBytes,
     at: u64,
@@ -335,7 +336,8 @@ fn unreadable(path: &Path, error: &dyn Display) -> Error {
     Error::at(ErrorKind::Unreadable, path, format!("expected a whole Parquet file, found: {error}"))
 }
 
-/// Whether what a footer points to is in the file: readers of it panic where it is before the begin.
+/// Checks that the offsets in a footer lie inside of the file. Parquet readers panic if an offset is before its
+/// beginning.
 fn check_places(metadata: &ParquetMetaData, len: u64) -> Result<(), String> {
     let is_inside = |from: i64, length: i64| {
         let (from, length) = (u64::try_from(from).ok()?, u64::try_from(length).ok()?);
@@ -376,7 +378,8 @@ fn check_columns(path: &Path, schema: &Schema, table: &Table) -> Result<(), Erro
     Ok(())
 }
 
-/// Whether both types hold the same values: another writer may have replaced a dictionary by texts, or Utf8 by LargeUtf8.
+/// Whether both types hold the same values. Another writer may have replaced a dictionary by plain texts, or Utf8 by
+/// LargeUtf8.
 fn same_values(found: &DataType, expected: &DataType) -> bool {
     let is_text = |t: &DataType| match t {
         DataType::Dictionary(_, values) => {

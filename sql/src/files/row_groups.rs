@@ -1,4 +1,4 @@
-//! The row groups of a table, each read as one batch: in any order, from any thread.
+//! The row groups of a table. Each can be read as one batch, in any order and from any thread.
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,13 +24,13 @@ use super::{
 };
 use crate::Error;
 
-/// Some columns of a table, row group by row group, in the order of the table.
+/// Some columns of a table, as row groups in the order of the table.
 #[derive(Debug)]
 pub struct RowGroups {
     parts: Vec<OfPart>,
-    /// The part of each row group, and its place in it.
+    /// For each row group, the index of its file, and its index in that file.
     groups: Vec<(usize, usize)>,
-    /// The columns that batches have, texts as dictionaries.
+    /// The columns of batches. Texts are dictionaries.
     schema: SchemaRef,
 }
 
@@ -40,7 +40,7 @@ struct OfPart {
     part: Part,
     footer: ArrowReaderMetadata,
     columns: ProjectionMask,
-    /// With the page index, if there is one that can be read: once it was asked for.
+    /// The footer with the page index, if there is a readable one. Read when it is first needed.
     indexed: OnceLock<Option<ArrowReaderMetadata>>,
 }
 
@@ -56,7 +56,7 @@ impl OfPart {
 }
 
 impl RowGroups {
-    /// Of the files of a table.
+    /// Opens the row groups of the files of a table.
     ///
     /// # Errors
     /// When a footer cannot be read.
@@ -78,7 +78,7 @@ impl RowGroups {
         Ok(groups)
     }
 
-    /// How many there are.
+    /// The number of row groups.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
@@ -110,7 +110,7 @@ impl RowGroups {
         }
     }
 
-    /// The columns of a row group, in the order in which they were asked for.
+    /// The columns of a row group, in the requested order.
     ///
     /// # Errors
     /// When the file is damaged.
@@ -123,8 +123,8 @@ impl RowGroups {
         self.read_selected(of, &of.footer, (group, None))
     }
 
-    /// As [`read`](Self::read), of a table of intervals: without pages that have no row of use. Also a tick after which none of the
-    /// rows that are left out ends, as far as their ends are known.
+    /// As [`read`](Self::read), for a table of intervals: leaves out pages without useful rows. Also returns the latest
+    /// known end of the rows that are left out.
     ///
     /// # Errors
     /// When the file is damaged.
@@ -151,7 +151,7 @@ impl RowGroups {
         let rows = usize::try_from(footer.metadata().row_group(group).num_rows()).unwrap_or_default();
         let rows = selection.as_ref().map_or(rows, RowSelection::row_count);
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(part.reader(), footer.clone());
-        // A batch has no more than the file: its size is from a footer.
+        // A batch has at most as many rows as the row group has. That number comes from a footer, so it is limited.
         let reader = reader.with_projection(columns.clone()).with_row_groups(vec![group]);
         let reader = match selection {
             Some(selection) => reader.with_row_selection(selection),
@@ -179,10 +179,10 @@ impl RowGroups {
     }
 }
 
-/// Rows that are decoded at a time; row groups of a merge have a quarter.
+/// The maximum number of rows that are decoded at a time. Row groups of a merge have a quarter of that.
 const MOST_ROWS: usize = 1 << 20;
 
-/// Texts as dictionaries.
+/// The type of a column in batches: texts become dictionaries.
 fn batch_type(ty: ColumnType) -> DataType {
     match ty {
         ColumnType::Text => ColumnType::Word.data_type(),
@@ -190,7 +190,8 @@ fn batch_type(ty: ColumnType) -> DataType {
     }
 }
 
-/// The footer, such that texts are read as dictionaries, which is what the file holds. As it is, if that cannot be.
+/// Changes the footer so that texts are read as dictionaries, which is how they are stored. Unchanged if that is not
+/// possible.
 fn with_dictionaries(footer: ArrowReaderMetadata) -> ArrowReaderMetadata {
     let fields = footer.schema().fields().iter().map(|field| match field.data_type() {
         DataType::Utf8 => field.as_ref().clone().with_data_type(ColumnType::Word.data_type()),

@@ -1,4 +1,4 @@
-//! The open files of a super-trace, as what sessions read files from. They can only be read.
+//! The open files of a super-trace as an object store, from which sessions read. It is read-only.
 
 use std::{collections::BTreeMap, fmt, ops::Range};
 
@@ -21,7 +21,7 @@ use super::Part;
 
 const NAME: &str = "super-trace";
 
-/// Bytes of a piece of a file that is read as a whole.
+/// If a file is read as a whole: the number of bytes in a piece.
 const PIECE: u64 = 1 << 20;
 
 /// Open files, by `TABLE/NAME`.
@@ -60,7 +60,7 @@ fn generic(source: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::Generic { store: NAME, source: Box::new(source) }
 }
 
-/// Reads on a thread that may block: the file may not be in memory.
+/// Reads on a thread that may block, because the file may have to be read from disk.
 async fn read(part: Part, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
     let read = move || {
         let bytes = ranges.into_iter().map(|range| part.bytes(range));

@@ -1,15 +1,15 @@
-//! Super-traces that are not in a folder of this machine: what a store has to offer.
+//! The interface to super-traces that are in a store instead of a folder of this machine.
 
 use std::{fmt, io, ops::Range, sync::Arc, time::SystemTime};
 
 use bytes::Bytes;
 
-/// One super-trace in a store, as a bucket of objects is.
+/// One super-trace in a store, for example in a bucket of objects.
 pub trait Store: fmt::Debug + Send + Sync {
     /// The names of the files of a table, in any order.
     ///
     /// # Errors
-    /// When the store does not answer. A table that is not there has no names.
+    /// When the store does not answer. For a table that does not exist, the result is empty.
     fn names(&self, table: &str) -> io::Result<Vec<String>>;
 
     /// A file of a table.
@@ -21,13 +21,13 @@ pub trait Store: fmt::Debug + Send + Sync {
 
 /// A file in a store: one version of it.
 pub trait StoredFile: fmt::Debug + Send + Sync {
-    /// In bytes.
+    /// The size in bytes.
     fn size(&self) -> u64;
 
     /// When it was written.
     fn modified(&self) -> SystemTime;
 
-    /// What other files that had this name do not have, as the ETag of an object.
+    /// A text that distinguishes it from other files with this name, such as the ETag of an object.
     fn version(&self) -> &str;
 
     /// The bytes of a range that lies in the file. It may block.

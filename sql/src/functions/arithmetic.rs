@@ -1,6 +1,6 @@
-//! `+`, `-` and `*` of integers that fail when their result exceeds the bits of its type, as in PostgreSQL and DuckDB. DataFusion's go
-//! on with the lowest bits: the square of a length of four seconds, in nanoseconds, would be negative.
-//! [`CheckArithmetic`](crate::checked_arithmetic::CheckArithmetic) puts these in the place of the operators.
+//! `+`, `-` and `*` of integers that fail if the result does not fit into its type, as in PostgreSQL and DuckDB.
+//! DataFusion's own operators continue with the lowest bits: the square of four seconds in nanoseconds would be
+//! negative. [`CheckArithmetic`](crate::checked_arithmetic::CheckArithmetic) replaces the operators by these functions.
 
 use arrow::{
     array::{ArrayRef, Datum},
@@ -21,7 +21,7 @@ pub(super) fn all() -> impl Iterator<Item = ScalarUDF> {
     [Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply].into_iter().map(function)
 }
 
-/// The function in the place of an operator; `None` for other operators.
+/// The function that replaces an operator; `None` for operators that stay.
 pub(crate) fn checked(operator: Operator) -> Option<ScalarUDF> {
     Some(function(match operator {
         Operator::Plus => Arithmetic::Add,

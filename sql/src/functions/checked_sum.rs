@@ -1,5 +1,5 @@
-//! `sum` of integers that fails when it exceeds 64 bits, as in SQLite. DataFusion's goes on with the lowest 64 bits: a wrong number
-//! that looks like any other.
+//! `sum` of integers that fails if it exceeds 64 bits, as in SQLite. DataFusion's own function continues with the
+//! lowest 64 bits, which gives a wrong number without any sign of it.
 
 use std::{
     fmt,
@@ -27,7 +27,7 @@ use datafusion::{
 };
 use datafusion_functions_aggregate_common::aggregate::groups_accumulator::prim_op::PrimitiveGroupsAccumulator;
 
-/// The function, in the place of DataFusion's, which does what concerns no integers.
+/// The function. It replaces DataFusion's function, and calls it for types other than integers.
 pub(super) fn sum() -> AggregateUDF {
     AggregateUDF::new_from_impl(Sum { signature: sum_udaf().signature().clone() })
 }
@@ -43,7 +43,7 @@ struct Sum {
     signature: Signature,
 }
 
-/// The type of a sum of integers, but for one of different ones only.
+/// The type of a sum of integers. `None` for other types, and for sums with DISTINCT.
 fn integers(args: &AccumulatorArgs<'_>) -> Option<Integers> {
     match args.return_field.data_type() {
         _ if args.is_distinct => None,
@@ -58,7 +58,7 @@ enum Integers {
     Unsigned,
 }
 
-/// A sum of one group, or of a window.
+/// The accumulator for the sum of one group or window.
 fn accumulator(args: &AccumulatorArgs<'_>) -> Option<Box<dyn Accumulator>> {
     Some(match integers(args)? {
         Integers::Signed => Box::new(Checked::<Int64Type>::new()),
@@ -121,11 +121,11 @@ impl AggregateUDFImpl for Sum {
     }
 }
 
-/// The sum of one group, or of a window: of 2^63 numbers it is exact.
+/// The sum of one group or window. It is exact for up to 2^63 numbers.
 #[derive(Debug)]
 struct Checked<T> {
     sum: i128,
-    /// How many numbers are in it.
+    /// The number of numbers in the sum.
     count: u64,
     of: PhantomData<T>,
 }
@@ -185,7 +185,7 @@ impl<T: Integer> Accumulator for Checked<T> {
 
 type Added<N> = Box<dyn Fn(&mut N, N) + Send + Sync>;
 
-/// The sums of groups: DataFusion's, with an addition that remembers when a sum became too large.
+/// The sums of groups. DataFusion's accumulator, with an addition that notes if a sum became too large.
 struct CheckedGroups<T: Integer> {
     sums: PrimitiveGroupsAccumulator<T, Added<T::Native>>,
     is_too_large: Arc<AtomicBool>,
@@ -195,7 +195,7 @@ impl<T: Integer> CheckedGroups<T> {
     fn new() -> CheckedGroups<T> {
         let is_too_large = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&is_too_large);
-        // Relaxed: one thread adds, and looks afterwards.
+        // Relaxed: the same thread adds, and reads the flag afterwards.
         let add: Added<T::Native> = Box::new(move |sum, number| match sum.add_checked(number) {
             Ok(added) => *sum = added,
             Err(_) => seen.store(true, Ordering::Relaxed),

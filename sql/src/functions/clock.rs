@@ -1,4 +1,4 @@
-//! The clock of a super-trace, and when it reads its snapshots.
+//! The clock of a super-trace. It reads its snapshots when they are first needed.
 
 use std::{
     fmt,
@@ -14,13 +14,13 @@ use crate::{Error, Info, files::Files};
 /// The clock of a super-trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clock {
-    /// Ticks per second; `None` if that is not known.
+    /// Ticks per second; `None` if unknown.
     pub tick_hz: Option<f64>,
-    /// When the machine's clock was read, in the order of time.
+    /// The snapshots of the machine's clock, in time order.
     pub snapshots: Vec<Snapshot>,
 }
 
-/// A clock by the names of its super-trace. Snapshots are read when they are first needed.
+/// A clock with the names of its super-trace. Its snapshots are read when they are first needed.
 #[derive(Clone)]
 pub(crate) struct NamedClock {
     pub(crate) names: Vec<String>,
@@ -34,13 +34,13 @@ struct Snapshots {
 }
 
 impl NamedClock {
-    /// That of open files.
+    /// The clock of open files.
     pub(crate) fn of_files(files: &Arc<Files>, info: &Info) -> NamedClock {
         let snapshots = Snapshots { known: OnceLock::new(), files: Some(Arc::clone(files)) };
         NamedClock { names: Vec::new(), tick_hz: info.tick_hz(), snapshots: Arc::new(snapshots) }
     }
 
-    /// A clock that is known.
+    /// A clock whose snapshots are already known.
     pub(crate) fn known(names: Vec<String>, clock: Clock) -> NamedClock {
         let snapshots =
             Snapshots { known: OnceLock::from(Arc::<[Snapshot]>::from(clock.snapshots)), files: None };
@@ -60,7 +60,7 @@ impl NamedClock {
         Ok(Arc::clone(known.get_or_init(|| read)))
     }
 
-    /// All that is known of it.
+    /// Everything that is known of it.
     pub(crate) fn clock(&self) -> Result<Clock, Error> {
         let tick_hz = self.tick_hz.map(|hz| hz.per_second());
         Ok(Clock { tick_hz, snapshots: self.snapshots()?.to_vec() })

@@ -1,8 +1,9 @@
-//! `to_ns(ticks)`, `to_ticks(ns)`, `wall_time(tick)`: by the clock of the super-trace that the rows are of.
+//! `to_ns(ticks)`, `to_ticks(ns)`, `wall_time(tick)`: conversions by the clock of the rows' super-trace.
 //!
-//! A session may read several super-traces, and each has a clock of its own. Which of them a call is about is known when a query
-//! is planned: [`Clocks::bind`](crate::clocks::Clocks::bind) gives the function the clocks of the tables that its rows are of.
-//! Where these are several that differ, a call has to name one, by a text or a column: `wall_time(host, ts_tick)`.
+//! A session may read several super-traces, each with its own clock. When a query is planned,
+//! [`Clocks::bind`](crate::clocks::Clocks::bind) finds out which tables the rows of a call come from, and gives the
+//! function their clocks. If these clocks differ, the call has to name one, by a text or a column: `wall_time(host,
+//! ts_tick)`.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -25,19 +26,20 @@ use crate::{clocks::Clocks, nearest};
 /// What a function converts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Conversion {
-    /// A length in ticks to nanoseconds, rounded towards zero; NULL if the rate of the clock is not known.
+    /// A length in ticks to nanoseconds, rounded towards zero. NULL if the rate of the clock is unknown.
     ToNanos,
-    /// A length in nanoseconds to ticks, as the other.
+    /// A length in nanoseconds to ticks, in the same way.
     ToTicks,
-    /// An instant to the time of the machine's clock, UTC. Between two snapshots of that clock it is on the line through them,
-    /// and before the first and after the last at the rate of the main clock. NULL if the recording has no snapshot of it.
+    /// An instant to the time of the machine's clock, in UTC. Between two snapshots of that clock, it is on the line
+    /// through these. Before the first and after the last snapshot, it continues at the rate of the main clock. NULL if
+    /// the recording has no snapshot of that clock.
     WallTime,
 }
 
-/// 2^63: one more than the largest of 64 bits.
+/// 2^63: one more than the largest number of 64 bits.
 const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
 
-/// All of them.
+/// All conversions.
 pub(super) const CONVERSIONS: [Conversion; 3] =
     [Conversion::ToNanos, Conversion::ToTicks, Conversion::WallTime];
 
@@ -51,7 +53,7 @@ impl Conversion {
     }
 }
 
-/// A conversion by one of these clocks.
+/// A conversion by one of some clocks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ByClock {
     conversion: Conversion,
@@ -59,12 +61,12 @@ pub(crate) struct ByClock {
     signature: Signature,
 }
 
-/// The clocks of a function.
+/// The clocks that a function may use.
 #[derive(Clone, Debug)]
 enum OfClocks {
-    /// Those of the session, whatever they are when it is called.
+    /// The clocks that the session has when the function is called.
     Session(Arc<Clocks>),
-    /// These.
+    /// These clocks.
     Bound(Vec<NamedClock>),
 }
 
@@ -95,12 +97,12 @@ impl ByClock {
         ScalarUDF::new_from_impl(ByClock { conversion, clocks, signature })
     }
 
-    /// By the clocks of a session.
+    /// A function with the clocks of a session.
     pub(super) fn of_session(conversion: Conversion, clocks: &Arc<Clocks>) -> ScalarUDF {
         ByClock::function(conversion, OfClocks::Session(Arc::clone(clocks)))
     }
 
-    /// By one of these clocks.
+    /// A function with these clocks.
     pub(crate) fn bound(conversion: Conversion, clocks: Vec<NamedClock>) -> ScalarUDF {
         ByClock::function(conversion, OfClocks::Bound(clocks))
     }
@@ -109,7 +111,7 @@ impl ByClock {
         self.conversion
     }
 
-    /// Whether it has the clocks of the session.
+    /// Whether it still has the clocks of the session.
     pub(crate) fn is_of_session(&self) -> bool {
         matches!(self.clocks, OfClocks::Session(_))
     }
@@ -123,10 +125,10 @@ impl ByClock {
     }
 }
 
-/// The clock of a call that names none: the only one, or one of several that agree.
+/// The clock of a call that names none. There must be only one, or all must convert in the same way.
 ///
 /// # Errors
-/// When there are several that do not agree; when snapshots cannot be read.
+/// When there are several clocks that differ; when snapshots cannot be read.
 pub(crate) fn only_clock(conversion: Conversion, clocks: &[NamedClock]) -> Result<Option<&NamedClock>> {
     let Some((first, others)) = clocks.split_first() else { return Ok(None) };
     let known = Converter::of(conversion, first)?;
@@ -144,7 +146,7 @@ pub(crate) fn only_clock(conversion: Conversion, clocks: &[NamedClock]) -> Resul
     Ok(Some(first))
 }
 
-/// What a conversion needs of a clock.
+/// The parts of a clock that a conversion needs.
 #[derive(Clone, Debug, PartialEq)]
 struct Converter {
     conversion: Conversion,
@@ -172,7 +174,7 @@ impl Converter {
             Conversion::ToTicks => length * hz / 1e9,
             Conversion::ToNanos | Conversion::WallTime => length * 1e9 / hz,
         };
-        // The nearest to 2^63 are 2^63 itself, which is too large, and 1024 less.
+        // The floating-point numbers nearest to 2^63 are 2^63 itself, which is too large, and 1024 less.
         match converted.abs() < TOO_LARGE {
             true => Ok(Some(converted as i64)),
             false => exec_err!(
@@ -182,7 +184,7 @@ impl Converter {
         }
     }
 
-    /// The value in a row.
+    /// The converted value in a row.
     fn value(&self, times: &Times<'_>, row: usize) -> Result<Option<i64>> {
         match (times, self.conversion) {
             (times, _) if !times.is_valid(row) => Ok(None),

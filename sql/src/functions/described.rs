@@ -1,10 +1,10 @@
-//! What the catalog shows about functions of values: ours, and those that DataFusion documents.
+//! The catalog's descriptions of functions of values: our functions, and the functions that DataFusion documents.
 
 use datafusion::{execution::SessionState, logical_expr::Documentation};
 
 use crate::{DescribedArgument, DescribedFunction};
 
-/// Name, arguments and sentence of each.
+/// The name, arguments and sentence of each function.
 const OURS: [(&str, &[&str], &str); 12] = [
     (
         "percentile",
@@ -58,7 +58,8 @@ pub fn described_functions() -> Vec<DescribedFunction> {
     OURS.iter().map(|(name, arguments, sentence)| described(name, arguments, sentence)).collect()
 }
 
-/// A function of values, ours or one that DataFusion documents. `None` if there is none of this name.
+/// The description of a function of values, which may be one of ours or one that DataFusion documents. `None` if there
+/// is none of this name.
 pub fn described_function(state: &SessionState, name: &str) -> Option<DescribedFunction> {
     if let Some(ours) = described_functions().into_iter().find(|function| function.name == name) {
         return Some(ours);

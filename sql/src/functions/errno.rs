@@ -9,11 +9,12 @@ use arrow::{
 use datafusion::logical_expr::ScalarUDF;
 use syscalls::Errno;
 
-/// A system call returns an error as a number from here to -1 (`MAX_ERRNO`, include/linux/err.h).
+/// The least return value that is an error. A system call returns an error as a number from here to -1 (`MAX_ERRNO`,
+/// include/linux/err.h).
 const LEAST: i64 = -4095;
 
-/// `errno_name(Int64) -> Utf8`: the name of the error that is in the return value of a system call, as of -2 `ENOENT`. NULL of
-/// a value that is no error, the number of an error without a name.
+/// `errno_name(Int64) -> Utf8`: the name of the error in the return value of a system call, for example `ENOENT` for
+/// -2. NULL if the value is no error. If the error has no name, its number.
 pub(super) fn errno_name() -> ScalarUDF {
     super::scalar::of_integer("errno_name", DataType::Utf8, |returned| {
         let name = |ret: i64| {

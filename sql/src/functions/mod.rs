@@ -1,7 +1,7 @@
 //! Functions of SQL: bits, times, percentiles, histograms, names of errors.
 //!
-//! An executor of a cluster must know them too: those that need no super-trace are in [`all`]; those that convert times go there
-//! with the clocks that they use, [`clocks_of`] and [`with_clocks`].
+//! The executors of a cluster need these functions, too. Functions that need no super-trace are in [`all`]. Functions
+//! that convert times are sent there with the clocks that they use: [`clocks_of`] and [`with_clocks`].
 
 mod arithmetic;
 mod bits;
@@ -35,12 +35,12 @@ pub use described::{described_function, described_functions};
 pub(crate) use row_id::row_id;
 pub use wall_time::Snapshot;
 
-/// The functions of one row that need no super-trace, by whose names plans of a cluster have them.
+/// The functions of one row that need no super-trace. Plans of a cluster refer to them by name.
 pub fn all() -> Vec<ScalarUDF> {
     named().into_iter().chain(arithmetic::all()).collect()
 }
 
-/// Those that queries name.
+/// The functions that queries can name.
 pub(crate) fn named() -> Vec<ScalarUDF> {
     vec![
         u64_bits(),
@@ -53,7 +53,7 @@ pub(crate) fn named() -> Vec<ScalarUDF> {
     ]
 }
 
-/// The functions of many rows.
+/// The aggregate functions.
 pub fn aggregates() -> Vec<AggregateUDF> {
     vec![percentile::percentile(), checked_sum::sum()]
 }
@@ -61,7 +61,7 @@ pub fn aggregates() -> Vec<AggregateUDF> {
 /// Clocks, each with the names of its super-trace.
 pub type ClocksByName = Vec<(Vec<String>, Clock)>;
 
-/// The clocks that a function may use; `None` if it is none that converts times.
+/// The clocks that a function may use; `None` if the function does not convert times.
 ///
 /// # Errors
 /// When a table `clocks` cannot be read.
@@ -70,14 +70,14 @@ pub fn clocks_of(function: &ScalarUDF) -> Option<Result<ClocksByName, Error>> {
     Some(clocks.into_iter().map(|clock| Ok((clock.names.clone(), clock.clock()?))).collect())
 }
 
-/// The function of this name that converts times, with these clocks; `None` if there is none.
+/// The function of this name with these clocks; `None` if no such function converts times.
 pub fn with_clocks(name: &str, clocks: ClocksByName) -> Option<ScalarUDF> {
     let conversion = CONVERSIONS.into_iter().find(|conversion| conversion.name() == name)?;
     let clocks = clocks.into_iter().map(|(names, clock)| NamedClock::known(names, clock));
     Some(ByClock::bound(conversion, clocks.collect()))
 }
 
-/// The session has the functions that convert times, from here on.
+/// Registers the functions that convert times in a session.
 pub(crate) fn register(context: &SessionContext, clocks: &Arc<Clocks>) {
     for conversion in CONVERSIONS {
         context.register_udf(ByClock::of_session(conversion, clocks));

@@ -1,5 +1,5 @@
-//! `percentile(x, percent)`: exact, by nearest rank: the smallest number such that at least `percent` of all are no larger; of
-//! `percentile(DISTINCT x, percent)`, of all different ones.
+//! `percentile(x, percent)`: the exact percentile by nearest rank, that is, the smallest number such that at least
+//! `percent` % of all numbers are not larger. With `percentile(DISTINCT x, percent)`, equal numbers count once.
 
 use std::{mem, sync::Arc};
 
@@ -19,7 +19,7 @@ use datafusion::{
 
 use super::scalar::number_type;
 
-/// The function. It keeps all numbers of a group: 8 bytes each.
+/// The function. It keeps all numbers of a group, 8 bytes each.
 pub(super) fn percentile() -> AggregateUDF {
     AggregateUDF::new_from_impl(Percentile { signature: Signature::user_defined(Volatility::Immutable) })
 }
@@ -70,7 +70,7 @@ impl AggregateUDFImpl for Percentile {
 /// The numbers of a group.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// Fractions in the order of IEEE 754's totalOrder: [`ordered`].
+    /// The numbers. Fractions are stored as integers in the order of IEEE 754's totalOrder: [`ordered`].
     numbers: Vec<i64>,
     percent: Option<f64>,
     is_fraction: bool,
@@ -85,7 +85,7 @@ impl Numbers {
         }
     }
 
-    /// It is the same in all rows.
+    /// Sets the percentage, which must be the same in all rows.
     fn set_percent(&mut self, percent: f64) -> Result<()> {
         let expected = "percentile: expected one number from 0 to 100 for all rows, found";
         if !(0.0..=100.0).contains(&percent) {
@@ -113,7 +113,7 @@ impl Numbers {
     }
 }
 
-/// The bits of a fraction as a number that has its place among all, as `f64::total_cmp` has it; and back.
+/// Maps the bits of a fraction to an integer that is ordered as in `f64::total_cmp`. The same function maps it back.
 fn ordered(bits: i64) -> i64 {
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
@@ -164,7 +164,7 @@ impl Accumulator for Numbers {
         for numbers in states[0].as_list::<i32>().iter().flatten() {
             self.extend(numbers.as_primitive::<Int64Type>());
         }
-        // One that had no rows knows none.
+        // A state without rows has no percentage.
         let percents = states[1].as_primitive::<Float64Type>();
         percents.iter().flatten().try_for_each(|percent| self.set_percent(percent))
     }

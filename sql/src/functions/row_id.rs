@@ -1,5 +1,6 @@
-//! `row_id(a, b, c)`: a number for three that name a row; NULL is a number of its own. Perfetto's tables have ids, and ours do not
-//! number their rows: a number by the order of rows would need a sort of all of them.
+//! `row_id(a, b, c)`: a number computed from three numbers that identify a row. NULL counts as a number of its own.
+//! Perfetto's tables have ids. Our rows are not numbered: numbers in the order of the rows would require sorting all of
+//! them.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use datafusion::{
 
 use super::scalar::as_column;
 
-/// The function. Different numbers have the same id with a chance of 2^-63.
+/// The function. Two different rows have the same id with a probability of 2^-63.
 pub(crate) fn row_id() -> ScalarUDF {
     create_udf("row_id", vec![DataType::Int64; 3], DataType::Int64, Volatility::Immutable, Arc::new(ids))
 }

@@ -16,7 +16,7 @@ pub(super) fn of_integer(name: &'static str, to: DataType, of: fn(&Int64Array) -
     ScalarUDF::new_from_impl(OfNumber::new(name, to, None, of))
 }
 
-/// A function of a number: one that is not whole becomes whole by `round`.
+/// A function of a number. A fraction is first converted to an integer by `round`.
 pub(super) fn of_number(
     name: &'static str,
     to: DataType,
@@ -26,7 +26,7 @@ pub(super) fn of_number(
     ScalarUDF::new_from_impl(OfNumber::new(name, to, Some(round), of))
 }
 
-/// Int64 for whole numbers, Float64 for others; `None` for what is no number.
+/// Int64 for integers, Float64 for other numbers; `None` for types that are no numbers.
 pub(super) fn number_type(ty: &DataType) -> Option<DataType> {
     match ty {
         ty if ty.is_integer() || ty.is_null() => Some(DataType::Int64),
@@ -36,7 +36,7 @@ pub(super) fn number_type(ty: &DataType) -> Option<DataType> {
     }
 }
 
-/// What a function makes of its arguments: one value if they are constants.
+/// The result of a function: a single value if all arguments are constants.
 pub(super) fn as_column(args: &[ColumnarValue], values: ArrayRef) -> Result<ColumnarValue> {
     let are_constants = args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
     match are_constants && !values.is_empty() {
@@ -65,7 +65,7 @@ impl OfNumber {
     }
 }
 
-// Each name is one function.
+// The name identifies the function.
 impl PartialEq for OfNumber {
     fn eq(&self, other: &OfNumber) -> bool {
         self.name == other.name

@@ -14,7 +14,8 @@ use datafusion::{
 
 use super::scalar::{as_column, of_number};
 
-/// `duration(ns)`: a length for people, with four digits: `12.34 µs`; from a minute on in two units: `1 d 6 h`.
+/// `duration(ns)`: a length as text for people, with four digits: `12.34 µs`. From a minute on, with two units: `1 d 6
+/// h`.
 pub(super) fn duration() -> ScalarUDF {
     of_number("duration", DataType::Utf8, f64::round, |nanos| {
         let texts: StringArray = nanos.iter().map(|nanos| nanos.map(text)).collect();
@@ -28,7 +29,7 @@ fn text(nanos: i64) -> String {
     if length < 1_000 {
         return format!("{sign}{length} ns");
     }
-    // Each unit up to what is the next when it is rounded.
+    // Each unit is used up to the length that would be rounded to the next unit.
     for (unit, nanos, limit) in [("µs", 1e3, 999.95), ("ms", 1e6, 999.95), ("s", 1e9, 59.995)] {
         let number = length as f64 / nanos;
         if number < limit {
@@ -44,7 +45,7 @@ fn text(nanos: i64) -> String {
     }
 }
 
-/// So many of a small unit, as a large one and the rest.
+/// `count` small units, as a number of large units and the rest.
 fn in_two(sign: &str, count: u64, per_large: u64, [large, small]: [&str; 2]) -> String {
     match count % per_large {
         0 => format!("{sign}{} {large}", count / per_large),
@@ -61,8 +62,8 @@ fn four_digits(number: f64) -> String {
     format!("{number:.decimals$}")
 }
 
-/// `log2_bucket(x)`: the power of two that begins the class of a length in a histogram: the largest that is not greater; 0 of
-/// numbers below 1.
+/// `log2_bucket(x)`: the class of a length in a histogram, given by its lower bound: the largest power of two that is
+/// not greater than `x`. 0 for numbers below 1.
 pub(super) fn log2_bucket() -> ScalarUDF {
     of_number("log2_bucket", DataType::Int64, f64::floor, |numbers| {
         let bucket = |number: i64| if number < 1 { 0 } else { 1 << number.ilog2() };
@@ -70,8 +71,8 @@ pub(super) fn log2_bucket() -> ScalarUDF {
     })
 }
 
-/// `time_bucket(width, instant)`: the multiple of the width that begins the class of an instant in a histogram over time: the
-/// largest that is not later.
+/// `time_bucket(width, instant)`: the class of an instant in a histogram over time, given by its start: the latest
+/// multiple of the width that is not later than the instant.
 pub(super) fn time_bucket() -> ScalarUDF {
     let arguments = vec![DataType::Int64, DataType::Int64];
     create_udf("time_bucket", arguments, DataType::Int64, Volatility::Immutable, Arc::new(bucketed))
@@ -88,7 +89,7 @@ fn bucketed(args: &[ColumnarValue]) -> Result<ColumnarValue> {
     }
     let bucket = |width: i64, instant: i64| match width {
         1.. => instant.saturating_sub(instant.rem_euclid(width)),
-        // The value below a NULL.
+        // The slot of a NULL may hold any value.
         _ => 0,
     };
     let buckets: Int64Array = binary(widths, instants, bucket)?;

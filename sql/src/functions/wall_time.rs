@@ -1,4 +1,4 @@
-//! When an instant was by the machine's clock: snapshots, and the lines through them.
+//! Converts instants to the time of the machine's clock, by lines through snapshots.
 
 use arrow::{
     array::{Array, AsArray},
@@ -13,11 +13,11 @@ use crate::{Error, files::Files};
 pub struct Snapshot {
     /// By the main clock.
     pub tick: i64,
-    /// By the machine's, since 1970.
+    /// By the machine's clock, in nanoseconds since 1970.
     pub nanos: i64,
 }
 
-/// Those that the conversion of events uses, too, in the order of time.
+/// The snapshots that the conversion of events also uses, in time order.
 pub(super) fn read(files: &Files) -> Result<Vec<Snapshot>, Error> {
     let columns = ["domain", "ns", "before_tick", "after_tick", "used"];
     let mut snapshots = Vec::new();
@@ -39,7 +39,8 @@ pub(super) fn read(files: &Files) -> Result<Vec<Snapshot>, Error> {
     Ok(snapshots)
 }
 
-/// The time of the machine's clock at a tick; `None` if there is no snapshot, or no rate outside of them.
+/// The time of the machine's clock at a tick. `None` if there is no snapshot, or if the tick is outside of all
+/// snapshots and the rate is unknown.
 pub(super) fn at(snapshots: &[Snapshot], nanos_per_tick: Option<f64>, tick: i64) -> Option<i64> {
     let after = snapshots.partition_point(|snapshot| snapshot.tick <= tick);
     let (from, rate) =

@@ -1,4 +1,4 @@
-//! Arguments of a call: tables, then the columns of the key.
+//! Reads the arguments of a call: tables, followed by the columns of the key.
 
 use datafusion::{
     common::{Result, plan_err},
@@ -17,21 +17,22 @@ use super::operation::Operation;
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) operation: Operation,
-    /// Queries, and the names of those that are tables.
+    /// Queries. If one is a table, its name is given, too.
     pub(super) inputs: Vec<(Option<String>, Box<Query>)>,
-    /// Columns that all of them have.
+    /// The columns of the key, which all inputs have.
     pub(super) keys: Vec<String>,
 }
 
-/// The function that a call in FROM is of.
+/// The function over intervals that a relation in FROM calls, if it is such a call.
 pub(super) fn operation(factor: &TableFactor) -> Option<Operation> {
     let TableFactor::Table { name, args: Some(_), .. } = factor else { return None };
     let [name] = name.0.as_slice() else { return None };
     name.as_ident().and_then(|name| Operation::by_name(&name.value))
 }
 
-/// Tables among the arguments of a call become queries with the names of the tables: DataFusion would look for columns of these
-/// names, and tables that only functions name would not be looked up. False if it is a call of no function over intervals.
+/// Replaces the tables among the arguments of a call by queries with the names of the tables. Otherwise DataFusion
+/// would look for columns with these names, and would not look up tables that only functions name. Returns false if it
+/// is no call of a function over intervals.
 pub(crate) fn tables_as_queries(factor: &mut TableFactor) -> bool {
     let Some(operation) = operation(factor) else { return false };
     let TableFactor::Table { args: Some(arguments), .. } = factor else { return false };
@@ -43,7 +44,8 @@ pub(crate) fn tables_as_queries(factor: &mut TableFactor) -> bool {
     true
 }
 
-/// `spans` as `spans => (SELECT * FROM spans)`; a call of a function likewise. `None` for a query without a name.
+/// `spans` becomes `spans => (SELECT * FROM spans)`; a call of a function likewise. `None` if the argument is a query
+/// without a name.
 fn as_query(argument: &FunctionArg) -> Option<FunctionArg> {
     let (given, expr) = match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (None, expr),
@@ -77,7 +79,7 @@ fn as_query(argument: &FunctionArg) -> Option<FunctionArg> {
     })
 }
 
-/// `SELECT * FROM name`, or of the result of a function.
+/// `SELECT * FROM name`, or from the result of a function call.
 fn all_of(of: ObjectName, arguments: Option<TableFunctionArgs>) -> Option<Box<Query>> {
     let statement = DFParser::parse_sql("SELECT * FROM t").ok()?.pop_front()?;
     let datafusion::sql::parser::Statement::Statement(statement) = statement else { return None };
@@ -89,7 +91,7 @@ fn all_of(of: ObjectName, arguments: Option<TableFunctionArgs>) -> Option<Box<Qu
 }
 
 impl Call {
-    /// Of arguments among which [`tables_as_queries`] has been.
+    /// Reads arguments that were changed by [`tables_as_queries`].
     pub(super) fn new(operation: Operation, arguments: Vec<FunctionArg>) -> Result<Call> {
         let function = operation.name();
         let (count, found) = (operation.tables(), arguments.len());

@@ -1,4 +1,4 @@
-//! What the catalog shows about the functions over intervals.
+//! The catalog's descriptions of the functions over intervals.
 
 use arrow::datatypes::{DataType, Field, Schema};
 
@@ -41,7 +41,7 @@ fn described(operation: Operation) -> DescribedFunction {
     }
 }
 
-/// Those that do not depend on the tables, if these have times in ticks.
+/// The columns that do not depend on the tables, if the times are in ticks.
 fn columns(operation: Operation) -> Schema {
     let field = |name: &str, doc: &str| {
         Field::new(name, DataType::Int64, false).with_metadata([("doc".to_string(), doc.to_string())].into())

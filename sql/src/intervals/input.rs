@@ -9,21 +9,21 @@ use datafusion::{
 use super::operation::Operation;
 use crate::clocks::{Clocks, TraceClock};
 
-/// Where an interval begins, in the input of the operator; where it ends.
+/// The columns for the start and the end of an interval in the input of the operator.
 const FROM: &str = "interval_from";
 const TO: &str = "interval_to";
 
 /// An input.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
-    /// What columns that two inputs have are named after.
+    /// If two inputs have columns of the same name, these columns are prefixed with this name.
     pub(super) name: String,
-    /// The super-traces that it is read from; none if it reads no table.
+    /// The super-traces that it is read from; empty if it reads no table.
     pub(super) traces: Vec<TraceClock>,
     plan: LogicalPlan,
 }
 
-/// What the columns of the time are, and what they count.
+/// The unit of time, and so the names of the time columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     /// `ts_tick` and `dur_tick`.
@@ -42,7 +42,7 @@ impl Unit {
 }
 
 impl Input {
-    /// A planned table or query.
+    /// An input from a planned table or query.
     pub(super) fn new(operation: Operation, name: &str, plan: LogicalPlan, clocks: &Clocks) -> Result<Input> {
         let input = Input { name: name.to_string(), traces: clocks.read_by(&plan)?, plan };
         match [Unit::Ticks, Unit::Nanos].into_iter().any(|unit| input.has_time_in(unit)) {
@@ -63,7 +63,7 @@ impl Input {
         self.plan.schema().has_column_with_unqualified_name(column)
     }
 
-    /// Its columns, the key and the time among them.
+    /// All its columns, including the key and the time.
     pub(super) fn columns(&self) -> impl Iterator<Item = (&str, &DataType)> {
         self.plan.schema().fields().iter().map(|field| (field.name().as_str(), field.data_type()))
     }
@@ -73,8 +73,9 @@ impl Input {
         self.columns().find(|(name, _)| *name == column).map(|(_, ty)| ty)
     }
 
-    /// What the operator reads: keys of these types, from, to, and some columns; of rows that these filters may leave. A row
-    /// without a length lasts until `end`, and one without a start is left out; so is one without a key, if `needs_key`.
+    /// The plan that the operator reads: keys with these types, start, end, and some columns, of the rows that pass the
+    /// filters. A row without a length lasts until `end`. A row without a start is left out. A row without a key is
+    /// left out if `needs_key`.
     pub(super) fn read(
         &self,
         (keys, needs_key): (&[(String, DataType)], bool),
@@ -105,7 +106,7 @@ impl Input {
         let key = |(place, (key, ty)): (usize, &(String, DataType))| {
             cast(ident(key), ty.clone()).alias(key_name(place))
         };
-        // Without a key all rows are of one.
+        // Without key columns, all rows have the same key.
         let one_key = keys.is_empty().then(|| lit(0_i64).alias(key_name(0)));
         let exprs = keys.iter().enumerate().map(key).chain(one_key);
         let exprs = exprs.chain([from().alias(FROM), to.alias(TO)]);
@@ -115,7 +116,7 @@ impl Input {
     }
 }
 
-/// The name of a column of the key in the input of the operator.
+/// The name of a key column in the input of the operator.
 fn key_name(place: usize) -> String {
     format!("key_{place}")
 }

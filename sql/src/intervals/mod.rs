@@ -6,10 +6,11 @@
 //!                                     gaps(a)                      |-|
 //! ```
 //!
-//! `overlap`, `overlap_left`, `merged`, `gaps` and `self_time` take the names of tables or views, or queries, and after them
-//! the columns of a key: only rows of the same key meet; rows of different hosts never do. A key with NULL is equal to none
-//! where rows of two tables meet, and a key of its own where those of one do, as in joins and GROUP BY. Each is linear but for sorting its inputs by key and start, which
-//! spills to disk beyond the memory limit; keys are spread over all CPUs.
+//! `overlap`, `overlap_left`, `merged`, `gaps` and `self_time` take the names of tables or views, or queries, followed
+//! by the columns of a key. Only rows with the same key are combined, and never rows of different hosts. NULL in a key
+//! works as in joins and GROUP BY: between two tables, a key with NULL equals no other key; within one table, NULL is a
+//! key of its own. Each function is linear, except for sorting its inputs by key and start. The sort spills to disk
+//! beyond the memory limit. Keys are distributed over all CPUs.
 
 mod arguments;
 mod described;
@@ -41,7 +42,7 @@ pub use described::interval_functions;
 pub use parts::OperatorParts;
 pub(crate) use table::IntervalTable;
 
-/// The session has the functions from here on.
+/// Registers the functions in a session.
 pub(crate) fn register(context: &SessionContext, clocks: &Arc<Clocks>) -> Result<()> {
     for operation in OPERATIONS {
         context.register_udtf(operation.name(), Arc::new(Listed(operation)));

@@ -1,17 +1,17 @@
 //! The functions over intervals.
 
-/// What a function does with intervals.
+/// The functions over intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Operation {
-    /// The common part of every two that overlap.
+    /// The common part of each pair of intervals that overlap.
     Overlap,
-    /// The same, and the parts of the first table's rows that nothing overlaps.
+    /// The same, and also the parts of the first table's rows that no row of the second overlaps.
     OverlapLeft,
-    /// The union of those that overlap or touch.
+    /// The unions of intervals that overlap or touch.
     Merged,
-    /// The time between those of one key that no other covers.
+    /// The time between intervals of one key that no other interval covers.
     Gaps,
-    /// The time of each that is in none of those inside of it.
+    /// The time of each interval that is in no interval inside of it.
     SelfTime,
 }
 
@@ -51,7 +51,7 @@ impl Operation {
         OPERATIONS.into_iter().find(|operation| operation.name() == name)
     }
 
-    /// How many tables it takes.
+    /// The number of tables that it takes.
     pub(super) fn tables(self) -> usize {
         match self {
             Operation::Overlap | Operation::OverlapLeft => 2,
@@ -59,7 +59,7 @@ impl Operation {
         }
     }
 
-    /// The column it adds, if it adds one: a count, or a length.
+    /// The column that it adds, if any: a count or a length.
     pub(super) fn added(self) -> Option<&'static str> {
         match self {
             Operation::Merged => Some("intervals"),
@@ -68,7 +68,7 @@ impl Operation {
         }
     }
 
-    /// Whether its rows have the columns of the rows they are made of, beside the key.
+    /// Whether the result has the columns of the input rows, in addition to the key.
     pub(super) fn keeps_columns(self) -> bool {
         matches!(self, Operation::Overlap | Operation::OverlapLeft | Operation::SelfTime)
     }

@@ -1,4 +1,5 @@
-//! The operator of a plan: its inputs are sorted by key and start, and rows of one key are in the same partition.
+//! The operator in a plan. Its inputs have to be sorted by key and start, and all rows of one key have to be in the
+//! same partition.
 
 use std::{fmt, sync::Arc};
 
@@ -21,14 +22,14 @@ use datafusion::{
 
 use super::{operation::Operation, output::Origin, stream};
 
-/// Makes rows of intervals.
+/// Combines the rows of its inputs to rows of a function over intervals.
 #[derive(Clone, Debug)]
 pub(super) struct IntervalExec {
     operation: Operation,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
-    /// How many columns of the key there are, in each input the first; the start and the end follow.
+    /// The number of key columns, which come first in each input. The start and the end follow.
     keys: usize,
-    /// All rows are of one key.
+    /// Whether all rows have the same key.
     has_one_key: bool,
     origins: Vec<Origin>,
     properties: Arc<PlanProperties>,
@@ -54,7 +55,7 @@ impl IntervalExec {
         IntervalExec { operation, inputs, keys, has_one_key, origins, properties, metrics }
     }
 
-    /// What it makes of its inputs: the function, the key, and where columns come from.
+    /// Its parts: the function, the key, and where the columns of the result come from.
     pub(super) fn parts(&self) -> (Operation, (usize, bool), &[Origin]) {
         (self.operation, (self.keys, self.has_one_key), &self.origins)
     }
@@ -68,7 +69,7 @@ impl IntervalExec {
         (0..self.keys).map(|place| IntervalExec::column(input, place)).collect()
     }
 
-    /// By key and start; of equal starts the longest first.
+    /// The required order: by key and start, and for equal starts the longest first.
     fn order_of(&self, input: &Arc<dyn ExecutionPlan>) -> Option<OrderingRequirements> {
         let by = |place: usize, descending: bool| PhysicalSortExpr {
             expr: IntervalExec::column(input, place),

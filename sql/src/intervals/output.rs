@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{fleet::HOST, nearest};
 
-/// The times of a result in ticks, and in nanoseconds: by our names, and by Perfetto's.
+/// The time columns of a result: in ticks, in nanoseconds by our names, and in nanoseconds by Perfetto's names.
 const TIMES: [[&str; 3]; 3] =
     [["ts_tick", "ts_ns", "ts"], ["dur_tick", "dur_ns", "dur"], ["self_tick", "self_ns", "self_dur"]];
 
@@ -22,7 +22,7 @@ pub(super) enum Origin {
     Key(usize),
     From,
     Length,
-    /// Of an input, its column of this name.
+    /// The column with this name of an input.
     Column(usize, String),
     Added,
 }
@@ -34,7 +34,7 @@ pub(super) struct Output {
     pub(super) origins: Vec<Origin>,
     pub(super) schema: SchemaRef,
     pub(super) unit: Unit,
-    /// Whether an input has Perfetto's columns of time: then the result has them, too.
+    /// Whether an input has Perfetto's time columns. The result then has them, too.
     has_perfettos: bool,
 }
 
@@ -50,7 +50,7 @@ impl Output {
         let Some(unit) = [Unit::Ticks, Unit::Nanos].into_iter().find(of_all) else {
             return plan_err!("{name}: expected times in the same unit, found ts_tick and ts");
         };
-        // Rows of different hosts have nothing in common.
+        // Rows of different hosts must not be combined, so the host is part of the key.
         let host = HOST.to_string();
         let is_of_key = times.are_by_host() && inputs.iter().all(|input| input.has(HOST));
         let host = (is_of_key && !keys.contains(&host)).then_some(&host);
@@ -79,7 +79,7 @@ impl Output {
         Ok(Output { keys, origins, schema: Arc::new(Schema::new(fields)), unit, has_perfettos })
     }
 
-    /// The columns in nanoseconds beside those in ticks: which, and their names.
+    /// The columns in nanoseconds to add: for each, the column in ticks, and the new name.
     pub(super) fn in_nanos(&self) -> Vec<(&'static str, &'static str)> {
         if self.unit == Unit::Nanos {
             return Vec::new();
@@ -90,7 +90,7 @@ impl Output {
         times().map(|[tick, ns, _]| (tick, ns)).chain(perfettos.map(|[tick, _, ns]| (tick, ns))).collect()
     }
 
-    /// The columns of one input that are among these columns of the result, and their places.
+    /// Of the columns of the result at these places, the ones that come from one input.
     pub(super) fn of_input(&self, places: &[usize], input: usize) -> Vec<String> {
         let of = |place: &usize| match &self.origins[*place] {
             Origin::Column(of, column) if *of == input => Some(column.clone()),
@@ -100,7 +100,8 @@ impl Output {
     }
 }
 
-/// The columns of the inputs. One whose name is taken, or that two inputs have, is named after its table.
+/// The columns of the inputs that are kept. If a name is taken, or two inputs have the same name, the column is
+/// prefixed with the name of its table.
 fn kept(inputs: &[Input], taken: &[(Origin, Field)]) -> Vec<(Origin, Field)> {
     let is_taken = |name: &str| taken.iter().any(|(_, field)| field.name() == name);
     let is_key = |name: &str| {
@@ -118,7 +119,7 @@ fn kept(inputs: &[Input], taken: &[(Origin, Field)]) -> Vec<(Origin, Field)> {
             false => input.name.clone(),
         };
         for (column, ty) in input.columns().filter(|(column, _)| !is_key(column)) {
-            // Of one input alone, the times of the result are its own.
+            // With a single input, the times of the result replace its own.
             let is_time = TIMES[..2].iter().flatten().any(|time| *time == column);
             if inputs.len() == 1 && is_time {
                 continue;
@@ -164,7 +165,7 @@ fn key_type(function: &str, inputs: &[Input], key: &str) -> Result<DataType> {
     Ok(common.unwrap_or(DataType::Int64))
 }
 
-/// Whether rows can be of the same key if one has this type and the other that.
+/// The type in which keys of these two types can be compared; `None` if there is none.
 fn common_key_type(one: &DataType, other: &DataType) -> Option<DataType> {
     let plain = |ty: &DataType| match ty {
         DataType::Dictionary(_, values) => values.as_ref().clone(),

@@ -1,4 +1,4 @@
-//! The operator apart from its inputs, as other processes get it: executors of a cluster.
+//! The operator without its inputs, in the form in which it is sent to other processes: executors of a cluster.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use datafusion::{
 
 use super::{operation::Operation, operator::IntervalExec, output::Origin};
 
-/// What an operator makes of its inputs.
+/// The parts of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorParts {
     /// The name of its function.
     pub function: String,
-    /// How many columns of the key there are, in each input the first.
+    /// The number of key columns, which come first in each input.
     pub keys: usize,
-    /// All rows are of one key.
+    /// Whether all rows have the same key.
     pub has_one_key: bool,
     /// Where each column of the result comes from: `from`, `length`, `added`, `key PLACE`, `column INPUT NAME`.
     pub origins: Vec<String>,
-    /// The result.
+    /// The schema of the result.
     pub schema: SchemaRef,
 }
 
 impl OperatorParts {
-    /// Those of an operator of a plan; `None` if it is another operator.
+    /// The parts of an operator in a plan; `None` if it is another kind of operator.
     pub fn of(plan: &dyn ExecutionPlan) -> Option<OperatorParts> {
         let (operation, (keys, has_one_key), origins) = plan.downcast_ref::<IntervalExec>()?.parts();
         let origins = origins.iter().map(|origin| match origin {
@@ -40,10 +40,10 @@ impl OperatorParts {
         Some(OperatorParts { function, keys, has_one_key, origins, schema: plan.schema() })
     }
 
-    /// The operator.
+    /// Makes the operator on these inputs.
     ///
     /// # Errors
-    /// When these are not the parts of an operator on such inputs.
+    /// When the parts do not fit together, or do not fit the inputs.
     pub fn operator(self, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let OperatorParts { function, keys, has_one_key, origins, schema } = self;
         let Some(operation) = Operation::by_name(&function) else {
@@ -71,7 +71,7 @@ fn origin(text: &str) -> Option<Origin> {
     }
 }
 
-/// Whether the inputs have the key, the time, and the columns.
+/// Whether the inputs have the columns of the key, of the time, and the others that are needed.
 fn fit(origins: &[Origin], (operation, keys): (Operation, usize), inputs: &[Arc<dyn ExecutionPlan>]) -> bool {
     let of_input = |number: usize| {
         origins.iter().filter(move |origin| matches!(origin, Origin::Column(input, _) if *input == number))

@@ -1,4 +1,5 @@
-//! Plans the calls in a query: by DataFusion's planner of SQL, so that their tables may be whatever a query may name there.
+//! Plans the calls in a query. It uses DataFusion's SQL planner for the arguments, so that these may be anything that a
+//! query may name there.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The rows of one partition: reads the inputs side by side, key by key.
+//! Computes the rows of one partition. It reads the inputs side by side, key by key.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use super::{
     sweeps::{Made, RowAt, Span, Sweep},
 };
 
-/// Batches of an input that are kept before the rows that are still needed are copied out of them.
+/// With more batches of an input than this, the rows that are still needed are copied, and the batches are dropped.
 const KEPT_BATCHES: usize = 64;
 
-/// Where a column of the result comes from: a column of the inputs' batches.
+/// Where a column of the result comes from, as a column of the inputs' batches.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     From,
@@ -33,7 +33,7 @@ enum Place {
     Column(usize, usize),
 }
 
-/// The rows that a function makes.
+/// The stream of rows that a function makes.
 pub(super) fn made(
     operation: Operation,
     inputs: Vec<SendableRecordBatchStream>,
@@ -42,7 +42,7 @@ pub(super) fn made(
     schema: SchemaRef,
     batch_size: usize,
 ) -> Result<SendableRecordBatchStream> {
-    // In the order in which the operator wants its inputs.
+    // The order in which the operator requires its inputs.
     let order = SortOptions { descending: false, nulls_first: false };
     let types = (0..keys).map(|place| inputs[0].schema().field(place).data_type().clone());
     let fields = types.map(|ty| SortField::new_with_options(ty, order));
@@ -64,7 +64,8 @@ pub(super) fn made(
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
 }
 
-/// Columns of an input come after its key, its start and its end, in the order of the result.
+/// The places of the origins. In an input, its own columns come after the key, the start and the end, in the order of
+/// the result.
 fn places(origins: &[Origin], keys: usize) -> Vec<Place> {
     let mut next = [keys + 2, keys + 2];
     let place = |origin: &Origin| match origin {
@@ -81,16 +82,16 @@ fn places(origins: &[Origin], keys: usize) -> Vec<Place> {
     origins.iter().map(place).collect()
 }
 
-/// An input, and the row that is next.
+/// An input and its position.
 struct Reader {
     stream: SendableRecordBatchStream,
-    /// The columns of the batches of which rows are needed; the first has one row of NULLs.
+    /// The columns of batches with rows that are still needed. The first batch has one row of NULLs.
     batches: Vec<Vec<ArrayRef>>,
     last: Option<Last>,
     is_over: bool,
 }
 
-/// The last batch that was read.
+/// The batch that was read last.
 struct Last {
     keys: Rows,
     from: Int64Array,
@@ -105,7 +106,7 @@ impl Reader {
         Reader { stream, batches: vec![nulls], last: None, is_over: false }
     }
 
-    /// The next row: its key, and its interval.
+    /// The key and the interval of the next row.
     fn peek(&self) -> Option<(Row<'_>, Span)> {
         let last = self.last.as_ref().filter(|last| last.next < last.from.len())?;
         let from = last.from.value(last.next);
@@ -172,7 +173,7 @@ impl Work {
         Ok(Some(batch))
     }
 
-    /// Takes rows in the order of key and start until an input has to read, or there are enough.
+    /// Takes rows in the order of key and start, until an input has to be read or there are enough result rows.
     fn sweep_batch(&mut self) {
         while self.made.len() < self.batch_size {
             if self.inputs.iter().any(|input| !input.is_over && input.peek().is_none()) {
@@ -209,19 +210,19 @@ impl Work {
             Place::Column(input, place) => self.column(input, place),
         };
         let columns = self.places.iter().map(column).collect::<Result<Vec<ArrayRef>>>()?;
-        // A count of rows may need no column.
+        // A query that only counts rows may need no column.
         let options = RecordBatchOptions::new().with_row_count(Some(self.made.len()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
 
-    /// A column of an input, of the rows that were made.
+    /// A column of an input, for the result rows.
     fn column(&self, input: usize, place: usize) -> Result<ArrayRef> {
         let at = |made: &Made| made.of[input].map_or((0, 0), |row| (row.batch, row.row));
         let rows: Vec<(usize, usize)> = self.made.iter().map(at).collect();
         gather(&self.inputs[input].batches, place, &rows)
     }
 
-    /// Forgets batches but for the rows that are needed, once they are many.
+    /// If there are many batches, keeps only the rows that are still needed.
     fn compact(&mut self) -> Result<()> {
         let mut needed: [Vec<(usize, usize)>; 2] = [Vec::new(), Vec::new()];
         if self.inputs.iter().all(|input| input.batches.len() <= KEPT_BATCHES) {
@@ -235,7 +236,7 @@ impl Work {
             let columns = input.batches[0].len();
             let kept = (0..columns).map(|place| gather(&input.batches, place, &rows));
             let kept: Vec<ArrayRef> = kept.collect::<Result<_>>()?;
-            // The last one is still being read.
+            // The last batch is still being read.
             let last = if input.batches.len() > 1 { input.batches.pop() } else { None };
             input.batches.truncate(1);
             input.batches.push(kept);

@@ -1,8 +1,8 @@
-//! What becomes of intervals of one key that come in the order of their starts; of equal starts the longest first.
+//! Combines the intervals of one key. They have to come sorted by start; with equal starts the longest first.
 
 use super::operation::Operation;
 
-/// From a tick to a later one, which is outside; or an instant, if both are the same.
+/// From one tick to a later one, which is not part of it. If both are the same, it is an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) from: i64,
@@ -14,20 +14,20 @@ impl Span {
         self.from == self.to
     }
 
-    /// The part that is in both. An instant is in an interval that it is not the end of.
+    /// The common part. An instant is in an interval unless it is at its end.
     fn common(self, other: Span) -> Option<Span> {
         let (from, to) = (self.from.max(other.from), self.to.min(other.to));
         let holds = |one: Span, two: Span| one.is_instant() && two.from <= one.from && one.from < two.to;
         (from < to || holds(self, other) || holds(other, self)).then_some(Span { from, to })
     }
 
-    /// Whether nothing that starts at `tick` or later has a part of it.
+    /// Whether it has no common part with any interval that starts at `tick` or later.
     fn is_over(self, tick: i64) -> bool {
         self.to <= tick && !(self.is_instant() && self.from == tick)
     }
 }
 
-/// A row of an input: its batch, and its place there.
+/// A row of an input: its batch, and its index in the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowAt {
     pub(super) batch: usize,
@@ -38,7 +38,7 @@ pub(super) struct RowAt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Made {
     pub(super) at: Span,
-    /// What it is made of, of each input.
+    /// The input rows that it is made of, one for each input.
     pub(super) of: [Option<RowAt>; 2],
     /// The value of the column that the function adds.
     pub(super) added: i64,
@@ -49,19 +49,19 @@ pub(super) struct Made {
 struct Open {
     at: Span,
     row: RowAt,
-    /// Of the first table of `overlap_left`: until when it is in the result; of `merged`: how many it is made of; of `self_time`:
-    /// its own ticks so far.
+    /// For the first table of `overlap_left`: the tick up to which it is in the result. For `merged`: the number of
+    /// intervals in it. For `self_time`: its own ticks so far.
     done: i64,
 }
 
-/// Makes rows of the result.
+/// Computes the rows of the result.
 #[derive(Debug)]
 pub(super) struct Sweep {
     operation: Operation,
     open: [Vec<Open>; 2],
-    /// How many were left the last time that those that are over were taken out.
+    /// The number of intervals that remained when those that are over were last removed.
     left: [usize; 2],
-    /// Of `self_time`: each tick before it is in the own time of a row, if it is in any.
+    /// For `self_time`: all ticks before this are already counted in the own time of a row, if any row contains them.
     owned: i64,
 }
 
@@ -70,7 +70,7 @@ impl Sweep {
         Sweep { operation, open: [Vec::new(), Vec::new()], left: [0, 0], owned: i64::MIN }
     }
 
-    /// The next interval, of an input.
+    /// Handles the next interval, which is from the given input.
     pub(super) fn next(&mut self, input: usize, at: Span, row: RowAt, made: &mut Vec<Made>) {
         let next = Open { at, row, done: at.from };
         match self.operation {
@@ -81,7 +81,7 @@ impl Sweep {
         }
     }
 
-    /// There are no more of this key.
+    /// To be called when there are no more intervals of this key.
     pub(super) fn end_of_key(&mut self, made: &mut Vec<Made>) {
         match self.operation {
             Operation::Overlap | Operation::OverlapLeft => {
@@ -114,7 +114,7 @@ impl Sweep {
             let left = if input == 0 { &mut next } else { &mut *open };
             if self.operation == Operation::OverlapLeft {
                 made.extend(uncovered(left, both.from));
-                // An instant is done when it was in one.
+                // An instant is done as soon as it was in one interval.
                 left.done = left.done.max(both.to + i64::from(left.at.is_instant()));
             }
             let of = if input == 0 { [next.row, open.row] } else { [open.row, next.row] };
@@ -127,14 +127,14 @@ impl Sweep {
         }
     }
 
-    /// Takes those out that nothing overlaps that starts at `tick` or later.
+    /// Removes the intervals that no interval starting at `tick` or later can overlap.
     fn close(&mut self, input: usize, tick: i64, made: &mut Vec<Made>) {
         let is_left = self.operation == Operation::OverlapLeft && input == 0;
         self.open[input].retain(|open| {
             let is_over = open.at.is_over(tick) || tick == i64::MAX;
             if is_over && is_left {
                 made.extend(uncovered(open, open.at.to));
-                // An instant that nothing holds.
+                // An instant that is in no interval.
                 if open.at.is_instant() && open.done == open.at.from {
                     made.push(alone(*open, open.at, 0));
                 }
@@ -166,8 +166,8 @@ impl Sweep {
         }
     }
 
-    /// A tick is the own time of the row that began last of those that it is in, so that own times sum to the union. Where rows
-    /// nest, that is the innermost.
+    /// A tick counts as the own time of a single row: of those that contain it, the one that began last. So own times
+    /// sum to the union. If rows nest, it is the innermost row.
     fn nest(&mut self, next: Open, made: &mut Vec<Made>) {
         let tick = next.at.from;
         self.unnest(tick, made);
@@ -177,7 +177,8 @@ impl Sweep {
         self.owned = tick;
         self.open[0].push(Open { done: 0, ..next });
         if self.open[0].len() > 16 + 2 * self.left[0] {
-            // Rows that are over, below one that is not: others own all of their ticks that are left.
+            // Rows that are over, but lie below one that is not over in the list. The remaining ticks of such a row
+            // belong to other rows.
             self.open[0].retain(|open| {
                 let is_over = open.at.to <= tick;
                 if is_over {
@@ -189,7 +190,7 @@ impl Sweep {
         }
     }
 
-    /// Takes out the rows that end at `tick` or before, as far as the one that began last is one of them.
+    /// Removes the rows that end at `tick` or before, as long as the row that began last is one of them.
     fn unnest(&mut self, tick: i64, made: &mut Vec<Made>) {
         while let Some(mut open) = self.open[0].pop_if(|open| open.at.to <= tick) {
             open.done += (open.at.to - self.owned).max(0);
@@ -203,7 +204,7 @@ fn alone(open: Open, at: Span, added: i64) -> Made {
     Made { at, of: [Some(open.row), None], added }
 }
 
-/// What is left of an interval before `tick`.
+/// The part of an interval before `tick` that is not in the result yet.
 fn uncovered(open: &Open, tick: i64) -> Option<Made> {
     (open.done < tick).then(|| alone(*open, Span { from: open.done, to: tick }, 0))
 }

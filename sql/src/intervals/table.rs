@@ -1,4 +1,4 @@
-//! A call of a function, as a table.
+//! A call of a function over intervals, as a table.
 
 use std::{fmt, sync::Arc};
 
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::clocks::{Clocks, TraceClock};
 
-/// What a function makes of its inputs, when it is read.
+/// The result of a function. It is computed when the table is read.
 pub(crate) struct IntervalTable {
     operation: Operation,
     inputs: Vec<Input>,
@@ -41,7 +41,7 @@ impl IntervalTable {
         Ok(IntervalTable { operation, inputs, output, times })
     }
 
-    /// Its columns, and those in nanoseconds.
+    /// The columns of the result, and the additional ones in nanoseconds.
     pub(super) fn expressions(&self) -> Result<Vec<Expr>> {
         let mut columns: Vec<Expr> =
             self.output.schema.fields().iter().map(|field| ident(field.name())).collect();
@@ -51,12 +51,12 @@ impl IntervalTable {
         Ok(columns)
     }
 
-    /// The super-traces that its tables are of.
+    /// The super-traces that its tables are from.
     pub(crate) fn traces(&self) -> &[TraceClock] {
         self.times.traces()
     }
 
-    /// Whether rows of an input without a key are left out: they are equal to none.
+    /// Whether rows of an input without a key are left out, because their key equals no other.
     fn needs_key(&self, input: usize) -> bool {
         match self.operation {
             Operation::Overlap => true,
@@ -65,9 +65,9 @@ impl IntervalTable {
         }
     }
 
-    /// Whether a filter is of the key alone: then it can be asked of the inputs.
+    /// Whether a filter uses only the key. It can then be applied to the inputs.
     fn is_of_key(&self, filter: &Expr) -> bool {
-        // Words are dictionaries in tables, and plain texts in the result.
+        // Words are dictionaries in tables and plain texts in the result. So the types have to be compared.
         let is_of_inputs = |key: &str, ty: &DataType| {
             !ty.is_string() || self.inputs.iter().all(|input| input.column_type(key) == Some(ty))
         };
@@ -120,7 +120,8 @@ impl TableProvider for IntervalTable {
             let keys = (self.output.keys.as_slice(), self.needs_key(number));
             let unit = self.output.unit;
             let plan = input.read(keys, &columns, filters, (unit, self.times.end(unit, input)?))?;
-            // By DataFusion's planner: that of a client of a cluster would send each input as a query of its own.
+            // Uses DataFusion's own planner. The planner of a cluster's client would send each input as a separate
+            // query.
             let plan = session.optimize(&plan)?;
             plans.push(DefaultPhysicalPlanner::default().create_physical_plan(&plan, session).await?);
         }

@@ -1,4 +1,4 @@
-//! By which clock the times of a call are: that of the super-trace that its tables are of, or that of each host.
+//! The clocks for the times of a call: that of the super-trace that its tables are from, or that of each host.
 
 use datafusion::{
     common::{Result, ScalarValue, plan_err},
@@ -18,15 +18,15 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(super) struct Times {
     traces: Vec<TraceClock>,
-    /// Rows are by the clock of the host in their column `host`.
+    /// Whether the clock of a row is that of the host in its column `host`.
     by_host: bool,
 }
 
 impl Times {
-    /// Those of these tables.
+    /// The clocks for these tables.
     ///
     /// # Errors
-    /// When they are of several clocks, and no column has the host.
+    /// When there are several clocks, and no column has the host.
     pub(super) fn of(function: &str, inputs: &[Input], clocks: &Clocks) -> Result<Times> {
         let mut traces: Vec<TraceClock> = Vec::new();
         for trace in inputs.iter().flat_map(|input| &input.traces) {
@@ -57,17 +57,17 @@ impl Times {
         }
     }
 
-    /// Whether rows are by the clock of the host in their column `host`.
+    /// Whether the clock of a row is that of the host in its column `host`.
     pub(super) fn are_by_host(&self) -> bool {
         self.by_host
     }
 
-    /// The super-traces that the tables are of.
+    /// The super-traces that the tables are from.
     pub(super) fn traces(&self) -> &[TraceClock] {
         &self.traces
     }
 
-    /// When the trace of a row ends; `None` if its tables are of none.
+    /// The end of the trace that a row is from; `None` if its tables are from no trace.
     pub(super) fn end(&self, unit: Unit, input: &Input) -> Result<Option<Expr>> {
         match self.by_host && input.has(HOST) {
             true => self.of_row(|info| lit(end(unit, info))).map(Some),
@@ -75,7 +75,7 @@ impl Times {
         }
     }
 
-    /// A column of the result in nanoseconds, beside one in ticks; NULL if its tables are of no super-trace.
+    /// The nanoseconds for a column of the result in ticks. NULL if its tables are from no super-trace.
     pub(super) fn in_nanos(&self, column: &str) -> Result<Expr> {
         let unknown = || lit(ScalarValue::Int64(None));
         let nanos = |info: &Info| nanos::beside(column, info).map_or_else(unknown, Expr::unalias);
@@ -85,7 +85,7 @@ impl Times {
         }
     }
 
-    /// By the column `host`; NULL where that is none of the hosts.
+    /// An expression that depends on the column `host`. NULL if that is the name of no host.
     fn of_row(&self, of: impl Fn(&Info) -> Expr) -> Result<Expr> {
         let mut traces = self.traces.iter();
         let Some(first) = traces.next() else { return plan_err!("expected a host, found none") };
@@ -98,7 +98,7 @@ impl Times {
     }
 }
 
-/// When a trace ends.
+/// The end of a trace.
 fn end(unit: Unit, info: &Info) -> i64 {
     let last = info.last_tick().map_or(0, |tick| tick.0);
     match (unit, info.tick_hz(), info.first_tick()) {

@@ -1,12 +1,13 @@
-//! SQLite's `GLOB`: how it is made an operator that the parser knows, and its patterns in other words.
+//! Supports SQLite's `GLOB`: makes it an operator that the parser knows, and translates its patterns.
 
 use datafusion::sql::sqlparser::{
     dialect::GenericDialect,
     tokenizer::{Location, Token, TokenWithSpan, Tokenizer},
 };
 
-/// The query with `SIMILAR TO 'text' ESCAPE 'GLOB'` for each `GLOB 'text'`, which nobody writes for another purpose; `None` if there
-/// is none. Left is a GLOB before anything else, which may be a name, and before what is more than a text: `GLOB 'a' || b`.
+/// Replaces each `GLOB 'text'` in the query by `SIMILAR TO 'text' ESCAPE 'GLOB'`, which nobody writes otherwise. `None`
+/// if there is nothing to replace. Not replaced is a GLOB before anything other than a text, because it may be a name,
+/// and before an operand that is more than a text: `GLOB 'a' || b`.
 pub(super) fn with_glob(query: &str) -> Option<String> {
     let tokens = Tokenizer::new(&GenericDialect {}, query).tokenize_with_location().ok()?;
     let mut tokens = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).peekable();
@@ -23,7 +24,7 @@ pub(super) fn with_glob(query: &str) -> Option<String> {
         }
         let [begin, end, after] =
             [operator.span.start, operator.span.end, pattern.span.end].map(|at| places.byte(at));
-        // Places in hint comments, /*!…*/, are counted otherwise.
+        // The tokenizer counts places in hint comments (/*!…*/) differently.
         if !query.get(begin..end)?.eq_ignore_ascii_case(GLOB) {
             return None;
         }
@@ -38,7 +39,7 @@ pub(super) fn with_glob(query: &str) -> Option<String> {
 
 pub(super) const GLOB: &str = "GLOB";
 
-/// Whether a token cannot belong to the operand before it, of an operator like GLOB.
+/// Whether a token cannot belong to the operand before it, if that is the operand of an operator like GLOB.
 fn ends_operand(token: &Token) -> bool {
     match token {
         Token::Word(word) => !word.value.eq_ignore_ascii_case("collate"),
@@ -50,7 +51,8 @@ fn ends_operand(token: &Token) -> bool {
     }
 }
 
-/// The bytes of places in a text, asked for in their order: lines and characters of a line count from 1.
+/// Converts places in a text to byte offsets. Places have to be requested in order. Lines and characters of a line are
+/// counted from 1.
 struct Places<'q> {
     rest: std::str::CharIndices<'q>,
     at: Location,
@@ -73,7 +75,7 @@ impl Places<'_> {
     }
 }
 
-/// `None` if it has classes of characters.
+/// Translates a GLOB pattern to a LIKE pattern; `None` if it has classes of characters.
 pub(super) fn like_of_glob(glob: &str) -> Option<String> {
     let mut like = String::new();
     for character in glob.chars() {
@@ -88,7 +90,8 @@ pub(super) fn like_of_glob(glob: &str) -> Option<String> {
     Some(like)
 }
 
-/// A `]` or `^` at the begin of a class is one of its characters or negates it, as SQLite has it.
+/// Translates a GLOB pattern to a regular expression. As in SQLite, a `]` at the beginning of a class is one of its
+/// characters, and a `^` there negates the class.
 pub(super) fn regex_of_glob(glob: &str) -> String {
     let mut regex = String::from("(?s)^");
     let mut rest = glob.chars();
@@ -101,7 +104,7 @@ pub(super) fn regex_of_glob(glob: &str) -> String {
                     regex.push_str(&class);
                     rest = after.chars();
                 }
-                // SQLite: one without an end matches nothing.
+                // As in SQLite, a class without an end matches nothing.
                 None => return "[^\\s\\S]".into(),
             },
             other => regex.push_str(&literal(other)),
@@ -110,8 +113,9 @@ pub(super) fn regex_of_glob(glob: &str) -> String {
     regex + "$"
 }
 
-/// What comes after `[`, as a class of a regular expression, and the rest behind it. As SQLite reads it: of a range, whose begin is the
-/// character before `-`, the begin is meant in any case; one that ends before it begins has nothing else.
+/// The class after `[`, as a class of a regular expression, and the rest of the pattern after it. The rules are those
+/// of SQLite. The beginning of a range is the character before `-`, and always belongs to the class. If the range ends
+/// before it begins, nothing else does.
 fn class(glob: &str) -> Option<(String, &str)> {
     let (is_negated, mut rest) = match glob.strip_prefix('^') {
         Some(rest) => (true, rest.chars()),
@@ -144,7 +148,7 @@ fn class(glob: &str) -> Option<(String, &str)> {
     Some((format!("[{}{ranges}]", if is_negated { "^" } else { "" }), rest.as_str()))
 }
 
-/// A character that means itself.
+/// A character as a literal in a regular expression.
 fn literal(character: char) -> String {
     if character.is_alphanumeric() || character == ' ' || !character.is_ascii() {
         character.to_string()

@@ -1,5 +1,5 @@
-//! A column of `JOIN … USING (column)` in WHERE. It is one column in SQLite; the planner knows two there, and calls its name
-//! ambiguous.
+//! Supports a column of `JOIN … USING (column)` in WHERE. In SQLite it is one column. DataFusion's planner has two
+//! columns there, and reports that the name is ambiguous.
 
 use std::ops::ControlFlow;
 
@@ -8,17 +8,17 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-/// Names in WHERE the table of each column that a join of this SELECT uses, if it is certain which has its value.
+/// Adds the table to such columns in WHERE, if it is certain which table has the value.
 pub(super) fn with_its_table(select: &mut Select) {
     let (Some(condition), [from]) = (&mut select.selection, &select.from[..]) else { return };
-    // The tables of each column; none if it is not certain.
+    // For each column, the table that has its value; `None` if that is not certain.
     let mut columns: Vec<(Ident, Option<Vec<Ident>>)> = Vec::new();
     for (place, join) in from.joins.iter().enumerate() {
-        // What stands to the left of a later join may be several tables.
+        // The left side of a later join may be several tables.
         let left = (place == 0).then_some(&from.relation);
         for (column, table, has_left_rows) in used(join, left) {
             match columns.iter_mut().find(|(other, _)| *other == column) {
-                // Those of the earlier tables, but where this join adds rows without them.
+                // The value is in an earlier table, unless this join adds rows that the earlier tables do not have.
                 Some(_) if has_left_rows => {}
                 Some((_, earlier)) => *earlier = None,
                 None => columns.push((column, table)),
@@ -32,7 +32,8 @@ pub(super) fn with_its_table(select: &mut Select) {
     }
 }
 
-/// The columns that a join uses, each with a table that has its value in all rows, and whether all rows have one of the left side.
+/// The columns that a join uses. With each: a table that has its value in all rows, and whether all rows have a row of
+/// the left side.
 fn used(join: &Join, left: Option<&TableFactor>) -> Vec<(Ident, Option<Vec<Ident>>, bool)> {
     let (constraint, table, has_left_rows) = match &join.join_operator {
         JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => {
@@ -57,7 +58,7 @@ fn single(name: &ObjectName) -> Option<Ident> {
     }
 }
 
-/// How columns of a table are named.
+/// The qualifier of the columns of a table.
 fn name(table: &TableFactor) -> Option<Vec<Ident>> {
     match table {
         TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
@@ -72,7 +73,7 @@ fn name(table: &TableFactor) -> Option<Vec<Ident>> {
 
 struct Columns {
     columns: Vec<(Ident, Vec<Ident>)>,
-    /// Of queries inside, whose columns are their own.
+    /// The nesting depth of queries. Queries inside have their own columns.
     depth: usize,
 }
 

@@ -1,5 +1,5 @@
-//! What SQLite and Perfetto write in other words inside of a query: `GLOB`, `REGEXP`, types of casts, `iif`, `max` of several
-//! values, `trace_start()`, a percentile divided by a whole number, a column of `USING` in WHERE.
+//! Translates words that SQLite and Perfetto use inside of queries: `GLOB`, `REGEXP`, types of casts, `iif`, `max` of
+//! several values, `trace_start()`, a percentile divided by an integer, and a column of `USING` in WHERE.
 
 mod glob;
 mod joined;
@@ -24,8 +24,7 @@ use datafusion::{
 
 use glob::{GLOB, like_of_glob, regex_of_glob, with_glob};
 
-/// Parses a statement. If it cannot be parsed, once more with `GLOB` as an operator, which the parser knows by the name of
-/// another one.
+/// Parses a statement. If that fails, parses it again with `GLOB` replaced by an operator that the parser knows.
 pub(crate) fn parsed(state: &SessionState, query: &str) -> Result<Statement> {
     let dialect = state.config().options().sql_parser.dialect;
     let error = match state.sql_to_statement(query, &dialect) {
@@ -39,7 +38,7 @@ pub(crate) fn parsed(state: &SessionState, query: &str) -> Result<Statement> {
     })
 }
 
-/// The error of the parser without its place, which is one of another text.
+/// The parser's error without its position, which refers to the changed text.
 fn without_place(error: DataFusionError) -> DataFusionError {
     match error {
         DataFusionError::Diagnostic(_, inner) => without_place(*inner),
@@ -54,14 +53,15 @@ fn without_place(error: DataFusionError) -> DataFusionError {
     }
 }
 
-/// Nanoseconds, as Perfetto's tables have them.
+/// The bounds of the trace in nanoseconds, as in Perfetto's tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) start: i64,
     pub(crate) end: i64,
 }
 
-/// Replaces them in a statement; `trace_start()` and the like only if the bounds of the trace are given.
+/// Translates these words in a statement. `trace_start()` and the like are replaced only if the bounds of the trace are
+/// given.
 pub(crate) fn in_our_words(statement: &mut Statement, bounds: Option<Bounds>) {
     match statement {
         Statement::Statement(statement) => _ = statement.visit(&mut Words { bounds }),
@@ -80,7 +80,8 @@ impl VisitorMut for Words {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         joined::with_its_table(select);
         for item in &mut select.projection {
-            // Its value, which replaces it, may be that of another column.
+            // The column keeps the name of the function, because the value that replaces it could also be the name of
+            // another column.
             if let SelectItem::UnnamedExpr(expr) = item
                 && let Expr::Function(function) = &*expr
                 && self.bound(function).is_some()
@@ -93,7 +94,7 @@ impl VisitorMut for Words {
         ControlFlow::Continue(())
     }
 
-    /// What is inside of it has been visited: what replaces it is not.
+    /// The expressions inside have been visited before; the replacement is not visited.
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
             Expr::Cast { data_type, .. } => in_our_type(data_type),
@@ -113,7 +114,7 @@ impl VisitorMut for Words {
     }
 }
 
-/// INT is of 64 bits, and so are LONG and the like.
+/// INT has 64 bits, and so do LONG and similar types.
 fn in_our_type(ty: &mut DataType) {
     let is_wide = match ty {
         DataType::Int(None) | DataType::Integer(None) | DataType::Int64 | DataType::UInt32 => true,
@@ -128,7 +129,8 @@ fn in_our_type(ty: &mut DataType) {
     }
 }
 
-/// A percentile is a fraction in Perfetto. Ours is exact: a whole number of whole numbers, which a division would cut.
+/// In Perfetto, a percentile is a fraction. Ours is exact: for integers it is an integer, and a division would cut its
+/// result.
 fn with_fraction(divided: &mut Expr) {
     let Expr::Function(function) = &*divided else { return };
     if call(function).is_some_and(|(name, _)| name == "percentile") {
@@ -140,13 +142,13 @@ fn as_type(expr: Expr, data_type: DataType) -> Expr {
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
 }
 
-/// `a REGEXP 'b'` as a match of a regular expression.
+/// Translates `a REGEXP 'b'` to a match of a regular expression.
 fn matched(expr: &mut Expr) {
     let Expr::RLike { negated, expr: value, pattern, .. } = expr else { return };
     *expr = regex(*negated, value.clone(), pattern.clone());
 }
 
-/// `a GLOB 'b*'` as LIKE, or as a match of a regular expression if it has classes.
+/// Translates `a GLOB 'b*'` to LIKE, or to a match of a regular expression if it has classes.
 fn globbed(expr: &mut Expr) {
     let Expr::SimilarTo { negated, expr: value, pattern, escape_char: Some(mark) } = expr else { return };
     let (Expr::Value(pattern), true) =
@@ -174,7 +176,7 @@ fn text(text: String) -> Expr {
     Expr::Value(Value::SingleQuotedString(text).into())
 }
 
-/// The name of a function without a schema, and its arguments, if these have no names.
+/// The name of a function without a schema, and its arguments; `None` if arguments have names.
 fn call(function: &Function) -> Option<(String, Vec<Expr>)> {
     let [name] = &function.name.0[..] else { return None };
     let name = name.as_ident()?.value.to_ascii_lowercase();
@@ -196,14 +198,15 @@ fn case(condition: Expr, result: Expr, other: Expr) -> Expr {
     }
 }
 
-/// `iif(condition, one, other)` as CASE.
+/// Translates `iif(condition, one, other)` to CASE.
 fn conditional(function: &Function) -> Option<Expr> {
     let (name, arguments) = call(function)?;
     let [condition, one, other] = <[Expr; 3]>::try_from(arguments).ok()?;
     (name == "iif").then(|| case(condition, one, other))
 }
 
-/// `max(a, b)`: the largest, or NULL if one is NULL. Each argument is there twice then, so not around many of these.
+/// Translates `max(a, b)`: the largest value, or NULL if one is NULL. The result contains each argument twice. So it is
+/// not done if many of these are nested.
 fn of_several(function: &Function) -> Option<Expr> {
     let (name, mut arguments) = call(function)?;
     let ours = match name.as_str() {
@@ -228,10 +231,10 @@ fn of_several(function: &Function) -> Option<Expr> {
 const GREATEST: &str = "greatest";
 const LEAST: &str = "least";
 
-/// Five levels, each of which doubles what is inside.
+/// Five levels of nesting, each of which doubles what is inside.
 const MOST_INSIDE: usize = 32;
 
-/// Breaks if there are more of what [`of_several`] makes.
+/// Counts the results of [`of_several`], and stops if there are too many.
 struct OfSeveral(usize);
 
 impl VisitorMut for OfSeveral {
@@ -251,7 +254,7 @@ impl VisitorMut for OfSeveral {
 }
 
 impl Words {
-    /// `trace_start()`, `trace_end()` and `trace_dur()`.
+    /// The value of `trace_start()`, `trace_end()` or `trace_dur()`.
     fn bound(&self, function: &Function) -> Option<Expr> {
         let Bounds { start, end } = self.bounds?;
         let (name, arguments) = call(function)?;
@@ -262,7 +265,7 @@ impl Words {
             _ => return None,
         };
         let number = Expr::Value(Value::Number(number.to_string(), false).into());
-        // A bare number in ORDER BY is a column.
+        // A bare number in ORDER BY would refer to a column, so it is cast.
         arguments.is_empty().then(|| as_type(number, DataType::BigInt(None)))
     }
 }

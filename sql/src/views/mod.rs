@@ -1,4 +1,4 @@
-//! Views in SQL, a file each, whose first line says what a row is.
+//! Views in SQL, one file each. The first line of the file describes a row.
 
 use datafusion::{common::TableReference, error::Result, prelude::SessionContext};
 
@@ -13,8 +13,8 @@ macro_rules! view {
     };
 }
 
-/// Name and query of each view; latencies and locks by the names that the field has for them, then Perfetto's tables. Each comes
-/// after those that it names.
+/// The name and query of each view. First latencies and locks, by their names in the field; then Perfetto's tables.
+/// Each view comes after the views that it uses.
 const VIEWS: &[(&str, &str)] = &[
     view!("wakeup_latency"),
     view!("run_queue_latency"),
@@ -39,12 +39,12 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     VIEWS.iter().map(|(name, _)| *name)
 }
 
-/// The sentence of a view: the first line of its file.
+/// The description of a view: the first line of its file.
 pub(crate) fn sentence(view: &str) -> Option<&'static str> {
     comments(view).next()
 }
 
-/// The sentence of a column that a view computes: a later line of its file, `-- COLUMN: SENTENCE`.
+/// The description of a column that a view computes: a later line of its file, `-- COLUMN: SENTENCE`.
 pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
     comments(view).skip(1).find_map(|line| line.strip_prefix(column)?.strip_prefix(": "))
 }
@@ -54,7 +54,8 @@ fn comments(view: &str) -> impl Iterator<Item = &'static str> {
     query.lines().map_while(|line| line.strip_prefix("-- "))
 }
 
-/// Registers the views. One that needs a table that the merge left out, or such a view, is not there.
+/// Registers the views. A view is left out if it needs a table that the merge left out, or another view that is left
+/// out.
 pub(crate) async fn register(context: &SessionContext, info: &Info) -> Result<()> {
     let mut absent: Vec<&str> = info.left_out_tables().collect();
     for (name, query) in VIEWS {

@@ -1,9 +1,10 @@
-//! User threads that live longer than parts: before parts are removed, what they say of threads that still live is written to a
-//! file beside the first part that is kept. The traced program has no part in it.
+//! Carries over user threads that live longer than parts. Before parts are removed, what is known of threads that are
+//! still alive is written to a file beside the first part that is kept. The traced program is not involved.
 //!
-//! CPU time of one removal with a million live user threads: 0.11 s if nothing happens to them, 21 ns for each record of the
-//! part, and about 1 µs for each thread that the part names; the file has 77 MB. Memory: 270 bytes for each thread that the
-//! part names (2 busy CPUs of an AMD EPYC guest, optimised; `a_million_threads` in `fut/src/trace/carried/file.rs`).
+//! CPU time of one removal with a million live user threads: 0.11 s if nothing happens to them, plus 21 ns for each
+//! record of the part, plus about 1 µs for each thread that occurs in the part. The file has 77 MB. Memory: 270 bytes
+//! for each thread that occurs in the part (2 busy CPUs of an AMD EPYC guest, optimised; `a_million_threads` in
+//! `fut/src/trace/carried/file.rs`).
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -14,23 +15,23 @@ use sigmund_merge::{Part, user_carried_name, whole_and_part};
 
 use super::packer::thread_cpu_ns;
 
-/// What is carried over may have this share of the most bytes of a recording.
+/// What is carried over may take one in this many parts of the recording's byte limit.
 const SHARE: u64 = 8;
 
-/// What it cost, of all removed parts.
+/// The cost so far, over all removed parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Carrying {
     /// CPU time.
     pub(super) cpu_ns: u64,
-    /// User threads in the newest files, of all processes.
+    /// The number of user threads in the newest files, of all processes.
     pub(super) threads: u64,
-    /// User threads without room in them.
+    /// The number of user threads for which there was no room in these files.
     left_out: u64,
 }
 
 impl Carrying {
-    /// Writes what is known when part `next` begins, of the processes that have a file in it. The parts before it, `removed`, are
-    /// to be removed afterwards. Returns the bytes written.
+    /// Writes what is known when part `next` begins, for the processes that have a file in that part. `removed` are the
+    /// parts before it, which are removed afterwards. Returns the number of bytes written.
     pub(super) fn carry(
         &mut self,
         run: &Folder,
@@ -62,7 +63,7 @@ impl Carrying {
         failed.map(|()| bytes)
     }
 
-    /// What it cost, for people; `None` if nothing was carried over.
+    /// The cost as text for people; `None` if nothing was carried over.
     pub(super) fn describe(&self) -> Option<String> {
         let Carrying { cpu_ns, threads, left_out } = *self;
         let without_room = if left_out > 0 { format!(", {left_out} had no room") } else { String::new() };
@@ -76,7 +77,7 @@ impl Carrying {
     }
 }
 
-/// The files beside a part, which are removed with it.
+/// The names of the files that are beside a part and are removed with it.
 pub(super) fn remove(run: &Folder, part: &Part) -> impl Iterator<Item = String> {
     let names = part.files.iter().filter_map(|file| whole_and_part(&file.name));
     let names = names.map(|(whole, number)| user_carried_name(&whole, number)).filter(|name| run.has(name));
@@ -90,7 +91,7 @@ fn carry_side(
     next: u32,
     most_bytes: u64,
 ) -> Result<CarriedSummary> {
-    // A process that has ended has no threads that live.
+    // A process that has ended has no live threads.
     if !run.has(sigmund_merge::user_part_name(whole, next)) {
         return Ok(CarriedSummary::default());
     }
@@ -98,7 +99,7 @@ fn carry_side(
     let path = run.path_of(&name);
     let place = || path.display().to_string();
     let before = user_carried_name(whole, parts[0]);
-    // Without it, or if it is damaged, only the parts say something.
+    // If this file is missing or damaged, only the parts are used.
     let before = run.open_file(&before).ok();
     let before = before.and_then(|file| CarriedFile::open(&path, file).ok());
     let open = |part: &u32| {

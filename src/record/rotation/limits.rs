@@ -1,15 +1,15 @@
-//! How much of a recording is kept, and how large its parts are.
+//! The limits of a recording, and the size of its parts.
 
 use std::time::Duration;
 
 use crate::cli::RecordArgs;
 
-/// The number of parts that a limit is divided into.
+/// A part has one in this many parts of a limit.
 const PARTS: u32 = 16;
-/// The shortest time of a part: pumps need up to 200 ms to change to the next.
+/// The minimum duration of a part. The pumps need up to 200 ms to change to the next part.
 const SHORTEST: Duration = Duration::from_millis(250);
 
-/// The limits; at least one of them.
+/// The limits. At least one of them is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     /// The most bytes on the disk.
@@ -19,33 +19,33 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// What was asked for, if any.
+    /// The limits that the arguments set, if any.
     pub(super) fn of(args: &RecordArgs) -> Option<Limits> {
         let (max_bytes, max_time) = (args.max_size, args.max_time);
         (max_bytes.is_some() || max_time.is_some()).then_some(Limits { max_bytes, max_time })
     }
 
-    /// These limits where there is room for so many bytes.
+    /// These limits on a disk with room for this many bytes.
     pub(super) fn within(&self, room: u64) -> Limits {
         Limits { max_bytes: Some(self.max_bytes.map_or(room, |max| max.min(room))), ..*self }
     }
 
-    /// Whether a part of this size and age is to be closed.
+    /// Whether a part of this size and age has to be closed.
     pub(super) fn is_full(&self, bytes: u64, age: Duration) -> bool {
         let is_large = self.max_bytes.is_some_and(|max| bytes >= max / u64::from(PARTS));
         let is_old = self.max_time.is_some_and(|max| age >= (max / PARTS).max(SHORTEST));
         (is_large || is_old) && age >= SHORTEST / 5
     }
 
-    /// The number of the oldest closed parts to remove. Of each closed part its bytes, and how long ago it ended, the oldest
-    /// first; and the bytes of the part that is recorded.
+    /// How many of the oldest closed parts have to be removed. `closed` has the size of each closed part and how long
+    /// ago it ended, the oldest first. `open` is the size of the current part.
     pub(super) fn outdated(&self, closed: &[(u64, Duration)], open: u64) -> usize {
         let sizes = || closed.iter().map(|(bytes, _)| *bytes);
         let usual = self.max_bytes.map_or(0, |max| max / u64::from(PARTS));
         let largest = sizes().max().unwrap_or(0).max(usual);
-        // The part that is recorded grows while the pumps are waited for.
+        // The current part grows while the pumps are waited for.
         let mut left = sizes().sum::<u64>().saturating_add(open.max(largest.saturating_mul(3) / 2));
-        // Room for a trace.dat that is written beside its pages.
+        // Leaves room for a trace.dat that is written beside the pages it is made of.
         let most = self.max_bytes.map(|max| max.saturating_sub(largest));
         let is_over = |(bytes, ended): &&(u64, Duration)| {
             let is_too_much = most.is_some_and(|most| left > most);

@@ -1,15 +1,16 @@
-//! A recording that keeps no more than was asked for (`--max-size`, `--max-time`): it is cut into parts, of which the oldest
-//! are removed. On a thread of its own, since it waits for disks, for the pumps of the kernel side and for the drain.
+//! Limits the size of a recording (`--max-size`, `--max-time`): it is cut into parts, and the oldest parts are removed.
+//! This runs on a separate thread, because it waits for disks, for the pumps of the kernel side, and for the drain.
 //!
 //! ```text
 //!   part 5 is full: kernel side, then user side go on in files of part 6 ─▶ T, now ─▶ part 6 begins at T
 //!                   part-00006.json, part-00005.json ─▶ the oldest parts are removed ─▶ part 5 to the packer
 //! ```
 //!
-//! What the removed parts say of user threads that still live is written beside the first part that is kept (`carried.rs`).
+//! What removed parts contain about user threads that are still alive is written beside the first part that is kept
+//! (`carried.rs`).
 //!
-//! From T on, every event is in part 6 or later ones, of both sides: so what is kept after parts were removed is whole
-//! from the T of the first part. Whatever is known is on the disk, should this process be killed.
+//! From T on, all events of both sides are in part 6 or later. So after parts were removed, the rest is complete from
+//! the T of its first part on. At any time, everything that is known is on the disk, in case this process is killed.
 
 mod carried;
 mod limits;
@@ -40,17 +41,17 @@ use self::{
 use super::{draining::Parts, processes};
 use crate::{cli::RecordArgs, output};
 
-/// How long the thread sleeps between two looks at the size and the age of the part.
+/// The interval between two checks of the size and age of the part.
 const NAP: Duration = Duration::from_millis(10);
-/// How long it waits after a failure.
+/// How long to wait after a failure.
 const AFTER_A_FAILURE: Duration = Duration::from_secs(1);
 
-/// Whether the recording is limited, and so cut into parts.
+/// Whether the recording is limited, and therefore cut into parts.
 pub(super) fn is_limited(args: &RecordArgs) -> bool {
     Limits::of(args).is_some()
 }
 
-/// What is known before the recording begins.
+/// What is known of the rotation before the recording begins.
 pub(super) struct Plan {
     limits: Limits,
     recording: String,
@@ -60,7 +61,7 @@ pub(super) struct Plan {
 /// The running rotation.
 pub(super) struct Rotation {
     stop: Arc<AtomicBool>,
-    /// `None` when it has been waited for.
+    /// `None` after it was waited for.
     thread: Option<JoinHandle<Rotated>>,
 }
 
@@ -70,14 +71,14 @@ impl Drop for Rotation {
     }
 }
 
-/// The end of it.
+/// The result of the rotation.
 pub(super) struct Rotated {
     rotation: RotationOfRun,
-    /// The part that is recorded.
+    /// The current part.
     open: Part,
     kernel_bytes_before: u64,
     limits: Limits,
-    /// Parts were removed that the limits allow, for want of room on the disk.
+    /// Whether parts within the limits had to be removed because the disk was nearly full.
     has_no_room: bool,
     carrying: Carrying,
     closed: Arc<ClosedParts>,
@@ -85,14 +86,14 @@ pub(super) struct Rotated {
 }
 
 impl Plan {
-    /// What was asked for, if any.
+    /// The plan, if the arguments set a limit.
     pub(super) fn of(args: &RecordArgs) -> Option<Plan> {
         let began = clock::ticks();
         let recording = format!("{began:x}-{:x}", std::process::id());
         Limits::of(args).map(|limits| Plan { limits, recording, began })
     }
 
-    /// Describes the first part.
+    /// Writes the description of the first part.
     pub(super) fn begin(&self, manifest: &mut Manifest, run: &Folder) -> Result<()> {
         manifest.rotation = Some(self.rotation());
         Ok(self.first_part().write(run)?)
@@ -116,7 +117,7 @@ impl Plan {
 }
 
 impl Rotation {
-    /// Starts the thread. The kernel side and the user side record into part 1; either may be missing.
+    /// Starts the thread. The kernel side and the user side record into part 1. Either side may be missing.
     pub(super) fn start(
         plan: Plan,
         run: &Arc<Folder>,
@@ -147,7 +148,7 @@ impl Rotation {
         };
         let run = move || {
             rotating.run();
-            // Only now: the drain finishes when it is told that there are no more parts.
+            // Not earlier: the drain finishes as soon as it learns that there are no more parts.
             let Rotating { state, .. } = rotating;
             state
         };
@@ -155,13 +156,14 @@ impl Rotation {
         Ok(Rotation { stop, thread: Some(thread.context("a thread that cuts the recording into parts")?) })
     }
 
-    /// Ends the rotation: what is recorded stays in the last part. It may wait for the pumps, for 200 ms.
+    /// Ends the rotation. Everything recorded from now on is in the last part. The thread may still wait for the pumps,
+    /// up to 200 ms.
     pub(super) fn stop(&self) {
         // Release: pairs with the Acquire in `Rotating::run`.
         self.stop.store(true, Ordering::Release);
     }
 
-    /// Waits for the end.
+    /// Waits for its end.
     pub(super) fn join(mut self) -> Option<Rotated> {
         self.stop();
         self.thread.take()?.join().ok()
@@ -205,14 +207,14 @@ impl Rotating {
         }
     }
 
-    /// Bytes of the part so far.
+    /// The bytes of the current part so far.
     fn bytes(&self) -> u64 {
         let kernel = self.kernel.as_ref().map_or(0, Rotator::bytes);
         let user = self.drain.as_ref().map_or(0, Parts::bytes);
         (kernel - self.state.kernel_bytes_before) + user.saturating_sub(self.user_bytes_before)
     }
 
-    /// The bytes that this recording may have: its own, and most of what is free on the disk.
+    /// The number of bytes that this recording may have: the bytes that it has, and most of the free space on the disk.
     fn room(&self) -> u64 {
         let Ok(disk) = fstatvfs(&*self.run) else { return u64::MAX };
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -223,7 +225,7 @@ impl Rotating {
         let number = self.state.open.number + 1;
         let recording = self.state.open.recording.clone();
         let mut next = Part { recording, number, removed: self.state.rotation.removed, ..Part::default() };
-        // Its beginning is not known yet. It is there before its files are.
+        // The beginning of the part is not known yet, but its description has to exist before its files do.
         next.write(&self.run)?;
         let kernel = self.kernel.as_mut().map(|kernel| kernel.next_part(&self.run)).transpose();
         let kernel = kernel.inspect_err(|_| drop(self.run.remove_file(Part::name(number))))?;
@@ -243,14 +245,14 @@ impl Rotating {
         closed.files = files(kernel.as_ref(), page_bytes, user);
         self.state.rotation.last = number;
         let written = closed.write(&self.run);
-        // Written or not, its files are there, and will be removed.
+        // Even if its description could not be written, its files exist and have to be removed later.
         self.state.closed.push(Closed::new(closed, &self.run));
         self.state.remove_oldest(&self.run, room, 0)?;
         Ok(written?)
     }
 }
 
-/// Removes all files of a part, also if one of them cannot be removed.
+/// Removes all files of a part. If one cannot be removed, the others still are.
 fn remove_files(run: &Folder, part: &Part) -> Result<()> {
     let kernel = remove_part(run, part.number);
     let user = part.files.iter().map(|file| file.name.clone()).filter(|name| name.ends_with(".fut"));
@@ -278,7 +280,7 @@ fn files(kernel: Option<&ClosedPart>, page_bytes: u64, user: Vec<PartFile>) -> V
 }
 
 impl Rotated {
-    /// The number of parts that are too much on a disk with this room, when so many bytes of the next one are recorded.
+    /// The number of parts to remove on a disk with this room, if the current part has `open` bytes.
     fn outdated(&mut self, room: u64, open: u64) -> usize {
         let parts = self.closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let sizes: Vec<_> = parts.iter().map(|closed| (closed.bytes(), closed.ended.elapsed())).collect();
@@ -290,8 +292,8 @@ impl Rotated {
         count
     }
 
-    /// Removes the parts that are too much. Their events are noted in the description of the newest part before that, if
-    /// there is room for it, and else as soon as there is.
+    /// Removes the parts that exceed the limits. The number of their events is noted in the description of the newest
+    /// part before them: now if there is room for it, and otherwise as soon as there is.
     fn remove_oldest(&mut self, run: &Folder, room: u64, open: u64) -> Result<()> {
         let count = self.outdated(room, open);
         let mut parts = self.closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -310,7 +312,7 @@ impl Rotated {
         carried
     }
 
-    /// Writes what is known of user threads when the part after these begins.
+    /// Writes what is known of user threads at the beginning of the part after these.
     fn carry_over(&mut self, run: &Folder, oldest: &[Closed], room: u64) -> Result<()> {
         let Some(last) = oldest.last() else { return Ok(()) };
         let removed: Vec<&Part> = oldest.iter().map(|closed| &closed.part).collect();
@@ -328,7 +330,7 @@ impl Rotated {
         self.rotation.first
     }
 
-    /// Closes the last part, whose files are closed, and writes what is not written yet.
+    /// Completes the last part, whose files are closed, and writes everything that has not been written yet.
     pub(super) fn finish(
         &mut self,
         run: &Folder,
@@ -337,7 +339,7 @@ impl Rotated {
     ) -> Result<()> {
         self.closed.stop();
         if let Some(packer) = self.packer.take() {
-            // A packer that panicked has left parts as they were.
+            // If the packer panicked, it left the parts unchanged.
             let _ = packer.join();
         }
         self.rotation.packed = self.closed.packed();
@@ -348,12 +350,12 @@ impl Rotated {
             closed.drain(..).map(|closed| closed.part).collect()
         };
         parts.push(last);
-        // One that cannot be written does not cost the others.
+        // If one part cannot be written, the others still are.
         let written: Vec<Result<()>> = parts.into_iter().map(|part| complete(run, part)).collect();
         written.into_iter().collect()
     }
 
-    /// Writes it to the manifest, and what is true of the recording as a whole.
+    /// Writes the rotation to the manifest, and corrects the facts about the whole recording.
     pub(super) fn describe(&self, manifest: &mut Manifest) {
         let RotationOfRun { first, last, removed, packed, .. } = &self.rotation;
         if removed.parts > 0 {
@@ -366,7 +368,7 @@ impl Rotated {
                     format!("{parts} older parts were removed")
                 },
             ));
-            // They begin before what is kept.
+            // These readings began before the part that is kept.
             manifest.lwp_cpu_times_omitted += manifest.lwp_cpu_times.len() as u64;
             manifest.lwp_cpu_times.clear();
         }
@@ -380,7 +382,7 @@ impl Rotated {
     }
 }
 
-/// Makes the trace.dat of a closed part, if it is not made yet, and describes the part.
+/// Makes the trace.dat of a closed part, if it does not exist yet, and writes the description of the part.
 fn complete(run: &Folder, mut part: Part) -> Result<()> {
     if part.files.iter().any(|file| file.name == part_name(part.number)) {
         write_part(run, part.number)?;
@@ -389,7 +391,7 @@ fn complete(run: &Folder, mut part: Part) -> Result<()> {
     Ok(part.write(run)?)
 }
 
-/// What zstd made of parts, and what it cost.
+/// The result and the cost of compressing parts with zstd, as text.
 pub(crate) fn describe_packed(packed: &Packed) -> String {
     let Packed { parts, page_bytes, bytes, cpu_ns } = *packed;
     let ratio = page_bytes as f64 / bytes.max(1) as f64;

@@ -1,5 +1,6 @@
-//! Closed parts of the kernel side become trace.dats compressed by zstd, if a CPU is free: on a thread with the lowest
-//! priority. A part that it has not come to stays as it is until the end of the recording, or until it is removed.
+//! Compresses closed parts of the kernel side: they become trace.dat files with zstd, if a CPU is free. This runs on a
+//! thread with the lowest priority. A part that the thread has not reached remains as it is until the end of the
+//! recording, or until it is removed.
 
 use std::{
     collections::VecDeque,
@@ -21,13 +22,13 @@ use sigmund_merge::{Packed, Part};
 
 use crate::output;
 
-/// A part that is closed, and was not removed.
+/// A closed part that was not removed.
 #[derive(Clone, Debug)]
 pub(super) struct Closed {
     pub(super) part: Part,
     /// When it ended.
     pub(super) ended: std::time::Instant,
-    /// Of all its files, those that describe it included.
+    /// The bytes of all its files, including those that describe it.
     bytes: u64,
     is_packed: bool,
     has_failed: bool,
@@ -43,13 +44,13 @@ impl Closed {
         self.bytes
     }
 
-    /// A file of so many bytes is beside it now.
+    /// Adds the size of a new file beside the part.
     pub(super) fn add_bytes(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 }
 
-/// Bytes of all files of a part; of those that it lists, if the folder cannot be read.
+/// The size of all files of a part. If the folder cannot be read: the size of the files that the part lists.
 fn bytes_on_disk(run: &Folder, part: &Part) -> u64 {
     let mark = format!("part-{:05}.", part.number);
     let is_of_part =
@@ -60,7 +61,7 @@ fn bytes_on_disk(run: &Folder, part: &Part) -> u64 {
     run.names().map_or(listed, |names| names.into_iter().filter(is_of_part).map(length).sum())
 }
 
-/// The closed parts, the oldest first, which the packer and the rotation share.
+/// The closed parts, the oldest first. The packer and the rotation share them.
 #[derive(Debug, Default)]
 pub(super) struct ClosedParts {
     pub(super) parts: Mutex<VecDeque<Closed>>,
@@ -75,7 +76,7 @@ impl ClosedParts {
         self.changed.notify_one();
     }
 
-    /// Bytes of all.
+    /// The bytes of all closed parts.
     pub(super) fn bytes(&self) -> u64 {
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         parts.iter().map(Closed::bytes).sum()
@@ -85,15 +86,15 @@ impl ClosedParts {
         *self.packed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the packer end soon, in the middle of a part.
+    /// Makes the packer end soon, even in the middle of a part.
     pub(super) fn stop(&self) {
-        // Release: not needed, and costs nothing; the lock makes sure that a packer that is about to wait sees it.
+        // Release: not needed, and costs nothing. The lock ensures that a packer which is about to wait sees the flag.
         self.stop.store(true, Ordering::Release);
         let _parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         self.changed.notify_one();
     }
 
-    /// Waits for a part that is not compressed; `None` when it is to stop.
+    /// Waits for a part that is not compressed. `None` when the packer has to stop.
     fn next(&self) -> Option<u32> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -113,7 +114,7 @@ impl ClosedParts {
 pub(super) fn start(run: &Arc<Folder>, closed: &Arc<ClosedParts>) -> Result<thread::JoinHandle<()>> {
     let (run, closed) = (Arc::clone(run), Arc::clone(closed));
     let pack = move || {
-        // Always permitted; it is the calling thread's priority alone.
+        // Lowering the priority is always permitted. It changes only the priority of the calling thread.
         let _ = rustix::process::setpriority_process(None, 19);
         while let Some(number) = closed.next() {
             pack_one(&run, &closed, number);
@@ -128,7 +129,7 @@ fn pack_one(run: &Folder, closed: &ClosedParts, number: u32) {
     let cpu_ns = thread_cpu_ns() - before;
     let mut parts = closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(entry) = parts.iter_mut().find(|entry| entry.part.number == number) else {
-        // It was removed meanwhile.
+        // The part was removed in the meantime.
         let _ = remove_part(run, number);
         return;
     };
@@ -139,7 +140,7 @@ fn pack_one(run: &Folder, closed: &ClosedParts, number: u32) {
             let file = entry.part.files.iter_mut().find(|file| file.name == name);
             file.into_iter().for_each(|file| file.bytes = finished.summary.bytes);
             entry.bytes = bytes_on_disk(run, &entry.part);
-            // If it cannot be written, the one that is there has another length of the file.
+            // If it cannot be written, the existing description has the wrong length of this file.
             if let Err(error) = entry.part.write(run) {
                 output::report_error(&format!("{error:#}"));
             }
@@ -150,7 +151,7 @@ fn pack_one(run: &Folder, closed: &ClosedParts, number: u32) {
             packed.cpu_ns += cpu_ns;
         }
         Ok(None) => entry.is_packed = true,
-        // It is written at the end.
+        // It is written at the end of the recording instead.
         Err(_) if closed.stop.load(Ordering::Acquire) => {}
         Err(error) => {
             entry.has_failed = true;
@@ -164,7 +165,7 @@ pub(super) fn thread_cpu_ns() -> u64 {
     used.tv_sec.unsigned_abs() * 1_000_000_000 + used.tv_nsec.unsigned_abs()
 }
 
-/// Notes the length of the trace.dat of a part.
+/// Stores the length of a part's trace.dat in its description.
 pub(super) fn note_length(run: &Folder, part: &mut Part) -> io::Result<()> {
     let name = fkt_ingest::live::part_name(part.number);
     let length = run.open_file(&name)?.metadata()?.len();

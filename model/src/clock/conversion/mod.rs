@@ -9,8 +9,8 @@
 //!      └──────────────────────── from
 //! ```
 //!
-//! Differences are taken before any multiplication, which is done in 128 bits: ticks above 2⁵³ lose no precision, and a
-//! knot is converted to itself.
+//! Differences are computed before any multiplication, and the multiplication has 128 bits. So ticks above 2⁵³ lose no
+//! precision, and a knot is converted to itself.
 //!
 //! Two quantities describe the error of a conversion:
 //! * The **residual** of a knot is its distance from the line between its two neighbours. The line does not go through
@@ -58,8 +58,8 @@ struct Segment {
 }
 
 impl Conversion {
-    /// A conversion through these knots. `None` with fewer than two, or if one of the clocks does not advance from each
-    /// to the next.
+    /// A conversion through these knots. `None` with fewer than two knots, or if one of the clocks does not advance
+    /// from each knot to the next.
     pub fn through(knots: &[Knot]) -> Option<Conversion> {
         let advances = |pair: &[Knot]| pair[0].from < pair[1].from && pair[0].to < pair[1].to;
         if knots.len() < 2 || !knots.windows(2).all(advances) {
@@ -90,8 +90,8 @@ impl Conversion {
         })
     }
 
-    /// Converts an instant. `near` caches the position of the last one: start with 0 and pass the same variable again;
-    /// instants in time order are then found without a search.
+    /// Converts an instant. `near` caches the position of the last one: begin with 0 and pass the same variable each
+    /// time. Instants in time order are then found without a search.
     pub fn convert_near(&self, from: u64, near: &mut usize) -> u64 {
         let holds = |at: usize| {
             self.knots.get(at).is_some_and(|knot| knot.from <= from)
@@ -184,8 +184,9 @@ fn between(knots: &[Knot], residuals: &[Option<f64>], end: usize) -> Segment {
     }
 }
 
-/// The segment outside the first of these knots. Its rate is the one to the farthest knot of the straight section that
-/// begins there: the knots that one line passes within their uncertainty.
+/// The segment before the first of these knots, or after it if the knots are in reverse order. Its rate is that of the
+/// line from the first knot to the last knot of the straight section: the section ends where no single line through the
+/// first knot passes all others within their uncertainty.
 fn beyond<'k>(mut knots: impl Iterator<Item = &'k Knot>) -> Segment {
     let (first, second) = (knots.next(), knots.next());
     let (Some(end), Some(mut far)) = (first, second) else { unreachable!("two knots at least") };

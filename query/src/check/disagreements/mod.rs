@@ -1,8 +1,8 @@
 //! User events whose CPU differs between the probe and sched_switch, and why.
 //!
 //! A probe reads the clock first and its CPU afterwards (`record_to` of `fut/src/probe/emit.rs`: `rdtsc`, then the
-//! `xadd` that reserves, then the load of `cpu_id` from the LWP's rseq area). What comes between the two separates the
-//! stamp from the CPU:
+//! `xadd` that reserves, then the load of `cpu_id` from the LWP's rseq area). A switch between the two reads makes the
+//! time stamp and the CPU number refer to different CPUs:
 //!
 //! ```text
 //!            rdtsc          switch           switch         cpu_id
@@ -11,10 +11,10 @@
 //!              '------------- left after ------'
 //! ```
 //!
-//! So an event was stamped on the CPU that the switches say, and its record names the CPU of the LWP's next stay. In
-//! between, the LWP can have recorded nothing else. That is [`Cause::Moved`], and the switches are right: rows have
-//! their CPU. An event of an LWP that sleeps by the switches, or waits for another CPU, is [`Cause::OffCpu`]: a switch or
-//! a wakeup is missing. What is neither has no explanation here.
+//! So the event was stamped on the CPU that sched_switch gives, but its record names the CPU of the LWP's next stay.
+//! The LWP cannot have recorded anything else in between. That is [`Cause::Moved`]: sched_switch is right, and the rows
+//! have its CPU. If the LWP slept by sched_switch, or waited for another CPU, the cause is [`Cause::OffCpu`]: a switch
+//! or a wakeup is missing in the trace. For all others no explanation is known here.
 //!
 //! How often each was seen is in ARCHITECTURE.md, "The two witnesses".
 
@@ -32,23 +32,24 @@ use super::{
 };
 use crate::Error;
 
-/// The number of disagreements whose cause is examined: the first ones. A trace with more is broken anyhow, or so long
-/// that these are as good as any.
+/// The number of disagreements whose cause is examined: the first ones. A trace with more is either broken, or so long
+/// that these are a good enough sample.
 pub(super) const EXAMINED: usize = 10_000;
 
-/// Longest way from a stamp to the switch that separates it from its CPU, as a power of two of ticks: 1.6 ms of a TSC of
-/// 2.6 GHz, 4.2 ms of a clock in nanoseconds. An interrupt, and what it makes runnable, fit well into it.
+/// The longest time from a stamp to the switch that separates it from the probe's CPU, as a power of two of ticks: 1.6
+/// ms of a TSC of 2.6 GHz, 4.2 ms of a clock in nanoseconds. That is ample for an interrupt and the LWP that it wakes.
 const LONGEST_BITS: u32 = 22;
 const LONGEST: i64 = 1 << LONGEST_BITS;
 
 /// The cause of a disagreement between the two witnesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The LWP was moved to another CPU between the stamp and the look at the CPU.
+    /// The LWP was moved to another CPU after the probe had read the clock and before it read the CPU.
     Moved,
-    /// By the switches the LWP slept, or waited for another CPU: what put it there is not in the trace.
+    /// By sched_switch the LWP slept or waited for another CPU. The event that put it on the probe's CPU is not in the
+    /// trace.
     OffCpu,
-    /// By the switches the LWP was on another CPU, and they give no reason.
+    /// By sched_switch the LWP was on another CPU, and nothing explains why.
     OtherCpu,
 }
 
@@ -83,11 +84,11 @@ pub struct Disagreement {
     pub lwp: Lwp,
     /// The user thread that was mounted.
     pub thread: Option<Thread>,
-    /// The CPU from sched_switch; `None` if the LWP was on none by it.
+    /// The CPU from sched_switch; `None` if the LWP was on no CPU by it.
     pub cpu: Option<Cpu>,
     /// The CPU from the probe.
     pub cpu_seen: Cpu,
-    /// The time from the stamp until the LWP left that CPU.
+    /// The time from the stamp until the LWP left the CPU that it was on.
     pub left_after: Option<Ticks>,
     /// The cause.
     pub cause: Cause,
@@ -112,11 +113,11 @@ impl Causes {
 /// The first disagreements, with their causes.
 pub(super) struct Examined {
     found: Vec<Examination>,
-    /// How many were asked for.
+    /// How many disagreements were requested.
     limit: usize,
 }
 
-/// One of them, without what happened around it.
+/// One disagreement, without the events around it.
 struct Examination {
     tick: i64,
     name: String,
@@ -124,7 +125,7 @@ struct Examination {
     thread: Option<Thread>,
     cpu: Option<Cpu>,
     cpu_seen: Cpu,
-    /// Whether the switches have the LWP on another CPU; else they have it nowhere.
+    /// Whether the LWP was on another CPU by sched_switch. If not, it was on no CPU by it.
     is_elsewhere: bool,
     after: After,
 }
@@ -132,9 +133,9 @@ struct Examination {
 /// What an LWP did after an event.
 #[derive(Clone, Copy, Default)]
 struct After {
-    /// When its next state began: when it left the CPU.
+    /// Start of its next state, that is, when it left the CPU.
     left: Option<i64>,
-    /// When it was on a CPU again, and on which.
+    /// When it was on a CPU next, and on which.
     next: Option<(i64, i64)>,
     /// Whether it recorded another event before it left.
     has_recorded: bool,
@@ -146,7 +147,7 @@ pub(super) async fn examine(trace: &SuperTrace, limit: usize) -> Result<Examined
     let ticks: BTreeSet<i64> = nowhere.iter().map(|(_, tick)| *tick).collect();
     let or_nowhere =
         if ticks.is_empty() { String::new() } else { format!(" OR ts_tick IN ({})", numbers(&ticks)) };
-    // Others may have recorded at such a tick, too.
+    // Other LWPs may have recorded an event at such a tick, too.
     let query = format!(
         "SELECT ts_tick, CAST(name AS VARCHAR), lwp, thread, cpu, cpu_seen FROM raw_events
          WHERE level = 'USER' AND cpu_seen IS NOT NULL AND (cpu <> cpu_seen{or_nowhere})
@@ -167,7 +168,7 @@ pub(super) async fn examine(trace: &SuperTrace, limit: usize) -> Result<Examined
     Ok(Examined { found, limit })
 }
 
-/// Finds the states after each, of which the places are given by LWP.
+/// Finds what state followed each event. `of_lwps` has the indices of the events of each LWP.
 async fn what_came_next(
     trace: &SuperTrace,
     found: &mut [Examination],
@@ -184,7 +185,7 @@ async fn what_came_next(
         for row in 0..batch.num_rows() {
             let Some([lwp, tick, cpu]) = pass::cells(&columns, row) else { continue };
             let Some(places) = of_lwps.get(&lwp) else { continue };
-            // The last event before the state; those before that one are looked at below.
+            // The last event before the state. The loop below handles the events before that one.
             let before = places.partition_point(|place| found[*place].tick < tick);
             let Some(place) = before.checked_sub(1) else { continue };
             let stay = (cpu > -2).then_some((tick, cpu));
@@ -201,7 +202,8 @@ async fn what_came_next(
     Ok(())
 }
 
-/// Finds whether LWPs recorded events between the stamp and the switch, where nothing else speaks against a move.
+/// Finds whether LWPs recorded other events between the stamp and the switch. Looks only at events that would otherwise
+/// count as moved.
 async fn what_was_recorded(
     trace: &SuperTrace,
     found: &mut [Examination],
@@ -229,7 +231,7 @@ async fn what_was_recorded(
             let before = places.partition_point(|place| found[*place].tick < tick);
             for place in places[..before].iter().rev() {
                 let after = &mut found[*place].after;
-                // Of those before, the LWP left no later.
+                // For the events before this one, the LWP left its CPU no later.
                 if after.left.is_none_or(|left| left <= tick) {
                     break;
                 }
@@ -245,7 +247,7 @@ fn numbers<'n>(numbers: impl IntoIterator<Item = &'n i64>) -> String {
 }
 
 impl After {
-    /// Adds what happened later: what is first counts.
+    /// Merges what happened later. Of each, the earlier one counts.
     fn follow(&mut self, later: After) {
         self.left = self.left.into_iter().chain(later.left).min();
         self.next = match (self.next, later.next) {
@@ -303,7 +305,7 @@ impl Examined {
         causes
     }
 
-    /// The first of them, each with what happened around it.
+    /// The first disagreements, each with the states and events around it.
     pub(super) async fn list(
         self,
         trace: &SuperTrace,

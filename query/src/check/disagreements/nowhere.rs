@@ -1,8 +1,8 @@
 //! User events of LWPs that the switches have on no CPU.
 //!
-//! The merge then takes the probe's word, so the row itself shows no difference: but a stay on a CPU begins with this very event, and
-//! not with a switch. An LWP that waited in the run queue of that very CPU was put on it by a switch that the kernel did not
-//! trace, which is no disagreement.
+//! For such an event the merge uses the CPU from the probe, so the row of the event shows no difference. The sign is
+//! that a stay on a CPU begins exactly at this event, and not at a switch. One case is not a disagreement: if the LWP
+//! waited in the run queue of that CPU, then a switch that the kernel did not trace put it on the CPU.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,7 +13,7 @@ use sigmund_sql::SuperTrace;
 use super::{numbers, pass, rows};
 use crate::Error;
 
-/// LWPs and ticks.
+/// Pairs of an LWP and a tick.
 pub(super) type Places = HashSet<(i64, i64), RandomState>;
 
 /// A state of an LWP.
@@ -35,11 +35,11 @@ enum Kind {
 }
 
 impl State {
-    /// Whether this stay on a CPU begins where the other state ends, and nothing has put the LWP on that CPU.
+    /// Whether this stay on a CPU begins where the other state ends, without anything that put the LWP on that CPU.
     fn begins_unseen_after(self, before: State) -> bool {
         let is_told = match before.kind {
             Kind::Running => true,
-            // Where one of the two is not known, nothing contradicts.
+            // If one of the two CPUs is unknown, nothing contradicts.
             Kind::Runnable => before.cpu == self.cpu || before.cpu < 0 || self.cpu < 0,
             Kind::Other => false,
         };
@@ -47,7 +47,7 @@ impl State {
     }
 }
 
-/// Where such events are, of the LWPs of which the merge has found that the witnesses disagree: the first ones.
+/// Finds such events, at most `limit`, of the LWPs for which the merge has counted disagreements.
 pub(super) async fn events(trace: &SuperTrace, limit: usize) -> Result<Places, Error> {
     let mut found = Places::default();
     let query = "SELECT DISTINCT lwp FROM raw_lwps WHERE witness_disagree > 0";
@@ -78,7 +78,7 @@ pub(super) async fn events(trace: &SuperTrace, limit: usize) -> Result<Places, E
     Ok(found)
 }
 
-/// Where a stay of one of these LWPs on a CPU begins, and nothing has put it there.
+/// Finds where a stay of one of these LWPs on a CPU begins although nothing has put it there.
 async fn begun_unseen(trace: &SuperTrace, lwps: &[i64]) -> Result<Places, Error> {
     let query = format!(
         "SELECT CAST(lwp AS BIGINT), ts_tick, coalesce(ts_tick + dur_tick, 9223372036854775807),
@@ -88,7 +88,7 @@ async fn begun_unseen(trace: &SuperTrace, lwps: &[i64]) -> Result<Places, Error>
         numbers(lwps)
     );
     let mut begun = Places::default();
-    // Of each LWP the states that ended last: rows are in the order of their ends.
+    // For each LWP, its states with the latest end so far. Rows are sorted by their ends.
     let mut ended: BTreeMap<i64, Vec<State>> = BTreeMap::new();
     let mut states = pass::rows(trace, &query, 0).await?;
     while let Some(batch) = states.next().await.transpose().map_err(Error::on(trace, "check"))? {
@@ -99,7 +99,7 @@ async fn begun_unseen(trace: &SuperTrace, lwps: &[i64]) -> Result<Places, Error>
             let state = State { from, to, kind, cpu };
             let last = ended.entry(lwp).or_default();
             for other in last.iter() {
-                // One without a length may be on either side.
+                // If one of the two states has no length, either of them may come first.
                 if state.begins_unseen_after(*other) {
                     begun.insert((lwp, state.from));
                 }

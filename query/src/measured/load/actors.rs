@@ -17,7 +17,7 @@ use sigmund_sql::SuperTrace;
 use super::cells::{Small, Texts, Wide, Words, interval, read, stream};
 use crate::Error;
 
-/// From the first instant at which one of these threads lives to the last; `None` if none of them is known.
+/// From the beginning of the first of these threads to the end of the last; `None` if none of them is known.
 pub(super) async fn lives(
     trace: &SuperTrace,
     threads: &BTreeSet<u64>,
@@ -40,7 +40,7 @@ pub(super) async fn lives(
     Ok(lives)
 }
 
-/// Names and lives. Of threads those that live in the window.
+/// Loads names and lives. Of user threads only those that live in the window.
 pub(super) async fn names(
     trace: &SuperTrace,
     window: Option<Interval>,
@@ -85,7 +85,7 @@ pub(super) async fn names(
     Ok(())
 }
 
-/// Lives in the columns name, pid, ts_tick and dur_tick, which come second.
+/// The columns name, pid, ts_tick and dur_tick of a batch, which begin at its second column.
 struct Rows<'b> {
     name: Texts<'b>,
     pid: Small<'b>,
@@ -100,7 +100,7 @@ impl<'b> Rows<'b> {
         Rows { name, pid, from: Wide::of(batch, 3), length: Wide::of(batch, 4), last }
     }
 
-    /// Without its creator.
+    /// The life in a row, without its creator.
     fn life(&self, row: usize) -> Life<'b> {
         Life {
             name: self.name.get(row),
@@ -120,7 +120,8 @@ pub(in crate::measured) async fn gaps(trace: &SuperTrace, extent: Interval) -> R
         let (from, to) = (Wide::of(batch, 3), Wide::of(batch, 4));
         let is_sum = Words::of(batch, 5, |word| word == LossKind::Contradiction.name());
         for row in (0..batch.num_rows()).filter(|row| is_note.get(*row) != Some(true)) {
-            // A contradiction without a time, as that of counters which are not aligned, is one of all of it.
+            // A contradiction without a time (for example that of counters that are not aligned) covers the whole
+            // trace.
             let is_sum = is_sum.get(row) == Some(true) && from.get(row).is_some() && to.get(row).is_some();
             let from = from.get(row).unwrap_or(extent.from);
             let interval = Interval::new(from, to.get(row).unwrap_or(extent.to));

@@ -51,7 +51,7 @@ fn overlapping(frame: DataFrame, window: Option<Interval>) -> Result<DataFrame, 
     Ok(frame)
 }
 
-/// From `ts_tick` and `dur_tick`; to the end of the trace if it has no length.
+/// An interval from `ts_tick` and `dur_tick`. Without a length, it lasts to the end of the trace.
 pub(super) fn interval(from: i64, length: Option<i64>, last: i64) -> Interval {
     Interval::new(from, length.map_or(last, |length| from.saturating_add(length)))
 }

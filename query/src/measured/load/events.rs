@@ -22,7 +22,7 @@ use crate::{Error, Selector, reactivity::plan};
 /// Columns of `events`.
 pub(super) const OF_TURNS: &[&str] = &["ts_tick", "lwp", "cpu", "thread"];
 
-/// Rows of these columns: those at which a CPU or an LWP goes from one to another.
+/// Decodes these columns. Keeps only the rows at which a CPU or an LWP changes to another LWP or user thread.
 pub(super) fn turns(batch: &RecordBatch) -> Decoded<EventAt> {
     let (tick, lwp) = (Wide::of(batch, 0), Small::of(batch, 1));
     let (cpu, thread) = (Small::of(batch, 2), Wide::of(batch, 3));
@@ -79,7 +79,7 @@ fn in_window(
     if to < i64::MAX { frame.filter(ident("ts_tick").lt(lit(to))) } else { Ok(frame) }
 }
 
-/// The events that FROM or TO selects, in the window, by parts of it: the earliest first.
+/// The events in the window that FROM or TO selects, as parts of the window in time order.
 pub(super) async fn marks(
     trace: &SuperTrace,
     pair: (&Selector, &Selector),
@@ -89,11 +89,12 @@ pub(super) async fn marks(
     let firsts = (0..groups.len()).filter_map(|group| Some(groups.bounds(group, "ts_tick")?.0));
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let parts = parts(window.unwrap_or(Interval::ALL), firsts.collect(), cpus);
-    // A plan that keeps the order of rows runs on one CPU.
+    // A plan that keeps the order of rows runs on one CPU. So there is one plan for each part.
     try_join_all(parts.into_iter().map(|part| marks_of(trace, pair, Some(part)))).await
 }
 
-/// The window in at most so many parts, divided where row groups begin, of which these are the first ticks.
+/// Cuts the window into at most `most` parts, at beginnings of row groups. `firsts` has the first tick of each row
+/// group.
 fn parts(window: Interval, mut firsts: Vec<i64>, most: usize) -> Vec<Interval> {
     firsts.retain(|first| window.from < *first && *first < window.to);
     let count = most.min(firsts.len() / LEAST_GROUPS).max(1);
@@ -107,7 +108,7 @@ fn parts(window: Interval, mut firsts: Vec<i64>, most: usize) -> Vec<Interval> {
     froms.zip(tos).map(|(from, to)| Interval { from, to }).collect()
 }
 
-/// A part has no fewer row groups: those at its ends are read twice.
+/// A part has at least this many row groups, because the row groups at its ends are read twice.
 const LEAST_GROUPS: usize = 4;
 
 /// The events that FROM or TO selects, in the window.
@@ -139,7 +140,7 @@ async fn marks_of(
                 thread: thread.thread(row),
                 target_lwp: target_lwp.get(row),
                 target_thread: target_thread.thread(row),
-                // A selector has one name, and one value of one field.
+                // All events of a selector have the same key: it has one name, and one value of one field.
                 key: 0,
                 is_from: is_from.value(row),
                 is_to: is_to.value(row),

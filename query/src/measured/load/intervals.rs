@@ -132,7 +132,7 @@ pub(super) fn calls_asleep(batch: &RecordBatch) -> Decoded<Syscall> {
     decoded
 }
 
-/// What a system call without a name is called.
+/// The name of a system call that has none in the trace.
 fn unnamed(words: &mut sigmund_measures::Words, number: Option<i64>) -> Word {
     words.intern(&number.map_or("unknown".into(), |number| format!("syscall {number}")))
 }
@@ -141,8 +141,8 @@ fn unnamed(words: &mut sigmund_measures::Words, number: Option<i64>) -> Word {
 pub(super) const OF_SPANS: &[&str] =
     &["ts_tick", "dur_tick", "thread", "lwp", "kind", "name", "depth", "active_tick", "source", "end_reason"];
 
-/// Rows of these columns; if only those of one name are of use, these and the first row of each other name: so names are
-/// known that may have been meant.
+/// Decodes these columns. With `only`, keeps the spans of that name, and of each other name only the first row. So an
+/// error message can list the names that exist.
 pub(super) fn spans(batch: &RecordBatch, only: Option<&str>) -> Decoded<Span> {
     let mut decoded = Decoded::new(batch);
     let only = only.map(|name| decoded.words.intern(name));
@@ -189,7 +189,7 @@ pub(super) const OF_LOCKS: &[&str] = &[
     "end_reason",
 ];
 
-/// Rows of these columns; if asked for, only requests that had to wait.
+/// Decodes these columns. If `only_waits`, keeps only requests that had to wait.
 pub(super) fn locks(batch: &RecordBatch, only_waits: bool) -> Decoded<LockRequest> {
     let mut decoded = Decoded::new(batch);
     let (tick, wait, hold) = (Wide::of(batch, 0), Wide::of(batch, 1), Wide::of(batch, 2));

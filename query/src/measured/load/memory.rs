@@ -5,7 +5,7 @@ use sigmund_sql::SuperTrace;
 use super::SliceSize;
 use crate::Error;
 
-/// What the process may grow by while a measure is computed. In a server that is the growth by all of its queries.
+/// How much the process may grow while a measure is computed. In a server, the growth by all of its queries counts.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::measured) struct Memory<'m> {
     measure: &'m str,
@@ -14,20 +14,22 @@ pub(in crate::measured) struct Memory<'m> {
     before: usize,
 }
 
-/// At most this part of the limit is for the rows of a slice: some are read, made and added at the same time.
+/// The rows of a slice may take the limit divided by this. At any time, some rows are being read, some are
+/// made into a history, and some are being added to the measure.
 const SLICES: usize = 8;
 
-/// What a row of a slice takes, in bytes.
+/// The memory of one row of a slice, in bytes.
 const ROW: usize = 100;
 
 impl Memory<'_> {
-    /// From here on.
+    /// Begins to measure the growth now.
     pub(in crate::measured) fn of<'m>(trace: &SuperTrace, measure: &'m str) -> Memory<'m> {
         let limit = trace.memory();
         Memory { measure, limit, before: limit.map_or(0, |_| anonymous()) }
     }
 
-    /// Slices that leave room for the answer. What has to be one slice stays one.
+    /// Limits the size of slices so that there is memory left for the answer. If all has to be one slice, it remains
+    /// one.
     pub(in crate::measured) fn slices(&self, size: SliceSize) -> SliceSize {
         if size.rows == SliceSize::WHOLE.rows {
             return size;
@@ -37,7 +39,7 @@ impl Memory<'_> {
     }
 
     /// # Errors
-    /// When there is more than that.
+    /// When the process has grown by more than the limit.
     pub(in crate::measured) fn check(&self) -> Result<(), Error> {
         let Some(limit) = self.limit else { return Ok(()) };
         let grown = anonymous().saturating_sub(self.before);
@@ -54,7 +56,7 @@ impl Memory<'_> {
     }
 }
 
-/// The anonymous memory of this process in bytes: what is resident and no part of a file. 0 if it is not known.
+/// The anonymous memory of this process in bytes: resident memory that is not part of a file. 0 if it is unknown.
 fn anonymous() -> usize {
     const PAGE: usize = 4096;
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();

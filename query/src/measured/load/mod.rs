@@ -1,4 +1,4 @@
-//! Reads the tables of a super-trace into histories, as many as a measure needs: of all of a window, or of slices of it.
+//! Reads the tables of a super-trace into histories: one history of the whole window, or one for each slice of it.
 
 mod actors;
 mod cells;
@@ -20,20 +20,22 @@ pub(super) use self::slices::{About, Known, Order, Slices, Stopped};
 pub(super) use self::{actors::gaps, memory::Memory};
 use crate::Error;
 
-/// What is loaded.
+/// The times from which rows are loaded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// Intervals and events in it.
     pub(super) of_rows: Interval,
     /// Names of threads that live in it.
     pub(super) of_names: Interval,
-    /// Wakeups and locks in it: the cause of what happens in the window may be before that.
+    /// Wakeups and locks in it are loaded. It may be larger than the window, because causes can lie before their
+    /// effects.
     pub(super) around: Interval,
-    /// Nothing that ended before this is of use, also to a measure that looks back: those who are asked about did not live yet.
+    /// Rows that ended before this are of no use, not even to a measure that looks back: the selected threads did not
+    /// live yet.
     pub(super) since: i64,
 }
 
-/// The window, but for what is before and after the lives of some threads.
+/// The window, limited to the time in which these threads lived.
 pub(super) async fn within_lives(
     trace: &SuperTrace,
     threads: &BTreeSet<u64>,
@@ -43,10 +45,10 @@ pub(super) async fn within_lives(
     let Some(last) = trace.last_tick().filter(|_| threads.len() <= MOST_LIVES) else { return Ok(whole) };
     let Some(lives) = actors::lives(trace, threads, last.0 as i64).await? else { return Ok(whole) };
     let from = window.from.max(lives.from);
-    // An instant at the end is inside.
+    // `to` is exclusive, so that an instant at the end of the lives is included.
     let both = Interval::new(from, window.to.min(lives.to.saturating_add(1)));
     Ok(Window { of_rows: both, of_names: both, around: Interval::ALL, since: lives.from })
 }
 
-/// Of more threads the lives are not looked up.
+/// With more threads than this, their lives are not looked up.
 const MOST_LIVES: usize = 1000;

@@ -1,8 +1,9 @@
-//! Tables, row group by row group, the last first; the next is decoded on another thread meanwhile.
+//! Reads tables row group by row group, the last one first. Other threads decode the next row groups in the meantime.
 //!
-//! Tables of intervals are sorted by the end of the interval. Rows whose length is not known, and those that a contradiction
-//! shortened, are where that was found: after rows that end later. So no row that was not read yet ends after the latest end
-//! of the row group that was read last, if any row of that has a known end; else after that of the one before.
+//! Tables of intervals are sorted by the end of the interval. There are two exceptions: rows without a length, and rows
+//! that a contradiction shortened. These come where this was found, after rows that end later. So the rows that were
+//! not read yet end no later than the latest known end in the row group that was read last. If that row group has no
+//! known end, the limit from the one before applies.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -20,7 +21,7 @@ pub(super) struct Decoded<R> {
     pub(super) rows: Vec<R>,
     /// The words of these rows.
     pub(super) words: Words,
-    /// The latest end that is known.
+    /// The latest known end of a row.
     pub(super) latest: Option<i64>,
 }
 
@@ -29,12 +30,13 @@ impl<R> Decoded<R> {
         Decoded { rows: Vec::with_capacity(batch.num_rows()), words: Words::default(), latest: None }
     }
 
-    /// Adds a row that ends at a tick, if that is known.
+    /// Adds a row, with its end if that is known.
     pub(super) fn push(&mut self, row: R, end: Option<i64>) {
         self.push_if(true, row, end);
     }
 
-    /// The same, if the row is of use. Its end is that of a row of the table in any case.
+    /// As [`push`](Self::push), but keeps the row only if it is of use. Its end counts in any case, because it is the
+    /// end of a row of the table.
     pub(super) fn push_if(&mut self, is_of_use: bool, row: R, end: Option<i64>) {
         self.latest = self.latest.max(end);
         if is_of_use {
@@ -49,11 +51,11 @@ pub(super) type Decode<R> = Arc<dyn Fn(&RecordBatch) -> Decoded<R> + Send + Sync
 /// Which rows of a table are of use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
-    /// Those in this window; and those before it, as far as a measure looks back.
+    /// Rows in this window. Earlier rows are read only if a measure looks back.
     pub(super) window: Interval,
-    /// None that ends before this.
+    /// Rows that end before this are of no use.
     pub(super) since: i64,
-    /// Whether rows without an end are, if they begin before that.
+    /// Whether rows without an end are of use although they begin before `since`.
     pub(super) unended: bool,
 }
 
@@ -63,10 +65,10 @@ pub(super) trait Reader: Send {
     /// Which rows are of use.
     fn window(&self) -> Interval;
 
-    /// No row that was not read yet ends after this; `None` if all were read.
+    /// The rows that were not read yet end no later than this. `None` if all were read.
     fn latest(&self) -> Option<i64>;
 
-    /// Reads the next rows; the answer is how many, and whether one of them ends at `until` or after it.
+    /// Reads the next rows. Returns how many there are, and whether one of them ends at or after `until`.
     async fn advance(&mut self, slicer: &mut Slicer, until: i64) -> Result<(usize, bool), Error>;
 }
 
@@ -75,9 +77,9 @@ type Decoding<R> = SpawnedTask<Result<Decoded<R>, sigmund_sql::Error>>;
 
 pub(super) struct TableReader<R> {
     groups: Arc<RowGroups>,
-    /// How many row groups have not been begun.
+    /// The number of row groups that were not begun.
     left: usize,
-    /// The next ones, at most so many.
+    /// The next row groups, which are being decoded; at most `most_ahead`.
     ahead: VecDeque<Decoding<R>>,
     most_ahead: usize,
     latest: i64,
@@ -99,7 +101,8 @@ impl<R: Row + Send + 'static> TableReader<R> {
         TableReader::open_ahead(trace, (table, columns), wanted, decode, add, 1)
     }
 
-    /// The same; so many row groups are decoded at once, for a table of which little is kept, and all is to be decoded.
+    /// As [`open`](Self::open), with `most_ahead` row groups decoded at the same time. For a table that has to be
+    /// decoded completely although few rows are kept.
     pub(super) fn open_ahead(
         trace: &SuperTrace,
         (table, columns): (&Table, &[&str]),

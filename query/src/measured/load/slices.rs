@@ -1,4 +1,5 @@
-//! The slices of a trace, the latest first: read, made, and given to a measure.
+//! Cuts a trace into slices, the latest first: reads the rows of each, makes a history of them, and adds it to a
+//! measure.
 
 use std::sync::Arc;
 
@@ -24,19 +25,19 @@ use crate::{Error, Selector};
 /// How large a slice may be.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceSize {
-    /// It ends where so many rows have been read for it.
+    /// A slice ends once this many rows have been read for it.
     pub rows: usize,
-    /// It is no longer than that.
+    /// The longest duration of a slice.
     pub ticks: i64,
 }
 
 impl SliceSize {
-    /// All in one.
+    /// Everything in one slice.
     pub(in crate::measured) const WHOLE: SliceSize = SliceSize { rows: usize::MAX, ticks: i64::MAX };
 }
 
 impl Default for SliceSize {
-    /// Some 50 MB.
+    /// About 50 MB.
     fn default() -> SliceSize {
         SliceSize { rows: 1 << 19, ..SliceSize::WHOLE }
     }
@@ -51,7 +52,7 @@ pub(in crate::measured) struct About<'a> {
     pub(in crate::measured) pair: Option<(&'a Selector, &'a Selector)>,
 }
 
-/// Where events are missing, and who there is.
+/// What all slices share: the gaps, and the names of threads, LWPs and processes.
 pub(in crate::measured) struct Known {
     gaps: Arc<Vec<Gap>>,
     names: Names,
@@ -75,17 +76,17 @@ pub(in crate::measured) struct Slices {
     pub(in crate::measured) left_out: Vec<&'static str>,
 }
 
-/// What a slice was made of.
+/// Whether the rows of the tables were sorted as slices require.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::measured) enum Order {
-    /// Rows were where they have to be.
+    /// All rows were at their places.
     Kept,
-    /// A row ends later than those after it in the table: slices after it in time lacked it.
+    /// A row ends later than rows after it in the table. So a slice that was already made lacks it.
     Broken,
 }
 
 impl Slices {
-    /// Begins to read the tables. `known` is of the same threads in the same trace, if it was read before.
+    /// Begins to read the tables. `known` comes from an earlier reading for the same threads of the same trace.
     pub(in crate::measured) async fn open(
         trace: &SuperTrace,
         needs: Needs,
@@ -96,9 +97,11 @@ impl Slices {
         let About { subject, pair } = about;
         let Window { of_rows, of_names, around, since } = window;
         let rows = Wanted { window: of_rows, since, unended: true };
-        // What exited before has no end, and no place in an answer.
+        // A state without an end that began before `since` is that of an exited thread, and does not occur in an
+        // answer.
         let of_states = Wanted { unended: false, ..rows };
-        // Who was on a CPU last before that is looked for in what was read: there must be no holes.
+        // The last LWP on a CPU before a slice is searched for in the rows that were read. So there must be no holes in
+        // them.
         let of_lwps = Wanted { since: i64::MIN, ..rows };
         let around = Wanted { window: around, since: i64::MIN, unended: true };
         let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else {
@@ -130,7 +133,7 @@ impl Slices {
         }
         if needs.turns {
             let table = (&EVENTS, events::OF_TURNS);
-            // Most rows are decoded to be left out: on all CPUs, as few as these are.
+            // Most rows are decoded only to be left out, so two row groups are decoded at the same time.
             readers.push(TableReader::open_ahead(trace, table, rows, events::turns, Slicer::events, 2)?);
         }
         if wants(needs.wakeups, &WAKEUPS) {
@@ -194,13 +197,13 @@ impl Slices {
         Ok(Slices { slicer, readers, on_cpu, left_out })
     }
 
-    /// What another reading of the same trace need not read again.
+    /// The part that another reading of the same trace need not read again.
     pub(in crate::measured) fn into_known(self) -> Known {
         let (gaps, names) = self.slicer.into_known();
         Known { gaps, names }
     }
 
-    /// All of it as one history.
+    /// Everything as one history.
     pub(in crate::measured) async fn whole(mut self, memory: Memory<'_>) -> Result<History, Error> {
         for reader in &mut self.readers {
             while reader.latest() >= Some(reader.window().from) {
@@ -216,15 +219,15 @@ impl Slices {
         self.slicer.shared()
     }
 
-    /// Where a slice that ends at a tick has to begin. There is nothing to divide before the trace, or after it.
+    /// The earliest tick where a slice that ends at `to` may begin. The time before and after the trace is not divided.
     fn shortest(&self, to: i64, size: SliceSize) -> i64 {
         let Some(extent) = self.slicer.shared().extent else { return i64::MIN };
         let from = extent.to.saturating_add(1).min(to).saturating_sub(size.ticks);
         if from > extent.from { from } else { i64::MIN }
     }
 
-    /// Adds the slices of a part of a window to a measure, the latest first; for as long as it looks back, if the part is before
-    /// the window. While one is added, the next is read and made.
+    /// Adds the slices of `part` to a measure, the latest first. If the part is before the window, it stops when the
+    /// measure no longer looks back. While one slice is added, the next is read and made.
     pub(in crate::measured) async fn each(
         &mut self,
         part: Interval,
@@ -257,7 +260,8 @@ impl Slices {
         }
     }
 
-    /// Reads what the slice needs that ends at `to`, and answers where it begins; `None` if rows are not where they have to be.
+    /// Reads the rows that the slice ending at `to` needs, and returns where the slice begins. `None` if the rows are
+    /// not sorted as slices require.
     async fn read(
         &mut self,
         (part, to): (Interval, i64),
@@ -285,7 +289,7 @@ impl Slices {
     }
 }
 
-/// Why a measure gets no more slices.
+/// Why a measure was stopped before it had all slices.
 pub(in crate::measured) enum Stopped {
     /// It refuses the request.
     Refused(String),
@@ -321,7 +325,7 @@ impl Adding {
     }
 }
 
-/// Looks up who was on a CPU last before a slice, where the rows that were read do not show it.
+/// Looks up which LWP was on each CPU last before a slice, if the rows that were read do not show it.
 #[derive(Default)]
 struct OnCpu {
     cpus: Vec<u32>,

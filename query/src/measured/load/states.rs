@@ -9,7 +9,7 @@ use super::{
     reader::Decoded,
 };
 
-/// The end reason with this word; `None` if it is unknown, as a later version may have written it.
+/// The end reason with this word. `None` if it is unknown, for example because a later version wrote it.
 pub(super) fn end_reason(word: &str) -> Option<EndReason> {
     EndReason::ALL.iter().copied().find(|reason| reason.name() == word)
 }
@@ -18,7 +18,7 @@ pub(super) fn end_reason(word: &str) -> Option<EndReason> {
 pub(super) const OF_THREADS: &[&str] =
     &["ts_tick", "dur_tick", "thread", "state", "lwp", "blocked_on", "blocked_for", "end_reason"];
 
-/// Rows of these columns; those that nothing ended last to the end of the trace.
+/// Decodes these columns. Rows without an end last to the end of the trace.
 pub(super) fn of_threads(batch: &RecordBatch, last: i64, hz: Option<Hertz>) -> Decoded<ThreadRow> {
     let (from, length, thread) = (Wide::of(batch, 0), Wide::of(batch, 1), Wide::of(batch, 2));
     let state = |word: &str| ThreadState::ALL.iter().copied().find(|state| state.name() == word);
@@ -47,7 +47,7 @@ pub(super) fn of_threads(batch: &RecordBatch, last: i64, hz: Option<Hertz>) -> D
     decoded
 }
 
-/// When a sleep of so many nanoseconds was to end; 0 if that is not known.
+/// The tick at which a sleep of `ns` nanoseconds was to end; 0 if unknown.
 fn end_of_sleep(from: i64, ns: i64, hz: Option<Hertz>) -> i64 {
     match hz {
         Some(hz) if ns > 0 => from.saturating_add((ns as f64 * hz.per_second() / 1e9).round() as i64),
@@ -58,7 +58,7 @@ fn end_of_sleep(from: i64, ns: i64, hz: Option<Hertz>) -> i64 {
 /// Columns of `lwp_states`.
 pub(super) const OF_LWPS: &[&str] = &["ts_tick", "dur_tick", "lwp", "state", "cpu", "end_reason"];
 
-/// Rows of these columns; those that nothing ended last to the end of the trace.
+/// Decodes these columns. Rows without an end last to the end of the trace.
 pub(super) fn of_lwps(batch: &RecordBatch, last: i64) -> Decoded<LwpRow> {
     let (from, length, lwp) = (Wide::of(batch, 0), Wide::of(batch, 1), Small::of(batch, 2));
     let state = |word: &str| LwpState::ALL.iter().copied().find(|state| state.name() == word);

@@ -1,11 +1,12 @@
-//! The events at which a CPU goes from one LWP to another, or an LWP from one user thread to another: most are at neither.
+//! Finds the events at which a CPU changes from one LWP to another, or an LWP from one user thread to another. Most
+//! events are neither.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use sigmund_measures::EventAt;
 
-/// The last event of an LWP that is of a user thread, and of which.
+/// The last event of an LWP that belongs to a user thread: its row, and the user thread.
 #[derive(Clone, Copy, Default)]
 struct OnLwp(Option<(usize, u64)>);
 
@@ -17,7 +18,7 @@ struct OnCpu {
     place: usize,
 }
 
-/// Who was where, so far.
+/// Which LWP was on each CPU, and which user thread on each LWP, so far.
 #[derive(Default)]
 struct Turns {
     is_turn: Vec<bool>,
@@ -26,13 +27,14 @@ struct Turns {
     places: HashMap<u32, usize, RandomState>,
 }
 
-/// The rows, in order, of the first and the last event of each LWP in a row on a CPU, and of each user thread in a row on an
-/// LWP. What was before the events and after them is not known: the first and the last of each CPU and LWP are among these.
+/// The rows of the turns, sorted. On each CPU, the events of one LWP form runs; on each LWP, those of one user thread.
+/// The first and the last event of each run are turns. So the first and the last event of each CPU and LWP are always
+/// included, because nothing is known of the time before and after.
 pub(super) fn turns(events: &[EventAt]) -> Vec<usize> {
     let mut turns = Turns { is_turn: vec![false; events.len()], ..Turns::default() };
     for (row, event) in events.iter().enumerate() {
         let place = turns.on_cpu(row, event);
-        // An event in an interrupt is of no user thread, and ends nobody's turn.
+        // An event in an interrupt belongs to no user thread, and ends no run.
         if let (Some(place), Some(thread)) = (place, event.thread()) {
             turns.on_lwp(row, place, thread);
         }
@@ -44,11 +46,11 @@ pub(super) fn turns(events: &[EventAt]) -> Vec<usize> {
 }
 
 impl Turns {
-    /// The next event of a CPU; the answer is the place of its LWP.
+    /// Handles the next event of a CPU. Returns the place of its LWP.
     fn on_cpu(&mut self, row: usize, event: &EventAt) -> Option<usize> {
         let lwp = event.lwp();
         let Some(cpu) = event.cpu() else { return lwp.map(|lwp| self.place(lwp)) };
-        // Most events are of the LWP that the CPU was last seen with: then that is not looked up.
+        // Most events are of the LWP that was last seen on the CPU. Then its place need not be looked up.
         if let Some(on) = self.on_cpus.get_mut(&cpu).filter(|on| on.lwp == lwp) {
             on.row = row;
             return lwp.map(|_| on.place);
@@ -62,7 +64,7 @@ impl Turns {
         place
     }
 
-    /// The next event of a user thread on an LWP.
+    /// Handles the next event of a user thread on an LWP.
     fn on_lwp(&mut self, row: usize, place: usize, thread: u64) {
         match self.on_lwps[place].0.replace((row, thread)) {
             Some((_, before)) if before == thread => {}
