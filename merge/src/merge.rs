@@ -102,7 +102,7 @@ pub fn merge(
     let event_types = InputEventTypes::of(&sources);
     let rows = EventRows::create(&directory, event_types.iter().map(|ty| &ty.event_type))?;
     let finished = sources.iter_mut().filter_map(|source| source.finished.take()).collect();
-    let assumed = assumed(options);
+    let assumed = assumed(options, &clock);
     let summary = Summary { tick_hz: clock.tick_hz, assumed, finished, left_out, ..Summary::default() };
     let mut merging = Merging {
         machine,
@@ -205,12 +205,17 @@ fn spans(sources: &[OpenedInput], main: ClockDomain) -> Vec<Span> {
 }
 
 /// What the options say instead of the inputs.
-fn assumed(options: &MergeOptions) -> Vec<String> {
+fn assumed(options: &MergeOptions, main: &MainClock) -> Vec<String> {
     let clock = options
         .clock
         .map(|clock| format!("the clock of kernel traces is {}, as was asked for", clock.name()));
-    let rate =
-        options.tick_hz.map(|hz| format!("where no input says so, a second has {} ticks", hz.per_second()));
+    let rate = options.tick_hz.map(|hz| match (main.is_rate_assumed, main.tick_hz) {
+        (false, Some(known)) => {
+            let (known, hz) = (known.per_second(), hz.per_second());
+            format!("a second has {known} ticks, as the inputs say; not {hz}, as was asked for")
+        }
+        _ => format!("a second has {} ticks, as was asked for", hz.per_second()),
+    });
     clock.into_iter().chain(rate).collect()
 }
 

@@ -384,3 +384,27 @@ fn the_cost_of_recording_is_kept_for_each_process_that_reports_it() {
     assert_eq!(kinds, [LossKind::Damaged]);
     assert_eq!(merged.events().len(), 10);
 }
+
+/// Two snapshots of one process, the second of which has later packets.
+#[test]
+fn user_traces_with_packets_in_common_are_refused() {
+    let packets = small_trace();
+    let without = |place: usize| {
+        let left: Vec<_> = packets.iter().enumerate().filter(|(other, _)| *other != place).collect();
+        left.into_iter().flat_map(|(_, packet)| packet.clone()).collect::<Vec<u8>>()
+    };
+    let both = |first: &[u8], second: &[u8]| {
+        let inputs = Inputs::new().file("first.fut", first).file("second.fut", second);
+        inputs.try_merge(&MergeOptions::default()).map(|merged| merged.events().len())
+    };
+    let error = both(&without(5), &without(2)).map(drop).unwrap_err().to_string();
+    assert!(error.contains("second.fut") && error.contains("first.fut holds, too"), "{error}");
+    // Of other times: nothing in common.
+    let later: Vec<Vec<u8>> = vec![
+        file_head().to_vec(),
+        declarations(),
+        Packet { lwp: 70, sequence: 0, thread: 0, lost: 0, events: &[(1100, MESSAGE, &[8])] }.encode(),
+        lwp_end(70, 0),
+    ];
+    assert_eq!(both(&packets.concat(), &later.concat()).unwrap(), SMALL_TRACE.len() + 1);
+}

@@ -261,7 +261,7 @@ pub(crate) struct MergeArgs {
     /// Clock of kernel traces, if that in the file is wrong: x86-tsc, mono, mono_raw, boot, local.
     #[arg(long, value_name = "CLOCK", value_parser = clock)]
     pub(crate) clock: Option<sigmund_model::ClockDomain>,
-    /// Ticks per second, if no input contains it.
+    /// Ticks per second; ignored, with a notice, if the inputs say it.
     #[arg(long, value_name = "HZ", value_parser = hertz)]
     pub(crate) hz: Option<sigmund_model::Hertz>,
     /// Names for the events of FxT, which are only numbers: a C header with their codes, or a TOML file.

@@ -71,8 +71,8 @@ pub(crate) struct RecordArgs {
     /// removed is counted in the table `losses`.
     #[arg(long, value_name = "SIZE", value_parser = kept_size)]
     pub(crate) max_size: Option<u64>,
-    /// Keep at least the last TIME (10m, 1h; at least 1s), and up to a sixteenth more: older parts of the recording are
-    /// removed. With --max-size, what exceeds either is removed.
+    /// Keep at least the last TIME (10m, 1h; at least 1s), and up to a sixteenth or half a second more: older parts of the
+    /// recording are removed. With --max-size, what exceeds either is removed.
     #[arg(long, value_name = "TIME", value_parser = kept_time)]
     pub(crate) max_time: Option<Duration>,
     /// Which descendants that outlive the program to wait for. By default, those that record with `fut`; for others, the

@@ -200,6 +200,13 @@ fn times_come_in_a_unit_if_the_trace_says_what_a_tick_is() {
     let us = json[0]["median_us"].as_f64().unwrap();
     assert!((us - 152_835_624.0 / 2800.0).abs() < 1e-6, "{us}");
 
+    // What the input says counts.
+    let other = ["merge", "figure3.tsv", "-o", "other.supertrace", "--hz", "1GHz"];
+    let said = sigmund.run(other);
+    assert!(said.stderr.contains("2800000000 ticks, as the inputs say; not 1000000000"), "{said:?}");
+    let of_other = [["-f", "other.supertrace"].as_slice(), &ms].concat();
+    assert_eq!(sigmund.run(of_other).found(), "44604 cycles, 0.015930 ms\n");
+
     let unknown = Sigmund::with_listing("unknown", &figure(3));
     unknown.run(ms).complained(&["--unit ms", "--hz"]);
     unknown.run(["--list-events", "--from", "1ms"]).complained(&["rate of its clock is not known"]);

@@ -196,7 +196,9 @@ fn open_file(
     }
     let head = head(path, &file)?;
     if UserTrace::is_user_trace(&head) {
-        return Ok(vec![user_trace(path, file)?]);
+        let trace = UserTrace::of_file(path, file)?;
+        inputs.take_packets(path, &trace)?;
+        return Ok(vec![of_user_trace(path, &trace)]);
     }
     let again = file.try_clone().map_err(Error::io(path))?;
     match fkt_ingest::open_file(path, again, &how(options)) {
@@ -230,10 +232,6 @@ pub(crate) fn head(path: &Path, mut file: &File) -> Result<Vec<u8>, Error> {
     file.take(64).read_to_end(&mut head).map_err(Error::io(path))?;
     file.rewind().map_err(Error::io(path))?;
     Ok(head)
-}
-
-fn user_trace(path: &Path, file: File) -> Result<OpenedInput, Error> {
-    Ok(of_user_trace(path, &UserTrace::of_file(path, file)?))
 }
 
 fn of_user_trace(path: &Path, trace: &UserTrace) -> OpenedInput {

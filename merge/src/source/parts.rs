@@ -188,6 +188,7 @@ impl<'r> Parts<'r> {
             OpenedInput { numbers_its_threads: true, ..OpenedInput::new(&path) }
         } else {
             let trace = UserTrace::of_parts(&path, files, begins.is_some())?;
+            inputs.take_packets(&path, &trace)?;
             for number in missing {
                 losses.extend(trace.lwps().iter().map(|lwp| self.missing_part_of(lwp, number)));
             }

@@ -4,8 +4,12 @@
 //! file. A folder that is a trace is compared with the files of other traces, but for its `metadata`: two recordings may
 //! declare the same events. One that has some of its files in common with another input is refused: its events cannot be
 //! told apart from those.
+//!
+//! Two snapshots of one process hold different bytes, and mostly some of the same packets. They are refused, as are a recording and a
+//! snapshot of it: each packet has a number that its LWP gives to no other at the same tick.
 
 use std::{
+    collections::HashMap,
     fs::{self, File},
     hash::{DefaultHasher, Hasher},
     io::{self, Read},
@@ -13,8 +17,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use fut::trace::UserTrace;
 use sigmund_files::open_regular;
-use sigmund_model::Lwp;
+use sigmund_model::{Lwp, Pid, Ticks};
 
 use super::namespace::FIRST_WITHOUT_KERNEL;
 use crate::error::Error;
@@ -34,9 +39,15 @@ const PERF_DATA: &str = "data";
 pub(crate) struct Inputs {
     files: Vec<Known>,
     left_out: Vec<String>,
+    /// Each packet of the user traces, with the path of the first that holds it, by its place in `user_traces`.
+    packets: HashMap<PacketKey, usize>,
+    user_traces: Vec<PathBuf>,
     /// LWPs with numbers that the kernel gives to none.
     without_kernel: u32,
 }
+
+/// Process, LWP, number and first tick.
+type PacketKey = (Pid, Lwp, u64, Ticks);
 
 /// A file that is an input, or a part of one.
 #[derive(Debug)]
@@ -93,6 +104,28 @@ impl Inputs {
             }
         }
         Ok(true)
+    }
+
+    /// Notes the packets of a user trace.
+    ///
+    /// # Errors
+    /// When another one holds one of them, too.
+    pub(super) fn take_packets(&mut self, path: &Path, trace: &UserTrace) -> Result<(), Error> {
+        let place = self.user_traces.len();
+        self.user_traces.push(path.to_path_buf());
+        for lwp in trace.lwps() {
+            for head in lwp.heads() {
+                let key = (lwp.pid, lwp.lwp, head.sequence, head.first_tick);
+                let first = *self.packets.entry(key).or_insert(place);
+                if first != place {
+                    let other = self.user_traces[first].display();
+                    let found =
+                        format!("events of LWP {} that {other} holds, too: merge one of the two", lwp.lwp);
+                    return Err(Error::bad(path, "user trace", "events that no other input holds", found));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What was left out, a sentence each.

@@ -6,7 +6,7 @@
 //! for each thread that occurs in the part (2 busy CPUs of an AMD EPYC guest, optimised; `a_million_threads` in
 //! `fut/src/trace/carried/file.rs`).
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, time::Instant};
 
 use anyhow::{Context, Result};
 use fut::trace::{CarriedFile, CarriedSummary, carry_over};
@@ -15,11 +15,15 @@ use sigmund_merge::{Part, user_carried_name, whole_and_part};
 
 use super::packer::thread_cpu_ns;
 
-/// What is carried over may take one in this many parts of the recording's byte limit.
+/// What is carried over may take one in this many parts of the recording's byte limit. What is recorded while it is carried over
+/// may, too.
 const SHARE: u64 = 8;
+/// Nanoseconds for each byte of the removed parts, before this is measured: those above, for parts in which each thread has few
+/// records.
+const NS_PER_BYTE: f64 = 20.0;
 
 /// The cost so far, over all removed parts.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Carrying {
     /// CPU time.
     pub(super) cpu_ns: u64,
@@ -27,9 +31,35 @@ pub(super) struct Carrying {
     pub(super) threads: u64,
     /// The number of user threads for which there was no room in these files.
     left_out: u64,
+    /// The number of parts that were removed when there was no time to carry anything over.
+    hurried: u64,
+    /// How long it took last, for each byte of the removed parts.
+    ns_per_byte: f64,
+}
+
+impl Default for Carrying {
+    fn default() -> Carrying {
+        Carrying { cpu_ns: 0, threads: 0, left_out: 0, hurried: 0, ns_per_byte: NS_PER_BYTE }
+    }
 }
 
 impl Carrying {
+    /// Whether there is time to carry over what parts of this size say: while that is done, the recording grows by
+    /// `bytes_per_second`, and nothing is removed. If there is no time, these parts are counted.
+    pub(super) fn has_time(
+        &mut self,
+        removed: &[u64],
+        bytes_per_second: f64,
+        most_bytes: Option<u64>,
+    ) -> bool {
+        let seconds = removed.iter().sum::<u64>() as f64 * self.ns_per_byte / 1e9;
+        let has_time = most_bytes.is_none_or(|most| seconds * bytes_per_second <= (most / SHARE) as f64);
+        if !has_time {
+            self.hurried += removed.len() as u64;
+        }
+        has_time
+    }
+
     /// Writes what is known when part `next` begins, for the processes that have a file in that part. `removed` are the
     /// parts before it, which are removed afterwards. Returns the number of bytes written.
     pub(super) fn carry(
@@ -39,7 +69,7 @@ impl Carrying {
         next: u32,
         most_bytes: Option<u64>,
     ) -> Result<u64> {
-        let before = thread_cpu_ns();
+        let (before, began) = (thread_cpu_ns(), Instant::now());
         let mut sides: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for file in removed.iter().flat_map(|part| &part.files) {
             if let Some((whole, part)) = whole_and_part(&file.name) {
@@ -60,12 +90,24 @@ impl Carrying {
             }
         }
         self.cpu_ns += thread_cpu_ns() - before;
+        let read = removed.iter().flat_map(|part| &part.files).map(|file| file.bytes).sum::<u64>();
+        self.ns_per_byte = began.elapsed().as_nanos() as f64 / read.max(1) as f64;
         failed.map(|()| bytes)
     }
 
     /// The cost as text for people; `None` if nothing was carried over.
     pub(super) fn describe(&self) -> Option<String> {
-        let Carrying { cpu_ns, threads, left_out } = *self;
+        let Carrying { cpu_ns, threads, left_out, hurried, .. } = *self;
+        if hurried > 0 {
+            return Some(format!(
+                "{} removed while more was recorded than could be carried over: what they say of user threads that are older \
+                 than what is kept is not known",
+                match hurried {
+                    1 => "1 part was".to_string(),
+                    parts => format!("{parts} parts were"),
+                }
+            ));
+        }
         let without_room = if left_out > 0 { format!(", {left_out} had no room") } else { String::new() };
         let seconds = cpu_ns as f64 / 1e9;
         (threads > 0).then(|| {

@@ -39,6 +39,9 @@ impl Limits {
 
     /// How many of the oldest closed parts have to be removed. `closed` has the size of each closed part and how long
     /// ago it ended, the oldest first. `open` is the size of the current part.
+    ///
+    /// The newest closed part stays until the current one is as large, even if it exceeds the limit alone: if the recording ended
+    /// just after a part was closed, nothing would be left otherwise.
     pub(super) fn outdated(&self, closed: &[(u64, Duration)], open: u64) -> usize {
         let sizes = || closed.iter().map(|(bytes, _)| *bytes);
         let usual = self.max_bytes.map_or(0, |max| max / u64::from(PARTS));
@@ -47,13 +50,14 @@ impl Limits {
         let mut left = sizes().sum::<u64>().saturating_add(open.max(largest.saturating_mul(3) / 2));
         // Leaves room for a trace.dat that is written beside the pages it is made of.
         let most = self.max_bytes.map(|max| max.saturating_sub(largest));
-        let is_over = |(bytes, ended): &&(u64, Duration)| {
-            let is_too_much = most.is_some_and(|most| left > most);
+        let mut is_over = |(place, (bytes, ended)): &(usize, &(u64, Duration))| {
+            let may_be_removed = place + 1 < closed.len() || open >= *bytes;
+            let is_too_much = may_be_removed && most.is_some_and(|most| left > most);
             let is_old = self.max_time.is_some_and(|max| *ended >= max);
             left -= bytes;
             is_too_much || is_old
         };
-        closed.iter().take_while(is_over).count()
+        closed.iter().enumerate().take_while(|part| is_over(part)).count()
     }
 }
 
@@ -84,7 +88,9 @@ mod tests {
         assert_eq!(limits(None).within(32 * MIB), limits(Some(32 * MIB)));
         assert_eq!(limits(Some(64 * MIB)).within(32 * MIB), limits(Some(32 * MIB)));
         assert_eq!(limits(Some(16 * MIB)).within(32 * MIB), limits(Some(16 * MIB)));
-        assert_eq!(limits(None).within(0).outdated(&[(MIB, Duration::ZERO)], 0), 1);
+        let none = limits(None).within(0);
+        assert_eq!(none.outdated(&[(MIB, Duration::ZERO); 2], 0), 1);
+        assert_eq!(none.outdated(&[(MIB, Duration::ZERO); 2], MIB), 2);
     }
 
     //  closed parts …      │ recorded, 1.5 × the largest │ beside its pages, 1 × the largest │
@@ -95,13 +101,16 @@ mod tests {
         let closed = |count: usize| vec![(4 * MIB, Duration::ZERO); count];
         assert_eq!((by_size.outdated(&closed(13), 0), by_size.outdated(&closed(16), 0)), (0, 3));
         assert_eq!((by_size.outdated(&closed(13), 8 * MIB), by_size.outdated(&closed(13), 9 * MIB)), (0, 1));
-        // One that is larger than all of the limit.
-        assert_eq!(by_size.outdated(&[(100 * MIB, Duration::ZERO)], 0), 1);
+        // One that is larger than all of the limit stays until the current one is as large.
+        let large = [(4 * MIB, Duration::ZERO), (100 * MIB, Duration::ZERO)];
+        assert_eq!((by_size.outdated(&large, 0), by_size.outdated(&large, 99 * MIB)), (1, 1));
+        assert_eq!(by_size.outdated(&large, 100 * MIB), 2);
         let by_time = Limits { max_bytes: None, max_time: Some(Duration::from_secs(16)) };
         let ages = [17, 16, 15, 14].map(|age| (MIB, Duration::from_secs(age)));
         assert_eq!(by_time.outdated(&ages, u64::MAX), 2);
         let both = Limits { max_bytes: Some(64 * MIB), ..by_time };
         assert_eq!(both.outdated(&ages.map(|(_, age)| (15 * MIB, age)), 0), 3);
+        assert_eq!(by_time.outdated(&ages[..1], 0), 1);
         assert_eq!(both.outdated(&[], 0), 0);
     }
 }

@@ -81,6 +81,8 @@ pub(super) struct Rotated {
     /// Whether parts within the limits had to be removed because the disk was nearly full.
     has_no_room: bool,
     carrying: Carrying,
+    /// How fast the newest closed part grew.
+    bytes_per_second: f64,
     closed: Arc<ClosedParts>,
     packer: Option<JoinHandle<()>>,
 }
@@ -142,6 +144,7 @@ impl Rotation {
                 limits: plan.limits,
                 has_no_room: false,
                 carrying: Carrying::default(),
+                bytes_per_second: 0.0,
                 closed,
                 packer,
             },
@@ -235,7 +238,10 @@ impl Rotating {
         let kernel_bytes = self.kernel.as_ref().map_or(0, Rotator::bytes);
         let user =
             self.drain.as_ref().map_or_else(Vec::new, |drain| drain.next(number, self.state.rotation.first));
-        self.user_bytes_before = self.drain.as_ref().map_or(0, Parts::bytes);
+        let user_bytes = self.drain.as_ref().map_or(0, Parts::bytes);
+        let bytes = kernel_bytes - self.state.kernel_bytes_before + user_bytes - self.user_bytes_before;
+        self.state.bytes_per_second = bytes as f64 / self.began.elapsed().as_secs_f64();
+        self.user_bytes_before = user_bytes;
         next.begins = clock::ticks();
         next.processes = if kernel.is_some() { processes::read() } else { Vec::new() };
         self.began = Instant::now();
@@ -317,6 +323,10 @@ impl Rotated {
         let Some(last) = oldest.last() else { return Ok(()) };
         let removed: Vec<&Part> = oldest.iter().map(|closed| &closed.part).collect();
         let most_bytes = self.limits.within(room).max_bytes;
+        let sizes: Vec<u64> = oldest.iter().map(Closed::bytes).collect();
+        if !self.carrying.has_time(&sizes, self.bytes_per_second, most_bytes) {
+            return Ok(());
+        }
         let bytes = self.carrying.carry(run, &removed, last.part.number + 1, most_bytes);
         let mut parts = self.closed.parts.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Ok(bytes), Some(first)) = (&bytes, parts.front_mut()) {

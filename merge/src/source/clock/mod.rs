@@ -37,6 +37,8 @@ pub(crate) struct MainClock {
     pub(crate) domain: ClockDomain,
     /// Its ticks per second; `None` if not known.
     pub(crate) tick_hz: Option<Hertz>,
+    /// Whether that is what the options say, because the inputs do not.
+    pub(crate) is_rate_assumed: bool,
     /// Every instant that was read on two clocks.
     pub(crate) sightings: Vec<Sighting>,
 }
@@ -47,7 +49,8 @@ impl MainClock {
         if options.align_cpus {
             align_cpus(sources, options)?;
         }
-        let stated = options.tick_hz.or_else(|| sources.iter().find_map(|s| s.tick_hz));
+        let of_inputs = sources.iter().find_map(|s| s.tick_hz);
+        let stated = of_inputs.or(options.tick_hz);
         let mut sightings = sightings_of(sources);
         let mut graph = Graph::new(&mut sightings, stated);
         let domain = main_domain(sources);
@@ -64,8 +67,9 @@ impl MainClock {
             rebase_source(source, &graph, domain)?;
         }
         let measured = graph.tsc_hz().filter(|_| domain == ClockDomain::Tsc);
-        let tick_hz = options.tick_hz.or(measured).or_else(|| hertz(domain, stated));
-        Ok(MainClock { domain, tick_hz, sightings })
+        let known = measured.or_else(|| hertz(domain, of_inputs));
+        let is_rate_assumed = known.is_none() && options.tick_hz.is_some();
+        Ok(MainClock { domain, tick_hz: known.or_else(|| hertz(domain, stated)), is_rate_assumed, sightings })
     }
 }
 
