@@ -19,7 +19,7 @@ use crate::{
     Found,
     cli::{AnswerFormat, FilterArgs, FormatArg, LevelArg, Question, Unit},
     descriptors, drawings, gaps, measured,
-    output::{Cell, counted, print_table},
+    output::{Cell, counted, print_table, quoted_path},
     terminal,
 };
 
@@ -150,7 +150,7 @@ fn with_nearest(error: anyhow::Error, path: &Path) -> anyhow::Error {
         let merged = path.with_extension("supertrace");
         let hint = match merged.is_dir() {
             true => format!("its super-trace is {}", merged.display()),
-            false => format!("`sigmund merge {}` makes a super-trace of it", path.display()),
+            false => format!("`sigmund merge {}` makes a super-trace of it", quoted_path(path)),
         };
         return anyhow!("{}: expected a super-trace, found a recording; {hint}", path.display());
     }
@@ -220,10 +220,10 @@ fn only_supertrace() -> Result<PathBuf> {
     found.sort();
     match found.as_slice() {
         [one] => Ok(one.strip_prefix(".").unwrap_or(one).to_path_buf()),
-        [] => bail!("no super-trace in this folder: name one with --trace-file"),
+        [] => bail!("no super-trace in this folder: expected the name of one"),
         several => {
             let names: Vec<_> = several.iter().map(|p| p.display().to_string()).collect();
-            bail!("several super-traces in this folder: name one of {} with --trace-file", names.join(", "))
+            bail!("several super-traces in this folder: expected the name of one of {}", names.join(", "))
         }
     }
 }

@@ -18,7 +18,7 @@ use sigmund_export::{
     timeline::Actors,
 };
 use sigmund_files::Destination;
-use sigmund_model::Ticks;
+use sigmund_model::{Ticks, tables::EVENTS};
 use sigmund_query::Filter;
 use sigmund_sql::SuperTrace;
 
@@ -35,6 +35,9 @@ pub(crate) async fn run(args: ExportArgs) -> Result<Found> {
     let filter = Filter::from(&args.filter);
     filter.check_window(&trace)?;
     match args.format.kind() {
+        ExportKind::ViewerFormat(_) if args.table.is_some() => {
+            bail!("--table is for csv, tsv, ndjson, arrow and parquet; viewers get all tables")
+        }
         ExportKind::ViewerFormat(viewer) => export_to_viewer(&trace, &filter, viewer, &args).await,
         ExportKind::Table(format) => table(&trace, &filter, format, &args).await,
     }
@@ -88,6 +91,7 @@ async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &
     if args.coarse.is_some() {
         bail!("--coarse is for viewers; tables are exact");
     }
+    let table = args.table.unwrap_or(&EVENTS);
     let stop = Stop::new()?;
     let mut progress = Rate::new();
     let mut follow = |rows: u64| {
@@ -95,12 +99,12 @@ async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &
         stop.ask()
     };
     let rows = if is_stdout(&args.output) {
-        write_table(trace, args.table, filter, format, terminal::data(), &mut follow).await?
+        write_table(trace, table, filter, format, terminal::data(), &mut follow).await?
     } else {
         let mut destination = destination(args)?;
         let file = destination.file().with_context(|| shown(&args.output))?;
         let out = BufWriter::with_capacity(1 << 16, file);
-        let rows = write_table(trace, args.table, filter, format, out, &mut follow).await;
+        let rows = write_table(trace, table, filter, format, out, &mut follow).await;
         let rows = rows.map_err(|error| in_output(error, &args.output))?;
         destination.finish().with_context(|| shown(&args.output))?;
         rows
@@ -113,6 +117,14 @@ async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &
 
 /// The destination of the export.
 fn destination(args: &ExportArgs) -> Result<Destination> {
+    let canonical = |path: &Path| path.canonicalize().ok();
+    let folder =
+        args.output.parent().map(|folder| if folder == Path::new("") { Path::new(".") } else { folder });
+    if let (Some(trace), Some(folder)) = (canonical(&args.trace), folder.and_then(canonical))
+        && folder.starts_with(&trace)
+    {
+        bail!("{}: expected a place outside of the super-trace that is exported", shown(&args.output));
+    }
     let replaceable = args.force.then_some(ViewerFormat::REPLACEABLE);
     Destination::new(&args.output, replaceable, owner()).with_context(|| shown(&args.output))
 }

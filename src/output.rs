@@ -5,6 +5,7 @@ use std::{
     fmt::Write as _,
     io::{self, ErrorKind, Write},
     ops::Range,
+    path::Path,
 };
 
 use anyhow::{Error, Result};
@@ -27,6 +28,23 @@ pub(crate) fn reasons(error: &Error) -> String {
         }
     }
     text
+}
+
+/// A path, quoted for a shell, that is not taken for a flag.
+pub(crate) fn quoted_path(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_flag = path.starts_with('-');
+    quoted(&if is_flag { format!("./{path}") } else { path })
+}
+
+/// A word, quoted for a shell.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | ':' | ',' | '@' | '+');
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 /// Whether an error is a broken pipe: the reader of the output has exited.

@@ -64,7 +64,7 @@ pub enum Error {
     #[error("{}: is there already; --force overwrites it", .0.display())]
     OutputExists(PathBuf),
     /// A run whose recorder was killed, in a folder that is not the caller's own.
-    #[error("{}: its recorder was killed, and finishing it writes into the folder: {}", .0.display(), .1)]
+    #[error("{}: its recorder was killed, or had no room on the disk, and finishing it writes into the folder: {}", .0.display(), .1)]
     Unfinished(PathBuf, io::Error),
     /// A run that is being recorded.
     #[error("{}: is being recorded; merge it when that has ended", .0.display())]

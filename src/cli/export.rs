@@ -36,9 +36,9 @@ pub(crate) struct ExportArgs {
     /// For viewers: merge or leave out what is shorter, and preserve the time spent in each state.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) coarse: Option<Nanos>,
-    /// For csv, tsv, ndjson, arrow and parquet: the table.
-    #[arg(long, value_name = "TABLE", default_value = "events", value_parser = tables())]
-    pub(crate) table: &'static Table,
+    /// For csv, tsv, ndjson, arrow and parquet: the table; events by default.
+    #[arg(long, value_name = "TABLE", value_parser = tables())]
+    pub(crate) table: Option<&'static Table>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     #[command(flatten)]

@@ -87,7 +87,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, short, conflicts_with_all = ["program", "only", "flight", "user_only"])]
     pub(crate) all: bool,
     /// Record only kernel events of the program and its children, and switches between them and other LWPs.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "user_only")]
     pub(crate) only: bool,
     /// Size of the program's buffer for each LWP; a power of two, 128 at least (256 with --flight).
     #[arg(long, value_name = "KIB", default_value_t = USER_BUFFER, value_parser = user_buffer)]
@@ -157,24 +157,25 @@ pub(crate) enum Follow {
 #[command(next_help_heading = "Kernel")]
 pub(crate) struct KernelArgs {
     /// Also record this tracepoint, e.g. sched:sched_stat_runtime.
-    #[arg(long, value_name = "SYSTEM:EVENT")]
+    #[arg(long, value_name = "SYSTEM:EVENT", conflicts_with = "user_only")]
     pub(crate) kernel_event: Vec<String>,
     /// Also record a second source of the time on CPUs, to verify the context switches. `runtime`: the kernel's own accounting of
     /// each LWP (sched_stat_runtime), one more event per switch, timer tick and wakeup of the machine.
     #[arg(long, value_enum, value_name = "WITNESS", conflicts_with_all = ["only", "user_only"])]
     pub(crate) witness: Vec<Witness>,
     /// Record an event only if this condition holds, e.g. 'raw_syscalls:sys_enter: id == 202'. The kernel evaluates it.
-    #[arg(long, value_name = "SYSTEM:EVENT: CONDITION", value_parser = event_filter)]
+    #[arg(long, value_name = "SYSTEM:EVENT: CONDITION", value_parser = event_filter, conflicts_with = "user_only")]
     pub(crate) filter: Vec<EventFilter>,
     /// Size of the kernel's buffer for each CPU.
-    #[arg(long, value_name = "KIB", default_value_t = KernelArgs::default().kernel_buffer)]
+    #[arg(long, value_name = "KIB", default_value_t = KernelArgs::default().kernel_buffer,
+        value_parser = kernel_size, conflicts_with = "user_only")]
     pub(crate) kernel_buffer: usize,
     /// Size of the sub-buffers of the kernel's buffer; a page by default.
-    #[arg(long, value_name = "KIB")]
+    #[arg(long, value_name = "KIB", value_parser = kernel_size, conflicts_with = "user_only")]
     pub(crate) kernel_sub_buffer: Option<usize>,
     /// Clock of kernel events. Clocks other than x86-tsc are converted by snapshots, which is less exact.
     #[arg(long, value_name = "CLOCK", default_value_t = KernelArgs::default().kernel_clock,
-        value_parser = ["x86-tsc", "mono", "mono_raw", "boot"])]
+        value_parser = ["x86-tsc", "mono", "mono_raw", "boot"], conflicts_with = "user_only")]
     pub(crate) kernel_clock: String,
 }
 
@@ -196,6 +197,30 @@ impl Default for KernelArgs {
             kernel_clock: "x86-tsc".into(),
         }
     }
+}
+
+impl KernelArgs {
+    /// The options that were given and only tracefs can follow.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
+        let usual = KernelArgs::default();
+        let options = [
+            ("--kernel-event", !self.kernel_event.is_empty()),
+            ("--witness", !self.witness.is_empty()),
+            ("--filter", !self.filter.is_empty()),
+            ("--kernel-buffer", self.kernel_buffer != usual.kernel_buffer),
+            ("--kernel-sub-buffer", self.kernel_sub_buffer.is_some()),
+            ("--kernel-clock", self.kernel_clock != usual.kernel_clock),
+        ];
+        options.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
+    }
+}
+
+/// The most that a buffer of the kernel may have: 1 TiB.
+const MOST_KIB: usize = 1 << 30;
+
+fn kernel_size(text: &str) -> Result<usize, String> {
+    let size = text.parse().ok().filter(|kib| (1..=MOST_KIB).contains(kib));
+    size.ok_or_else(|| format!("expected a size of 1 to {MOST_KIB} KiB"))
 }
 
 fn event_filter(text: &str) -> Result<EventFilter, String> {

@@ -60,7 +60,8 @@ pub(super) fn run(inputs: Inputs, args: &InfoArgs) -> Result<Found> {
 
 fn facts_of_run(manifest: &Manifest) -> Vec<(String, String)> {
     let lost = |(cpu, lost): &(u32, u64)| format!("{lost} on CPU {cpu}");
-    let unfinished = "its recorder is running, or was killed; `sigmund merge` completes it then";
+    let unfinished =
+        "its recorder is running, was killed, or had no room on the disk; `sigmund merge` completes it then";
     let facts = [
         ("unfinished", if manifest.unfinished { unfinished.to_string() } else { String::new() }),
         ("command", manifest.command.join(" ")),

@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -37,6 +38,9 @@ pub(super) struct Conversation {
 impl Conversation {
     /// Asks the process to write its user trace into the run.
     pub(super) fn begin(pid: Pid, run: &Arc<Folder>) -> Result<Conversation> {
+        if !Path::new(&format!("/proc/{pid}")).exists() {
+            bail!("process {pid} has ended");
+        }
         if is_stopped(pid) {
             bail!("process {pid} is stopped and cannot answer");
         }

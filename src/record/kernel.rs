@@ -56,7 +56,11 @@ impl Kernel {
         if args.user_only {
             return kernel(Means::None, Some("--user-only".into()));
         }
-        match (plan(), subject.pid()) {
+        let plan = plan();
+        if !matches!(plan, Plan::Tracefs) {
+            warn_of_unheeded(args);
+        }
+        match (plan, subject.pid()) {
             (Plan::Tracefs, _) => {
                 args.kernel.kernel_event.iter().try_for_each(|event| has_event("--kernel-event", event))?;
                 args.kernel.filter.iter().try_for_each(|filter| has_event("--filter", &filter.event))?;
@@ -207,6 +211,16 @@ impl Kernel {
             side.why = Some(error.to_string());
         }
         (side, last_part)
+    }
+}
+
+/// Names the options that cannot be followed, since tracefs does not record the kernel.
+fn warn_of_unheeded(args: &RecordArgs) {
+    let mut options = args.kernel.given();
+    options.extend(args.only.then_some("--only"));
+    if !options.is_empty() {
+        let options = options.join(", ");
+        output::notice(&format!("warning: {options}: ignored, because tracefs does not record the kernel"));
     }
 }
 

@@ -46,7 +46,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, bail};
 use rustix::time::{ClockId, clock_gettime};
 use sigmund_files::Folder;
 use sigmund_merge::{Manifest, MergeOptions, Summary};
@@ -91,6 +91,9 @@ enum Recorded {
     Stopped,
 }
 
+/// The least KiB of a buffer that overwrites its oldest events.
+const LEAST_IN_FLIGHT: u32 = 256;
+
 /// What is known of the user side before the merge.
 #[derive(Clone, Copy, Debug, Default)]
 struct UserRecords {
@@ -103,6 +106,9 @@ struct UserRecords {
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Found> {
     schemata::check_names(&args.schema)?;
+    if args.flight && args.user_buffer < LEAST_IN_FLIGHT {
+        bail!("--user-buffer {}: expected at least {LEAST_IN_FLIGHT} with --flight", args.user_buffer);
+    }
     let target = Target::choose(args)?;
     // From here until the merge is done, a signal ends only the current work, not the process.
     let signals = Signals::register()?;
@@ -111,8 +117,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Found> {
         Recorded::Whole(user) if !args.no_merge => user,
         _ => {
             output::notice(&format!(
-                "{0}: recorded; merge it with `sigmund merge {0}`",
-                target.run.display()
+                "{}: recorded; merge it with `sigmund merge {}`",
+                target.run.display(),
+                output::quoted_path(&target.run)
             ));
             return Ok(if args.no_merge { Found::Something } else { Found::Damaged });
         }
@@ -182,7 +189,7 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
     if let Some(user) = user::sudo_caller().filter(|_| starts_a_program && args.user.is_none()) {
         output::notice(&format!("{} runs as root; --user {user} runs it as {user}", subject.describe()));
     }
-    let used_before = cpu_time();
+    let before = (Instant::now(), cpu_time());
     let cpu_times = CpuTimes::start(subject.pid());
     let arenas_folder = folder.0.as_ref().map(|folder| folder.path().to_path_buf());
     let follow = args.follow;
@@ -204,7 +211,7 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
         nothing_was_recorded(target);
         return Err(error);
     }
-    running.complete(waited, target, used_before)
+    running.complete(waited, target, before)
 }
 
 /// Removes a folder when it is dropped.
@@ -392,7 +399,13 @@ impl Running<'_> {
     }
 
     /// Writes what was recorded, however the recording ended.
-    fn complete(self, waited: Result<Waited>, target: &Target, used_before: Duration) -> Result<Recorded> {
+    /// `before`: when it began, and the CPU time that this process had used until then.
+    fn complete(
+        self,
+        waited: Result<Waited>,
+        target: &Target,
+        before: (Instant, Duration),
+    ) -> Result<Recorded> {
         let Running {
             subject,
             mut kernel,
@@ -423,13 +436,18 @@ impl Running<'_> {
         (manifest.kernel_side, manifest.user_side) = (ended.kernel, ended.user);
         manifest.unrecorded_processes = ended.unrecorded.processes;
         manifest.unrecorded_why = ended.unrecorded.why;
-        manifest.recorder_cpu_ns = (cpu_time() - used_before).as_nanos() as u64;
+        manifest.recorder_cpu_ns = (cpu_time() - before.1).as_nanos() as u64;
+        manifest.recorder_ns = before.0.elapsed().as_nanos() as u64;
         manifest.ended = match waited? {
             Waited::Ended { how, .. } => how,
             _ => GOES_ON.into(),
         };
         if !["exit 0", GOES_ON].contains(&manifest.ended.as_str()) {
-            output::notice(&format!("{} ended with {}", subject.describe(), manifest.ended));
+            let how = match manifest.ended.as_str() {
+                "ended" => "ended".into(),
+                how => format!("ended with {how}"),
+            };
+            output::notice(&format!("{} {how}", subject.describe()));
         }
         output::notice(&cost(&manifest));
         ending::write(clocks, manifest, ended.parts, &target.folder, signals)?;
@@ -447,7 +465,7 @@ fn cpu_time() -> Duration {
 
 fn cost(manifest: &Manifest) -> String {
     let seconds = manifest.recorded_ns as f64 / 1e9;
-    let percent = 100.0 * manifest.recorder_cpu_ns as f64 / manifest.recorded_ns.max(1) as f64;
+    let percent = 100.0 * manifest.recorder_cpu_ns as f64 / manifest.recorder_ns.max(1) as f64;
     format!("recorded {seconds:.3} s; the recorder itself used {percent:.1} % of one CPU")
 }
 
@@ -468,7 +486,7 @@ fn manifest() -> Manifest {
 /// Records a program for another subcommand, and merges the recording.
 #[cfg(feature = "sql")]
 pub(crate) fn record_and_merge(args: &RecordArgs) -> Result<(Target, Summary)> {
-    use anyhow::{Context, bail};
+    use anyhow::Context;
 
     let target = Target::choose(args)?;
     // From here until the merge is done, a signal ends only the current work, not the process.

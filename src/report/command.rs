@@ -6,6 +6,8 @@ use sigmund_measures::Subject;
 use sigmund_query::{ProcessRef, ReferenceList};
 use sigmund_schemata::{Asked, Question};
 
+use crate::output::{quoted, quoted_path};
+
 /// The command whose output is the whole answer.
 pub(super) fn command(trace: &Path, question: &Question, processes: &[ProcessRef]) -> String {
     let trace = quoted_path(trace);
@@ -39,22 +41,6 @@ pub(super) fn command(trace: &Path, question: &Question, processes: &[ProcessRef
 fn of_flag(value: &str) -> String {
     let before = if value.starts_with('-') { "=" } else { " " };
     format!("{before}{}", quoted(value))
-}
-
-fn quoted_path(path: &Path) -> String {
-    let path = path.display().to_string();
-    let is_flag = path.starts_with('-');
-    quoted(&if is_flag { format!("./{path}") } else { path })
-}
-
-/// A word, quoted for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | ':' | ',' | '@' | '+');
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 #[cfg(test)]

@@ -126,6 +126,15 @@ impl CtfTrace {
     }
 
     fn new(path: &Path, text: &[u8], files: Vec<Input>) -> Result<CtfTrace, Error> {
+        // A text of JSON, in which each part begins with the record separator (CTF 2, 5.1).
+        if text.first() == Some(&0x1e) {
+            let (expected, found) = ("the metadata of CTF 1.8".to_owned(), "that of CTF 2".to_owned());
+            return Err(Error::at(
+                ErrorKind::Unsupported,
+                path,
+                ParseError { at: 0, part: "metadata", expected, found },
+            ));
+        }
         let metadata = Metadata::read(text);
         let Some(trace) = &metadata.trace else {
             let none = ParseError {

@@ -97,7 +97,11 @@ impl Survey {
             return LineKind::Comment;
         }
         let mark = line.is_empty() || line.starts_with(b"version = ") || line.ends_with(b" is empty");
-        if mark { LineKind::Comment } else { LineKind::Damaged("comm-pid [cpu] time: event: fields") }
+        if mark {
+            LineKind::Comment
+        } else {
+            LineKind::Damaged("comm-pid [cpu] time: event: fields, and not the latency format")
+        }
     }
 
     /// Whether its time is of the same kind: seconds and whole numbers are of different clocks.

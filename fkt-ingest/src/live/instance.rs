@@ -51,7 +51,16 @@ impl Instance {
     /// Makes the kernel keep only those records of `system:event` for which `condition` holds.
     pub(super) fn filter(&self, event: &str, condition: &str) -> Result<(), Error> {
         let (system, name) = event.split_once(':').unwrap_or(("", event));
-        self.set(&format!("events/{system}/{name}/filter"), condition)
+        let file = format!("events/{system}/{name}/filter");
+        self.set(&file, condition).map_err(|error| match self.get(&file) {
+            // The file has the reason then: the condition, a mark below it, and a sentence.
+            Ok(why) if why.contains("parse_error") => {
+                let why = why.split("parse_error:").last().unwrap_or_default().trim();
+                let found = format!("{condition:?}: {why}");
+                Error::in_line(&self.path.join(&file), 1, "a condition on fields of the event".into(), found)
+            }
+            _ => error,
+        })
     }
 
     /// Limits it to events of this process, of its current and later LWPs, and of its children.

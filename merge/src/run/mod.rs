@@ -77,9 +77,12 @@ pub struct Manifest {
     /// How long it took.
     #[serde(default)]
     pub recorded_ns: u64,
-    /// How much of that time the recorder had on CPUs.
+    /// How much time the recorder had on CPUs, to set up and to finish the recording, too.
     #[serde(default)]
     pub recorder_cpu_ns: u64,
+    /// How long it took with that.
+    #[serde(default)]
+    pub recorder_ns: u64,
     /// How it was cut into parts, if it was.
     #[serde(default)]
     pub rotation: Option<Rotation>,

@@ -58,7 +58,11 @@ pub(crate) fn finish(
     manifest.unfinished = false;
     manifest.write(&run)?;
     SnapshotLog::remove(&run)?;
-    let why = if was_killed { "its recorder was killed" } else { "its kernel side was not written" };
+    let why = if was_killed {
+        "its recorder was killed, or had no room on the disk"
+    } else {
+        "its kernel side was not written"
+    };
     let mib = bytes >> 20;
     let users = manifest.user_side.len();
     let said = format!(

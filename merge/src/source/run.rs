@@ -74,7 +74,10 @@ fn open_sides(
             source.others_unseen = manifest.kernel_side.others_unseen;
             source.stopped = manifest.kernel_side.stopped_tick.map(Ticks);
             if manifest.kernel_side.cut {
-                let detail = format!("{}: {file}: the recorder was killed", path.display());
+                let detail = format!(
+                    "{}: {file}: the recorder was killed, or had no room on the disk",
+                    path.display()
+                );
                 let streams = std::mem::take(&mut source.streams);
                 source.streams = streams.into_iter().map(|stream| cut(stream, &detail)).collect();
             }
@@ -160,9 +163,9 @@ fn lwp_cpu_time(time: &LwpCpuTime) -> Option<(String, String)> {
 }
 
 fn recorder_share(manifest: &Manifest) -> String {
-    match manifest.recorded_ns {
+    match manifest.recorder_ns.max(manifest.recorded_ns) {
         0 => String::new(),
-        recorded => format!("{:.1} % of one CPU", 100.0 * manifest.recorder_cpu_ns as f64 / recorded as f64),
+        all => format!("{:.1} % of one CPU", 100.0 * manifest.recorder_cpu_ns as f64 / all as f64),
     }
 }
 

@@ -85,7 +85,9 @@ impl PerfRecorder {
                         Ok(event) => event,
                         // It has exited in the meantime.
                         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
-                        Err(error) => return Err(fail(error)),
+                        Err(error) => {
+                            return Err(Error::io(Path::new(&format!("perf events of LWP {tid}")), error));
+                        }
                     };
                     match rings.get(index) {
                         None => rings.push(Ring::map(&event).map_err(fail)?),

@@ -106,7 +106,7 @@ fn note(found: &Estimate, path: &FilePath, clock: ClockDomain, main: ClockDomain
     let seconds = found.within as f64 / hertz;
     let detail = format!(
         "{}: no snapshot ties its clock {} to {}; by the events of {} LWPs it is known to ±{:.3} µs in the middle of \
-         the recording, if its rate is right within {} ppm",
+         the recording, if at least half of it was recorded at the same time as the others, and its rate is right within {} ppm",
         path.display(),
         clock.name(),
         main.name(),
