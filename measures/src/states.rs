@@ -29,7 +29,6 @@ pub(crate) const STATES: Measure = Measure {
     is_of_one_level: true,
     definition: include_str!("definitions/states.md"),
     needs: Needs {
-        wakeups: true,
         interrupts: true,
         syscalls: true,
         only_asleep: true,

@@ -209,12 +209,16 @@ impl Machine {
         tick: Ticks,
     ) -> Result<(), Error> {
         self.place(lwp, Place::Lost, certain, EndReason::Resync)?;
-        let what = what.unwrap_or_else(|| {
+        // Of an LWP that nobody asked for, the switch to another such is not traced.
+        let what = what.or_else(|| {
             let detail = format!("LWP {lwp}, before tick {}", tick.0);
-            self.contradictions.add(Contradiction::UnseenDeparture, tick, detail);
-            Contradiction::UnseenDeparture
+            let is_contradiction = !self.others_unseen;
+            is_contradiction.then(|| {
+                self.contradictions.add(Contradiction::UnseenDeparture, tick, detail);
+                Contradiction::UnseenDeparture
+            })
         });
-        self.lwp(lwp, tick).doubted = Some(what);
+        self.lwp(lwp, tick).doubted = what;
         Ok(())
     }
 
