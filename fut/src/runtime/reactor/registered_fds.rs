@@ -348,7 +348,7 @@ impl<T: AsFd> RegisteredFd<T> {
                 deadline = Instant::now().checked_add(time);
             }
             waited = true;
-            if !deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if deadline.is_none_or(|deadline| Instant::now() < deadline) {
                 self.wait(side, seen, deadline, name)?;
             } else if has_left {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
