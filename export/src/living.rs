@@ -1,20 +1,22 @@
-//! Values of those actors that have one now. Of two million user threads few live at a time, mostly.
+//! Values of only those actors that currently have one. Usually, of two million user threads only few live at the same
+//! time.
 
-/// A value for some of many indices: four bytes for each index, and the size of a value for those that had one at one time.
+/// Values for some of many indices. It takes four bytes for each index, and memory for the largest number of values at
+/// one time.
 #[derive(Debug)]
 pub(crate) struct Living<T> {
-    /// Where the value of each index is, or [`NONE`].
+    /// The position of each index's value in `values`, or [`NONE`].
     places: Vec<u32>,
     values: Vec<Option<T>>,
-    /// Places without a value.
+    /// Positions without a value.
     free: Vec<u32>,
 }
 
-/// No place: there are fewer.
+/// Not a position: there are fewer.
 const NONE: u32 = u32::MAX;
 
 impl<T> Living<T> {
-    /// Of `len` indices, none of which has a value.
+    /// `len` indices without values.
     pub(crate) fn new(len: usize) -> Living<T> {
         Living { places: vec![NONE; len], values: Vec::new(), free: Vec::new() }
     }
@@ -25,14 +27,14 @@ impl<T> Living<T> {
         self.values.get_mut(self.places[index] as usize)?.as_mut()
     }
 
-    /// The value of an index, which is made if it has none.
+    /// The value of an index. If it has none, `new` makes it.
     #[inline]
     pub(crate) fn get_or_insert_with(&mut self, index: usize, new: impl FnOnce() -> T) -> &mut T {
         let place = self.place(index);
         self.values[place].get_or_insert_with(new)
     }
 
-    /// Sets or removes the value of an index. Returns the one before.
+    /// Sets or removes the value of an index. Returns the previous value.
     #[inline]
     pub(crate) fn replace(&mut self, index: usize, value: Option<T>) -> Option<T> {
         if value.is_none() {

@@ -19,9 +19,9 @@ use crate::error::{Error, ErrorKind, ParseError};
 /// name = "received_msg"
 /// level = "user"                            # or "kernel"; both, if it is left out
 /// fields = ["len", "port: u16", "lwp: lwp", "from: text"]
-/// The type of a field is one of those of [`FieldType`], or `lwp`: the LWP that recorded the event. The default is
-/// `u64`. A `text` takes all remaining arguments, so it must be last.
-/// is `u64`. A `text` takes all arguments that are left, so it comes last.
+/// ```
+/// The type of a field is a type of [`FieldType`], or `lwp`: the LWP that recorded the event. The default is `u64`. A
+/// `text` takes all remaining arguments, so it must be last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventNames {
     events: HashMap<(Level, u64), NamedEvent>,
@@ -66,16 +66,16 @@ impl EventNames {
     /// Reads a header or a TOML file; its content determines which.
     ///
     /// # Errors
-    /// When it cannot be read, or is invalid TOML.
+    /// If it cannot be read, or is invalid TOML.
     pub fn read(path: &Path) -> Result<EventNames, Error> {
         let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
         EventNames::parse(path, &String::from_utf8_lossy(&bytes))
     }
 
-    /// As [`read`](Self::read), from a text; `path` is used in messages.
+    /// Like [`read`](Self::read), from a text; `path` is used in messages.
     ///
     /// # Errors
-    /// When it is invalid TOML.
+    /// If it is invalid TOML.
     pub fn parse(path: &Path, text: &str) -> Result<EventNames, Error> {
         let defined: Vec<(&str, u64)> =
             text.lines().filter_map(|line| define(line).or(entry(line))).collect();

@@ -37,7 +37,7 @@ impl LossRows {
         self.rows.push(loss);
     }
 
-    /// As [`push_open`](Self::push_open), but replaces the last row if there are already `most`; returns the row.
+    /// Like [`push_open`](Self::push_open), but replaces the last row if there are already `most`; returns the row.
     pub(crate) fn push_open_up_to(&mut self, most: usize, loss: Loss) -> &mut Loss {
         self.rows.truncate(most.saturating_sub(1));
         self.rows.push(loss);

@@ -19,7 +19,7 @@ use crate::trace_file::TraceFile;
 /// with every mapped file.
 ///
 /// # Errors
-/// When the input cannot be read, has an unknown format, or its header is damaged. After a readable header, everything
+/// If the input cannot be read, has an unknown format, or its header is damaged. After a readable header, everything
 /// readable is kept; the rest is among the losses of the trace and of its streams.
 pub fn open(path: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
     open_with(path, &OpenOptions::default())
@@ -32,10 +32,10 @@ pub struct OpenOptions {
     pub event_names: EventNames,
 }
 
-/// As [`open`], with what the user knows about the trace.
+/// Like [`open`], with what the user knows about the trace.
 ///
 /// # Errors
-/// As [`open`].
+/// Like [`open`].
 pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn TraceFile>>, Error> {
     if path.is_dir() {
         let traces = ctf::open_folder(path)?;
@@ -55,7 +55,7 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn Trace
 /// Opens the trace in an open file. `path` is used in messages; for a CTF metadata file it also locates the streams.
 ///
 /// # Errors
-/// As [`open`].
+/// Like [`open`].
 pub fn open_file(path: &Path, file: File, options: &OpenOptions) -> Result<Vec<Box<dyn TraceFile>>, Error> {
     open_mapped(Input::of_file(path, file)?, path, options)
 }
@@ -71,15 +71,15 @@ fn open_mapped(input: Input, path: &Path, options: &OpenOptions) -> Result<Vec<B
 /// Opens a trace in memory; `name` is used in messages.
 ///
 /// # Errors
-/// As [`open`].
+/// Like [`open`].
 pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Box<dyn TraceFile>, Error> {
     from_bytes_with(name, bytes, &OpenOptions::default())
 }
 
-/// As [`from_bytes`], with what the user knows about the trace.
+/// Like [`from_bytes`], with what the user knows about the trace.
 ///
 /// # Errors
-/// As [`open`].
+/// Like [`open`].
 pub fn from_bytes_with(
     name: &str,
     bytes: Vec<u8>,

@@ -1,8 +1,8 @@
 //! The throughput of the drain: `cargo bench -p sigmund-fut --bench drain`.
 //!
-//! One CPU fills a ring of 4 MiB with records of two parameters, then drains it; only the draining is timed, including
-//! zeroing the packets. Each figure is the median of several rounds. To `/dev/null` is the drain itself; a file on
-//! tmpfs adds what the kernel needs to find and fill pages.
+//! One CPU fills a ring of 4 MiB with records of two parameters, then drains it. Only the draining is timed, including
+//! zeroing the packets. Each figure is the median of several rounds. With `/dev/null` as the file, it is the cost of
+//! the drain itself; a file on tmpfs adds what the kernel needs to find and fill pages.
 
 use std::{path::Path, time::Instant};
 
@@ -12,7 +12,7 @@ fut::events! {
     fn two(a: u64, b: u64);
 }
 
-/// A ring of 64 packets holds 130 000 records of 32 bytes; a little less, so that none is lost.
+/// A ring of 64 packets has room for 130 000 records of 32 bytes. This is a little less, so that none is lost.
 const RECORDS: u64 = 125_000;
 const ROUNDS: usize = 51;
 
@@ -46,7 +46,7 @@ fn main() {
     let _ = std::fs::remove_dir_all(folder);
 }
 
-/// Bytes and time of taking a full ring: GB/s, and ns for each record.
+/// Takes a full ring. Returns GB/s, and ns per record.
 fn round(drain: &mut Drain<Arena>) -> (f64, f64) {
     (0..RECORDS).for_each(|i| two(i, i));
     let before = drain.summary().bytes;

@@ -1,7 +1,7 @@
 //! The cost of a probe in overwrite mode: `cargo bench -p sigmund-fut --bench flight`.
 //!
-//! Pinned to one CPU. The figures include zeroing the packets, which the producer does: a burst fills ten packets of a
-//! ring of 16. Median of many bursts, in ticks of the TSC.
+//! The bench is pinned to one CPU. The figures include zeroing the packets, which the producer does: a burst fills ten
+//! packets of a ring of 16. They are medians of many bursts, in ticks of the TSC.
 
 use std::hint::black_box;
 

@@ -1,7 +1,7 @@
-//! The cost of spans and traced functions, both ends together, compared with reading the clock:
-//! `taskset -c 0 cargo bench -p sigmund-fut --bench span`.
+//! The cost of spans and traced functions, begin and end together, compared with reading the clock: `taskset -c 0 cargo
+//! bench -p sigmund-fut --bench span`.
 //!
-//! Bursts that fit into the ring, with time for the drain in between; medians, in ticks of the TSC.
+//! Bursts fit into the ring, with time for the drain in between. The figures are medians, in ticks of the TSC.
 
 use std::{hint::black_box, time::Duration};
 

@@ -1,7 +1,8 @@
-//! The cost of synchronisation, compared with that of std between threads: `cargo bench -p sigmund-fut --bench sync`.
+//! The cost of synchronisation, compared with that of std between kernel threads: `cargo bench -p sigmund-fut --bench
+//! sync`.
 //!
-//! Each figure is the median of several rounds, in nanoseconds for one operation as named. std's channels are the
-//! algorithms of crossbeam's.
+//! Each figure is the median of several rounds, in nanoseconds per operation. std's channels use the algorithms of
+//! crossbeam's.
 
 use std::{
     hint::black_box,
@@ -60,7 +61,7 @@ fn row(name: &str, fut: f64, std: Option<f64>) {
     println!("{name:<52} {fut:>9.1} {std:>9}");
 }
 
-/// Nanoseconds for one of the `count` operations that a round does; the median.
+/// The median of the nanoseconds for one operation. A round does `count` operations.
 fn measure(count: u32, mut round: impl FnMut(u32)) -> f64 {
     let mut costs: Vec<f64> = (0..ROUNDS)
         .map(|_| {
@@ -157,7 +158,7 @@ fn ping_pong(lwps: &str) {
     row(&format!("ping-pong through bounded(1), {lwps}: there and back"), ours, Some(std));
 }
 
-/// Four threads that only lock and unlock one mutex.
+/// Four threads that do nothing but lock and unlock one mutex.
 fn contended() {
     const THREADS: u32 = 4;
     let mutex = Arc::new(Mutex::new(0_u32));

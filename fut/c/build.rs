@@ -1,4 +1,5 @@
-//! The shared library stays loaded until the process ends, as do its threads, fork handlers and exit handlers.
+//! Links the shared library such that it stays loaded until the process ends. Its threads, fork handlers and exit
+//! handlers stay until then, too.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -30,7 +30,7 @@ pub(crate) fn wait_for_earlier_instructions() {
 pub const SNAPSHOT_DOMAINS: [ClockDomain; 4] =
     [ClockDomain::MonotonicRaw, ClockDomain::Monotonic, ClockDomain::Boottime, ClockDomain::Realtime];
 
-/// One instant, read on the TSC and on `domain`: the tightest of eight bracketed reads.
+/// Reads one instant both on the TSC and on `domain`. Of eight bracketed reads, the tightest is returned.
 ///
 /// `None` for clocks that cannot be read with a system call.
 pub fn snapshot(domain: ClockDomain) -> Option<Snapshot> {

@@ -1,8 +1,8 @@
 //! Environment variables of this process: the only code that reads them.
 //!
 //! A program with more privileges than its caller (set-user-ID, set-group-ID, file capabilities) gets its environment
-//! from that caller, which must not decide where it writes or which files it reads. The kernel reports this case in the
-//! auxiliary vector (`AT_SECURE`, getauxval(3)); then no variable is read, as with `secure_getenv(3)`.
+//! from that caller. The caller must not decide where such a program writes or which files it reads. The kernel reports
+//! this case in the auxiliary vector (`AT_SECURE`, getauxval(3)). Then no variable is read, as with `secure_getenv(3)`.
 
 use std::{env, ffi::OsString};
 

@@ -14,8 +14,8 @@ use crate::{
 };
 
 crate::__event!(
-    // The LWP switches to another user thread (0: to none); why the previous one left, the address of what it waits
-    // for, and the number of that object's kind (0: none).
+    // The LWP switches to the user thread `next` (0: to none). `reason`: why the previous one left; `on`: the address
+    // of what it waits for; `blocked_for`: the number of the kind of that object (0: none).
     Switch, "USER_CONTEXT_SWITCH", (next: Thread, reason: u8, on: *const (), blocked_for: u8) in keys::SCHEDULER
         => "next {next}, left because {reason}, for {blocked_for} {on}",
     || switch(Some(Thread(1)), LeaveReason::Yield, 0, None)
@@ -29,7 +29,7 @@ crate::events! {
     /// A user thread that is about to be dispatched here last ran on another LWP.
     fn USER_THREAD_MIGRATE(migrated: Thread, from_lwp: u32) in keys::SCHEDULER
         => "{migrated} comes from LWP {from_lwp}";
-    /// The current user thread forks a team with a unique number: user threads that all end before it continues.
+    /// The current user thread forks a team: user threads that all end before it continues. The number is unique.
     fn USER_TEAM_FORK(team: u64) in keys::SCHEDULER => "forks team {team}";
     /// A user thread was created for a team.
     fn USER_TEAM_MEMBER(team: u64, member: Thread) in keys::SCHEDULER => "{member} is of team {team}";
@@ -37,8 +37,8 @@ crate::events! {
     fn USER_TEAM_JOIN(team: u64) in keys::SCHEDULER => "team {team} has ended";
 }
 
-/// The current LWP switches to `next`, or to no user thread; `reason` is why the previous one left, `on` the address of
-/// the object for which it waits (0: none; see [`Wait`](sigmund_model::Wait)), and `blocked_for` the kind of that
+/// The current LWP switches to `next`, or to no user thread. `reason` is why the previous one left. `on` is the address
+/// of the object for which it waits (0: none; see [`Wait`](sigmund_model::Wait)), and `blocked_for` the kind of that
 /// object.
 #[inline(always)]
 pub fn switch(next: Option<Thread>, reason: LeaveReason, on: usize, blocked_for: Option<WaitKind>) {
@@ -68,7 +68,7 @@ fn note_switch(next: Thread) {
     }
 }
 
-/// The user thread mounted here creates another one, which must not become ready before this is recorded.
+/// The user thread mounted here creates another one. Record this before the new thread becomes ready.
 #[inline]
 pub fn thread_new(new: Thread, name: &str) {
     USER_THREAD_NEW(new, name);

@@ -13,11 +13,11 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! 1. The handler writes to the eventfd of each [`Signal`], which is the one thing it does. Handlers that were there before
-//!    are called as well.
-//! 2. Signals that arrive before the last one was received are one event, as the kernel merges them.
-//! 3. From the first [`Signal`] of a kind on, the kernel's default action for it never happens again in this process, also
-//!    after the [`Signal`] was dropped.
+//! 1. The handler of this module writes to the eventfd of each [`Signal`], and does nothing else. Handlers that were
+//!    installed before are called as well.
+//! 2. Several signals that arrive before one is received count as one event, as the kernel merges them, too.
+//! 3. Once there was a [`Signal`] of a kind, the kernel's default action for that kind never happens again in this
+//!    process, even after the [`Signal`] was dropped.
 
 use std::{
     io::{self, ErrorKind},
@@ -47,7 +47,7 @@ kinds! {
     alarm = SIGALRM;
     /// SIGCHLD: a child process has ended, or was stopped or continued.
     child = SIGCHLD;
-    /// SIGHUP: the terminal was closed; for a daemon, to read its configuration again.
+    /// SIGHUP: the terminal was closed. Daemons read their configuration again at this signal.
     hangup = SIGHUP;
     /// SIGINT: Ctrl-C.
     interrupt = SIGINT;
@@ -66,12 +66,12 @@ kinds! {
 }
 
 impl SignalKind {
-    /// Of any number.
+    /// The kind with this signal number.
     pub const fn from_raw(number: i32) -> SignalKind {
         SignalKind(number)
     }
 
-    /// Its number.
+    /// The signal number.
     pub const fn as_raw_value(self) -> i32 {
         self.0
     }
@@ -88,7 +88,7 @@ impl Signal {
     /// Catches signals of this kind from now on.
     ///
     /// # Errors
-    /// When no descriptor is left; `InvalidInput` for a signal that cannot or must not be caught: SIGKILL, SIGSTOP,
+    /// If no descriptor is left. `InvalidInput` for a signal that cannot or must not be caught: SIGKILL, SIGSTOP,
     /// SIGILL, SIGFPE, SIGSEGV.
     ///
     /// # Panics
@@ -104,20 +104,20 @@ impl Signal {
         let fd = events.as_raw_fd();
         let action = move || {
             let one = 1_u64.to_ne_bytes();
-            // SAFETY: `one` is valid during the call. The descriptor is that of the eventfd: `drop` removes this action
-            // before it is closed. write(2) may be called by a handler.
+            // SAFETY: `one` is valid during the call. `fd` is the descriptor of the eventfd: `drop` removes this action
+            // before the eventfd is closed. A signal handler may call write(2).
             let _ = unsafe { libc::write(fd, one.as_ptr().cast(), one.len()) };
         };
-        // SAFETY: the action makes one call that is async-signal-safe; the library keeps `errno`.
+        // SAFETY: the action makes only one call, which is async-signal-safe; the library preserves `errno`.
         let handler = unsafe { signal_hook_registry::register(number, action) }?;
         Ok(Signal { events, handler })
     }
 
-    /// Blocks the user thread until a signal arrives; at once if one has arrived since the last call. Of several threads
-    /// that wait, one returns.
+    /// Blocks the user thread until a signal arrives. Returns at once if one has arrived since the last call. If
+    /// several threads wait, one of them returns.
     ///
     /// # Errors
-    /// When the runtime has ended.
+    /// If the runtime has ended.
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -126,10 +126,10 @@ impl Signal {
         self.events.io(Interest::Readable, take)
     }
 
-    /// As [`recv`](Signal::recv), until the deadline.
+    /// Like [`recv`](Signal::recv), until the deadline.
     ///
     /// # Errors
-    /// `TimedOut`; as [`recv`](Signal::recv).
+    /// `TimedOut`; the errors of [`recv`](Signal::recv).
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -145,7 +145,7 @@ impl Drop for Signal {
     }
 }
 
-/// `WouldBlock` if none has arrived.
+/// Takes the signals that have arrived; `WouldBlock` if none has.
 fn take(events: &OwnedFd) -> io::Result<()> {
     rustix::io::read(events, &mut [0; 8])?;
     Ok(())
@@ -154,7 +154,7 @@ fn take(events: &OwnedFd) -> io::Result<()> {
 /// Blocks the user thread until SIGINT arrives, which Ctrl-C sends.
 ///
 /// # Errors
-/// As [`Signal::new`] and [`Signal::recv`].
+/// Like [`Signal::new`] and [`Signal::recv`].
 ///
 /// # Panics
 /// Outside a runtime.

@@ -1,11 +1,11 @@
 //! Spans and traced functions: guards that record a begin and an end.
 //!
-//! Each span in the source has a [`SpanSite`], a static with its name, file and line, which the linker collects and the
-//! session writes to the trace once. A record holds its address, one word; readers look up the name. A guard may be
-//! dropped on another LWP than that of its creation, because user threads migrate.
+//! Each span in the source has a [`SpanSite`]: a static with its name, file and line. The linker collects these, and
+//! the session writes them to the trace once. A record holds only the address of the site, one word; readers look up
+//! the name. A guard may be dropped on another LWP than the one that created it, because user threads migrate.
 //!
-//! The two records together cost as much as two probes: a span 54.6 ticks, a traced function 55.1, a bare `rdtsc` 26.4
-//! (AMD EPYC, TSC 2.6 GHz, `taskset -c 1 cargo bench -p sigmund-fut --bench span`).
+//! The two records together cost as much as two probes: a span takes 54.6 ticks, a traced function 55.1, a bare `rdtsc`
+//! 26.4 (AMD EPYC, TSC 2.6 GHz, `taskset -c 1 cargo bench -p sigmund-fut --bench span`).
 
 use std::marker::PhantomData;
 
@@ -61,7 +61,7 @@ pub(crate) fn places(pid: Pid) -> Vec<NamedPlace> {
 #[must_use = "a span ends where its guard is dropped: give it a name, `let _span = …`"]
 pub struct Span {
     site: &'static SpanSite,
-    /// It belongs to the thread that opened it.
+    /// A span belongs to the thread that opened it.
     _of_its_thread: PhantomData<*const ()>,
 }
 
@@ -108,9 +108,13 @@ impl Drop for InFunction {
 /// Opens a span; it ends where the guard is dropped.
 ///
 /// Records `SPAN_BEGIN(span)` and `SPAN_END(span)` under [`keys::SPANS`](crate::keys::SPANS). A name may be any text.
-/// The name of a span with fields is an identifier; it records an event of that name after its begin, which is declared
-/// as by [`events!`](crate::events): spans of one name have the same fields, and no other event has that name. If it is
-/// off, a span costs its disabled probes; if it is switched while open, only one end is recorded.
+///
+/// The name of a span with fields must be an identifier. Such a span also records, after its begin, an event of that
+/// name, which is declared as by [`events!`](crate::events). So spans with the same name must have the same fields, and
+/// no other event may have that name.
+///
+/// A span that is switched off costs its disabled probes. If it is switched while it is open, only one of its two ends
+/// is recorded.
 ///
 /// ```
 /// fn answer(id: u64, path: &str) {
@@ -142,7 +146,7 @@ macro_rules! span {
     };
 }
 
-/// Defines a static [`SpanSite`], collected with the others.
+/// Defines a static [`SpanSite`], which the linker collects with the others.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __span_site {

@@ -1,5 +1,6 @@
-//! Warnings on the standard error of a traced program, where no caller could receive an error: one line per message, in
-//! which control characters of names and paths are escaped. Nothing else in this crate and in libfut prints.
+//! Warnings on the standard error of a traced program, for cases where no caller could receive an error. Each message
+//! is one line, in which control characters of names and paths are escaped. Nothing else in this crate and in libfut
+//! prints.
 
 use std::fmt::Display;
 
@@ -9,7 +10,7 @@ use sigmund_model::Printable;
 #[doc(hidden)]
 pub fn warn(text: impl Display) {
     let line = format!("fut: {}\n", Printable(text));
-    // Not with the standard library: a forked child may have inherited the lock of its standard error from a thread
-    // that does not exist in the child. SAFETY: pointer and length are those of `line`.
+    // This does not use the standard library: a forked child may have inherited the lock of standard error from a
+    // thread that does not exist in the child. SAFETY: pointer and length are those of `line`.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }

@@ -1,7 +1,7 @@
-//! How fast a merge is, and what it writes: `merge_speed OUT.supertrace INPUT…`. OUT is overwritten.
+//! Prints how fast a merge is, and what it writes: `merge_speed OUT.supertrace INPUT…`. OUT is overwritten.
 //!
-//! With `COLUMNS_TOO=1` in the environment, the bytes of each column are printed. `LEAVE_OUT=syscalls,wakeups` leaves out
-//! these tables.
+//! With `COLUMNS_TOO=1` in the environment, it also prints the bytes of each column. `LEAVE_OUT=syscalls,wakeups`
+//! leaves out these tables.
 
 use std::{
     fs,
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Prints what a table holds, and gives its size in bytes.
+/// Prints the contents of a table, and returns its size in bytes.
 fn describe(table: &Path, events: u64, columns_too: bool) -> Result<u64, Box<dyn std::error::Error>> {
     let (mut rows, mut bytes, mut files) = (0, 0, 0);
     let mut columns: Vec<(String, i64)> = Vec::new();
@@ -81,7 +81,7 @@ fn cpu_seconds() -> Result<f64, Box<dyn std::error::Error>> {
     Ok(ticks as f64 / 100.0)
 }
 
-/// The most memory this process had, without the pages of mapped files.
+/// The peak memory of this process, without the pages of mapped files.
 fn peak_mib() -> Result<String, Box<dyn std::error::Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let kib = |key: &str| -> u64 {

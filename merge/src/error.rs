@@ -5,28 +5,28 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Why a merge ends without a super-trace. What costs only a part of an input is a loss, not an error.
+/// Why a merge ends without a super-trace. Damage that affects only a part of an input is a loss, not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file or folder cannot be read or written.
     #[error("{}: {error}", path.display())]
     Io {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// An input is not what it should be.
+    /// An input does not have the expected contents.
     #[error("{}: {place}: expected {expected}, found {found}", path.display())]
     Bad {
         /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// Where in the file.
         place: String,
-        /// What should have been there.
+        /// What was expected.
         expected: String,
-        /// What was.
+        /// What was found.
         found: String,
     },
     /// A user trace cannot be opened.
@@ -40,14 +40,14 @@ pub enum Error {
     NoCommonClock {
         /// The file.
         path: PathBuf,
-        /// Its clock.
+        /// The clock of the file.
         clock: &'static str,
-        /// The clock of the others.
+        /// The clock of the other inputs.
         main: &'static str,
         /// What can be done.
         advice: &'static str,
     },
-    /// The inputs have no clock in common, and their events cannot be of one recording.
+    /// The inputs have no clock in common, and their events cannot belong to one recording.
     #[error(
         "{}: its clock is {clock}, no snapshot ties it to {main}, and no offset between the two is possible: LWPs would \
          have recorded events while they were off all CPUs; are these of one recording?", path.display()
@@ -55,15 +55,15 @@ pub enum Error {
     ClocksContradict {
         /// The file.
         path: PathBuf,
-        /// Its clock.
+        /// The clock of the file.
         clock: &'static str,
-        /// The clock of the others.
+        /// The clock of the other inputs.
         main: &'static str,
     },
-    /// The output is there already.
+    /// The output already exists.
     #[error("{}: is there already; --force overwrites it", .0.display())]
     OutputExists(PathBuf),
-    /// A run whose recorder was killed, in a folder that is not the caller's own.
+    /// A run whose recorder was killed, in a folder that does not belong to the caller.
     #[error("{}: its recorder was killed, or had no room on the disk, and finishing it writes into the folder: {}", .0.display(), .1)]
     Unfinished(PathBuf, io::Error),
     /// A run that is being recorded.
@@ -75,9 +75,9 @@ pub enum Error {
     /// A Parquet file cannot be written.
     #[error("{}: {error}", path.display())]
     Parquet {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: parquet::errors::ParquetError,
     },
 }

@@ -1,4 +1,4 @@
-//! The event types of all inputs, and what the merge needs of each at every event.
+//! The event types of all inputs, and what the merge needs to know about each type at every event.
 
 use std::path::Path;
 
@@ -12,44 +12,44 @@ use crate::{error::Error, machine::Machine, source::OpenedInput};
 /// The event types of all sources.
 pub(crate) struct InputEventTypes {
     types: Vec<InputEventType>,
-    /// Where those of each source begin.
+    /// The index of the first event type of each source.
     starts: Vec<usize>,
 }
 
-/// One event type, and what the merge needs of it at every event.
+/// One event type, and what the merge needs to know about it at every event.
 pub(crate) struct InputEventType {
     pub(crate) event_type: EventType,
     pub(crate) level: Level,
-    /// The process whose events these are, if its source has those of one only.
+    /// The process that the events belong to, if its source has events of only one process.
     pub(crate) pid: Option<Pid>,
     /// File name of the input that declares it.
     pub(crate) source: String,
     pub(crate) events: u64,
-    /// What it means, if that is known.
+    /// The meaning of the event, if it is known.
     pub(crate) known: Option<KnownEvent>,
     pub(crate) meaning: Option<Meaning>,
-    /// What its name names: `read` of `sys_enter_read`.
+    /// The part of the event's name that is itself a name: `read` of `sys_enter_read`.
     pub(crate) named: Option<Box<str>>,
-    /// Fields of a system call: its number, what it returns, its first argument.
+    /// Fields of a system call: its number, its return value, its first argument.
     pub(crate) number_field: Option<usize>,
     pub(crate) return_field: Option<usize>,
     pub(crate) argument_field: Option<usize>,
     /// The first field that is a user thread.
     thread_field: Option<usize>,
-    /// Fields that name LWPs: (its number, its name) of each.
+    /// Fields that name LWPs: for each LWP, the field with its number and the field with its name.
     lwp_name_fields: [Option<(usize, usize)>; 2],
-    /// What it reports about processes.
+    /// What the event reports about processes.
     about_processes: Option<AboutProcesses>,
 }
 
-/// What an event reports about processes, and which of its fields do.
+/// What an event reports about processes, and in which of its fields.
 #[derive(Clone, Copy)]
 enum AboutProcesses {
     /// The process of an LWP.
     Of { lwp: usize, pid: usize, parent: Option<usize> },
-    /// Flags of `clone`, by which the new LWP is of the same process or not.
+    /// Flags of `clone`. They determine whether the new LWP belongs to the same process.
     Makes { child: usize, flags: usize },
-    /// An LWP has another number than before.
+    /// An LWP has a different number from now on.
     Executes { new: usize, old: usize },
 }
 
@@ -114,7 +114,7 @@ impl InputEventTypes {
         event_types
     }
 
-    /// The type of an event, which is counted; and its number among all.
+    /// Counts an event. Returns its type, and the number of the type among all types.
     #[inline]
     pub(crate) fn seen(&mut self, source: usize, event: &Event) -> (usize, &InputEventType) {
         let number = self.starts[source] + event.kind as usize;
@@ -123,13 +123,13 @@ impl InputEventTypes {
         (number, kind)
     }
 
-    /// The type of an event of a source, and its number among all.
+    /// The type of an event of a source, and the number of the type among all types.
     pub(crate) fn of_source(&self, source: usize, kind: u32) -> (usize, &InputEventType) {
         let number = self.starts[source] + kind as usize;
         (number, &self.types[number])
     }
 
-    /// All of them.
+    /// All event types.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &InputEventType> + Clone {
         self.types.iter()
     }
@@ -171,13 +171,13 @@ impl InputEventType {
         u64::try_from(number).ok().and_then(Thread::from_switch)
     }
 
-    /// Tells the machine what an event reports about processes, before the event itself.
+    /// Reports to the machine what an event contains about processes. Called before the machine gets the event itself.
     #[inline]
     pub(crate) fn tell_processes(&self, event: &Event, machine: &mut Machine) -> Result<(), Error> {
         self.about_processes.map_or(Ok(()), |about| about.tell(event, machine))
     }
 
-    /// Tells the machine the names of LWPs that an event carries.
+    /// Reports to the machine the names of LWPs that an event contains.
     #[inline]
     pub(crate) fn name_lwps(&self, event: &Event, machine: &mut Machine) {
         for (lwp, name) in self.lwp_name_fields.iter().flatten() {

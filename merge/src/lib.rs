@@ -1,4 +1,4 @@
-//! The merge: user and kernel events on one time line, and for each event its user thread, LWP and CPU.
+//! The merge: puts user and kernel events on one time line, and determines for each event its user thread, LWP and CPU.
 //!
 //! ```text
 //!   run directory, trace.dat, user trace, listing             source/   what an input is, its streams, its clock
@@ -18,7 +18,8 @@
 //!   NAME.supertrace/TABLE/part-00000.parquet, …
 //! ```
 //!
-//! Everything streams: memory holds the LWPs and user threads that live at one time, not the trace.
+//! All data are streamed: memory is needed for the LWPs and user threads that live at one time, not for the whole
+//! trace.
 
 #![forbid(unsafe_code)]
 

@@ -34,48 +34,49 @@ use crate::{
     worker_pool::WorkerPool,
 };
 
-/// Events between two looks at whether to stop, and two reports of progress.
+/// Number of events between two checks whether to stop, and between two reports of progress.
 const EVENTS_A_REPORT: u64 = 1 << 16;
 
 /// Choices for a merge.
 #[derive(Clone, Debug, Default)]
 pub struct MergeOptions {
-    /// Overwrite a super-trace that is there already.
+    /// Overwrite a super-trace that already exists.
     pub force: bool,
-    /// The clock of kernel traces, where the file has a wrong one or none.
+    /// The clock of kernel traces whose file has a wrong one or none.
     pub clock: Option<ClockDomain>,
-    /// Ticks per second, where the inputs do not have them.
+    /// Ticks per second, for inputs that do not contain this.
     pub tick_hz: Option<Hertz>,
     /// Names of events that are only numbers in the inputs (FxT).
     pub event_names: EventNames,
-    /// Correct CPUs whose time-stamp counters are not quite the same (large NUMA machines), by what LWPs did on two of
-    /// them. The kernel trace is read once more for it. Nothing is changed where no order of events is violated; merges
-    /// that would need it count LWPs that were put on a second CPU (losses, kind contradiction).
+    /// Correct CPUs whose time-stamp counters differ slightly (large NUMA machines), using what LWPs did on two of
+    /// them. For this, the kernel trace is read once more. Nothing is changed where no order of events is violated.
+    /// Merges that would need it count LWPs that were put on a second CPU (losses, kind contradiction).
     pub align_cpus: bool,
-    /// Threads to use; as many as there are CPUs for this process, if not given. What is written is always the same.
+    /// Number of threads to use; by default, the number of CPUs for this process. It does not affect what is written.
     pub threads: Option<NonZeroUsize>,
-    /// The owner of the super-trace; this user's folders count as the caller's own: the user who called sudo, for example.
+    /// The owner of the super-trace, for example the user who called sudo. Folders of this user count as the caller's
+    /// own.
     pub owner: Option<Owner>,
     /// Names of tables to leave out, of [`OPTIONAL`](sigmund_model::tables::OPTIONAL).
     pub left_out_tables: Vec<String>,
-    /// Set from outside, it ends the merge with [`Error::Interrupted`].
+    /// If this is set from outside, the merge ends with [`Error::Interrupted`].
     pub stop: Option<Arc<AtomicBool>>,
 }
 
-/// How far a merge is.
+/// The progress of a merge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Events merged.
     pub events: u64,
-    /// Bytes of the super-trace that are written.
+    /// Bytes of the super-trace that have been written.
     pub bytes: u64,
 }
 
-/// Merges the inputs into a super-trace at `out`. `progress` is called now and then.
+/// Merges the inputs into a super-trace at `out`. `progress` is called from time to time.
 ///
 /// # Errors
-/// When an input cannot be opened, the inputs have no common clock, the output cannot be written, or the merge is told
-/// to stop. What was at `out` before is there still then, and nothing else.
+/// If an input cannot be opened, the inputs have no common clock, the output cannot be written, or the merge is told to
+/// stop. Then what was at `out` before is still there, and nothing else.
 pub fn merge(
     inputs: &[PathBuf],
     out: &Path,
@@ -175,7 +176,8 @@ pub fn merge(
     Ok(summary)
 }
 
-/// What is known of sources when they begin to be kept, each with the number of its source; the last comes first.
+/// What is known about sources at the time from which they are kept, each with the number of its source. The last one
+/// is the first in time.
 fn carried_over(sources: &mut [OpenedInput]) -> Vec<(usize, CarriedOver)> {
     let carried = |(source, input): (usize, &mut OpenedInput)| Some((source, input.carried.take()?));
     let mut all: Vec<_> = sources.iter_mut().enumerate().filter_map(carried).collect();
@@ -183,7 +185,7 @@ fn carried_over(sources: &mut [OpenedInput]) -> Vec<(usize, CarriedOver)> {
     all
 }
 
-/// One thread merges, the others decode and encode for it.
+/// One thread merges; the others decode and encode for it.
 fn worker_pool(options: &MergeOptions) -> Option<Arc<WorkerPool>> {
     let threads = options
         .threads
@@ -193,7 +195,7 @@ fn worker_pool(options: &MergeOptions) -> Option<Arc<WorkerPool>> {
 
 /// What each source states about when it recorded the kernel.
 fn spans(sources: &[OpenedInput], main: ClockDomain) -> Vec<Span> {
-    // A listing is as whole as the recordings that are merged with it.
+    // A listing is as complete as the recordings that are merged with it.
     let all_whole = sources.iter().all(|s| s.followed_from_start || !s.probes_place);
     let span = |source: &OpenedInput| Span {
         name: source.path.display().to_string(),
@@ -204,7 +206,7 @@ fn spans(sources: &[OpenedInput], main: ClockDomain) -> Vec<Span> {
     sources.iter().map(span).collect()
 }
 
-/// What the options say instead of the inputs.
+/// What the options state instead of the inputs.
 fn assumed(options: &MergeOptions, main: &MainClock) -> Vec<String> {
     let clock = options
         .clock
@@ -219,22 +221,23 @@ fn assumed(options: &MergeOptions, main: &MainClock) -> Vec<String> {
     clock.into_iter().chain(rate).collect()
 }
 
-/// What each event goes through.
+/// The steps that each event goes through.
 struct Merging {
     machine: Machine,
     event_types: InputEventTypes,
     rows: EventRows,
     summary: Summary,
-    /// Where the current event was put.
+    /// The place that the current event was assigned to.
     placed: Placed,
-    /// What begins later to be kept.
+    /// Sources whose kept part begins later.
     carried: Vec<(usize, CarriedOver)>,
-    /// When the next of it begins; the end of time if there is none.
+    /// When the next of these begins; the end of time if there is none.
     carried_at: Ticks,
 }
 
 impl Merging {
-    /// What the inputs say before the first event; their streams, each with the number of its source, and losses.
+    /// Takes what the inputs state before the first event. Returns their streams, each with the number of its source,
+    /// and losses.
     fn begin(&mut self, sources: &mut [OpenedInput]) -> Result<(Streams, Vec<Loss>), Error> {
         let (mut streams, mut losses) = (Vec::new(), Vec::new());
         for (index, source) in sources.iter_mut().enumerate() {
@@ -255,7 +258,7 @@ impl Merging {
         self.carried.last().map_or(Ticks(u64::MAX), |(_, carried)| carried.begins)
     }
 
-    /// What is known of a source that begins to be kept; the next event is at `tick`.
+    /// Takes what is known about a source whose kept part begins now. The next event is at `tick`.
     #[cold]
     fn carry_over(&mut self, tick: Ticks) -> Result<(), Error> {
         let Some((source, mut carried)) = self.carried.pop() else { return Ok(()) };
@@ -278,7 +281,7 @@ impl Merging {
         Ok(())
     }
 
-    /// Takes the next event, and gives the number of events so far.
+    /// Takes the next event, and returns the number of events so far.
     #[inline]
     fn take(&mut self, source: usize, event: &Event) -> Result<u64, Error> {
         while self.carried_at <= event.tick {
@@ -286,7 +289,7 @@ impl Merging {
         }
         let (number, kind) = self.event_types.seen(source, event);
         let level = kind.level;
-        // The name of a new LWP is none of an earlier one with its number.
+        // The name of a new LWP does not apply to an earlier one with the same number.
         let is_new = kind.meaning == Some(Meaning::LwpNew);
         if !is_new {
             kind.name_lwps(event, &mut self.machine);

@@ -1,8 +1,8 @@
-//! Many streams, each in the order of time, as one.
+//! Merges many streams, each in time order, into one.
 //!
-//! The stream whose event is the oldest is read until another has an older one; a heap holds the others. Of two with
-//! the same tick, the one of the stream that was given first comes first; a listing is one stream, so its own order is
-//! kept.
+//! The stream with the oldest event is read until another stream has an older one. A heap contains the other streams.
+//! If two events have the same tick, the one of the stream that was given first comes first. A listing is one stream,
+//! so its own order is kept.
 
 use std::{cmp::Reverse, collections::BinaryHeap, mem, path::PathBuf, sync::Arc};
 
@@ -17,28 +17,28 @@ use crate::{
     worker_pool::WorkerPool,
 };
 
-/// A stream, and what is next in it.
+/// A stream, and the next event in it.
 struct OrderedStream {
     events: Prefetch,
     source: usize,
     cpu: Option<Cpu>,
     buffer: String,
     last: Ticks,
-    /// Whether any of its events moved anybody.
+    /// Whether any of its events has moved an LWP or a user thread.
     schedules: bool,
-    /// Whether its source is known to record the kernel's switches, or to have ended.
+    /// Whether it is already taken into account that its source records the kernel's switches, or has ended.
     is_counted: bool,
 }
 
-/// What comes next in the merged stream.
+/// The next step in the merged stream.
 pub(crate) enum Step<'s> {
     /// An event, and the number of its source.
     Event(usize, &'s Event),
-    /// Events are missing, and an LWP or thread may have moved: reported before the event after them, of any stream.
+    /// Events are missing, and an LWP or thread may have moved. Reported before the event after the gap, of any stream.
     Missing(&'s Loss),
-    /// A source of the kernel's switches begins: told before its first event that counts.
+    /// A source of the kernel's switches begins. Reported before its first event that counts.
     Begin(&'s Begin),
-    /// One has ended, and other sources go on: told before the first event that is later.
+    /// Such a source has ended, and other sources continue. Reported before the first event that is later.
     End(&'s End),
 }
 
@@ -46,18 +46,19 @@ pub(crate) enum Step<'s> {
 pub(crate) struct Ordered {
     streams: Vec<OrderedStream>,
     heap: BinaryHeap<Reverse<(Ticks, usize)>>,
-    /// What a stream reported with its current event.
+    /// The losses that a stream reported with its current event.
     found: Vec<Loss>,
     losses: Vec<Loss>,
-    /// Those of them that the machine has not been told yet.
+    /// Those losses that have not been reported to the machine yet.
     gaps: Vec<Loss>,
     recordings: Recordings,
-    /// Events whose tick was before that of the event before them in their own stream.
+    /// Number of events whose tick was before that of the previous event in their own stream.
     pub(crate) late: u64,
 }
 
 impl Ordered {
-    /// Starts the streams; each belongs to the source with the number beside it, of which `spans` has what it states.
+    /// Starts the streams. The number of each stream is the number of its source. `spans` contains the statement of
+    /// each source.
     pub(crate) fn new(
         streams: Vec<(usize, TraceStream)>,
         spans: Vec<Span>,
@@ -94,7 +95,7 @@ impl Ordered {
         Ok(ordered)
     }
 
-    /// Gives all events to `take`, and what is missing between them.
+    /// Calls `take` with all events, and with what is missing between them.
     pub(crate) fn each(&mut self, mut take: impl FnMut(Step<'_>) -> Result<(), Error>) -> Result<(), Error> {
         let mut next = self.heap.pop().map(|Reverse((_, index))| index);
         while let Some(index) = next {
@@ -126,7 +127,8 @@ impl Ordered {
         self.gaps.drain(..).try_for_each(|gap| take(Step::Missing(&gap)))
     }
 
-    /// The stream whose event is the oldest: this one, or the first of the others, which it then goes among.
+    /// The stream with the oldest event: this one, or the first of the others. In the latter case this one joins the
+    /// others.
     #[inline]
     fn oldest(&mut self, index: usize) -> usize {
         let here = Reverse((self.streams[index].last, index));
@@ -136,7 +138,7 @@ impl Ordered {
         }
     }
 
-    /// Goes to the next event of a stream; `false` at its end.
+    /// Goes to the next event of a stream. `false` at its end.
     #[inline]
     fn advance(&mut self, index: usize) -> Result<bool, Error> {
         let stream = &mut self.streams[index];
@@ -148,12 +150,12 @@ impl Ordered {
         Ok(more)
     }
 
-    /// What the streams found missing since this was last asked.
+    /// The losses that the streams have found since the last call.
     pub(crate) fn take_losses(&mut self) -> Vec<Loss> {
         std::mem::take(&mut self.losses)
     }
 
-    /// Notes what a stream found missing, together with its next event, if it has one.
+    /// Notes the losses that a stream has found, together with its next event, if there is one.
     #[cold]
     fn lose(&mut self, index: usize, next: Option<Ticks>) {
         let mut losses = std::mem::take(&mut self.found);
@@ -161,7 +163,7 @@ impl Ordered {
             // A gap without an end lasts to this event; after the last event it has no end.
             loss.to = loss.to.or(next.filter(|next| loss.from.is_none_or(|from| from <= *next)));
         }
-        // What is missing after the end of a stream, another source may have.
+        // What is missing after the end of a stream may be in another source.
         let is_elsewhere = next.is_none() && self.is_covered_elsewhere(index);
         if !is_elsewhere && self.may_schedule(index) {
             self.gaps.extend(losses.iter().cloned());
@@ -174,8 +176,9 @@ impl Ordered {
         stream.cpu.is_some_and(|cpu| self.recordings.is_covered(cpu, stream.source))
     }
 
-    /// Whether what is missing from a stream may have moved anybody. Not what is missing from a buffer for other events
-    /// (an instance for system calls, say): one that has shown none that did, while another buffer of its CPU has.
+    /// Whether the events missing from a stream may have moved an LWP or a user thread. They cannot have if the stream
+    /// is that of a buffer for other events (for example an instance for system calls). A buffer is considered as such
+    /// if it has shown no event that did, while another buffer of its CPU has.
     fn may_schedule(&self, index: usize) -> bool {
         let stream = &self.streams[index];
         let is_beside =
@@ -194,7 +197,7 @@ impl OrderedStream {
         let failed = |error| Error::Io { path: PathBuf::from(format!("stream {index}")), error };
         let more = self.events.advance(losses).map_err(failed)?;
         if more {
-            // A stream that goes back is kept in order by calling its late events as old as the newest before.
+            // A stream that goes back is kept in order: a late event gets the tick of the newest event before it.
             let event = self.events.event_mut();
             *late += u64::from(event.tick < self.last);
             event.tick = event.tick.max(self.last);
@@ -243,7 +246,7 @@ mod tests {
         (0, TraceStream { clock: ClockDomain::Tsc, cpu: Some(Cpu(0)), buffer: name.into(), events })
     }
 
-    /// What comes out: the same letters; and the number of rows of losses.
+    /// The result of merging: the same letters, and the number of rows of losses.
     fn ordered(streams: Vec<(usize, TraceStream)>) -> (String, usize) {
         let mut ordered = Ordered::new(streams, vec![Span::default()], None).unwrap();
         let mut seen = String::new();
@@ -262,13 +265,13 @@ mod tests {
 
     #[test]
     fn a_gap_is_told_unless_it_is_in_a_buffer_for_what_moves_nobody() {
-        // A buffer for system calls beside one for switches: its losses have moved no LWP.
+        // A buffer for system calls, in addition to a buffer for switches. The losses of the former have moved no LWP.
         let calls = ordered(vec![buffer("sched", "s   s  s"), buffer("calls", " . x . ")]);
         assert_eq!(calls, ("s.s.s".into(), 1));
         let switches = ordered(vec![buffer("sched", "s x s  s"), buffer("calls", " .   . ")]);
         // Reported when its stream reaches the event after it, which may be early.
         assert_eq!(switches, ("sx.s.s".into(), 1));
-        // Alone, or beside one that has shown no switch either, it may have.
+        // If it is the only buffer, or if the other buffer has shown no switch either, its losses may have moved LWPs.
         assert_eq!(ordered(vec![buffer("calls", ". x .")]), (".x.".into(), 1));
         assert_eq!(ordered(vec![buffer("a", ". x   ."), buffer("b", "  .")]), (".x..".into(), 1));
     }

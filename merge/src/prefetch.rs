@@ -1,4 +1,5 @@
-//! A stream that is read batch by batch: prefetched by workers, or read here when the events are needed.
+//! A stream that is read batch by batch. Workers prefetch the batches, or the events are read here when they are
+//! needed.
 
 use std::{
     collections::VecDeque,
@@ -10,21 +11,21 @@ use sigmund_model::{Event, EventStream, Loss};
 
 use crate::worker_pool::WorkerPool;
 
-/// Events that all streams together keep in memory.
+/// Number of events that all streams together keep in memory.
 const EVENTS_IN_MEMORY: usize = 48 << 10;
-/// Most events of a batch: few, so that they are still in the cache when they are merged. Workers are asked for them
-/// one by one.
+/// Maximum number of events of a batch. It is small, so that they are still in the cache when they are merged. Workers
+/// get the batches one by one.
 const MOST_PREFETCHED: usize = 512;
-/// Most events of a batch that is not prefetched.
+/// Maximum number of events of a batch that is not prefetched.
 const MOST_HERE: usize = 32;
-/// Most batches of a stream that are prefetched.
+/// Maximum number of prefetched batches of a stream.
 const MOST_BATCHES: usize = 16;
 
-/// The events of a stream, the next of them decoded already.
+/// The events of a stream. The next event is already decoded.
 pub(crate) struct Prefetch {
     from: Reading,
     batch: Batch,
-    /// Events taken from the batch; the current one is the last of them.
+    /// Number of events taken from the batch. The current event is the last of these.
     taken: usize,
     losses_taken: usize,
 }
@@ -35,23 +36,23 @@ enum Reading {
     Pool(Arc<WorkerPool>, Arc<Prefetched>),
 }
 
-/// A reader, and what it has read. A task holds the reader until its batch is among the others: the next task to get it
-/// finds all that was read.
+/// A reader, and the batches that it has read. A task holds the reader until its batch is in `batches`. So the next
+/// task that gets the reader finds everything that was read.
 struct Prefetched {
     reader: Mutex<Reader>,
     batches: Mutex<Batches>,
-    /// Batches that are prefetched.
+    /// Maximum number of prefetched batches.
     most: usize,
 }
 
 /// Batches after the one that is being merged.
 struct Batches {
     ready: VecDeque<Batch>,
-    /// Memory for others.
+    /// Used batches, whose memory is used again.
     spare: Vec<Batch>,
-    /// Whether a worker reads one, or will.
+    /// Whether a worker is reading a batch, or will.
     asked: bool,
-    /// Whether the last of `ready` is the last of all.
+    /// Whether the last batch of `ready` is the last one of the stream.
     ended: bool,
 }
 
@@ -60,7 +61,7 @@ struct Reader {
     ended: bool,
 }
 
-/// Events, refilled again and again, and the losses found while each was read.
+/// Events, and the losses found while each was read. The memory is used again and again.
 #[derive(Default)]
 struct Batch {
     events: Vec<Event>,
@@ -70,7 +71,7 @@ struct Batch {
 }
 
 impl Prefetch {
-    /// One of so many `streams`: of many, each has a small part of the memory that a few may have.
+    /// Makes one of this number of `streams`. If there are many, each has a smaller part of the memory.
     pub(crate) fn new(
         stream: Box<dyn EventStream + Send>,
         pool: Option<&Arc<WorkerPool>>,
@@ -91,7 +92,7 @@ impl Prefetch {
         Prefetch { from, batch: Batch::of(events), taken: 0, losses_taken: 0 }
     }
 
-    /// Goes to the next event; `false` at the end.
+    /// Goes to the next event. `false` at the end.
     #[inline]
     pub(crate) fn advance(&mut self, losses: &mut Vec<Loss>) -> io::Result<bool> {
         if self.taken >= self.batch.len {
@@ -140,7 +141,7 @@ impl Prefetch {
 }
 
 impl Reading {
-    /// Asks the workers for more when half of what they may prefetch is used.
+    /// Makes the workers prefetch more, if half of the prefetched batches have been used.
     fn prefetch(&self) {
         let Reading::Pool(pool, prefetched) = self else { return };
         let mut batches = lock(&prefetched.batches);
@@ -165,7 +166,7 @@ impl Prefetched {
         Prefetched { reader: Mutex::new(reader), batches: Mutex::new(none), most: batches }
     }
 
-    /// Prefetches one batch; whether another one is wanted then.
+    /// Prefetches one batch. Returns whether to prefetch another one after it.
     fn read_one(&self) -> bool {
         let mut reader = lock(&self.reader);
         let spare = lock(&self.batches).spare.pop();
@@ -187,7 +188,7 @@ impl Prefetched {
             return;
         }
         let mut reader = lock(&self.reader);
-        // A worker has read one meanwhile.
+        // A worker may have read one meanwhile.
         if !self.swap_ready(batch) {
             reader.fill(batch);
             lock(&self.batches).ended = reader.ended;
@@ -203,7 +204,7 @@ impl Prefetched {
 }
 
 impl Reader {
-    /// Fills a batch anew; with nothing, at the end.
+    /// Fills a batch with the next events. At the end of the stream it stays empty.
     fn fill(&mut self, batch: &mut Batch) {
         batch.losses.clear();
         batch.len = 0;

@@ -1,8 +1,9 @@
-//! Which sources record the kernel's switches at this time, and of which CPUs. What follows from it is the machine's.
+//! Which sources record the kernel's switches at a given time, and of which CPUs. The machine decides what follows from
+//! this.
 //!
-//! A source records from its first switch on (one that misses none: from its first event on), and to the tick that it
-//! states, or to the last event of all its streams. What a source has no switch of does not count: one with system calls
-//! alone does not show the place of LWPs.
+//! A source records from its first switch on; one that misses no switch records from its first event on. It records up
+//! to the tick that it states, or else up to the last event of all its streams. A source without switches does not
+//! count: for example, a source with only system calls does not show the places of LWPs.
 
 use sigmund_model::{Cpu, Effect, Event, Ticks};
 
@@ -11,23 +12,23 @@ use crate::machine::{Begin, End};
 /// What a source states about itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Span {
-    /// Its name.
+    /// The name of the source.
     pub(crate) name: String,
-    /// Whether it misses no switch after its first event.
+    /// Whether the source misses no switch after its first event.
     pub(crate) misses_no_switch: bool,
-    /// The last instant at which it recorded everything, if known.
+    /// The last instant at which the source recorded everything, if known.
     pub(crate) stopped: Option<Ticks>,
 }
 
-/// A source, as far as its events have been seen.
+/// A source, according to its events so far.
 #[derive(Debug, Default)]
 struct Recording {
     span: Span,
-    /// The CPUs of its streams; `None` if it has one that is not of one CPU.
+    /// The CPUs of its streams; `None` if it has a stream that is not of one CPU.
     cpus: Option<Vec<Cpu>>,
-    /// Streams that have more events.
+    /// Number of streams that have more events.
     streams: usize,
-    /// When it began.
+    /// When the recording began.
     begun: Option<Ticks>,
     has_ended: bool,
 }
@@ -36,14 +37,15 @@ struct Recording {
 #[derive(Debug, Default)]
 pub(crate) struct Recordings {
     all: Vec<Recording>,
-    /// Ends that are known and have not been told: before the first event that is later, if others go on.
+    /// Ends that are known but not reported yet. If other sources continue, an end is reported before the first event
+    /// that is later.
     ends: Vec<(Ticks, usize)>,
-    /// The first of them; the end of time if there is none.
+    /// The first of these ends; the end of time if there is none.
     pub(crate) next_end: Ticks,
 }
 
 impl Recordings {
-    /// `streams`: the source of each, and its CPU.
+    /// `streams` contains the source and the CPU of each stream.
     pub(crate) fn new(spans: Vec<Span>, streams: impl Iterator<Item = (usize, Option<Cpu>)>) -> Recordings {
         let recording = |span| Recording { span, cpus: Some(Vec::new()), ..Recording::default() };
         let mut all: Vec<Recording> = spans.into_iter().map(recording).collect();
@@ -66,7 +68,7 @@ impl Recordings {
             || self.all[source].span.misses_no_switch
     }
 
-    /// A source has an event that counts; what that begins, if it is the first.
+    /// A source has an event that counts. If it is the first one, returns the recording that begins.
     #[cold]
     pub(crate) fn begin(&mut self, source: usize, tick: Ticks) -> Option<Begin> {
         let is_alone = !self.all.iter().any(Recording::is_running);
@@ -76,7 +78,7 @@ impl Recordings {
         }
         recording.begun = Some(tick);
         let Span { misses_no_switch, stopped, .. } = recording.span;
-        // As in the first recording of all: no LWP is assumed on a CPU that it does not have.
+        // As in the first recording of all, no LWP is assumed to be on a CPU that this source does not record.
         let cpus = recording.cpus.clone().filter(|_| !is_alone);
         if let Some(stopped) = stopped {
             self.ends_at(stopped.max(tick), source);
@@ -100,8 +102,8 @@ impl Recordings {
         self.next_end = self.ends.first().map_or(Ticks(u64::MAX), |(tick, _)| *tick);
     }
 
-    /// The sources that have ended before an event of `source` at this tick. The one that ends last has no end: the
-    /// trace holds nothing after it.
+    /// The sources that have ended before an event of `source` at this tick. The source that ends last has no such end,
+    /// because the trace has nothing after it.
     #[cold]
     pub(crate) fn ends_before(&mut self, source: usize, tick: Ticks) -> Vec<End> {
         let mut ended = Vec::new();
@@ -123,7 +125,7 @@ impl Recordings {
         let Recording { span, cpus, .. } = &self.all[source];
         let running = || self.all.iter().filter(|recording| recording.is_running());
         let covered = running().flat_map(|recording| recording.cpus.iter().flatten().copied()).collect();
-        // One whose streams are not of single CPUs covers them all.
+        // A source whose streams are not of single CPUs covers all CPUs.
         let is_all_covered = running().any(|recording| recording.cpus.is_none());
         End {
             tick,

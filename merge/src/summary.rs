@@ -1,8 +1,8 @@
-//! What a merge came to, in numbers.
+//! The result of a merge, in numbers.
 
 use sigmund_model::{Hertz, Loss, LossKind, Ticks, sum_of_counts};
 
-/// What a merge came to.
+/// The result of a merge.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Kernel events.
@@ -19,26 +19,26 @@ pub struct Summary {
     pub tick_hz: Option<Hertz>,
     /// User events whose CPU is the same by the probe and by sched_switch.
     pub witness_agree: u64,
-    /// Those they disagree on.
+    /// User events whose CPU differs between the two.
     pub witness_disagree: u64,
-    /// Assumptions made because no input has the fact, a sentence each.
+    /// Assumptions that were made because no input contains the fact, one sentence each.
     pub assumed: Vec<String>,
-    /// Runs that were finished because their recorder had not, a sentence each.
+    /// Runs that were finished because their recorder had not finished them, one sentence each.
     pub finished: Vec<String>,
-    /// Inputs that were left out because they are among the others already, a sentence each.
+    /// Inputs that were left out because they were already given, one sentence each.
     pub left_out: Vec<String>,
     /// What is missing.
     pub losses: Vec<Loss>,
 }
 
 impl Summary {
-    /// Events that no buffer had room for, as far as they were counted.
+    /// Number of events for which no buffer had room, as far as they were counted.
     pub fn lost_events(&self) -> u64 {
         let dropped = self.losses.iter().filter(|loss| loss.kind == LossKind::Dropped);
         sum_of_counts(dropped.filter_map(|loss| loss.count))
     }
 
-    /// Whether an input was damaged: what was readable is in the super-trace, and the rest is not.
+    /// Whether an input was damaged. Then the super-trace contains only what was readable.
     pub fn is_damaged(&self) -> bool {
         self.losses.iter().any(|loss| matches!(loss.kind, LossKind::Damaged | LossKind::Truncated))
     }

@@ -1,4 +1,4 @@
-//! Threads that decode and encode for the merge, which itself runs on one.
+//! Threads that decode and encode for the merge. The merge itself runs on one thread.
 //!
 //! ```text
 //!   workers   prefetch, stream by stream              encode row groups
@@ -6,12 +6,14 @@
 //!   merge             └──▶ order, state, columns ──────────┘
 //! ```
 //!
-//! The merge never waits for a worker that is busy with another task: it does itself what no worker has begun. So no CPU
-//! idles, a single CPU needs no worker, and the number of waiting tasks, and with it the memory, is bounded.
+//! The merge never waits for a worker that is busy with another task: if no worker has begun a task, the merge does it
+//! itself. So no CPU is idle, a single CPU needs no worker, and the number of waiting tasks is bounded, and with it the
+//! memory.
 //!
-//! A pool of rayon's: a worker ends what it has begun before it begins anything else. A pool of our own that decoded before it encoded was no faster:
-//! 105.9 million events in 20.9 to 28.8 s and 45 s of CPU time, here 21.8 to 24.3 s and 39 s (means of four runs in turn on
-//! two CPUs of an AMD EPYC that others used, too).
+//! The pool is rayon's: a worker ends what it has begun before it begins anything else. We also tried our own pool,
+//! which decoded before it encoded, and it was no faster: 105.9 million events took 20.9 to 28.8 s and 45 s of CPU
+//! time; with this one they take 21.8 to 24.3 s and 39 s (means of four runs in turn on two CPUs of an AMD EPYC with
+//! other load).
 
 use std::sync::{
     Arc,
@@ -20,10 +22,10 @@ use std::sync::{
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Does a piece of a task; whether there is another one to do.
+/// Does a piece of a task. Returns whether there is another piece.
 type Task = Box<dyn FnMut() -> bool + Send>;
 
-/// The threads. Dropped, they end; what they have not begun is never done.
+/// The threads. When this value is dropped, they end; tasks that they have not begun are never done.
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
     threads: Option<Arc<ThreadPool>>,
@@ -32,31 +34,31 @@ pub(crate) struct WorkerPool {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Encoding that waits or runs.
+    /// Number of encoding tasks that wait or run.
     encoding_open: AtomicUsize,
     closing: AtomicBool,
 }
 
 impl WorkerPool {
-    /// A pool of threads; none if they cannot be started.
+    /// Makes a pool of threads. It has none if they cannot be started.
     pub(crate) fn new(count: usize) -> WorkerPool {
         let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|n| format!("merge-{n}"));
-        // A panic was reported by its task; the task that waits for the result panics too.
+        // A panic is reported by its task, and the task that waits for the result panics, too.
         let threads = if count > 0 { builder.panic_handler(drop).build().ok() } else { None };
         WorkerPool { threads: threads.map(Arc::new), shared: Arc::default() }
     }
 
-    /// Decodes piece by piece, as long as `task` says that there is another one.
+    /// Decodes piece by piece, as long as `task` returns that there is another one.
     pub(crate) fn decode(&self, task: impl FnMut() -> bool + Send + 'static) {
         if let Some(threads) = &self.threads {
             begin(threads, Arc::clone(&self.shared), Box::new(task), false);
         }
     }
 
-    /// Encodes piece by piece, unless twice as many tasks are waiting as there are workers: then the task comes back.
+    /// Encodes piece by piece. If there are already twice as many tasks as workers, the task is returned instead.
     pub(crate) fn encode<T: FnMut() -> bool + Send + 'static>(&self, task: T) -> Result<(), T> {
         let Some(threads) = &self.threads else { return Err(task) };
-        // Only the merge adds to it.
+        // Only the merge increases this number.
         if self.shared.encoding_open.load(Ordering::Relaxed) >= 2 * threads.current_num_threads() {
             return Err(task);
         }
@@ -66,7 +68,7 @@ impl WorkerPool {
     }
 }
 
-/// Does a task, piece by piece: others that this worker has begun come in between.
+/// Does one piece of a task, and then queues the rest. So other tasks of this worker come in between.
 fn begin(threads: &Arc<ThreadPool>, shared: Arc<Shared>, mut task: Task, encodes: bool) {
     let pool = Arc::downgrade(threads);
     threads.spawn_fifo(move || {
@@ -107,9 +109,9 @@ mod tests {
         while refused() {}
         pool.decode(pieces("a", &done));
         begin.send(()).unwrap();
-        // The one that came back was done at once.
+        // The task that was returned was done at once.
         assert_eq!(results.iter().take(6).collect::<Vec<_>>(), ["c2", "c1", "b2", "b1", "a2", "a1"]);
-        // There is room again, as soon as the last piece is behind us.
+        // There is room again as soon as the last piece is done.
         while pool.encode(|| false).is_err() {}
     }
 

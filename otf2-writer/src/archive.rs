@@ -15,7 +15,7 @@ use crate::{
 /// The sizes of chunks that libotf2 reads, in bytes.
 pub const CHUNK_SIZES: std::ops::RangeInclusive<usize> = 256 << 10..=16 << 20;
 
-/// A location's events are written to its file when they reach this size, in bytes.
+/// The events of a location are written to its file when they reach this size, in bytes.
 const FLUSH_AT: usize = 64 << 10;
 
 /// Options of an archive.
@@ -91,8 +91,8 @@ impl Archive {
     /// Creates an archive in a new or empty directory.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when the directory is not empty, [`io::ErrorKind::InvalidInput`] when the
-    /// options are out of range; and when the directory or its files cannot be created.
+    /// [`io::ErrorKind::AlreadyExists`] if the directory is not empty. [`io::ErrorKind::InvalidInput`] if the options
+    /// are out of range. Other errors if the directory or its files cannot be created.
     pub fn create(directory: &Path, clock: ClockProperties, options: Options) -> io::Result<Archive> {
         options.check()?;
         Archive::create_in(Directory::create(directory)?, clock, options)
@@ -101,7 +101,7 @@ impl Archive {
     /// Creates an archive; a [`Storage`] creates its files.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] when the options are out of range.
+    /// [`io::ErrorKind::InvalidInput`] if the options are out of range.
     pub fn create_in(
         storage: impl Storage + 'static,
         clock: ClockProperties,
@@ -123,7 +123,7 @@ impl Archive {
     /// written by [`finish`](Self::finish).
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] when the archive has a location with this id.
+    /// [`io::ErrorKind::InvalidInput`] if the archive has a location with this id.
     pub fn add_location(
         &mut self,
         id: LocationId,
@@ -147,9 +147,9 @@ impl Archive {
     /// checked here.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] when `time` is before the previous event of this location, when a metric has
-    /// more than 255 values, when the event does not fit into a chunk, or when the archive is finished; and when the
-    /// file cannot be written.
+    /// [`io::ErrorKind::InvalidInput`] if `time` is before the previous event of this location, a metric has more than
+    /// 255 values, the event does not fit into a chunk, or the archive is finished. Other errors if the file cannot be
+    /// written.
     #[inline]
     pub fn write(
         &mut self,
@@ -184,7 +184,7 @@ impl Archive {
     /// Completes all files; the anchor file is written last. No event can be written afterwards.
     ///
     /// # Errors
-    /// When a file cannot be written; [`io::ErrorKind::InvalidInput`] when a definition does not fit into a chunk.
+    /// If a file cannot be written; [`io::ErrorKind::InvalidInput`] if a definition does not fit into a chunk.
     pub fn finish(&mut self) -> io::Result<()> {
         let no_definitions = empty_file(self.options.definition_chunk);
         let mut events = 0;

@@ -17,7 +17,7 @@ const LAST_EVENT: usize = 10;
 const TIMESTAMP_LEN: usize = 9;
 /// Length of the longest enter or leave record.
 const LONGEST_ENTER: usize = 6;
-/// Bytes that must be free after the last record of a chunk: the two that end a file.
+/// Bytes that must be free after the last record of a chunk: two bytes end a file.
 const END_LEN: usize = 2;
 
 /// A file of events, or of definitions.
@@ -76,7 +76,7 @@ impl Chunks {
     /// Adds an event.
     ///
     /// # Errors
-    /// When `time` is before the previous event, or when the event does not fit into a chunk.
+    /// If `time` is before the previous event, or if the event does not fit into a chunk.
     #[inline]
     pub(crate) fn event(&mut self, time: u64, encode: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         if self.is_new() {
@@ -104,7 +104,7 @@ impl Chunks {
     /// Adds a definition.
     ///
     /// # Errors
-    /// When it does not fit into a chunk.
+    /// If it does not fit into a chunk.
     pub(crate) fn definition(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         if self.is_new() {
             self.begin_chunk();
@@ -129,7 +129,7 @@ impl Chunks {
     /// Writes the buffer to the file. The buffer's memory is kept for later events, unless `release` is set.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(crate) fn flush(&mut self, storage: &dyn Storage, name: &str, release: bool) -> io::Result<()> {
         // Opened for each write: an archive may have more locations than a process may have descriptors.
         let mut file = if self.exists { storage.reopen(name)? } else { storage.create(name)? };

@@ -114,8 +114,8 @@ impl Definitions {
     /// cleared to bound its memory; a text that occurs again is then defined again, with a new id.
     ///
     /// # Errors
-    /// When the file cannot be written; [`io::ErrorKind::InvalidInput`] when the definition does not fit into a chunk.
-    /// This holds for all definitions.
+    /// If the file cannot be written; [`io::ErrorKind::InvalidInput`] if the definition does not fit into a chunk. This
+    /// applies to all definitions.
     pub fn string(&mut self, text: &str) -> io::Result<StringId> {
         let text = &text[..text.floor_char_boundary(LONGEST_TEXT)];
         if let Some(id) = self.texts.get(text) {
@@ -236,7 +236,7 @@ impl Definitions {
     }
 
     /// A set of definitions. Members of a [`GroupType::CommGroup`] are indices into the [`GroupType::CommLocations`] of
-    /// the same paradigm; those of other groups are ids.
+    /// the same paradigm; members of other groups are ids.
     ///
     /// It may refer to locations, so it is written when the archive is finished.
     ///
@@ -309,7 +309,7 @@ impl Definitions {
     /// A metric class: quantities that are recorded together.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] when there are more than 255 members; and see [`string`](Self::string).
+    /// [`io::ErrorKind::InvalidInput`] if there are more than 255 members; and see [`string`](Self::string).
     pub fn metric_class(
         &mut self,
         members: &[MetricMemberId],
@@ -337,7 +337,7 @@ impl Definitions {
     /// [`RecorderKind::Abstract`].
     ///
     /// It refers to locations, so it is written when the archive is finished. Classes and instances share one sequence
-    /// of ids: define all classes before the first instance, because some readers require ascending ids.
+    /// of ids. Define all classes before the first instance, because some readers require ascending ids.
     ///
     /// # Errors
     /// See [`string`](Self::string).

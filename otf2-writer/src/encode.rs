@@ -14,7 +14,7 @@ pub(crate) fn u32(out: &mut Vec<u8>, value: u32) {
     u64(out, value.into());
 }
 
-/// As [`u32()`]; `ff` is `u64::MAX`.
+/// Like [`u32()`]; `ff` is `u64::MAX`.
 #[inline]
 pub(crate) fn u64(out: &mut Vec<u8>, value: u64) {
     if value == u64::MAX {
@@ -27,7 +27,7 @@ pub(crate) fn u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&encoded[..=bytes]);
 }
 
-/// A signed integer: as an unsigned one, but -1 (all bits set) has no short form.
+/// A signed integer. It is encoded like an unsigned one, but -1 (all bits set) has no short form.
 pub(crate) fn i64(out: &mut Vec<u8>, value: i64) {
     if value == -1 {
         out.push(8);

@@ -105,11 +105,11 @@ enumerations! {
         /// Some locations of a paradigm, as indices into its [`GroupType::CommLocations`].
         CommGroup = 5,
     }
-    /// Whether the values of a metric are absolute, and for which time they hold.
+    /// Whether the values of a metric are absolute, and for which time they are valid.
     MetricMode {
         /// An absolute value at one point in time.
         AbsolutePoint = 0x11,
-        /// An absolute value that holds until the next one.
+        /// An absolute value that is valid until the next one.
         AbsoluteNext = 0x31,
     }
     /// Base of a metric's scale factor.

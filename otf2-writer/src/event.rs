@@ -48,7 +48,7 @@ pub enum Event<'a> {
     ThreadBegin(CommId, ThreadNumber),
     /// This location waits for a thread of this communicator to end.
     ThreadWait(CommId, ThreadNumber),
-    /// This location ends. The number is that of the [`Event::ThreadWait`] for it, if there is one.
+    /// This location ends. The number is the number of the [`Event::ThreadWait`] that waits for it, if there is one.
     ThreadEnd(CommId, Option<ThreadNumber>),
 }
 

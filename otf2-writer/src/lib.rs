@@ -118,15 +118,15 @@
 //!
 //! Strict readers (Python's `otf2.reader`) require a definition before all definitions that refer to it, and
 //! `otf2-print` requires consecutive ids of regions. So this crate assigns the ids. A location's definition contains
-//! its number of events, so locations are defined when the archive is finished, and then the definitions that may refer
-//! to locations.
+//! its number of events. So locations are defined when the archive is finished; after them, the definitions that may
+//! refer to locations.
 //!
 //! # Cost
 //!
 //! No file is open between two calls. Memory: up to 64 KiB of events for each location, and at most [`Options::memory`]
-//! for all of them; when that is exceeded, all are written. Readers need more: libotf2 holds an open file and a chunk
-//! for each location that it reads at once, so for 10⁵ locations `ulimit -n` and `vm.max_map_count` must be above that
-//! number.
+//! for all locations together. When this limit is exceeded, all buffered events are written. Readers need more: libotf2
+//! keeps an open file and a chunk for each location that it reads at the same time. So for 10⁵ locations `ulimit -n`
+//! and `vm.max_map_count` must be above that number.
 
 #![forbid(unsafe_code)]
 

@@ -35,7 +35,7 @@ pub struct MetricMember {
     pub name: StringId,
     /// Its description; may be [`StringId::EMPTY`].
     pub description: StringId,
-    /// Whether its values are absolute, and for which time they hold.
+    /// Whether its values are absolute, and for which time they are valid.
     pub mode: MetricMode,
     /// The type of its values: [`Type::U64`], [`Type::I64`] or [`Type::F64`].
     pub ty: Type,

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The subdirectory of an archive that holds a file of events and one of definitions for each location.
+/// The subdirectory of an archive with a file of events and a file of definitions for each location.
 pub(crate) const LOCATIONS: &str = "traces";
 
 /// Creates and reopens the files of one archive.
@@ -22,13 +22,13 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// Creates a file for writing, at offset 0.
     ///
     /// # Errors
-    /// When it exists, or cannot be created.
+    /// If it exists, or cannot be created.
     fn create(&self, name: &str) -> io::Result<File>;
 
     /// Opens a file that [`create`](Self::create) made, for writing; its contents are kept.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If it cannot be opened.
     fn reopen(&self, name: &str) -> io::Result<File>;
 }
 
@@ -43,8 +43,8 @@ impl Directory {
     /// created.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when there is a file of that name, or a directory that is not empty; and when
-    /// it cannot be created.
+    /// [`io::ErrorKind::AlreadyExists`] if there is a file with this name, or a directory that is not empty. Other
+    /// errors if it cannot be created.
     pub fn create(path: &Path) -> io::Result<Directory> {
         match fs::create_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

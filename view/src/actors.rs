@@ -32,7 +32,7 @@ pub(crate) struct Lwp {
     pub(crate) carries: bool,
 }
 
-/// User threads, column by column: there may be millions. Sorted by number.
+/// User threads, in columns, because there may be millions. Sorted by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Threads {
     pub(crate) numbers: Vec<u64>,
@@ -46,7 +46,7 @@ pub(crate) struct Threads {
     pub(crate) busy: Vec<u64>,
 }
 
-/// A process that is not known.
+/// The pid of an unknown process.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 /// A process.
@@ -59,21 +59,21 @@ pub(crate) struct Process {
     pub(crate) busy: u64,
 }
 
-/// All of them.
+/// All actors of a super-trace.
 #[derive(Clone, Debug)]
 pub(crate) struct Actors {
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) lwps: Vec<Lwp>,
     pub(crate) threads: Threads,
-    /// The busiest first.
+    /// The busiest process first.
     pub(crate) processes: Vec<Process>,
 }
 
 impl Actors {
-    /// Reads the tables.
+    /// Reads the tables of actors.
     ///
     /// # Errors
-    /// When one cannot be read.
+    /// If a table cannot be read.
     pub(crate) async fn read(trace: &SuperTrace) -> Result<Actors, Error> {
         let mut cpus = Vec::new();
         trace
@@ -114,7 +114,7 @@ impl Actors {
     /// The row of a user thread.
     pub(crate) fn thread(&self, number: u64) -> Option<usize> {
         let numbers = &self.threads.numbers;
-        // Numbers mostly have no holes.
+        // The numbers usually have no gaps.
         let guess = usize::try_from(number.checked_sub(*numbers.first()?)?).ok()?;
         if numbers.get(guess) == Some(&number) {
             return Some(guess);
@@ -197,7 +197,7 @@ async fn threads(trace: &SuperTrace) -> Result<Threads, Error> {
 }
 
 impl Threads {
-    /// By number, none twice.
+    /// Sorts the threads by number, and removes duplicates.
     fn sorted(self) -> Threads {
         if self.numbers.is_sorted_by(|a, b| a < b) {
             return self;
@@ -257,11 +257,11 @@ fn processes(lwps: &[Lwp], threads: &Threads, names: &HashMap<u32, String>) -> V
     }
     let mut processes: Vec<Process> = by_pid.into_values().collect();
     for process in &mut processes {
-        // The kernel's own threads have processes of their own; their first LWP has their name.
+        // The kernel's own threads have separate processes. Such a process gets the name of its first LWP.
         let first = lwps.iter().find(|lwp| Some(lwp.number) == process.pid);
         process.name = process.name.take().or_else(|| first.and_then(|lwp| lwp.name.clone()));
     }
-    // Those with user threads first: they are what is looked at.
+    // Processes with user threads are first, because they are of most interest.
     processes.sort_by_key(|process| {
         (process.threads == 0, std::cmp::Reverse(process.busy), process.pid.unwrap_or(u32::MAX))
     });

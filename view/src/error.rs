@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::Path};
 
-/// Why a view cannot be opened.
+/// The reason why a view cannot be opened.
 #[derive(Debug)]
 pub struct Error(Cause);
 

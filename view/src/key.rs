@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Serialize, Serializer};
 
-/// What a row is of.
+/// The kind of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Cpu,
@@ -14,7 +14,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Its word.
+    /// Its name in the API.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Cpu => "cpu",
@@ -23,7 +23,7 @@ impl Kind {
         }
     }
 
-    /// By its word.
+    /// The kind with this name in the API.
     pub(crate) fn from_name(word: &str) -> Option<Kind> {
         [Kind::Cpu, Kind::Lwp, Kind::Thread].into_iter().find(|kind| kind.name() == word)
     }
@@ -37,17 +37,17 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Of a CPU.
+    /// The key of a CPU.
     pub(crate) fn cpu(number: u32) -> Key {
         Key { kind: Kind::Cpu, number: number.into() }
     }
 
-    /// Of an LWP.
+    /// The key of an LWP.
     pub(crate) fn lwp(number: u32) -> Key {
         Key { kind: Kind::Lwp, number: number.into() }
     }
 
-    /// Of a user thread.
+    /// The key of a user thread.
     pub(crate) fn thread(number: u64) -> Key {
         Key { kind: Kind::Thread, number }
     }

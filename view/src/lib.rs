@@ -10,7 +10,7 @@
 //! web/          the page: ES modules as they are in git, embedded
 //! ```
 //!
-//! Data stays on the server: the page asks for rows as pixels, and for details of what is pointed at.
+//! Data stays on the server. The page asks for rows as pixels, and for details of the object under the pointer.
 
 #![deny(unsafe_code)]
 
@@ -40,17 +40,18 @@ pub struct View {
     actors: Actors,
     index: Index,
     orders: Orders,
-    /// Tick of the first and of the last event.
+    /// Ticks of the first and of the last event.
     extent: (i64, i64),
     losses: Vec<serde_json::Value>,
     clock_bound: Option<f64>,
 }
 
 impl View {
-    /// Opens the index of a super-trace in the folder `cache`, or makes it. Without a folder it is made in a temporary file.
+    /// Opens the index of a super-trace in the folder `cache`, or makes it. Without a folder, it is made in a temporary
+    /// file.
     ///
     /// # Errors
-    /// When a table cannot be read, or the index cannot be written anywhere.
+    /// If a table cannot be read, or the index cannot be written anywhere.
     pub async fn open(
         trace: Arc<SuperTrace>,
         cache: Option<&Path>,
@@ -62,7 +63,8 @@ impl View {
         let extent = (tick(trace.first_tick()), tick(trace.last_tick()));
         let losses = api::losses(&trace, extent.0).await?;
         let clock_bound = api::clock_bound(&trace).await?;
-        // The first list of threads has names: of millions they take longer to read than a browser to start.
+        // The first list of threads contains names. If there are millions, reading them takes longer than starting a
+        // browser.
         let names = Arc::clone(&trace);
         drop(tokio::task::spawn_blocking(move || names.threads().is_ok()));
         Ok(View { trace, actors, index, orders: Orders::default(), extent, losses, clock_bound })

@@ -1,4 +1,5 @@
-//! What is shown: a super-trace, two to compare, or a running program, of which a super-trace is made on request (freeze).
+//! The subject of a server: a super-trace, two super-traces to compare, or a running program. A super-trace of the
+//! running program is made on request (freeze).
 
 use std::{
     path::PathBuf,
@@ -13,22 +14,22 @@ use crate::{
     api::{self, Answer, Query, Refusal},
 };
 
-/// A running program. Its functions wait for the program.
+/// A running program. The functions block until it answers.
 pub trait Live: Send + Sync + 'static {
     /// Its state: `facts` (an object), and rows of `lwps` and `threads`.
     ///
     /// # Errors
-    /// A sentence, if it cannot be asked: it has ended, say.
+    /// A sentence, if the program cannot be asked, for example because it has ended.
     fn look(&self) -> Result<Value, String>;
 
     /// Makes a super-trace of its last events.
     ///
     /// # Errors
-    /// A sentence: it is no flight recorder, say.
+    /// A sentence, for example if the program does not record like a flight recorder.
     fn freeze(&self) -> Result<PathBuf, String>;
 }
 
-/// What a server shows.
+/// The subject of a server.
 pub enum Shown {
     /// A super-trace.
     Trace(Arc<View>),
@@ -38,13 +39,13 @@ pub enum Shown {
     Program(Arc<dyn Live>),
 }
 
-/// What a server shows by now.
+/// The current subject of a server.
 pub(crate) struct Stage {
     view: RwLock<Option<Arc<View>>>,
-    /// B of a comparison.
+    /// Super-trace B of a comparison.
     other: Option<Arc<View>>,
     program: Option<Arc<dyn Live>>,
-    /// For queries of what is frozen.
+    /// The memory limit for queries of the frozen super-trace.
     memory: usize,
 }
 
@@ -58,8 +59,8 @@ impl Stage {
         Stage { view: RwLock::new(view), other, program, memory }
     }
 
-    /// Answers a question. `live` and `freeze` are about the program, `compare` about both super-traces, those that begin with
-    /// `b/` about the second one, all others about the first.
+    /// Answers a question. `live` and `freeze` are about the program. `compare` is about both super-traces. Questions
+    /// that begin with `b/` are about the second super-trace, all others about the first.
     pub(crate) async fn answer(&self, question: &str, query: &Query) -> Result<Answer, Refusal> {
         match question {
             "live" => self.look().await,

@@ -34,7 +34,8 @@ impl FirstsOfBuckets {
 
     #[cold]
     fn forget(&mut self) {
-        // Clearing takes time for the capacity: one bucket with much must not slow all that follow.
+        // Clearing takes time in proportion to the capacity. So one bucket with many elements must not slow down all
+        // later ones.
         if self.emitted.len() < self.emitted.capacity() / 8 {
             self.emitted = HashSet::default();
         } else {

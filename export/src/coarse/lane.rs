@@ -171,7 +171,8 @@ struct Lane {
 }
 
 impl Lane {
-    /// Whether the last emitted state is none, and no other follows yet: the actor has ended, or will begin anew.
+    /// Whether the last emitted state is none, and no other state follows yet: the actor has ended, or has not yet
+    /// begun again.
     fn has_ended(&self) -> bool {
         self.open.is_none() && self.emitted.is_some_and(|(value, _)| value.key == 0)
     }
@@ -187,7 +188,8 @@ impl Lane {
         true
     }
 
-    /// Adds a short state to the sums of its bucket, and its part in the next bucket to the sums of that.
+    /// Adds a short state to the sums of its bucket. A part that is in the next bucket is added to the next bucket's
+    /// sums.
     fn add(
         &mut self,
         id: LaneId,
@@ -256,7 +258,7 @@ struct Sum {
     ticks: u64,
 }
 
-/// Up to this number of values, a value is found by a linear search. Larger than the number of states.
+/// Up to this number of values, a value is found by a linear search. It is larger than the number of states.
 const MAX_SEARCHED: usize = 32;
 
 const _: () = assert!(MAX_SEARCHED > DetailedState::COUNT);
@@ -305,7 +307,7 @@ impl Sums {
 }
 
 impl Sum {
-    /// Adds ticks. An attribute that differs is left out.
+    /// Adds ticks. An attribute that is not the same in all states of the sum is left out.
     fn add(&mut self, value: LaneValue, ticks: u64) {
         let first = &mut self.first.value;
         first.lwp = first.lwp.filter(|_| first.lwp == value.lwp);

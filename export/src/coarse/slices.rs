@@ -1,4 +1,4 @@
-//! Slices are buffered until they are known to be long. All slices that enclose a long one are long, so slices still
+//! Slices are buffered until they are known to be long. All slices that enclose a long slice are long, so slices still
 //! nest.
 
 use sigmund_model::Ticks;
@@ -27,7 +27,7 @@ struct OpenSlices {
     names: String,
     /// Index of the first slice that is not yet known to be long.
     buffered_from: usize,
-    /// Number of open slices nested in these that are left out.
+    /// The number of slices that are open inside these, and are left out.
     too_deep: u64,
     is_pending: bool,
 }

@@ -1,4 +1,5 @@
-//! Finds the actor that has a number at an instant. Numbers are reused: it is the last actor created up to the instant.
+//! Finds the actor that has a number at an instant. Numbers are reused: it is the last actor with this number that was
+//! created up to the instant.
 
 use std::hash::BuildHasher;
 
@@ -8,18 +9,18 @@ use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 
 use crate::timeline::{Actors, CpuId, LwpId, ThreadId};
 
-/// The actors by number. All methods take the actors of which these are.
+/// The actors by number. All methods must be given the actors from which it was made.
 pub(super) struct ActorIds {
     cpus: ByNumber,
     lwps: ByNumber,
     threads: ByNumber,
 }
 
-/// Finds the first of the actors with a number; those with the same number follow it, in the order of their births.
+/// Finds the first actor with a number. The actors with the same number follow it, in the order of their births.
 enum ByNumber {
-    /// Each number follows the one before, as those of user threads mostly do: an index is a difference of numbers.
+    /// The numbers are consecutive, as is usual for user threads. So an index is the difference of two numbers.
     WithoutHoles { first: u64, len: usize },
-    /// The index of the first actor of each number, by the hash of the number.
+    /// The index of the first actor with each number, by the hash of the number.
     Hashed { firsts: HashTable<u32>, hasher: RandomState },
 }
 
@@ -56,12 +57,12 @@ impl ActorIds {
     }
 }
 
-/// The last actor with the number of `first` that was born up to the instant; if there is none, `first`. `born` has the birth
-/// of an actor, if it has the same number.
+/// The last actor with the number of `first` that was born up to the instant; `first` if there is none. `born` returns
+/// the birth of an actor, or `None` if the actor has another number.
 fn last_born(first: usize, at: Ticks, born: impl Fn(usize) -> Option<Ticks>) -> usize {
     let has_begun = |index: usize| born(index).is_some_and(|born| born <= at);
     let mut last = first;
-    // A number is reused when its actor has ended: most have one, and few have many.
+    // A number is reused after its actor has ended. Most numbers have one actor, and few have many.
     let mut step = 1;
     while has_begun(last + step) {
         last += step;
@@ -77,7 +78,7 @@ fn last_born(first: usize, at: Ticks, born: impl Fn(usize) -> Option<Ticks>) -> 
 }
 
 impl ByNumber {
-    /// Of `len` actors that are sorted by these numbers.
+    /// For `len` actors that are sorted by these numbers.
     fn new(len: usize, number: impl Fn(usize) -> u64) -> ByNumber {
         let first = if len == 0 { 0 } else { number(0) };
         if (0..len).all(|index| number(index).checked_sub(first) == Some(index as u64)) {

@@ -1,10 +1,10 @@
 //! Rows of a table of intervals in the order in which they **begin**.
 //!
 //! The tables are nearly sorted by the ends of intervals, because a streaming merge writes an interval when it ends.
-//! Sorting a whole table would take memory or disk space proportional to it. But most intervals are short: few rows after
-//! that of an interval lie those of the intervals that were open with it. So a first pass over the table collects only the
-//! *late* rows, whose intervals are long (`late_rows.rs`, where the word is defined). In a second pass the others are sorted
-//! a few thousand at a time: a row is final as soon as no later row of the file can begin before it, but a late one.
+//! Sorting a whole table would take memory or disk space proportional to it. But most intervals are short: the rows of
+//! intervals that were open at the same time are close together. So a first pass over the table collects only the
+//! *late* rows, whose intervals are long (`late_rows.rs` defines the word). A second pass sorts the other rows, a few
+//! thousand at a time. A row is final as soon as no later row of the file, except late ones, can begin before it.
 //!
 //! ```text
 //!           boundary                  rows in the order of the file ──▶
@@ -13,8 +13,8 @@
 //! ```
 //!
 //! So memory is bounded by constants, whatever the number of tracks and the distribution of intervals: at most
-//! [`MAX_LATE`](super::late_rows::MAX_LATE) late rows, and some 16 blocks of others. If there are more late rows, the first of
-//! them are collected, and the table is read again for the next when they have been replayed.
+//! [`MAX_LATE`](super::late_rows::MAX_LATE) late rows, and some 16 blocks of other rows. If there are more late rows,
+//! only the first of them are collected. When these have been replayed, the table is read again for the next ones.
 
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ use super::{
 };
 use crate::Error;
 
-/// Batches of each table that are decoded ahead, by another thread.
+/// The number of batches of each table that another thread decodes in advance.
 const AHEAD: usize = 1;
 
 /// A row. Its order is that of the replay: first by [`begin`](Self::begin).
@@ -49,7 +49,7 @@ pub(super) trait Row: Clone + Ord + Send {
     /// Its first tick, within the window.
     fn begin(&self) -> i64;
 
-    /// Replays it.
+    /// Replays the row.
     fn replay(self, replayer: &mut Replayer<'_>);
 }
 
@@ -58,7 +58,7 @@ pub(super) trait RowReader: Send {
     /// The type of the rows.
     type Row: Row;
 
-    /// Appends the rows of a batch whose index `is_wanted` accepts, cut to the window.
+    /// Appends those rows of a batch whose index `is_wanted` accepts. They are cut to the window.
     fn read(&mut self, batch: &RecordBatch, is_wanted: &dyn Fn(usize) -> bool, rows: &mut Vec<Self::Row>);
 }
 
@@ -70,13 +70,13 @@ pub(super) struct Selection<'a> {
     pub(super) interval: (Expr, Expr),
     /// Further columns, from index 2 on.
     pub(super) columns: Vec<Expr>,
-    /// Intervals that do not overlap it are left out.
+    /// Intervals that do not overlap this window are left out.
     pub(super) window: &'a Window,
 }
 
 /// Rows of one table in the order of their begins.
 pub(super) struct ByBegin<R: RowReader> {
-    /// Of the table, for errors.
+    /// The path of the table, for errors.
     path: PathBuf,
     frame: DataFrame,
     batches: SendableRecordBatchStream,
@@ -160,7 +160,7 @@ impl<R: RowReader> RowSource for ByBegin<R> {
     }
 }
 
-/// A pass over the table for its late rows.
+/// Reads the whole table, and collects its late rows.
 async fn collect_late<R: RowReader>(
     frame: &DataFrame,
     reader: &mut R,
@@ -180,7 +180,7 @@ async fn collect_late<R: RowReader>(
     Ok(())
 }
 
-/// The level of each row of a batch. Batches are given in the order of the file.
+/// The level of each row of a batch. Batches must be given in the order of the file.
 fn levels(lateness: &mut Lateness, batch: &RecordBatch) -> Vec<Level> {
     let [begins, lengths] = [0, 1].map(|column| batch.column(column).as_primitive::<Int64Type>());
     let level = |row| {
@@ -201,7 +201,8 @@ fn select(trace: &SuperTrace, mut frame: DataFrame, selection: &Selection<'_>) -
         frame = frame.filter(condition.clone())?;
     }
     let (begin, length) = selection.interval.clone();
-    // What a window selects that is as long as the trace, costs a comparison of each row.
+    // Each condition costs a comparison for every row. So a bound of the window that excludes nothing of the trace has
+    // no condition.
     let is_after = |tick: Option<Ticks>, border: i64| tick.is_none_or(|tick| (tick.0 as i64) < border);
     let is_before = |tick: Option<Ticks>, border: i64| tick.is_none_or(|tick| tick.0 as i64 > border);
     if let Some(from) = selection.window.from.filter(|from| is_after(trace.first_tick(), *from)) {
@@ -221,7 +222,8 @@ pub(super) fn has_column(table: &Table, name: &str) -> bool {
     table.columns.iter().any(|column| column.name == name)
 }
 
-/// The part of an interval in the window; `None` if they do not overlap. Without a length, the interval has no end.
+/// The part of an interval that is in the window; `None` if they do not overlap. Without a length, the interval has no
+/// end.
 pub(super) fn cut(window: &Window, begin: i64, length: Option<i64>) -> Option<(i64, i64)> {
     let end = length.map_or(i64::MAX, |length| begin.saturating_add(length));
     let (begin, end) = (begin.max(window.from.unwrap_or(i64::MIN)), end.min(window.to.unwrap_or(i64::MAX)));

@@ -7,7 +7,7 @@ use sigmund_query::EventRow;
 
 use crate::timeline::Actors;
 
-/// Event codes below this one are found by index, without a map.
+/// Event codes below this number are found by index, without a map.
 const INDEXED_CODES: usize = 1 << 12;
 
 /// The declared events, by level, number and name.

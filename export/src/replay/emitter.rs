@@ -1,4 +1,4 @@
-//! Emits changes to a sink, on its thread. Rows of events become changes here.
+//! Emits changes to a sink, on the sink's thread. Here, rows of events become changes.
 
 use std::{ops::Range, sync::Arc};
 
@@ -23,7 +23,7 @@ pub(super) struct Emitter<'a> {
     declarations: Declarations<'a>,
     params: Params,
     replayed: Replayed,
-    /// Events, those without a declaration, and all changes that were emitted.
+    /// The numbers of events, of events without a declaration, and of all emitted changes.
     events: u64,
     undeclared: u64,
     changes: u64,
@@ -48,7 +48,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Counts of what was emitted, and of what the replay corrected until then.
+    /// Counts of the emitted changes, and of the replay's corrections up to them.
     pub(super) fn replayed(&self) -> Replayed {
         Replayed {
             events: self.events,
@@ -73,7 +73,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// No change follows.
+    /// Must be called after the last change.
     pub(super) fn finish(self) -> Result<Replayed, Error> {
         self.sink.finish()?;
         Ok(self.replayed())

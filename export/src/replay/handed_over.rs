@@ -1,4 +1,5 @@
-//! Changes on their way from the thread that replays to that of the sink, many at a time. Events are handed over as rows.
+//! Changes that are passed from the thread of the replay to the thread of the sink, many at a time. Events are passed
+//! as rows.
 
 use std::{ops::Range, sync::Arc};
 
@@ -7,23 +8,23 @@ use sigmund_query::EventBatch;
 use super::Replayed;
 use crate::timeline::{Change, Slice, SliceKind, Track};
 
-/// Changes that are handed over together: few enough that they stay in the caches.
+/// The number of changes that are passed together. They are few enough to stay in the caches.
 const CHANGES: usize = 1 << 12;
 
 /// Changes in the order of time.
 #[derive(Default)]
 pub(super) struct Changes {
     list: Vec<HandedOver>,
-    /// The names of slices, one after the other.
+    /// The names of slices, concatenated.
     names: String,
-    /// What was counted until here, without events.
+    /// The counts up to here, without events.
     pub(super) replayed: Replayed,
-    /// How many changes there are, with each event as one.
+    /// The number of changes; each event counts as one.
     len: usize,
 }
 
 enum HandedOver {
-    /// Neither the beginning of a slice nor an event.
+    /// Any change except the beginning of a slice and an event.
     Change(i64, Change<'static>),
     Enter {
         tick: i64,
@@ -42,17 +43,17 @@ pub(super) enum Received<'c> {
 }
 
 impl Changes {
-    /// Whether they are to be handed over.
+    /// Whether there are enough changes to pass them on.
     pub(super) fn are_many(&self) -> bool {
         self.len >= CHANGES
     }
 
-    /// How many rows of events may be added at once.
+    /// The number of rows of events that may still be added; at least one.
     pub(super) fn room(&self) -> usize {
         CHANGES.saturating_sub(self.len).max(1)
     }
 
-    /// Adds a change that is neither the beginning of a slice nor an event.
+    /// Adds any change except the beginning of a slice and an event.
     #[inline]
     pub(super) fn push(&mut self, tick: i64, change: Change<'static>) {
         self.list.push(HandedOver::Change(tick, change));

@@ -8,10 +8,10 @@ use tokio::sync::mpsc::Sender;
 use super::{by_begin::RowSource, handed_over::Changes, replayer::Replayer};
 use crate::Error;
 
-/// The rows of all tables. At one tick, states precede events, and other intervals follow them.
+/// The rows of all tables. At the same tick, states precede events, and other intervals follow the events.
 pub(super) struct InOrder {
     sources: Vec<Box<dyn RowSource>>,
-    /// How many of them have states: the first.
+    /// The number of sources of states. They are the first sources.
     states: usize,
     events: EventCursor,
 }
@@ -33,7 +33,7 @@ impl InOrder {
         self.sources.extend(sources);
     }
 
-    /// Replays all rows, and hands over the changes. Ends early when nobody takes them.
+    /// Replays all rows, and passes the changes to the receiver. Ends early if there is no receiver any more.
     pub(super) async fn replay(
         mut self,
         mut replayer: Replayer<'_>,
@@ -64,13 +64,13 @@ impl InOrder {
         }
     }
 
-    /// Replays until one of the sources must read more, or the changes are many.
+    /// Replays rows until a source must read more, or there are enough changes to pass on.
     fn replay_known(&mut self, replayer: &mut Replayer<'_>) {
         let InOrder { sources, states, events } = self;
         let mut begins: Vec<Option<i64>> = sources.iter().map(|source| source.next_begin()).collect();
         while !replayer.changes().are_many() {
             let next = next_source(&begins);
-            // Until this tick, exclusive, events precede what comes next of the others.
+            // Events before this tick precede the next row of the other sources.
             let until = next.map_or(i64::MAX, |(source, begin)| match source < *states {
                 true => begin,
                 false => begin.saturating_add(1),
@@ -100,7 +100,7 @@ impl InOrder {
     }
 }
 
-/// The source with the earliest begin; of several, the first.
+/// The source with the earliest begin. If several have it, the first of them.
 fn next_source(begins: &[Option<i64>]) -> Option<(usize, i64)> {
     let known = begins.iter().enumerate().filter_map(|(source, begin)| Some((source, (*begin)?)));
     known.min_by_key(|(_, begin)| *begin)
@@ -131,7 +131,7 @@ impl EventCursor {
         ticks.get(self.row).copied()
     }
 
-    /// Takes the next row, and at most `room` rows with those after it that are before a tick.
+    /// Takes the next row, and those of the rows after it that are before `tick`; at most `room` rows.
     fn take_until(&mut self, tick: i64, room: usize) -> Option<(&Arc<EventBatch>, Range<usize>)> {
         let batch = self.batch.as_ref()?;
         let rest = batch.ticks().get(self.row + 1..)?;

@@ -212,7 +212,7 @@ impl Row for CounterRow {
 pub(super) struct CounterReader;
 
 impl CounterReader {
-    /// All rows of a batch; `None` for those of other counters.
+    /// All rows of a batch; `None` for rows of other counters.
     pub(super) fn rows(batch: &RecordBatch) -> impl Fn(usize) -> Option<CounterRow> {
         let (instants, kinds) = (Wide::of(batch, 0), Texts::of(batch, 2));
         let (cpus, pids, values) = (Small::of(batch, 3), Small::of(batch, 4), Wide::of(batch, 5));

@@ -1,8 +1,9 @@
 //! The rows of a table that begin long before the rows around them.
 //!
-//! Rows are nearly sorted by their ends. Blocks of [`BLOCK`] rows are numbered in the order of the file, and boundary L of a
-//! row in block `b` is the greatest end of a row up to block `b - 2^L`. The level of a row is the number of boundaries that it
-//! begins before: a row of level 3 was open while at least four blocks of other rows ended.
+//! Rows are nearly sorted by their ends. Blocks of [`BLOCK`] rows are numbered in the order of the file. For a row in
+//! block `b`, boundary L is the greatest end of all rows up to block `b - 2^L`. The level of a row is the number of
+//! boundaries before which it begins. For example, a row of level 3 was open while the rows of at least three blocks
+//! ended.
 //!
 //! ```text
 //!   block      b-2         b-1          b
@@ -11,28 +12,29 @@
 //!           boundary 1           boundary 0
 //! ```
 //!
-//! Rows whose level is greater than a limit are late. [`LateRows`] begins with limit 0; if there are too many late rows, it
-//! goes on to the next, with fewer of them, but more rows between the boundary and the row that is read. If there are too
-//! many at the last limit, it keeps the first of them, and leaves the others to another pass.
+//! Rows whose level is greater than a limit are late. [`LateRows`] begins with limit 0. If there are too many late
+//! rows, it increases the limit. Then fewer rows are late, but more rows lie between the boundary and the current row.
+//! If there are too many at the last limit, it keeps the first of them, and leaves the others to another pass.
 
 use std::collections::VecDeque;
 
 use super::by_begin::Row;
 
-/// Rows of a block: few enough that those between boundary 0 and the row that is read stay in the caches.
+/// Rows of a block. They are few enough that the rows between boundary 0 and the current row stay in the caches.
 pub(super) const BLOCK: usize = 1 << 12;
 
-/// How many late rows are kept: 16 MiB of a table of states.
+/// The largest number of late rows that are kept: 16 MiB for a table of states.
 pub(super) const MAX_LATE: usize = 1 << 18;
 
-/// How long an interval is compared with those around it, or the greatest such level of a row that is not late.
+/// The level of a row: how long its interval is in comparison with those around it. Also a limit: the greatest level of
+/// rows that are not late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Level(u8);
 
 impl Level {
     const LEAST: Level = Level(0);
 
-    /// Of rows that begin before all boundaries.
+    /// The level of rows that begin before all boundaries.
     const GREATEST: Level = Level(5);
 
     /// The levels that rows can have.
@@ -48,10 +50,11 @@ impl Level {
 /// Finds the level of each row, in the order of the file.
 #[derive(Debug, Default)]
 pub(super) struct Lateness {
-    /// The greatest ends up to each of the last blocks, the newest first; without that of the block that is read.
+    /// For each of the last blocks, the greatest end up to it; the newest block first. The current block is not
+    /// included.
     ends: VecDeque<i64>,
     greatest_end: Option<i64>,
-    /// Rows of the block that is read.
+    /// The number of rows of the current block so far.
     rows: usize,
 }
 
@@ -69,7 +72,7 @@ impl Lateness {
         level.unwrap_or(Level::GREATEST)
     }
 
-    /// Rows of this level or a lesser one that are not read yet begin at this tick or after it.
+    /// The following rows of this level, or of a lower one, do not begin before this tick.
     #[inline]
     pub(super) fn boundary(&self, limit: Level) -> Option<i64> {
         self.ends.get((1 << limit.0) - 1).copied()
@@ -84,22 +87,22 @@ impl Lateness {
     }
 }
 
-/// Rows of which each has its level, sorted; their number is bounded.
+/// Late rows with their levels, sorted. Their number is bounded.
 #[derive(Debug)]
 pub(super) struct LateRows<R> {
     /// Rows of greater levels are late.
     limit: Level,
-    /// The last is the next that is taken.
+    /// The last one is taken next.
     rows: Vec<(Level, R)>,
-    /// Where the rows of this pass begin.
+    /// The first row of this pass.
     from: Option<R>,
-    /// Rows from this one on are left to the next pass; `None` if none is.
+    /// Rows from this one on are left to the next pass; `None` if no row is left.
     until: Option<R>,
     max: usize,
 }
 
 impl<R: Row> LateRows<R> {
-    /// Before the first pass. At most about `max` rows are kept.
+    /// The state before the first pass. At most about `max` rows are kept.
     pub(super) fn new(max: usize) -> LateRows<R> {
         LateRows { limit: Level::LEAST, rows: Vec::new(), from: None, until: None, max: max.max(1) }
     }
@@ -131,12 +134,12 @@ impl<R: Row> LateRows<R> {
         self.until.as_ref().is_some_and(|until| until <= row)
     }
 
-    /// Begins a pass for the rows that the one before left.
+    /// Begins a pass for the rows that the previous pass left.
     pub(super) fn begin_next_pass(&mut self) {
         self.from = self.until.take();
     }
 
-    /// Adds rows of this level.
+    /// Adds those of these rows that are late and belong to this pass. All have this level.
     pub(super) fn extend(&mut self, rows: impl Iterator<Item = R>, level: Level) {
         for row in rows {
             let is_left = self.until.as_ref().is_some_and(|until| row >= *until);
@@ -150,7 +153,7 @@ impl<R: Row> LateRows<R> {
         }
     }
 
-    /// Ends a pass.
+    /// Ends a pass, and sorts its rows.
     pub(super) fn sort(&mut self) {
         if self.rows.len() > self.max {
             self.make_room();
@@ -160,7 +163,8 @@ impl<R: Row> LateRows<R> {
     }
 
     fn make_room(&mut self) {
-        // Another pass would not find the rows that a greater limit leaves to the main one: only the first can have it.
+        // Only the first pass can increase the limit: rows that are no longer late must be read by the pass over the
+        // other rows, and a later pass would come too late for that.
         while self.from.is_none() && self.rows.len() > self.max && self.limit.next() < Level::GREATEST {
             self.limit = self.limit.next();
             self.rows.retain(|(level, _)| *level > self.limit);
@@ -174,7 +178,8 @@ impl<R: Row> LateRows<R> {
             self.rows.retain(|(_, row)| *row < until);
             self.until = Some(until);
         } else {
-            // They are all alike, so none can be left: no order would tell them from those that were kept.
+            // All rows are equal, so none can be left to another pass: it could not distinguish them from the rows that
+            // were kept.
             self.max = self.rows.len();
         }
     }

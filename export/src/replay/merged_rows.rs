@@ -8,10 +8,10 @@ use super::{
 /// Rows that were read and are not replayed yet.
 #[derive(Debug)]
 pub(super) struct MergedRows<R> {
-    /// Rows that are not late, sorted; those before `taken` were taken.
+    /// Rows that are not late, sorted. Those with an index below `taken` have been taken.
     rows: Vec<R>,
     taken: usize,
-    /// Rows that are not read yet, and not late, begin at this tick or after it.
+    /// Rows that are neither late nor read yet do not begin before this tick.
     boundary: Option<i64>,
     /// Whether all rows that are not late were read.
     ended: bool,
@@ -28,16 +28,16 @@ impl<R: Row> MergedRows<R> {
         self.late.limit()
     }
 
-    /// Adds rows that are not late. The others that are not read yet begin at the boundary or after it.
+    /// Adds rows that are not late. Those that are still not read do not begin before the boundary.
     pub(super) fn add(&mut self, boundary: Option<i64>, read: impl FnOnce(&mut Vec<R>)) {
         self.rows.drain(..std::mem::take(&mut self.taken));
         read(&mut self.rows);
-        // Stable: it merges what is sorted already with what is new, instead of sorting all again.
+        // The sort is stable: it merges the sorted rows with the new ones, instead of sorting all of them again.
         self.rows.sort();
         self.boundary = boundary;
     }
 
-    /// All rows that are not late were added.
+    /// Must be called when all rows that are not late have been added.
     pub(super) fn end(&mut self) {
         self.ended = true;
     }
@@ -65,12 +65,13 @@ impl<R: Row> MergedRows<R> {
         }
     }
 
-    /// Whether more must be read before the next row is known: late rows that were left, or others.
+    /// Whether more rows must be read before the next one is known: late rows that were left to another pass, or other
+    /// rows.
     pub(super) fn need_more(&self) -> bool {
         !(self.ended && self.late.are_all_read()) && self.next().is_none()
     }
 
-    /// The late rows, if they must be collected by another pass before the next row is known.
+    /// The late rows, if another pass must collect them before the next row is known.
     pub(super) fn left_late_rows(&mut self) -> Option<&mut LateRows<R>> {
         let is_due = match self.rows.get(self.taken) {
             Some(row) => self.late.may_precede(row),
@@ -94,7 +95,7 @@ mod tests {
         *,
     };
 
-    /// Begin, end, and a number that tells rows apart.
+    /// Begin, end, and a number that distinguishes rows.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     struct Interval(i64, i64, usize);
 
@@ -106,8 +107,8 @@ mod tests {
         fn replay(self, _: &mut Replayer<'_>) {}
     }
 
-    /// Takes all rows of a file, in batches of `batch` rows. Returns them, and the number of passes and the most rows that
-    /// were in memory.
+    /// Takes all rows of a file, in batches of `batch` rows. Returns them, the number of passes, and the largest number
+    /// of rows in memory.
     fn merged(file: &[Interval], batch: usize, max_late: usize) -> (Vec<Interval>, usize, usize) {
         let collect = |late: &mut LateRows<Interval>| {
             let mut lateness = Lateness::default();
@@ -147,7 +148,7 @@ mod tests {
         }
     }
 
-    /// Intervals in the order of their ends; every `nth` is as long as all of the others together.
+    /// Intervals in the order of their ends. Every `nth` interval is half as long as the whole file.
     fn file(rows: usize, nth: usize) -> Vec<Interval> {
         let interval = |number: usize| {
             let end = number as i64;
@@ -171,7 +172,8 @@ mod tests {
         assert!(most <= 2 * BLOCK + 1000 + 50, "{most}");
     }
 
-    // Every third. Those of the first 16 blocks precede the greatest boundary; the other 32 768 are late, whatever the limit.
+    // Every third interval is long. In the first 16 blocks there is no greatest boundary yet, so the long intervals are
+    // not late at the last limit. The other 32 768 long intervals are late at any limit.
     #[test]
     fn more_late_rows_than_are_kept_are_read_by_more_passes() {
         let file = file(40 * BLOCK, 3);
@@ -180,7 +182,7 @@ mod tests {
         assert!(most <= 17 * BLOCK + 777 + 50, "{most}");
     }
 
-    // Each is open while two blocks of others end: they are late at limit 0, and not at limit 2.
+    // Each interval is open while two blocks of others end: it is late at limit 0, and not at limit 2.
     #[test]
     fn a_greater_limit_leaves_fewer_late_rows() {
         let length = 2 * BLOCK as i64;
@@ -189,7 +191,7 @@ mod tests {
         assert_eq!((taken == sorted(&file), passes), (true, 1));
     }
 
-    // A filter cuts them to its window: all begin at its first tick.
+    // A filter cuts the intervals to its window: all begin at its first tick.
     #[test]
     fn rows_that_are_all_alike_are_taken_in_one_pass() {
         let row = Interval(0, 1 << 40, 0);

@@ -20,10 +20,10 @@
 //! | none | all | all | all | all | all |
 //! | threads | these | the LWPs on which they were mounted, without LWP states | only these threads on them | of these threads | of these; interrupts of these; all counters |
 //! | LWPs | while mounted on them | these | only these LWPs on them | of these LWPs | of these; interrupts of these; all counters |
-//! | processes | of theirs | of theirs | only these on them | of their LWPs | of their LWPs; all counters |
+//! | processes | the processes' threads | the processes' LWPs | only these LWPs and threads on them | of the processes' LWPs | of the processes' LWPs; all counters |
 //! | CPUs | while on them | while on them, or waiting for them | these | on them | interrupts, wakeups and run queues of these; all others |
-//! | level `USER` | all | all, without LWP states | only user threads on them, and the LWPs these are mounted on | of that level | spans, holds, unparks, ready queues |
-//! | level `KERN` | none | all | without user threads | of that level | system calls, interrupts, wakeups of LWPs, run queues |
+//! | level `USER` | all | all, without LWP states | only user threads on them, and the LWPs on which these are mounted | of this level | spans, holds, unparks, ready queues |
+//! | level `KERN` | none | all | without user threads | of this level | system calls, interrupts, wakeups of LWPs, run queues |
 //! | events | all | all | all | these | all |
 //! | from, to | everything is cut to the window | | | | |
 //!
@@ -74,7 +74,8 @@ use crate::{
 
 pub use read_actors::read_actors;
 
-/// How many times changes were handed over and are not taken yet: enough for one of both threads to go on while the other waits.
+/// The number of times that changes may be passed on before they are received: enough for each thread to continue while
+/// the other waits.
 const HANDED_OVER: usize = 16;
 
 /// Counts of what was replayed and corrected.
@@ -88,10 +89,10 @@ pub struct Replayed {
     pub changes: u64,
     /// Slices: system calls, interrupts, spans and functions.
     pub slices: u64,
-    /// Slices among them whose end was not recorded: they end where the evidence for them ends, see `end_reason` in the
+    /// Slices among them whose end was not recorded. They end at the last evidence for them, see `end_reason` in the
     /// tables.
     pub slices_without_end: u64,
-    /// Slices among them that end after the enclosing slice of their track: cut to its end.
+    /// Slices among them that would end after the enclosing slice of their track. They are cut to its end.
     pub cut_slices: u64,
     /// Holds of locks.
     pub holds: u64,
@@ -103,11 +104,12 @@ pub struct Replayed {
     pub unknown_actors: u64,
 }
 
-/// Emits what the filter selects to a sink; only the events, if it [needs no more](Sink::needs_events_only). `progress` is called periodically with the tick reached; an error from it
-/// ends the replay.
+/// Emits the part of a super-trace that the filter selects to a sink; only the events, if the sink [needs no
+/// more](Sink::needs_events_only). `progress` is called periodically with the tick reached. An error from it ends the
+/// replay.
 ///
 /// # Errors
-/// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read, or the sink or
+/// If the filter gives a time and the rate of the clock is unknown; if the trace cannot be read; or if the sink or
 /// `progress` fails.
 pub async fn replay(
     trace: &SuperTrace,
@@ -129,7 +131,8 @@ pub async fn replay(
     let (of_replayer, ids_of_replayer) = (Arc::clone(actors), Arc::clone(&ids));
     let only_threads = has_only_threads(filter);
     let runtime = Handle::current();
-    // A thread for it alone: a task would keep what it wakes on its worker from being run by another.
+    // The replay has its own thread. As an asynchronous task, it would keep the tasks that it wakes waiting on its
+    // worker.
     let replaying = tokio::task::spawn_blocking(move || {
         let mut replayer = Replayer::new(&of_replayer, ids_of_replayer, only_threads);
         for (queue, value) in before {

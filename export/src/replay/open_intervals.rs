@@ -21,10 +21,10 @@ pub(super) enum End {
 /// The open slices and holds. Tracks without an open slice take no memory: there may be millions of them.
 #[derive(Default)]
 pub(super) struct OpenIntervals {
-    /// Where the innermost open slice of each track is in `slices`.
+    /// The index in `slices` of the innermost open slice of each track.
     innermost: HashMap<Track, u32, foldhash::fast::FixedState>,
     slices: Vec<OpenSlice>,
-    /// Places in `slices` of those that have ended.
+    /// Indices in `slices` of slices that have ended.
     free: Vec<u32>,
     ends: BinaryHeap<Reverse<PlannedEnd>>,
     opened: u64,
@@ -33,11 +33,11 @@ pub(super) struct OpenIntervals {
 struct OpenSlice {
     end: i64,
     kind: SliceKind,
-    /// Where the slice around it is.
+    /// The index of the enclosing slice.
     enclosing: Option<u32>,
 }
 
-/// A future end. Ends at one tick are in the order of the begins.
+/// A future end. Ends at the same tick are in the order of the begins.
 struct PlannedEnd {
     tick: i64,
     number: u64,

@@ -27,7 +27,7 @@ use crate::{
 /// Reads the actors that a filter selects.
 ///
 /// # Errors
-/// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
+/// If the filter gives a time and the rate of the clock is unknown; if the trace cannot be read.
 pub async fn read_actors(trace: &SuperTrace, filter: &Filter) -> Result<Actors, Error> {
     let clock = clock(trace, filter).await?;
     let mut lwps = lwps(trace, filter, &clock).await?;

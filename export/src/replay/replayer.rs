@@ -15,7 +15,7 @@ use super::{
 };
 use crate::timeline::{Actors, Change, Counter, CpuId, Hold, LwpId, ProcessId, Slice, ThreadId, Track};
 
-/// No LWP: there are fewer.
+/// Not an LWP: there are fewer.
 const NO_LWP: LwpId = LwpId(u32::MAX);
 
 /// Converts rows in the order of time into changes.
@@ -29,7 +29,7 @@ pub(super) struct Replayer<'a> {
     locks: HashMap<(ProcessId, i64), u32, foldhash::fast::RandomState>,
     /// The last CPU of each LWP.
     last_cpus: Vec<Option<CpuId>>,
-    /// The last LWP of each user thread, or [`NO_LWP`]: half the size of an option.
+    /// The last LWP of each user thread, or [`NO_LWP`]: this takes half the size of an option.
     last_lwps: Vec<LwpId>,
     /// Whether the LWPs on CPUs are derived from states of user threads, because states of LWPs are not selected.
     only_threads: bool,
@@ -60,7 +60,7 @@ impl<'a> Replayer<'a> {
         }
     }
 
-    /// The changes that are not taken yet.
+    /// The changes that have not been taken yet.
     pub(super) fn changes(&mut self) -> &mut Changes {
         &mut self.changes
     }
@@ -72,10 +72,10 @@ impl<'a> Replayer<'a> {
         taken
     }
 
-    /// Until this tick, exclusive, nothing ends.
+    /// Nothing ends before this tick.
     pub(super) fn next_end(&self) -> i64 {
         let interval = self.open.next_end().unwrap_or(i64::MAX);
-        // The last tick of a value is its own.
+        // A value still has its last tick, so it ends one tick later.
         let value = self.current.next_end().map_or(i64::MAX, |end| end.saturating_add(1));
         interval.min(value)
     }
@@ -118,7 +118,7 @@ impl<'a> Replayer<'a> {
         }
         self.current.set_state(Slot::Thread(thread), row.to);
         let blocked_for = WaitKind::from_number(row.blocked_for.into());
-        // The length of a sleep is no object.
+        // For a sleep, the value is its length, not an object.
         let blocked_on = row.blocked_on.filter(|_| blocked_for != Some(WaitKind::Sleep));
         let change = Change::Thread { thread, state: Some(state), lwp, cpu, blocked_on, blocked_for };
         self.changes.push(row.from, change);

@@ -15,10 +15,10 @@ use crate::{
     timeline::{Actors, ProcessId, Team},
 };
 
-/// The teams that these actors forked and joined within their clock's window.
+/// The teams that these actors forked and joined within the window of their clock.
 ///
 /// # Errors
-/// When the trace cannot be read.
+/// If the trace cannot be read.
 pub(super) async fn teams(trace: &SuperTrace, actors: &Actors) -> Result<Vec<Team>, Error> {
     let are_forked = trace.event_types().iter().any(|event| {
         event.ty.level == Level::User && event.ty.name == names::USER_TEAM_FORK && event.events > 0

@@ -1,4 +1,4 @@
-//! Writes a file on a thread of its own: formatting goes on meanwhile.
+//! Writes a file on a separate thread, so that formatting continues at the same time.
 
 use std::{
     io::{self, Write},
@@ -7,13 +7,13 @@ use std::{
     thread::JoinHandle,
 };
 
-/// Bytes that are handed over together.
+/// The number of bytes that are passed to the thread together.
 const CHUNK: usize = 256 << 10;
-/// Chunks that may wait to be written.
+/// The largest number of chunks that wait to be written.
 const AHEAD: usize = 4;
 
-/// A writer whose bytes another thread writes. An error of that thread is the error of a later call; what was written by then is
-/// not known.
+/// A writer whose bytes another thread writes. An error of that thread is returned by a later call. How much was
+/// written before the error is unknown.
 pub(super) struct Background {
     buffer: Vec<u8>,
     /// `None` after an error.
@@ -22,7 +22,7 @@ pub(super) struct Background {
 
 struct Writing {
     todo: SyncSender<Todo>,
-    /// Chunks to be filled again.
+    /// Written chunks, whose memory is used again.
     written: Receiver<Vec<u8>>,
     thread: JoinHandle<io::Result<()>>,
 }
@@ -35,7 +35,7 @@ enum Todo {
 
 impl Background {
     /// # Errors
-    /// When there is no thread to be had.
+    /// If no thread can be started.
     pub(super) fn new(out: impl Write + Send + 'static) -> io::Result<Background> {
         let (todo, received) = sync_channel(AHEAD);
         let (give_back, written) = sync_channel(AHEAD);
@@ -44,7 +44,7 @@ impl Background {
         Ok(Background { buffer: Vec::with_capacity(CHUNK), writing: Some(Writing { todo, written, thread }) })
     }
 
-    /// Hands over; an error is that of the thread, which has ended then.
+    /// Passes a command to the thread. If it fails, the thread has ended; the error is the thread's.
     fn send(&mut self, todo: Todo) -> io::Result<()> {
         let Some(writing) = &self.writing else { return Err(failed_before()) };
         if writing.todo.send(todo).is_ok() { Ok(()) } else { Err(self.error()) }
@@ -56,7 +56,7 @@ impl Background {
         self.send(Todo::Write(full))
     }
 
-    /// The error for which the thread has ended.
+    /// The error that ended the thread.
     fn error(&mut self) -> io::Error {
         let Some(Writing { todo, thread, .. }) = self.writing.take() else { return failed_before() };
         drop(todo);
@@ -77,7 +77,7 @@ fn run(mut out: impl Write, todo: &Receiver<Todo>, give_back: &SyncSender<Vec<u8
             Todo::Write(mut chunk) => {
                 out.write_all(&chunk)?;
                 chunk.clear();
-                // If nobody wants it, it is dropped.
+                // If the channel is full, the chunk is dropped.
                 let _ = give_back.try_send(chunk);
             }
             Todo::Flush(done) => {
@@ -98,7 +98,7 @@ impl Write for Background {
         Ok(bytes.len())
     }
 
-    /// Waits until all is written.
+    /// Waits until everything is written.
     fn flush(&mut self) -> io::Result<()> {
         if !self.buffer.is_empty() {
             self.send_buffer()?;
@@ -110,7 +110,7 @@ impl Write for Background {
 }
 
 impl Drop for Background {
-    /// What was not flushed is not written; the thread ends.
+    /// Bytes that were not flushed may not be written. The thread ends.
     fn drop(&mut self) {
         if let Some(Writing { todo, thread, .. }) = self.writing.take() {
             drop(todo);
@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// Fails from so many bytes on.
+    /// Fails after this number of bytes.
     struct Shared(Arc<Mutex<Vec<u8>>>, usize);
 
     impl Write for Shared {

@@ -43,7 +43,7 @@ enum Format<'w> {
 }
 
 impl ViewerFormat {
-    /// Whether it has only events, no states.
+    /// Whether it contains only events, and no states.
     pub fn has_events_only(self) -> bool {
         self == ViewerFormat::Ctf
     }
@@ -53,7 +53,8 @@ impl ViewerFormat {
         matches!(self, ViewerFormat::Otf2 | ViewerFormat::Ctf)
     }
 
-    /// What `--force` may overwrite: a file, an empty folder, or a folder with the main file of one of the formats.
+    /// The destinations that `--force` may overwrite: a file, an empty folder, or a folder with the main file of one of
+    /// the formats.
     pub const REPLACEABLE: Replaceable = Replaceable {
         expected: "a file, an OTF2 archive (with traces.otf2) or a CTF trace (with metadata)",
         files: true,
@@ -66,7 +67,7 @@ impl ViewerFormat {
     /// Creates an export at its destination. Intervals shorter than `coarse` are merged or left out.
     ///
     /// # Errors
-    /// When it cannot be written; when the format cannot have so many actors.
+    /// If it cannot be written, or if the format cannot contain so many actors.
     pub fn create(
         self,
         destination: &mut Destination,
@@ -91,7 +92,7 @@ impl ViewerFormat {
     /// Creates an export to a stream.
     ///
     /// # Errors
-    /// When it cannot be written, or when the format is a folder.
+    /// If it cannot be written, or if the format is a folder.
     pub fn write<'w>(
         self,
         out: impl Write + 'w,

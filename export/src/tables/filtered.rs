@@ -74,7 +74,7 @@ async fn conditions(trace: &SuperTrace, table: &Table, filter: &Filter) -> Resul
         conditions.extend(filter.place_of_threads(trace)?);
         filter.threads_of_processes(trace).await?
     } else if table.name == WAKEUPS.name && !filter.processes.is_empty() {
-        // Of a user thread that is unparked, the LWP is that of the waker.
+        // For the unparking of a user thread, `lwp` is the waker's LWP.
         conditions.extend(filter.place_of_threads(trace)?);
         let lwps = filter.selected_lwps(trace)?.map(|lwps| lwps.numbers()).unwrap_or_default();
         let threads = filter.threads_of_processes(trace).await?.unwrap_or_default();
@@ -83,7 +83,7 @@ async fn conditions(trace: &SuperTrace, table: &Table, filter: &Filter) -> Resul
         conditions.push(is_lwp("lwp").or(is_lwp("waker_lwp")).or(is_thread));
         filter.thread_numbers(trace)?
     } else if !has("ts_tick") {
-        // Whose number was used again cannot be told without a tick.
+        // Without a tick, it cannot be determined which of the LWPs with a reused number is meant.
         need("lwp", !filter.processes.is_empty())?;
         let lwps = filter.selected_lwps(trace)?.map(|lwps| lwps.numbers());
         conditions.extend(lwps.map(|lwps| number_in("lwp", lwps.iter().map(|lwp| lwp.0.into()))));

@@ -45,7 +45,7 @@ pub enum TableFormat {
 /// Writes the rows of a table that match a filter. Returns their number.
 ///
 /// # Errors
-/// When the table lacks a column that the filter needs; when the trace cannot be read, or `out` cannot be written.
+/// If the table lacks a column that the filter needs, the trace cannot be read, or `out` cannot be written.
 pub async fn write_table(
     trace: &SuperTrace,
     table: &'static Table,

@@ -16,7 +16,7 @@ use arrow::{
 
 use super::values::Values;
 
-/// Lines of so many bytes are written at once.
+/// Lines are written when they have this number of bytes.
 const WRITTEN: usize = 1 << 16;
 
 /// The format of rows.
@@ -35,7 +35,7 @@ pub enum RowFormat {
 /// Writes rows, batch by batch.
 pub struct RowWriter<W: Write> {
     lines: Lines,
-    /// The names of an object's members, if those of the columns are not different.
+    /// The names of an object's members, if some columns have the same name.
     names: Option<SchemaRef>,
     out: W,
 }
@@ -50,7 +50,7 @@ impl<W: Write> RowWriter<W> {
     /// Writes the header, if the format has one.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// If `out` cannot be written.
     pub fn new(format: RowFormat, schema: &Schema, out: W) -> io::Result<RowWriter<W>> {
         let separated = |separator| Lines::Separated { separator, line: String::new() };
         let lines = match format {
@@ -77,7 +77,7 @@ impl<W: Write> RowWriter<W> {
     /// Adds rows.
     ///
     /// # Errors
-    /// When they cannot be formatted, or `out` cannot be written.
+    /// If they cannot be formatted, or `out` cannot be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let renamed;
         let batch = match &self.names {
@@ -108,7 +108,7 @@ impl<W: Write> RowWriter<W> {
     /// Completes the output and returns it.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// If `out` cannot be written.
     pub fn finish(mut self) -> Result<W, ArrowError> {
         let rest = match self.lines {
             Lines::Separated { .. } => Vec::new(),
@@ -128,13 +128,13 @@ impl<W: Write> RowWriter<W> {
     }
 }
 
-/// Objects that have all members: what is NULL is `null`, as in the answers to measures.
+/// Objects always have all members. NULL is written as `null`, like in the answers to measures.
 fn objects() -> WriterBuilder {
     WriterBuilder::new().with_explicit_nulls(true)
 }
 
-/// Columns of which some have one name, with names of which the later have a number: of two members of an object with one name,
-/// most programs keep one. `None` if their names are different.
+/// The columns with different names. If several columns have the same name, a number is appended to the later ones:
+/// most programs keep only one of an object's members with the same name. `None` if the names already differ.
 fn with_different_names(schema: &Schema) -> Option<SchemaRef> {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     let given: BTreeSet<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
@@ -183,7 +183,8 @@ fn write_separated(
     Ok(write_line(line, out)?)
 }
 
-/// Texts that contain the separator, quotes or newlines are quoted (RFC 4180), and those that are empty: NULL is nothing at all.
+/// A text that contains the separator, quotes or newlines is quoted (RFC 4180). An empty text is quoted, too, because
+/// NULL is written as nothing.
 fn cell(line: &mut String, index: usize, text: Option<&str>, separator: char) {
     if index > 0 {
         line.push(separator);

@@ -1,4 +1,5 @@
-//! Values of a column as texts, as Arrow's formatter writes them; the types that most columns have without `core::fmt`.
+//! Values of a column as texts, in the form of Arrow's formatter. The types of most columns are formatted without
+//! `core::fmt`.
 
 use arrow::{
     array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, ListArray, StringArray},
@@ -18,10 +19,10 @@ pub(super) enum Values<'b> {
 }
 
 impl<'b> Values<'b> {
-    /// Of a column; `options` are for the types that Arrow formats.
+    /// The values of a column. `options` apply to the types that Arrow formats.
     ///
     /// # Errors
-    /// When Arrow cannot format its type.
+    /// If Arrow cannot format its type.
     pub(super) fn of(column: &'b ArrayRef, options: &FormatOptions<'b>) -> Result<Values<'b>, ArrowError> {
         Ok(match column.data_type() {
             DataType::Int64 => Values::Wide(column.as_primitive::<Int64Type>()),
@@ -39,10 +40,10 @@ impl<'b> Values<'b> {
         })
     }
 
-    /// Appends the value of a row; nothing for NULL.
+    /// Appends the value of a row; for NULL, appends nothing.
     ///
     /// # Errors
-    /// When Arrow cannot format it.
+    /// If Arrow cannot format the value.
     pub(super) fn push(&self, out: &mut String, row: usize) -> Result<(), ArrowError> {
         match self {
             Values::Wide(numbers) if numbers.is_valid(row) => push_integer(out, numbers.value(row)),
@@ -116,7 +117,7 @@ mod tests {
     fn values_are_written_as_arrow_writes_them() {
         let options = FormatOptions::new();
         for column in columns() {
-            // A part of a column, too, whose offsets do not begin at 0.
+            // Also a part of a column, whose offsets do not begin at 0.
             for column in [column.slice(1, 3), column] {
                 let (values, formatter) = (
                     Values::of(&column, &options).unwrap(),

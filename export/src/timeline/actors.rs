@@ -188,7 +188,8 @@ impl Actors {
         };
     }
 
-    /// The user thread that created this one, if it is one of the actors; of several with its number, the last.
+    /// The user thread that created this one, if it is one of the actors. If several actors have its number, the last
+    /// of them.
     pub fn creator(&self, thread: ThreadId) -> Option<ThreadId> {
         let number = self[thread].created_by?;
         let after = self.threads.partition_point(|thread| thread.thread <= number);

@@ -11,18 +11,18 @@ pub trait Sink {
     /// Receives a change at this instant.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()>;
 
-    /// Whether it ignores all changes but [`Change::Event`], so that nothing else need be read.
+    /// Whether it ignores all changes except [`Change::Event`], so that only events need be read.
     fn needs_events_only(&self) -> bool {
         false
     }
 
-    /// No change follows: completes the output.
+    /// Completes the output. No change follows.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     fn finish(&mut self) -> io::Result<()>;
 }
 
@@ -223,8 +223,8 @@ pub struct RecordedEvent<'a> {
 }
 
 impl RecordedEvent<'_> {
-    /// The most specific known track: that of the user thread, then of the LWP, then of the CPU; in an interrupt, that
-    /// of the CPU if it is known.
+    /// The most specific known track: the user thread's, otherwise the LWP's, otherwise the CPU's. In an interrupt, the
+    /// CPU's if it is known.
     pub fn track(&self) -> Option<Track> {
         let in_interrupt =
             matches!(self.context, Some(Context::Irq | Context::Softirq | Context::Nmi | Context::Idle));

@@ -2,13 +2,13 @@
 //!
 //! A timeline consists of [`Actors`], which include the clock, and [`Change`]s, which a [`Sink`] receives. Rules:
 //!
-//! 1. Ticks never decrease, and lie between `actors.clock.first` and `actors.clock.last`.
+//! 1. Ticks never decrease, and are between `actors.clock.first` and `actors.clock.last`.
 //! 2. Every id refers to an actor.
-//! 3. A state holds until the next one on the same track; `None`: no state is known or selected. At the end, the last
-//!    state of every track is `None`.
+//! 3. A state is valid until the next one on the same track; `None`: no state is known or selected. At the end, the
+//!    last state of every track is `None`.
 //! 4. Slices of a track nest: a `Leave` ends the innermost open slice of its track, and every slice is ended.
 //! 5. Before its first value, a counter is 0.
-//! 6. A hold of a lock begins once and ends once. Holds of one track need not nest; those of one mutex never overlap.
+//! 6. A hold of a lock begins once and ends once. Holds of one track need not nest; holds of one mutex never overlap.
 //!
 //! The replay corrects and counts violations in a trace (an exit without its entry, a span that never ended).
 

@@ -1,5 +1,5 @@
-//! The names of user threads: there may be millions of threads, with few names or with as many, so each text is stored once,
-//! and all of them one after the other.
+//! The names of user threads. There may be millions of threads, with few names or with many. So each text is stored
+//! once, and all texts are concatenated.
 
 use std::{hash::BuildHasher, num::NonZero};
 
@@ -20,7 +20,7 @@ impl NameId {
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     bytes: String,
-    /// Where each text ends in `bytes`.
+    /// The end of each text in `bytes`.
     ends: Vec<usize>,
     /// The indices of the texts, by their hashes.
     by_hash: HashTable<u32>,
@@ -28,10 +28,10 @@ pub struct Names {
 }
 
 impl Names {
-    /// The number of a text, which is added if it is new.
+    /// The number of a text. A new text is added.
     ///
     /// # Panics
-    /// When there are 2^32 - 1 different texts already.
+    /// If there are already 2^32 - 1 different texts.
     pub fn add(&mut self, text: &str) -> NameId {
         let Names { bytes, ends, by_hash, hasher } = self;
         let hash = hasher.hash_one(text);
@@ -47,15 +47,16 @@ impl Names {
         NameId(NonZero::<u32>::MIN.checked_add(index).expect("fewer than 2^32 - 1 names"))
     }
 
-    /// The text of a number.
+    /// The text with this number.
     ///
     /// # Panics
-    /// When the number is from other names, and there are fewer of these.
+    /// If the number belongs to other names, and is greater than the number of these texts.
     pub fn text(&self, name: NameId) -> &str {
         text_at(&self.bytes, &self.ends, name.index())
     }
 
-    /// Gives back the memory that only additions need: if one of these texts is added again, it is stored again.
+    /// Frees the memory that is only needed for adding names. If one of these texts is added again later, it is stored
+    /// a second time.
     pub fn shrink_to_fit(&mut self) {
         self.by_hash = HashTable::new();
         self.bytes.shrink_to_fit();

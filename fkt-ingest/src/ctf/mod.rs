@@ -99,7 +99,7 @@ impl CtfTrace {
     /// Reads the metadata of the trace in `folder`, maps its streams and reads the headers of their packets.
     ///
     /// # Errors
-    /// When a file cannot be read, or the metadata does not define a trace. If the metadata is damaged later on, the
+    /// If a file cannot be read, or the metadata does not define a trace. If the metadata is damaged later on, the
     /// declarations before that are used, and the rest is among the losses.
     pub fn open(folder: &Path) -> Result<CtfTrace, Error> {
         let metadata = folder::metadata(folder)?;
@@ -114,7 +114,7 @@ impl CtfTrace {
     /// A trace in memory: the metadata, and streams with their names.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Like [`open`](Self::open).
     pub fn from_bytes(
         name: &str,
         metadata: &[u8],
@@ -126,7 +126,7 @@ impl CtfTrace {
     }
 
     fn new(path: &Path, text: &[u8], files: Vec<Input>) -> Result<CtfTrace, Error> {
-        // A text of JSON, in which each part begins with the record separator (CTF 2, 5.1).
+        // The metadata of CTF 2 is JSON text. Each part of it begins with the record separator (CTF 2, 5.1).
         if text.first() == Some(&0x1e) {
             let (expected, found) = ("the metadata of CTF 1.8".to_owned(), "that of CTF 2".to_owned());
             return Err(Error::at(

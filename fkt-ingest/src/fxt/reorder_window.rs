@@ -9,7 +9,6 @@
 //! A record that comes more than [`LENGTH`] records too late gets the previous tick, and is counted. A record that is
 //! still held back at the end, far after its position in the file, and is later than all others by more than their
 //! whole time span, has a wrong tick: it is left out, and counted.
-//! time, has a wrong tick: it is left out, and counted.
 
 use std::collections::VecDeque;
 

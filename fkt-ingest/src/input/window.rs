@@ -1,15 +1,15 @@
 //! A buffered part of a file, which moves forward with its reader.
 //!
 //! A mapped file costs a page fault for every few pages, and its bytes are not in the cache when first touched. Bytes
-//! that are read in blocks are in the cache: reading a trace.dat of 1 GB from the page cache took 0.70 s of CPU time
-//! mapped, and 0.63 s with blocks of 256 KiB (AMD EPYC at 2.6 GHz, `read_speed`). Two windows of that size fill its
-//! second-level cache: copying the 470 MB of two streams that are read in turns took 0.24 s, and takes 0.06 s with blocks
-//! of 64 KiB (`ingest decode` of `benches/`, under `perf record -e cpu-clock`).
+//! that are read in blocks are in the cache. Reading a trace.dat of 1 GB from the page cache took 0.70 s of CPU time
+//! mapped, and 0.63 s with blocks of 256 KiB (AMD EPYC at 2.6 GHz, `read_speed`). Two windows of 256 KiB fill this
+//! CPU's second-level cache: copying the 470 MB of two streams that are read in turns took 0.24 s with them, and takes
+//! 0.06 s with blocks of 64 KiB (`ingest decode` of `benches/`, under `perf record -e cpu-clock`).
 
 use super::Input;
 
-/// Bytes per read: the windows of several streams are in the second-level cache of a CPU at once, beside what their reader
-/// makes of them.
+/// Bytes per read. The windows of several streams fit in a CPU's second-level cache together with the data that their
+/// reader makes of them.
 const LENGTH: usize = 64 << 10;
 
 /// A part of a file.
@@ -35,7 +35,7 @@ impl Window {
     #[cold]
     fn read(&mut self, input: &Input, from: u64, to: u64) -> bool {
         self.at = from;
-        // No more than the file has: most files of tests are small, and zeroing costs time.
+        // No more than the file's size: most files of tests are small, and zeroing costs time.
         let left = input.len().saturating_sub(from);
         let length = to.saturating_sub(from).clamp(LENGTH as u64, Window::LONGEST);
         self.bytes.resize(left.min(length) as usize, 0);

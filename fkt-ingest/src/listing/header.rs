@@ -54,7 +54,7 @@ impl Header {
     /// The cells of a line.
     ///
     /// # Errors
-    /// When it has more than the header: these come from a stray tab. Trailing empty cells may be missing.
+    /// If it has more than the header: these come from a stray tab. Trailing empty cells may be missing.
     pub(super) fn cells<'l>(&self, line: &'l str) -> Result<Cells<'l>, BadLine> {
         let mut cells = Cells::default();
         let mut places = self.places.iter();

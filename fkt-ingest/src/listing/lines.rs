@@ -34,7 +34,7 @@ impl Lines {
     /// Moves to the next line; `false` after the last.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub(super) fn advance(&mut self) -> io::Result<bool> {
         let mut searched = self.next;
         let mut dropped = false;

@@ -63,15 +63,15 @@ impl Listing {
     /// Reads a listing; `None` if its beginning is not that of a listing.
     ///
     /// # Errors
-    /// When the file cannot be read, or has no header line.
+    /// If the file cannot be read, or has no header line.
     pub fn open(path: &Path) -> Result<Option<Listing>, Error> {
         Listing::of_file(path, open_regular(path).map_err(|error| Error::io(path, error))?)
     }
 
-    /// As [`open`](Self::open), from an open file; `path` is used in messages only.
+    /// Like [`open`](Self::open), from an open file; `path` is used in messages only.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Like [`open`](Self::open).
     pub fn of_file(path: &Path, file: File) -> Result<Option<Listing>, Error> {
         let input = Input::of_file(path, file)?;
         let mut head = [0; 64];
@@ -86,7 +86,7 @@ impl Listing {
     /// kept.
     ///
     /// # Errors
-    /// When there is no header line.
+    /// If there is no header line.
     pub fn from_bytes(name: &Path, bytes: &[u8]) -> Result<Listing, Error> {
         Listing::of_input(name, &Input::from_bytes(name, bytes.to_vec()), &Limits::USUAL)
     }

@@ -1,10 +1,11 @@
 //! The lines of a listing in the order of time.
 //!
 //! ```text
-//!   tick   1 5 7 | 2 6 | 3 4 | …        stretches of lines in order, as parts of the file: merged where they are
-//!   many   7 1 5 … | 6 2 3 … | …        batches of lines: each is sorted and written to a temporary file; merged there
+//! tick   1 5 7 | 2 6 | 3 4 | …        few stretches of ordered lines, as parts of the file: merged directly from it
+//! many   7 1 5 … | 6 2 3 … | …        batches of lines: each is sorted and written to a temporary file; merged from
+//! there
 //! ```
-//! Lines with the same tick stay in the order of the file.
+//! Lines with the same tick keep the order of the file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,14 +22,14 @@ use super::stretches::Stretches;
 use super::survey::parse;
 use crate::input::Input;
 
-/// How much is held in memory.
+/// How much is kept in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Bytes that are read at once, if nothing else is being read.
     pub(super) block: usize,
-    /// Stretches that are merged where they are.
+    /// The largest number of stretches that are merged directly from the file.
     pub(super) stretches: usize,
-    /// Bytes of a batch of lines that are sorted.
+    /// Bytes of a batch of lines to sort.
     pub(super) batch: usize,
 }
 
@@ -36,7 +37,7 @@ impl Limits {
     pub(super) const USUAL: Limits = Limits { block: 256 << 10, stretches: 256, batch: 16 << 20 };
 }
 
-/// Where the lines in order of time are.
+/// The location of the ordered lines.
 #[derive(Clone, Debug)]
 pub(super) struct Sorted {
     header: Arc<Header>,
@@ -49,7 +50,7 @@ impl Sorted {
     /// Finds the order of the lines of `input`.
     ///
     /// # Errors
-    /// When a file cannot be read, or a temporary file cannot be written.
+    /// If a file cannot be read, or a temporary file cannot be written.
     pub(super) fn of(
         input: &Input,
         header: Header,
@@ -58,7 +59,8 @@ impl Sorted {
     ) -> io::Result<Sorted> {
         let header = Arc::new(header);
         let sorted = |input, parts: Vec<Range<u64>>| {
-            // All stretches together do not have more than some blocks, but a line of each is usually there.
+            // The buffers of all stretches together have at most 16 blocks, except that each buffer has at least 16
+            // KiB: so it usually contains a whole line.
             let block = (16 * limits.block / parts.len().max(1)).max(16 << 10);
             Sorted { header: Arc::clone(&header), input, parts, block: block.min(limits.block) }
         };
@@ -81,7 +83,7 @@ impl Sorted {
             first: BinaryHeap::new(),
             current: None,
         };
-        // The lines of one part need no order.
+        // If there is only one part, its lines need no merging.
         if ordered.parts.len() > 1 {
             for part in 0..ordered.parts.len() {
                 ordered.queue(part)?;
@@ -96,17 +98,17 @@ impl Sorted {
 pub(super) struct Ordered {
     header: Arc<Header>,
     parts: Vec<Lines>,
-    /// The tick of the current line of each part, and the part; not that of `current`.
+    /// The tick of the current line of each part, and the part; without the part `current`.
     first: BinaryHeap<Reverse<(u64, usize)>>,
     /// The part with the current line.
     current: Option<usize>,
 }
 
 impl Ordered {
-    /// Moves to the next line, which may be damaged if there is one part only; `false` after the last.
+    /// Moves to the next line. It can be a damaged line only if there is a single part. `false` after the last line.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub(super) fn advance(&mut self) -> io::Result<bool> {
         if let [only] = &mut self.parts[..] {
             self.current = Some(0);
@@ -124,7 +126,7 @@ impl Ordered {
         self.current.map_or(&[], |part| self.parts[part].line())
     }
 
-    /// Reads the current line as `line`; `None` if it is damaged, or holds no event.
+    /// Reads the current line into `line`; `None` if it is damaged, or has no event.
     pub(super) fn row<'l>(&self, line: &'l str) -> Option<Row<'l>> {
         row_of(&self.header, &self.parts[self.current?], line)
     }
@@ -149,8 +151,8 @@ fn row_of<'l>(header: &Header, lines: &Lines, line: &'l str) -> Option<Row<'l>> 
     parse(header, line, lines.is_too_long()).ok()
 }
 
-/// Sorts `lines`, of one part, in batches of that many bytes, and writes them to a temporary file: it, and the parts that
-/// are in order.
+/// Sorts `lines`, which are one part, in batches of this many bytes, and writes them to a temporary file. Returns this
+/// file, and its ordered parts.
 fn in_batches(mut lines: Ordered, size: usize) -> io::Result<(Input, Vec<Range<u64>>)> {
     let file = tempfile::tempfile()?;
     let mut out = BufWriter::with_capacity(1 << 18, &file);
@@ -196,7 +198,7 @@ impl Batch {
         self.lines.push((tick, start..self.text.len()));
     }
 
-    /// Writes the lines in order, and forgets them; the bytes written.
+    /// Writes the lines in order, and removes them from memory. Returns the number of bytes written.
     fn write(&mut self, out: &mut impl Write) -> io::Result<u64> {
         // Ranges begin in the order of the file, so lines with the same tick keep it.
         self.lines.sort_unstable_by_key(|(tick, line)| (*tick, line.start));

@@ -1,19 +1,20 @@
-//! Where the lines of a listing go back in time: stretches of lines, each in the order of time.
+//! The positions where the lines of a listing go back in time. They divide it into stretches of lines, each in the
+//! order of time.
 
 use std::ops::Range;
 
-/// The stretches of a listing, as parts of the file; or that they are too many to be kept.
+/// The stretches of a listing, as parts of the file, unless there are too many to be kept.
 #[derive(Debug)]
 pub(super) struct Stretches {
     found: Vec<Range<u64>>,
-    /// The first line and the end of the last, if there are lines.
+    /// The start of the first line and the end of the last, if there are lines.
     all: Option<Range<u64>>,
     most: usize,
     last_tick: u64,
 }
 
 impl Stretches {
-    /// Keeps at most that many.
+    /// Keeps at most this many stretches.
     pub(super) fn new(most: usize) -> Stretches {
         Stretches { found: Vec::new(), all: None, most, last_tick: 0 }
     }
@@ -25,7 +26,7 @@ impl Stretches {
         let kept = self.found.len();
         match self.found.last_mut() {
             Some(stretch) if self.last_tick <= tick => stretch.end = line.end,
-            // One more than is kept shows that there are more.
+            // One more than the limit shows that there are too many.
             _ if kept <= self.most => self.found.push(line),
             _ => {}
         }
@@ -37,7 +38,7 @@ impl Stretches {
         self.found.len() <= 1
     }
 
-    /// The stretches; `None` if they are more than are kept.
+    /// The stretches; `None` if there are too many.
     pub(super) fn all(&self) -> Option<&[Range<u64>]> {
         (self.found.len() <= self.most).then_some(&self.found[..])
     }

@@ -1,5 +1,5 @@
-//! The pass over a listing when it is opened: its header and damage, where its lines go back in time, and what the
-//! lines name.
+//! The pass over a listing when it is opened. It finds its header and damage, the positions where its lines go back in
+//! time, and the objects that the lines name.
 
 use std::collections::HashMap;
 use std::io;
@@ -30,19 +30,19 @@ pub(super) struct Survey {
     pub(super) losses: Vec<Loss>,
 }
 
-/// What lines name, in the order of time.
+/// The objects that lines name, collected in the order of time.
 #[derive(Debug, Default)]
 pub(super) struct Named {
     pub(super) types: ListingTypes,
     pub(super) threads: HashMap<Thread, Box<str>>,
-    /// The kinds of interrupts whose exits are listed. Without listed exits it is unknown which events are in the
-    /// interrupt: then only its entry is.
+    /// The kinds of interrupts whose exits are listed. If the exits of a kind are not listed, it is unknown which
+    /// events are in the interrupt: then only its entry is.
     pub(super) exits: Vec<InterruptKind>,
 }
 
 impl Survey {
-    /// Reads the lines of `input` once; `name` is used in messages. If its lines are not in the order of time, what
-    /// they name is still to be collected.
+    /// Reads the lines of `input` once. `name` is used in messages. If the lines are not in the order of time, the
+    /// objects that they name must still be collected.
     pub(super) fn of(input: &Input, name: &Path, limits: &Limits) -> Result<Survey, Error> {
         let start = byte_order_marks(input).map_err(|error| Error::io(name, error))?;
         let mut lines = Lines::new(input.clone(), start..input.len(), limits.block);
@@ -92,7 +92,7 @@ impl Survey {
 }
 
 impl Named {
-    /// What these lines name.
+    /// The objects that these lines name.
     pub(super) fn of(lines: &mut Ordered) -> io::Result<Named> {
         let mut named = Named::default();
         while lines.advance()? {

@@ -1,4 +1,4 @@
-//! A listing in any order is the listing of its lines in the order of time, however little of it is held in memory.
+//! A listing in any order gives the same result as its lines in the order of time, however little is kept in memory.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::*;
 
 const HEADER: &str = "# tick_hz=1000000000\ntype\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams\n";
 
-/// What a listing has, and its events as text.
+/// Properties of a listing, and its events as text.
 type Content = (Vec<EventType>, Option<Hertz>, Vec<(Thread, String)>, Vec<Loss>, Vec<String>);
 
 fn content(text: &str, limits: &Limits) -> Content {
@@ -34,7 +34,7 @@ fn random(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// Lines with their ticks; every so often, time goes back.
+/// Lines with their ticks; sometimes, time goes back.
 fn lines(seed: u64) -> Vec<(u64, String)> {
     let (mut state, mut lines, mut tick) = (seed, Vec::new(), 1000_u64);
     for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! The events that a listing names, and what its lines mean.
+//! The events that a listing names, and the meaning of its lines.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::params::ListedParam;
 use super::row::Row;
 use crate::effect_plan::{EffectPlan, interrupt_number};
 
-/// What is remembered of lines with one name: those of one event usually have the same fields.
+/// The number of remembered meanings for lines with one name. Lines of one event usually have the same fields.
 const SHAPES: usize = 4;
 
 /// The event types of a listing, collected from its lines: level, name and code.
@@ -23,7 +23,7 @@ pub(super) struct ListingTypes {
     shapes: Vec<Vec<Shape>>,
 }
 
-/// What an event with these fields means.
+/// The meaning of an event with these fields.
 #[derive(Debug)]
 struct Shape {
     fields: Vec<Box<str>>,
@@ -63,7 +63,7 @@ impl ListingTypes {
         self.types.clone()
     }
 
-    /// Its place among the event types, once a line with this name has been added.
+    /// Its index among the event types; available after a line with this name has been added.
     pub(super) fn kind(&self, row: &Row<'_>) -> Option<u32> {
         self.kinds.get(&(row.level, row.code))?.get(row.name).copied()
     }
@@ -104,7 +104,7 @@ impl ListingTypes {
         (effect, None)
     }
 
-    /// What a line with these fields means: found once for all such lines.
+    /// The meaning of a line with these fields. It is found only once for all lines with the same fields.
     fn shape(&mut self, row: &Row<'_>) -> &Shape {
         let kind = self.kind(row).unwrap_or_else(|| self.declare(row));
         let shapes = &mut self.shapes[kind as usize];
@@ -112,7 +112,7 @@ impl ListingTypes {
             shape.fields.iter().map(|field| &**field).eq(row.params.iter().map(|param| param.field))
         };
         let at = shapes.iter().position(is_of).unwrap_or_else(|| {
-            // The oldest goes.
+            // The oldest one is removed.
             if shapes.len() == SHAPES {
                 shapes.remove(0);
             }

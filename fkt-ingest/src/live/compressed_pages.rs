@@ -1,21 +1,22 @@
-//! Pages of one CPU, compressed as trace-cmd does it; drawn at the head of `trace_dat/pages.rs`.
+//! Pages of one CPU, compressed like trace-cmd does it. The layout is drawn at the head of `trace_dat/pages.rs`.
 //!
-//! A chunk of trace-cmd has 10 pages. Ours have 128 KiB: zstd finds more of what repeats, and a reader that looks for one
-//! page decompresses 128 KiB. Numbered system calls and switches of two CPUs (EPYC, three runs of the test of parts with
-//! other load): 3.1 to 4.0 MB of pages became trace.dats of 13.5 to 15.4 times less, in 5.0 to 6.7 ms of CPU time.
+//! A chunk of trace-cmd has 10 pages. Ours have 128 KiB: zstd then finds more repetitions, and a reader that needs one
+//! page decompresses only 128 KiB. Measured with numbered system calls and switches of two CPUs (EPYC, three runs of
+//! the test of parts with other load): 3.1 to 4.0 MB of pages became trace.dats that were 13.5 to 15.4 times smaller,
+//! in 5.0 to 6.7 ms of CPU time.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of a chunk before it is compressed: whole pages.
+/// Bytes of a chunk before it is compressed. It is a multiple of the page size.
 const CHUNK: usize = 128 << 10;
 const LEVEL: i32 = 1;
-/// Bytes of the number of chunks.
+/// Bytes of the field that counts the chunks.
 pub(super) const CHUNKS_HEAD: u64 = 4;
 
-/// Writes the first `len` bytes of `pages`, whole pages, to `out`. Returns the bytes written: none for no pages. When
-/// `stop` is set, it ends with an error.
+/// Writes the first `len` bytes of `pages`, which are whole pages, to `out`. Returns the number of bytes written: 0 if
+/// there are no pages. When `stop` is set, it ends with an error.
 pub(super) fn write(
     pages: &mut File,
     len: u64,

@@ -53,7 +53,7 @@ impl Instance {
         let (system, name) = event.split_once(':').unwrap_or(("", event));
         let file = format!("events/{system}/{name}/filter");
         self.set(&file, condition).map_err(|error| match self.get(&file) {
-            // The file has the reason then: the condition, a mark below it, and a sentence.
+            // The file then contains the reason: the condition, a mark below it, and a sentence.
             Ok(why) if why.contains("parse_error") => {
                 let why = why.split("parse_error:").last().unwrap_or_default().trim();
                 let found = format!("{condition:?}: {why}");

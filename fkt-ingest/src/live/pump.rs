@@ -4,10 +4,11 @@
 //!   per_cpu/cpuN/trace_pipe_raw ──splice──▶ pipe ──splice──▶ file
 //! ```
 //!
-//! During the recording, only full pages are moved. At its end the partial one is read by read(2), which returns a
-//! whole page, however full.
+//! During the recording, only full pages are moved. At its end, read(2) fetches the partial page: it returns a whole
+//! page, however full that is.
 //!
-//! When the recording is cut into parts, it goes on with new files: all pages that it has moved are in the old ones.
+//! If the recording is cut into parts, the pump continues with new files. All pages that it has moved before are in the
+//! old files.
 //!
 //! The pump sleeps in poll(2) until one of its buffers is [`WAKE_AT_PERCENT`] full, which the kernel checks whenever it
 //! completes a page. So it wakes in time however fast a buffer fills, and costs nothing while there are few events. It
@@ -34,7 +35,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub(super) const WAKE_AT_PERCENT: u32 = 10;
 /// The longest sleep of the pump.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-/// Largest number of bytes of one splice, and the pipe's size; it is also permitted to ordinary users.
+/// Largest number of bytes of one splice, and the size of the pipe. Ordinary users may also have a pipe of this size.
 const PIPE_SIZE: usize = 1 << 20;
 
 /// Data that pumps and their recorder share.
@@ -71,7 +72,7 @@ pub(super) struct Route {
     pub(super) stats: PathBuf,
 }
 
-/// The files with which a pump goes on, one for each route.
+/// The new files with which a pump continues, one for each route.
 #[derive(Debug)]
 pub(super) struct NewFiles {
     pub(super) files: Vec<File>,
@@ -81,7 +82,8 @@ pub(super) struct NewFiles {
 /// A route when its pump changed to a new file.
 #[derive(Debug)]
 pub(super) struct RouteAtSwitch {
-    /// The kernel's counts: what it had read was in the old file, or in older ones. Empty if they could not be read.
+    /// The kernel's counts at the change: all that the pump had read by then is in the old file, or in older files.
+    /// Empty if the counts could not be read.
     pub(super) stats: String,
 }
 

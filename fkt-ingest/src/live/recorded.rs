@@ -69,7 +69,7 @@ impl Recorded {
     /// it is complete; its parts are then removed.
     ///
     /// # Errors
-    /// When the file cannot be written. It can be finished later: [`finish`](super::finish).
+    /// If the file cannot be written. It can be finished later: [`finish`](super::finish).
     pub fn write_trace_dat(mut self, folder: &Folder, name: &str) -> Result<Summary, Error> {
         // If this process is killed from here on, the kernel's counts are on the disk.
         self.description.write(folder, self.files)?;
@@ -82,7 +82,7 @@ impl Recorded {
     /// Returns it, and failures during the recording, in one line each.
     ///
     /// # Errors
-    /// When its description cannot be written.
+    /// If its description cannot be written.
     pub fn close_part(self, folder: &Folder) -> Result<(ClosedPart, Vec<String>), Error> {
         self.description.write(folder, self.files)?;
         let cpus = || self.description.buffers.iter().flat_map(|buffer| &buffer.cpus);

@@ -36,7 +36,7 @@ use crate::error::{Error, ErrorKind, ParseError};
 pub struct Recorder {
     buffers: Vec<Running>,
     pumps: Vec<Pump>,
-    /// How the pumps get new files, and for each pump where its routes lead.
+    /// Gives new files to the pumps; has the destinations of each pump's routes.
     switches: Vec<Sender<NewFiles>>,
     places: Vec<Vec<(usize, usize)>>,
     shared: Arc<PumpControl>,
@@ -60,21 +60,21 @@ pub struct Progress {
 }
 
 impl Recorder {
-    /// Starts recording into `folder`, which must not hold parts of another recording: a description of the trace, and
-    /// files of pages. [`Recorded::write_trace_dat`] needs them, or [`finish`](super::finish) if this process is
-    /// killed.
+    /// Starts recording into `folder`. The folder must not contain parts of another recording: a description of the
+    /// trace, or files of pages. [`Recorded::write_trace_dat`] needs these files, or [`finish`](super::finish) if this
+    /// process is killed.
     ///
     /// # Errors
-    /// When [`available`](super::available) returns an error, an event does not exist, or the kernel has no memory for
+    /// If [`available`](super::available) returns an error, an event does not exist, or the kernel has no memory for
     /// the buffers. Nothing is then left in tracefs.
     pub fn start(options: &RecorderOptions, scope: Scope, folder: &Folder) -> Result<Recorder, Error> {
         Recorder::start_files(options, scope, folder, WHOLE)
     }
 
-    /// As [`start`](Self::start), into part 1 of a recording that a [`Rotator`] cuts into parts.
+    /// Like [`start`](Self::start), but records into part 1 of a recording that a [`Rotator`] cuts into parts.
     ///
     /// # Errors
-    /// Those of [`start`](Self::start).
+    /// The errors of [`start`](Self::start).
     pub fn start_in_parts(
         options: &RecorderOptions,
         scope: Scope,
@@ -129,8 +129,8 @@ impl Recorder {
         self.buffers.iter().try_for_each(|buffer| buffer.instance.set("tracing_on", "1"))
     }
 
-    /// What cuts the recording into parts, if it was started by [`start_in_parts`](Self::start_in_parts). It must be
-    /// gone before [`stop`](Self::stop).
+    /// The [`Rotator`] that cuts the recording into parts, if it was started by
+    /// [`start_in_parts`](Self::start_in_parts). It must be dropped before [`stop`](Self::stop).
     pub fn rotator(&self) -> Rotator {
         let (current, pumps) = (Arc::clone(&self.current), self.switches.clone());
         Rotator { current, pumps, places: self.places.clone(), shared: Arc::clone(&self.shared) }
@@ -148,17 +148,17 @@ impl Recorder {
     /// [`stop`](Recorder::stop) fetches what was recorded before.
     ///
     /// # Errors
-    /// When the kernel refuses, which is not expected; the buffers for which it does not refuse are off.
+    /// If the kernel refuses, which is not expected. The other buffers are then switched off.
     pub fn halt(&self) -> Result<(), Error> {
         let switched = self.buffers.iter().map(|buffer| buffer.instance.set("tracing_on", "0"));
-        // All of them, before the first error.
+        // Tries all buffers before it returns the first error.
         switched.collect::<Vec<_>>().into_iter().collect()
     }
 
     /// Stops recording, fetches what is still in the kernel's buffers, and removes the instances.
     ///
     /// # Errors
-    /// When the kernel's control files cannot be read; the recording can be finished nevertheless. A pump that failed
+    /// If the kernel's control files cannot be read; the recording can be finished nevertheless. A pump that failed
     /// (disk full) loses later events of its CPU; its error is in [`Summary::failures`](super::Summary::failures).
     pub fn stop(mut self) -> Result<Recorded, Error> {
         let (failures, pump_time) = self.stop_pumps();
@@ -273,8 +273,8 @@ impl Running {
 }
 
 fn prepare(buffer: &Buffer<'_>, instance: Instance, options: &RecorderOptions) -> Result<Running, Error> {
-    // The clock first, because changing it later empties the buffer. Then the sub-buffers, to whose size the buffer's
-    // is rounded up.
+    // The clock is set first, because changing it later empties the buffer. Then the size of the sub-buffers is set:
+    // the buffer's size is rounded up to a multiple of it.
     instance.set("trace_clock", &options.clock)?;
     if let Some(kb) = options.sub_buffer_kb {
         instance.set("buffer_subbuf_size_kb", &kb.to_string())?;

@@ -1,4 +1,4 @@
-//! Cuts a running recording into parts: each pump goes on with new files, between two pages.
+//! Cuts a running recording into parts: each pump changes to new files between two pages.
 //!
 //! ```text
 //!            part 1     │     part 2       │  part 3
@@ -7,9 +7,9 @@
 //!                       └ next_part()      └ next_part()
 //! ```
 //!
-//! Every event that is recorded after `next_part` has returned is in the new part or a later one, and every event of the
-//! closed part was recorded before that. A CPU with few events has events in the new part that are older, because its
-//! page was not full.
+//! Every event that is recorded after `next_part` has returned is in the new part or a later one. Every event of the
+//! closed part was recorded before `next_part` returned. If a CPU has few events, its page was not full when the part
+//! was closed: then the new part also has older events of this CPU.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -25,36 +25,37 @@ use super::stats::{lost, read_events, since};
 use super::unfinished::{Description, Pages, remove_files};
 use crate::error::Error;
 
-/// What is recorded into now.
+/// The part that is being recorded.
 #[derive(Debug)]
 pub(super) struct Current {
     pub(super) files: FileNames,
     pub(super) description: Description,
     pub(super) pages: Pages,
-    /// The counts of the kernel when this part began, for each CPU of each buffer; empty texts in the first.
+    /// The kernel's counts when this part began, for each CPU of each buffer. The texts are empty in the first part.
     pub(super) stats_before: Vec<Vec<String>>,
 }
 
-/// Cuts a recording into parts, from any thread. It must be gone before the recorder is stopped.
+/// Cuts a recording into parts, from any thread. It must be dropped before the recorder is stopped.
 #[derive(Debug)]
 pub struct Rotator {
     pub(super) current: Arc<Mutex<Current>>,
     pub(super) pumps: Vec<Sender<NewFiles>>,
-    /// For each pump, where its routes lead: a buffer, and the place of the CPU in it.
+    /// For each pump, the destinations of its routes: a buffer, and the index of the CPU in it.
     pub(super) places: Vec<Vec<(usize, usize)>>,
     pub(super) shared: Arc<PumpControl>,
 }
 
-/// A part to which nothing is added.
+/// A closed part: nothing is added to it any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClosedPart {
     /// Its number.
     pub part: u32,
     /// The number of events in it, by the kernel's count.
     pub events: u64,
-    /// Events that the kernel's buffers lost while it was recorded, for each CPU of each buffer.
+    /// The number of events that the kernel's buffers lost during this part, for each CPU of each buffer.
     pub lost: Vec<(Cpu, u64)>,
-    /// Why its description is not on the disk: without it, the names of its LWPs and these counts are as of its beginning.
+    /// The reason why its description could not be written to the disk. Then the names of its LWPs and these counts are
+    /// those from the beginning of the part.
     pub not_described: Option<String>,
 }
 
@@ -68,13 +69,14 @@ impl Rotator {
     /// Closes the current part, and records into the next one. The pumps need up to 200 ms to notice.
     ///
     /// # Errors
-    /// When the files of the next part cannot be created; recording into the current part continues then.
+    /// If the files of the next part cannot be created. Recording then continues into the current part.
     pub fn next_part(&mut self, folder: &Folder) -> Result<ClosedPart, Error> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let files = FileNames(current.files.0.map(|part| part + 1));
         let mut description = current.description.clone();
         let pages = Pages::create(folder, files, &description.buffers)?;
-        // Those that the next part begins with: the names of LWPs that ended long ago are not passed on.
+        // Reads the names of LWPs at the beginning of the next part. Names of LWPs that ended long ago are not passed
+        // on.
         description.system.read_names_again();
         let switched = description.write(folder, files).and_then(|()| self.switch(&pages, folder));
         let at_switch = switched.inspect_err(|_| drop(remove_files(folder, files)))?;
@@ -98,7 +100,7 @@ impl Rotator {
         Ok(closed)
     }
 
-    /// Gives new files to the pumps; returns what they report, each with the place of its buffer and CPU.
+    /// Gives new files to the pumps. Returns their reports, each with the index of its buffer and CPU.
     fn switch(&self, pages: &Pages, folder: &Folder) -> Result<Vec<(usize, usize, RouteAtSwitch)>, Error> {
         let mut answers: Vec<(usize, Receiver<Vec<RouteAtSwitch>>)> = Vec::new();
         let mut new = Vec::new();

@@ -36,7 +36,7 @@ pub fn available() -> Result<(), Unavailable> {
     available_with_clock(super::options::CLOCK_TSC).map(|_| ())
 }
 
-/// As [`available`], for the clock with this name; returns the path of tracefs.
+/// Like [`available`], for the clock with this name; returns the path of tracefs.
 pub(super) fn available_with_clock(clock: &str) -> Result<PathBuf, Unavailable> {
     let no = |why: String| Err(Unavailable(why));
     let root = match find() {

@@ -60,12 +60,12 @@ pub(super) struct BufferCpu {
     pub(super) lost: u64,
 }
 
-/// Whether a folder has files of a tracepoint recording, or of a part of one, that was not finished.
+/// Whether a folder has files of an unfinished tracepoint recording, or of an unfinished part of one.
 pub fn is_unfinished(folder: &Folder) -> bool {
     folder.has(WHOLE.description()) || folder.names().is_ok_and(|names| !unfinished_parts(&names).is_empty())
 }
 
-/// Whether a file name is one that a recorder gives beside that of a whole trace.dat.
+/// Whether a recorder uses this file name in addition to the name of a whole trace.dat.
 pub fn is_part(name: &str) -> bool {
     name == WHOLE.description()
         || name.starts_with(&WHOLE.pages())
@@ -78,25 +78,26 @@ pub fn is_part(name: &str) -> bool {
 pub struct Finished {
     /// What was written.
     pub summary: Summary,
-    /// Whether the recorder reached the end of the recording and only could not write the trace.dat. If not, the events
-    /// that were in the kernel's buffers are missing at the end.
+    /// Whether the recorder reached the end of the recording, and only failed to write the trace.dat. If not, the
+    /// events that were in the kernel's buffers are missing at the end.
     pub stopped: bool,
 }
 
-/// Makes the trace.dat of a recorder that was killed, or could not write it: version 7, uncompressed, with all complete
-/// pages that it had moved to files. `None` if there is nothing to finish. The folder must be the caller's own, and the
-/// recorder must have ended.
+/// Makes the trace.dat of a recorder that was killed, or that could not write it. It has version 7, is uncompressed,
+/// and has all complete pages that the recorder had moved to files. `None` if there is nothing to finish. The folder
+/// must be the caller's own, and the recorder must have ended.
 ///
 /// # Errors
-/// When the description is invalid, or the file cannot be written. The parts are then unchanged.
+/// If the description is invalid, or the file cannot be written. The parts are then unchanged.
 pub fn finish(folder: &Folder, name: &str) -> Result<Option<Finished>, Error> {
     finish_files(folder, WHOLE, name, Compression::None)
 }
 
-/// The same of all parts of a recording that are not trace.dats yet, the oldest first, each with its number.
+/// Like [`finish`], for all parts of a recording that are not trace.dats yet. The result has each part with its number,
+/// the oldest first.
 ///
 /// # Errors
-/// As those of [`finish`]. The parts before the one in error are finished.
+/// Like [`finish`]. The parts before the one with the error are finished.
 pub fn finish_parts(folder: &Folder) -> Result<Vec<(u32, Finished)>, Error> {
     let names = folder.names().map_err(|e| Error::io(folder.path(), e))?;
     let mut finished = Vec::new();
@@ -106,19 +107,20 @@ pub fn finish_parts(folder: &Folder) -> Result<Vec<(u32, Finished)>, Error> {
     Ok(finished)
 }
 
-/// Writes the trace.dat of a closed part, and removes the files that it is made of. `None` if it is written already, or the
-/// part was removed.
+/// Writes the trace.dat of a closed part, and removes the files from which it is made. `None` if it has already been
+/// written, or if the part was removed.
 ///
 /// # Errors
-/// As those of [`finish`].
+/// Like [`finish`].
 pub fn write_part(folder: &Folder, part: u32) -> Result<Option<Finished>, Error> {
     finish_files(folder, FileNames(Some(part)), &part_name(part), Compression::None)
 }
 
-/// As [`write_part`], with pages compressed by zstd. When `stop` is set, it ends with an error, and the part is as it was.
+/// Like [`write_part`], with pages compressed by zstd. When `stop` is set, it ends with an error, and the part is
+/// unchanged.
 ///
 /// # Errors
-/// As those of [`finish`]; [`std::io::ErrorKind::Interrupted`] because of `stop`.
+/// Like [`finish`]; and [`std::io::ErrorKind::Interrupted`] because of `stop`.
 pub fn write_part_compressed(
     folder: &Folder,
     part: u32,
@@ -127,10 +129,10 @@ pub fn write_part_compressed(
     finish_files(folder, FileNames(Some(part)), &part_name(part), Compression::Zstd(stop))
 }
 
-/// Removes all files of a part. The description goes first: without it, the rest is no recording.
+/// Removes all files of a part. The description is removed first: without it, the other files are not a recording.
 ///
 /// # Errors
-/// When one cannot be removed.
+/// If a file cannot be removed.
 pub fn remove_part(folder: &Folder, part: u32) -> Result<(), Error> {
     let names = folder.names().map_err(|e| Error::io(folder.path(), e))?;
     let mut of_part: Vec<&str> = names
@@ -144,7 +146,7 @@ pub fn remove_part(folder: &Folder, part: u32) -> Result<(), Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         removed => removed.map_err(|e| Error::io(&folder.path_of(name), e)),
     });
-    // All of them, before the first error.
+    // Tries all files before it returns the first error.
     removed.collect::<Vec<_>>().into_iter().collect()
 }
 
@@ -170,7 +172,7 @@ fn finish_files(
     Ok(Some(Finished { summary, stopped }))
 }
 
-/// Writes the trace.dat, and removes the files that it is made of.
+/// Writes the trace.dat, and removes the files from which it is made.
 pub(super) fn write(
     folder: &Folder,
     files: FileNames,
@@ -197,7 +199,7 @@ pub(super) fn write(
     Ok(summary)
 }
 
-/// Removes what a trace.dat is made of; the description last.
+/// Removes the files from which a trace.dat is made; the description is removed last.
 pub(super) fn remove_files(folder: &Folder, files: FileNames) -> Result<(), Error> {
     let io = |error| Error::io(folder.path(), error);
     let (names, pages) = (folder.names().map_err(io)?, files.pages());

@@ -1,12 +1,12 @@
-//! Writes a trace.dat of version 7, its pages as they are or compressed; the format is drawn in [`crate::TraceDat`].
+//! Writes a trace.dat of version 7, with compressed or uncompressed pages. The format is drawn in [`crate::TraceDat`].
 //!
 //! ```text
 //!   | common header | header info | ftrace events | events | kallsyms (empty) | printk formats | cmdlines |
 //!   | options, all of them | strings | buffer "" : pages of cpu 0, cpu 1, … | buffer "program": … |
 //! ```
 //!
-//! The options are before the pages, while trace-cmd writes them after: so a truncated file keeps the table of its
-//! pages' positions. Each section and each CPU's first page begin on a page boundary.
+//! The options are before the pages, although trace-cmd writes them after the pages: so a truncated file keeps the
+//! table of its pages' positions. Each section and each CPU's first page begin on a page boundary.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -43,7 +43,7 @@ struct BufferPlace {
 #[derive(Clone, Copy)]
 pub(super) enum Compression<'s> {
     None,
-    /// Until this is set: then it ends with an error.
+    /// Compressed. When this is set, writing ends with an error.
     Zstd(&'s AtomicBool),
 }
 
@@ -60,7 +60,7 @@ pub(super) fn write(
         buffers.iter().map(|b| strings.add(&format!("buffer flyrecord {}", b.name))).collect();
     let mut head = head(system, buffers, &mut strings, compression);
 
-    // The table of the pages' positions precedes them: its size does not depend on them, and it is written last.
+    // The table of the pages' positions precedes the pages. Its size does not depend on them, so it is written last.
     let start = head.with_options(system, buffers, &[], &strings).len() as u64;
     let (mut places, mut summary) = (Vec::new(), Summary::default());
     let mut at = start;
@@ -117,7 +117,7 @@ fn compress(
         let page_bytes = whole_pages(file, buffer.page_size)?;
         out.seek(SeekFrom::Start(at))?;
         let written = compressed_pages::write(file, page_bytes, buffer.page_size, out, stop)?;
-        // As trace-cmd: the count of chunks before them is not a part of the size.
+        // Like trace-cmd: the size does not include the count of chunks before them.
         regions.push(Region { offset: at, size: written.saturating_sub(CHUNKS_HEAD), page_bytes });
         at += written;
     }

@@ -80,7 +80,7 @@ pub(super) struct Variable<'a> {
     pub(super) raw: Option<&'a [u8]>,
 }
 
-/// The clock with this number for `clock_gettime`; `Ticks` for an unknown one.
+/// The clock with this number in `clock_gettime`; `Ticks` for an unknown number.
 pub(super) fn clock_of_id(id: i32) -> ClockDomain {
     match id {
         0 => ClockDomain::Realtime,
@@ -92,7 +92,8 @@ pub(super) fn clock_of_id(id: i32) -> ClockDomain {
 }
 
 impl Attr {
-    /// Reads an attribute. Older ones are shorter; missing fields are 0. `None` if it has no sample type.
+    /// Reads an attribute. Attributes of older versions are shorter: their missing fields are 0. `None` if it has no
+    /// sample type.
     pub(super) fn parse(bytes: &[u8], order: ByteOrder) -> Option<Attr> {
         let own_size = order.u32_at(bytes, 4).filter(|size| *size != 0).unwrap_or(64);
         let bytes = bytes.get(..(own_size as usize).min(bytes.len()))?;
@@ -131,7 +132,7 @@ impl Attr {
         if self.flags & ATTR_USE_CLOCKID == 0 { ClockDomain::Local } else { clock_of_id(self.clockid) }
     }
 
-    /// Finds the parts of variable size of one of its samples, as far as they fit.
+    /// Finds the parts of variable size of a sample with this attribute, as far as the sample contains them completely.
     #[inline]
     pub(super) fn variable<'a>(&self, sample: &'a [u8], order: ByteOrder) -> Variable<'a> {
         let mut found = Variable::default();

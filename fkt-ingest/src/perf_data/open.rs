@@ -26,7 +26,7 @@ impl PerfData {
     /// record --threads`.
     ///
     /// # Errors
-    /// When the file cannot be mapped, is not a perf.data, its records have no time or cannot be attributed to an
+    /// If the file cannot be mapped, is not a perf.data, its records have no time or cannot be attributed to an
     /// event, or its header is damaged.
     pub fn open(path: &Path) -> Result<PerfData, Error> {
         match path.is_dir() {

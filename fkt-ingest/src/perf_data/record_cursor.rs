@@ -239,8 +239,9 @@ impl RecordCursor {
                 let Some(unpacker) = self.unpacker.as_ref().filter(|unpacker| unpacker.left() > 0) else {
                     return Ok(None);
                 };
-                // `perf record` flushes its compressor once for each piece of data. What did not fit in the record is
-                // written with the next piece, and at the end of a recording there is none (`zstd_compress_stream_to_records` in perf 6.1).
+                // `perf record` flushes its compressor once for each piece of data. Data that does not fit in a record
+                // is written with the next piece. At the end of a recording there is no next piece
+                // (`zstd_compress_stream_to_records` in perf 6.1).
                 let expected = match unpacker.to - unpacker.packed_at {
                     MOST_PACKED => "the rest of a record (perf leaves it out after a full compressed record)",
                     _ => "the rest of a record",
@@ -348,7 +349,7 @@ impl Unpacker {
         Some((head, from))
     }
 
-    /// As [`take_whole`](Self::take_whole), but unpacks what is needed; `None` if the next compressed record is needed.
+    /// Like [`take_whole`](Self::take_whole), but unpacks what is needed; `None` if the next compressed record is needed.
     fn next(&mut self, file: &[u8], order: ByteOrder) -> Result<Option<(RecordHeader, usize)>, ParseError> {
         loop {
             if let Some(whole) = self.take_whole(order) {

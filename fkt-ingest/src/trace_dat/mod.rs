@@ -70,7 +70,7 @@ impl TraceDat {
     /// (SIGBUS), as with every mapped file.
     ///
     /// # Errors
-    /// When the file cannot be mapped, is not a trace.dat, is of a variant that is not supported (another version,
+    /// If the file cannot be mapped, is not a trace.dat, is of a variant that is not supported (another version,
     /// another compression), or its header is damaged. After a readable header, everything readable is kept; the rest
     /// is among [`losses`](Self::losses).
     pub fn open(path: &Path) -> Result<TraceDat, Error> {

@@ -87,7 +87,7 @@ impl TimeCorrection {
         Ticks(shifted.wrapping_add_signed(self.offset))
     }
 
-    /// As [`apply`](Self::apply), for the next event.
+    /// Like [`apply`](Self::apply), for the next event.
     #[cold]
     fn advance(&mut self, time: u64) -> Ticks {
         self.newest = self.newest.max(self.apply(time).0);

@@ -1,5 +1,5 @@
-//! The recorder's side of the bench: it takes the packets between two bursts, on the measuring thread, and never during
-//! one. So there is room for all records of a burst, even on a busy machine.
+//! The recorder's side of the bench. It takes the packets between two bursts, on the measuring thread, and never during
+//! a burst. So there is room for all records of a burst, even on a busy machine.
 
 use std::{path::Path, sync::Mutex};
 

@@ -1,9 +1,9 @@
 //! The cost of a probe, compared with reading the clock: `cargo bench -p sigmund-fut --bench probe`.
 //!
-//! Two tables: probes and their peers, and every event that this crate declares. The rows of a table are measured
-//! alternately, nine times, so that other load affects all of them equally; a figure is the median. One pinned CPU, in
-//! bursts that fit into the ring, so that nothing is lost; packets are drained between them. Packet switches are
-//! included.
+//! It prints two tables: probes and their peers, and every event that this crate declares. The rows of a table are
+//! measured in turn, nine times, so that other load affects all of them equally; a figure is the median. The bench runs
+//! on one pinned CPU, in bursts that fit into the ring, so that nothing is lost. The packets are drained between the
+//! bursts. The figures include packet switches.
 
 mod built_in;
 mod drain;
@@ -23,7 +23,7 @@ fut::events! {
     fn two(a: u64, b: u64);
     fn six(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64);
     fn text(number: u64, what: &str);
-    /// Has its own key, which is switched off.
+    /// An event with its own key, which is switched off.
     fn switched_off(a: u64, b: u64) in OFF;
 }
 
@@ -74,8 +74,8 @@ fn probes() -> Vec<Row> {
     ]
 }
 
-/// Measures twice and takes the second: the ring of another LWP has left the caches since the last round, while the rows
-/// of the main thread share theirs.
+/// Measures twice and returns the second result. The ring of another LWP has left the caches since the last round,
+/// while the rows of the main thread share one ring.
 fn warm(body: impl Fn(u64) + Copy) -> f64 {
     measure::burst(BURST, body);
     measure::burst(BURST, body)

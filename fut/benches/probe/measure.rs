@@ -7,9 +7,9 @@ use fut::model::ClockDomain;
 
 use crate::drain;
 
-/// Measurements of every row.
+/// Number of measurements of every row.
 pub(crate) const ROUNDS: usize = 9;
-/// Bursts per measurement, of which the median is taken.
+/// Number of bursts per measurement, of which the median is taken.
 const BURSTS: usize = 5;
 
 /// A row of a table that is yet to be measured.
@@ -25,7 +25,7 @@ impl Row {
         Row { name: name.into(), measure: Box::new(measure), share: 1.0 }
     }
 
-    /// `body` loops `calls` times in a burst.
+    /// `body` gets the number of iterations of its loop, which is `calls` in a burst.
     pub(crate) fn of(name: impl Into<String>, calls: u64, body: impl Fn(u64) + 'static) -> Row {
         Row::new(name, move || burst(calls, &body))
     }
@@ -81,7 +81,7 @@ impl Cost {
     }
 }
 
-/// Rows that were measured together. The others are compared with the first.
+/// Rows that were measured together. All others are compared with the first.
 pub(crate) struct Table(pub(crate) Vec<Cost>);
 
 impl Table {
@@ -116,7 +116,7 @@ pub(crate) fn ns_per_tick() -> f64 {
     })
 }
 
-/// Pins the calling thread, and those it creates, to this CPU.
+/// Pins the calling thread, and the threads that it creates, to this CPU.
 pub(crate) fn pin_to(cpu: usize) {
     // SAFETY: a CPU set is plain bits; all zeros is the empty one.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };

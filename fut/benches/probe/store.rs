@@ -1,4 +1,5 @@
-//! What a probe cannot do without, by itself: reading the clock, reserving space, and storing a record there.
+//! The operations that every probe needs, measured alone: reading the clock, reserving space, and storing a record
+//! there.
 
 use std::cell::{Cell, RefCell};
 
@@ -6,10 +7,11 @@ use fut::clock::ticks;
 
 use crate::BURST;
 
-/// As large as a ring, and written round as one: its lines are as far from the CPU as those of records.
+/// As large as a ring, and written like one, from the end again to the beginning. So its lines are as far from the CPU
+/// as those of records.
 const WORDS: usize = (4 << 20) / 8;
 
-/// The clock and three words, one record after the other.
+/// Reads the clock and stores three words, one record after the other.
 pub(crate) fn plain() -> impl Fn(u64) {
     let buffer = RefCell::new(vec![0_u64; 4 * BURST as usize]);
     move |calls| {
@@ -19,7 +21,7 @@ pub(crate) fn plain() -> impl Fn(u64) {
     }
 }
 
-/// The clock and `N - 1` words, in space that one `xadd` reserves.
+/// Reads the clock and stores `N - 1` words, in space that one `xadd` reserves.
 pub(crate) fn reserved<const N: usize>() -> impl Fn(u64) {
     let buffer = RefCell::new(vec![[0_u64; N]; WORDS / N]);
     let cursor = Cell::new(0_u64);
@@ -39,7 +41,7 @@ pub(crate) fn reserved<const N: usize>() -> impl Fn(u64) {
 #[inline(always)]
 fn local_add(word: &Cell<u64>, n: u64) -> u64 {
     let mut before = n;
-    // SAFETY: one instruction on a word that is borrowed and that no other thread has.
+    // SAFETY: the instruction accesses one word that is borrowed and that no other thread uses.
     unsafe {
         std::arch::asm!(
             "xadd qword ptr [{word}], {before}",

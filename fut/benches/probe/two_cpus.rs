@@ -1,4 +1,4 @@
-//! Two LWPs that record at the same time, each on its own CPU: they share no written memory, so the cost stays the
+//! Two LWPs that record at the same time, each on its own CPU. They share no written memory, so the cost stays the
 //! same.
 
 use std::{
@@ -18,7 +18,7 @@ use crate::{
 
 const BURSTS: usize = 5 * ROUNDS;
 
-/// The cost on each of two CPUs, alone and at once.
+/// The cost on each of two CPUs, first alone and then at the same time.
 pub(crate) fn measure(body: impl Fn(u64) + Copy + Send + 'static) -> Table {
     if thread::available_parallelism().map_or(1, usize::from) < 2 && cpus() < 2 {
         println!("not measured: there is one CPU");
@@ -37,7 +37,7 @@ pub(crate) fn measure(body: impl Fn(u64) + Copy + Send + 'static) -> Table {
 }
 
 fn cpus() -> i64 {
-    // SAFETY: asks for a number.
+    // SAFETY: the call only returns a number.
     unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }
 }
 
@@ -56,7 +56,7 @@ fn at_once(body: impl Fn(u64) + Copy + Send + 'static) -> [f64; 2] {
         thread::spawn(move || {
             pin_to(cpu);
             bursts(body, |burst| {
-                // Release and Acquire pair with each other, although only the simultaneous start matters.
+                // Release and Acquire pair with each other, although nothing but the simultaneous start matters.
                 arrived.fetch_add(1, Ordering::AcqRel);
                 while arrived.load(Ordering::Acquire) < 2 * (burst + 1) {
                     std::hint::spin_loop();

@@ -22,7 +22,7 @@ pub unsafe extern "C" fn fut_declare_at(
     file: *const c_char,
     line: u32,
 ) -> c_int {
-    // SAFETY: a C string or null, as the caller guarantees.
+    // SAFETY: this is a C string or null, as the caller guarantees.
     let name = unsafe { text(name) };
     // SAFETY: as above.
     let fields = unsafe { text(fields) };
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn fut_declare_at(
     }
 }
 
-/// A C string; empty for a null pointer.
+/// Copies a C string. The copy of a null pointer is empty.
 ///
 /// # Safety
 /// `text` is null or a C string.
@@ -59,7 +59,7 @@ pub(crate) unsafe fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: a C string, as the caller guarantees.
+    // SAFETY: this is a C string, as the caller guarantees.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
@@ -79,7 +79,7 @@ fn parse_field(word: &str) -> Result<Field, String> {
     Ok(Field { name: name.into(), ty })
 }
 
-/// A type by its name in traces or in C.
+/// Finds a type by its name in traces or in C.
 fn field_type(name: &str) -> Option<FieldType> {
     FieldType::from_name(name).or(match name {
         "string" | "str" => Some(FieldType::Text),

@@ -1,6 +1,6 @@
 //! Function entry and exit: `PROF_IN()`, `PROF_OUT()`, and the functions called by `-finstrument-functions`.
 //!
-//! The records contain addresses; the merge finds names and source lines in the symbols of the binaries.
+//! The records contain addresses. The merge looks up names and source lines in the symbols of the binaries.
 
 use std::ffi::c_void;
 
@@ -32,7 +32,7 @@ pub extern "C" fn __cyg_profile_func_enter(function: *const c_void, call_site: *
     }
 }
 
-/// Called by them at their exit.
+/// Called by these functions at their exit.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cyg_profile_func_exit(function: *const c_void, call_site: *const c_void) {
     if keys::enabled(keys::FUNCTIONS) {

@@ -1,8 +1,8 @@
 //! libfut: the functions of `fut.h` for programs in C. The header is its documentation.
 //!
-//! The functions here only translate; recording, sessions and the trace are in `fut`. This library does not call back
-//! into the program, so functions built with `-finstrument-functions` cannot be entered from a probe, except those of
-//! the program's own allocator: their records are counted as lost while the LWP is being attached.
+//! The functions here only translate calls. Recording, sessions and the trace are in `fut`. This library does not call
+//! back into the program. So a probe cannot enter functions built with `-finstrument-functions`, with one exception:
+//! the functions of the program's own allocator. Their records are counted as lost while the LWP is being attached.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,5 +1,5 @@
-//! The events of libfut itself. They have codes of C, so that they are recorded like a program's own; where FxT has the
-//! same event, the code is FxT's.
+//! The events of libfut itself. They have codes of C, so that they are recorded like a program's own events. Where FxT
+//! has the same event, the code is FxT's.
 
 use fut::{
     DeclareError, declare, keys,
@@ -15,10 +15,10 @@ pub(crate) const FUNC_EXIT: u32 = 0x420;
 pub(crate) const PROF_IN: u32 = 0x321;
 /// `PROF_OUT()`.
 pub(crate) const PROF_OUT: u32 = 0x421;
-/// `fut_setup` began to record (`FUT_SETUP_CODE`): the keys, and the probes dropped before.
+/// `fut_setup` began to record (`FUT_SETUP_CODE`). Parameters: the keys, and the number of probes dropped before.
 pub(crate) const SETUP: u32 = 0xffff;
 
-/// Declares them all, before recording begins.
+/// Declares all of them, before recording begins.
 pub(crate) fn declare_own_events() -> Result<(), DeclareError> {
     let function = [("function", FieldType::Pointer)];
     let call = [("function", FieldType::Pointer), ("call_site", FieldType::Pointer)];

@@ -1,4 +1,4 @@
-//! The probes: `fut.h` tests the key mask, these record.
+//! The probes. `fut.h` tests the key mask; these functions record.
 
 use std::ffi::c_char;
 

@@ -1,4 +1,5 @@
-//! Beginning and ending: under `sigmund record` when the library is loaded, otherwise with `fut_setup`.
+//! Beginning and ending a recording. Under `sigmund record` it begins when the library is loaded, otherwise with
+//! `fut_setup`.
 
 use std::{
     ffi::{c_char, c_int, c_uint, c_void},
@@ -33,7 +34,8 @@ const PACKET_BYTES: u64 = fut::shm::PACKET_LEN as u64;
 
 /// The state set by `fut_setup` and `fut_set_filename`.
 struct Begun {
-    /// The recording, and the process that began it: a forked child has a copy, but not the drain's thread.
+    /// The recording, and the process that began it. A forked child has a copy of this, but not the thread of the
+    /// drain.
     recording: Option<(u32, Recording)>,
     path: Option<PathBuf>,
 }
@@ -42,13 +44,14 @@ static BEGUN: Mutex<Begun> = Mutex::new(Begun { recording: None, path: None });
 /// The process that locked `BEGUN` last, or loaded this library.
 static LOCKED_BY: AtomicU32 = AtomicU32::new(0);
 
-/// Locks `BEGUN`. A forked child may inherit the lock of a thread that does not exist in it: then this is `None`, after a second, in
-/// which a thread of the child may itself have it without having said so yet.
+/// Locks `BEGUN`. A forked child may inherit the lock from a thread that does not exist in the child. Then this returns
+/// `None` after a second. It waits for so long because a thread of the child may have locked `BEGUN`, and not yet stored
+/// the child in `LOCKED_BY`.
 fn begun() -> Option<MutexGuard<'static, Begun>> {
     let here = process::id();
     for _ in 0..1000 {
         let locked = if LOCKED_BY.load(Ordering::Relaxed) == here {
-            // Of a thread of this process.
+            // If it is locked, then by a thread of this process.
             BEGUN.lock().map_err(TryLockError::Poisoned)
         } else {
             BEGUN.try_lock()
@@ -66,11 +69,11 @@ fn begun() -> Option<MutexGuard<'static, Begun>> {
     }
     None
 }
-/// Records that the ended recording has lost.
+/// Number of records lost in the recording that has ended.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
-/// Runs when the library is loaded, before `main`: early, so that the constructors of a program that is linked with
-/// the static library are traced, too.
+/// Runs when the library is loaded, before `main`. It runs so early that the constructors of a program that is linked
+/// with the static library are traced, too.
 #[used]
 #[unsafe(link_section = ".init_array.00101")]
 static AT_LOAD: extern "C" fn() = at_load;
@@ -89,7 +92,7 @@ extern "C" fn at_load() {
 
 /// Starts recording to the file named by [`fut_set_filename`].
 ///
-/// `longs` is the size of each LWP's buffer in words of 8 bytes (0: 4 MiB), `keymask` the keys that are on, and
+/// `longs` is the size of each LWP's buffer in words of 8 bytes (0: 4 MiB). `keymask` contains the keys that are on.
 /// `thread` is ignored: LWPs are distinguished automatically. Under `sigmund record` the process is already recorded,
 /// and this only sets the keys. Returns 0, or a negative error number.
 #[unsafe(no_mangle)]
@@ -133,7 +136,7 @@ fn begin(longs: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes an older trace of the same name, as FxT does. Only regular files are removed.
+/// Removes an older trace of the same name, like FxT. Only regular files are removed.
 fn make_way(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(old) if old.is_file() => fs::remove_file(path),
@@ -146,7 +149,7 @@ fn make_way(path: &Path) -> io::Result<()> {
     }
 }
 
-/// FxT's own default; `…_unknown` for a set-user-ID program, which reads no variables.
+/// FxT's own default. `…_unknown` for a set-user-ID program, which reads no variables.
 fn default_path() -> PathBuf {
     let user = environment::variable("USER")
         .and_then(|user| user.into_string().ok())
@@ -160,7 +163,7 @@ fn default_path() -> PathBuf {
 /// `filename` is a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fut_set_filename(filename: *const c_char) {
-    // SAFETY: the caller gives a C string.
+    // SAFETY: the caller passes a C string.
     let path = PathBuf::from(unsafe { text(filename) });
     let Some(mut begun) = begun() else { return };
     if begun.recording.is_none() && !path.as_os_str().is_empty() {
@@ -168,15 +171,15 @@ pub unsafe extern "C" fn fut_set_filename(filename: *const c_char) {
     }
 }
 
-/// Ends recording and completes the trace. If `filename` is another name than the trace has, the trace is moved there.
-/// Returns 0, or a negative error number. Under `sigmund record` it switches the keys of C off, and the recorder
+/// Ends recording and completes the trace. If `filename` is not the name of the trace, the trace is moved there.
+/// Returns 0, or a negative error number. Under `sigmund record` this only switches the keys of C off, and the recorder
 /// continues.
 ///
 /// # Safety
 /// `filename` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fut_endup(filename: *const c_char) -> i64 {
-    // SAFETY: the caller gives a C string or null.
+    // SAFETY: the caller passes a C string or null.
     let to = unsafe { text(filename) };
     let switched = set_c_keys(0).map_err(io::Error::from);
     match end(Path::new(&to)).and(switched) {
@@ -186,11 +189,12 @@ pub unsafe extern "C" fn fut_endup(filename: *const c_char) -> i64 {
 }
 
 fn end(to: &Path) -> io::Result<()> {
-    // What began is the parent's.
+    // `None`: this is a forked child, and the recording belongs to the parent.
     let Some(mut begun) = begun() else { return Ok(()) };
     let Some((pid, recording)) = begun.recording.take() else { return Ok(()) };
     if pid != process::id() {
-        // The recording of the parent, which continues: neither its file nor its thread belongs to this process.
+        // This is the recording of the parent, which continues. Neither its file nor its thread belongs to this
+        // process.
         mem::forget(recording);
         return Ok(());
     }
@@ -204,7 +208,7 @@ fn end(to: &Path) -> io::Result<()> {
     make_way(to)?;
     match fs::rename(path, to) {
         Err(error) if error.raw_os_error() == Some(libc::EXDEV) => {
-            // A new file, like the trace itself: does not follow a link created there meanwhile.
+            // A new file, like the trace itself: a link that was created there meanwhile is not followed.
             io::copy(&mut fs::File::open(path)?, &mut fs::File::create_new(to)?)?;
             fs::remove_file(path)
         }
@@ -219,7 +223,7 @@ extern "C" fn at_exit() {
     }
 }
 
-/// Ends recording if it still runs. 0, or a negative error number.
+/// Ends recording if it is still running. Returns 0, or a negative error number.
 #[unsafe(no_mangle)]
 pub extern "C" fn fut_done() -> c_int {
     // SAFETY: a null pointer is allowed.
@@ -253,7 +257,7 @@ pub extern "C" fn fut_keychange(how: c_int, keymask: c_uint, thread: c_uint) -> 
     }
 }
 
-/// The keys of Rust stay as they are.
+/// Sets the keys of C. The keys of Rust do not change.
 fn set_c_keys(keymask: c_uint) -> Result<(), SwitchError> {
     keys::set(keys::mask() & !keys::C_PROGRAM | u64::from(keymask) << 32)
 }
@@ -298,7 +302,7 @@ mod tests {
     fn a_lock_of_a_thread_that_a_forked_child_does_not_have_is_not_waited_for_for_ever() {
         assert!(begun().is_some());
         let held = begun().expect("nobody has it");
-        // As in a child: the process that locked it is another one.
+        // Like in a child: `BEGUN` was locked by another process.
         LOCKED_BY.store(process::id() + 1, Ordering::Relaxed);
         assert!(begun().is_none());
         drop(held);

@@ -1,4 +1,4 @@
-//! A C string as a parameter: its bytes, up to a length; they need not be UTF-8.
+//! A C string as a parameter: its bytes, up to a maximum length. They need not be UTF-8.
 
 use std::{
     ffi::c_char,
@@ -20,7 +20,7 @@ const CUT: &[u8] = "\u{2026}".as_bytes();
 pub(crate) struct Text<'a>(&'a [u8]);
 
 impl Text<'_> {
-    /// A C string; a null pointer is an empty one.
+    /// The text of a C string. A null pointer is an empty text.
     ///
     /// # Safety
     /// `text` is null, or points to bytes that contain a terminator or are at least 512, and do not change during `'a`.
@@ -29,7 +29,7 @@ impl Text<'_> {
         if text.is_null() {
             return Text(&[]);
         }
-        // SAFETY: the caller guarantees that number of bytes, or a terminator before.
+        // SAFETY: the caller guarantees that number of bytes, or a terminator before their end.
         let len = unsafe { libc::strnlen(text, MAX_TEXT) };
         // SAFETY: `strnlen` has read these bytes.
         Text(unsafe { slice::from_raw_parts(text.cast(), len) })
@@ -59,14 +59,14 @@ unsafe impl Param for Text<'_> {
         for (index, word) in [text.len() as u64].into_iter().chain(words).enumerate() {
             // SAFETY: `index` is below `words()`, the number for which `to` is valid.
             let place = unsafe { to.add(index) };
-            // SAFETY: aligned, and only accessed here until the record is committed.
+            // SAFETY: the word is aligned, and only accessed here until the record is committed.
             unsafe { AtomicU64::from_ptr(place) }.store(word, Ordering::Relaxed);
         }
     }
 }
 
-/// Truncates a text of [`MAX_TEXT`] bytes, between characters if it is UTF-8, and marks it. The result has at least 509
-/// bytes, so it takes the same number of words.
+/// Truncates a text of [`MAX_TEXT`] bytes, and marks it with [`CUT`]. If the text is UTF-8, it is truncated between
+/// characters. The result has at least 509 bytes, so it takes the same number of words.
 #[cold]
 fn cut_short<'a>(text: &[u8], cut: &'a mut [u8; MAX_TEXT]) -> &'a [u8] {
     let most = MAX_TEXT - CUT.len();
@@ -84,11 +84,11 @@ mod tests {
     #[test]
     fn the_longest_text_takes_the_most_words_and_no_more_are_stored() {
         let text = [b'x'; 2 * MAX_TEXT];
-        // SAFETY: longer than 512 bytes.
+        // SAFETY: the text is longer than 512 bytes.
         let text = unsafe { Text::of(text.as_ptr().cast()) };
         assert_eq!(text.words(), Text::MOST_WORDS);
         let mut words = [u64::MAX; Text::MOST_WORDS + 1];
-        // SAFETY: one word more than it takes.
+        // SAFETY: there is room for one word more than the text takes.
         unsafe { text.write(words.as_mut_ptr()) };
         assert_eq!((words[0], words[Text::MOST_WORDS]), (MAX_TEXT as u64, u64::MAX));
     }

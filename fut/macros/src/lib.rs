@@ -1,15 +1,15 @@
 //! `#[fut::trace]`. Use it through the crate `fut`, which re-exports it.
 //!
-//! It only needs three parts: the words before `fn`, the name after it, and the body, which is the last group. So it
-//! needs no parser of Rust.
+//! The macro needs only three parts of a function: the words before `fn`, the name after it, and the body, which is the
+//! last group. So it needs no parser of Rust.
 
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
 /// Records `PROF_IN` when the function is entered and `PROF_OUT` when it is left, by `return` or by unwinding.
 ///
 /// Both contain the function's name and source location. Their key is `fut::keys::FUNCTIONS`; if it is off, each costs
-/// a disabled probe. For functions, methods and generic functions; not for `async fn`, whose body runs piecemeal,
-/// possibly on several threads, nor for `const fn`.
+/// a disabled probe. The attribute can be used for functions, methods and generic functions. It cannot be used for
+/// `const fn`, nor for `async fn`, whose body runs in pieces, possibly on several threads.
 ///
 /// ```ignore
 /// #[fut::trace]
@@ -19,7 +19,7 @@ use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 pub fn trace(arguments: TokenStream, function: TokenStream) -> TokenStream {
     match traced(arguments, function.clone()) {
         Ok(traced) => traced,
-        // The function itself is kept, so that this is the only error.
+        // The function itself is kept, so that there are no further errors.
         Err((span, message)) => {
             let mut error = compile_error(span, message);
             error.extend(function);
@@ -72,7 +72,8 @@ fn word(token: &TokenTree) -> Option<String> {
     if let TokenTree::Ident(ident) = token { Some(ident.to_string()) } else { None }
 }
 
-/// The group in braces; if a macro inserted it as a `block`, it is inside a group without delimiters.
+/// The group in braces. If a macro inserted the body as a `block`, the group is inside another group without
+/// delimiters.
 fn body_of(token: TokenTree) -> Option<Group> {
     let TokenTree::Group(group) = token else { return None };
     match group.delimiter() {

@@ -12,9 +12,9 @@ use futures_io::{AsyncRead, AsyncWrite};
 use super::PolledStream;
 use crate::net::{TcpStream, UnixStream};
 
-/// The same bytes, which a call may overwrite.
+/// The same bytes, as memory that a call may overwrite.
 fn writable(bytes: &mut [u8]) -> &mut [MaybeUninit<u8>] {
-    // SAFETY: the same layout, and `receive`, the only user, writes initialised bytes.
+    // SAFETY: both types have the same layout, and the only user, `receive`, writes initialised bytes.
     unsafe { &mut *(std::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) }
 }
 

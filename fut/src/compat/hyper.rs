@@ -26,7 +26,7 @@ macro_rules! traits {
                 // SAFETY: nothing is de-initialised: the kernel writes bytes.
                 let room = unsafe { buffer.as_mut() };
                 let read = ready!(self.poll_read_into(context, room))?;
-                // SAFETY: the kernel has written so many.
+                // SAFETY: the kernel has written this number of bytes.
                 unsafe { buffer.advance(read) };
                 Poll::Ready(Ok(()))
             }
@@ -66,7 +66,8 @@ macro_rules! traits {
 
 traits!(TcpStream, &TcpStream, UnixStream, &UnixStream);
 
-/// Runs each future of hyper on a user thread of its own, named `hyper`, in the runtime of the thread that calls it.
+/// Runs each future of hyper on its own user thread, named `hyper`, in the runtime of the thread that calls the
+/// executor.
 ///
 /// # Panics
 /// Outside a runtime.
@@ -75,7 +76,7 @@ traits!(TcpStream, &TcpStream, UnixStream, &UnixStream);
 pub struct Executor;
 
 impl Executor {
-    /// The one there is.
+    /// Returns the executor; all values are alike.
     pub fn new() -> Executor {
         Executor
     }
@@ -102,7 +103,7 @@ where
 pub struct Timer;
 
 impl Timer {
-    /// The one there is.
+    /// Returns the timer; all values are alike.
     pub fn new() -> Timer {
         Timer
     }

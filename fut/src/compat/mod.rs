@@ -1,8 +1,8 @@
 //! Asynchronous crates on user threads: their traits for the sockets of [`net`](crate::net).
 //!
-//! A user thread runs a future with [`block_on`](crate::block_on), and is blocked while that is not ready; so what a
-//! runtime calls a task is a user thread with a future here, and its waits are in the trace
-//! ([`WaitKind::Future`](crate::WaitKind)). Within a future, a socket must not be used by its blocking methods, which
+//! A user thread runs a future with [`block_on`](crate::block_on), and is blocked while the future is not ready. So
+//! what an asynchronous runtime calls a task is here a user thread with a future, and its waits are in the trace
+//! ([`WaitKind::Future`](crate::WaitKind)). Within a future, the blocking methods of a socket must not be used: they
 //! would block the whole thread.
 //!
 //! | feature | what it adds |
@@ -16,12 +16,12 @@
 //! Rules that hold for all of these traits:
 //!
 //! - Time limits of a socket (`set_read_timeout`) do not apply: use [`Sleep`].
-//! - Of several futures that wait for one direction of a socket, the one polled last is woken. Blocking calls and a future
-//!   may wait for the same direction; all are woken then.
+//! - Of several futures that wait for one direction of a socket, only the one polled last is woken. Blocking calls and
+//!   a future may wait for the same direction; then all are woken.
 //! - A socket belongs to the runtime of the user thread that made it. Any thread may poll it.
 //!
-//! TLS needs none of this: `rustls::Stream` takes what implements [`Read`](std::io::Read) and
-//! [`Write`], as this crate's streams do.
+//! TLS needs none of this: `rustls::Stream` works with any type that implements [`Read`](std::io::Read) and [`Write`],
+//! as the streams of this crate do.
 
 #[cfg(feature = "futures-io")]
 mod futures_io;
@@ -107,5 +107,6 @@ macro_rules! polled {
 }
 
 polled!(TcpStream, true);
-// A read ends before a message of another sender, and after one with descriptors (unix(7)).
+// A short read does not mean that nothing is left: a read ends before a message of another sender, and after one with
+// descriptors (unix(7)).
 polled!(UnixStream, false);

@@ -8,8 +8,8 @@ use std::{
 
 use crate::runtime::TaskTimer;
 
-/// A future that is ready at a point in time. It belongs to the runtime of the user thread that made it, and keeps the
-/// thread that polls it waiting if that runtime has ended before.
+/// A future that is ready at a point in time. It belongs to the runtime of the user thread that made it. If that
+/// runtime ends earlier, nothing wakes the future, and the thread that polls it waits for ever.
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Sleep {
@@ -49,12 +49,12 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 }
 
 impl Sleep {
-    /// Changes the point in time; the next poll sees it.
+    /// Changes the point in time. The next poll uses the new one.
     pub fn reset(&mut self, deadline: Instant) {
         self.deadline = Some(deadline);
     }
 
-    /// `None` if it is beyond the range of the clock.
+    /// The point in time; `None` if it is beyond the range of the clock.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }

@@ -22,7 +22,7 @@ macro_rules! traits {
                 // SAFETY: nothing is de-initialised: the kernel writes bytes.
                 let room = unsafe { buffer.unfilled_mut() };
                 let read = ready!(self.poll_read_into(context, room))?;
-                // SAFETY: the kernel has written so many.
+                // SAFETY: the kernel has written this number of bytes.
                 unsafe { buffer.assume_init(read) };
                 buffer.advance(read);
                 Poll::Ready(Ok(()))

@@ -15,7 +15,7 @@ use crate::{
     trace::Declaration,
 };
 
-/// Bytes of a record before its parameters.
+/// Size of a record before its parameters, in bytes.
 const RECORD_HEADER_BYTES: usize = 16;
 
 pub(super) fn answer(
@@ -49,7 +49,7 @@ fn list(session: &Session) -> Reply {
             (costs::ticks(&event), count(event.code())),
         )
     });
-    // Events of C programs: they are switched by key only.
+    // Events of C programs. They can be switched only by key.
     let of_c = declared_late().into_iter().map(|Declaration { event, file, line }| {
         let fields =
             event.fields.iter().map(|field| format!("{}: {}", field.name, field.ty.name())).collect();

@@ -18,7 +18,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// Time limit for a snapshot: the process writes it before it answers.
 const SNAPSHOT_WITHIN: Duration = Duration::from_secs(300);
 
-/// Limit of an answer, in bytes. It is longer than any answer: at most 100 000 threads are listed.
+/// Limit of an answer, in bytes. Every answer is shorter, since at most 100 000 threads are listed.
 const MAX_ANSWER: usize = 32 << 20;
 /// Bytes received by one call.
 const PART: usize = 64 << 10;
@@ -44,27 +44,27 @@ pub struct Process {
 pub enum AskError {
     /// There is no such process.
     NoSuchProcess(u32),
-    /// It has no control socket.
+    /// The process has no control socket.
     NotRecording(u32),
-    /// It belongs to another user.
+    /// The process belongs to another user.
     NotAllowed {
         /// The process.
         pid: u32,
-        /// Its effective user, or that at the start of its recording.
+        /// Its effective user, or its effective user at the start of its recording.
         uid: u32,
     },
-    /// It refused the request.
+    /// The process refused the request.
     Refused {
         /// The process.
         pid: u32,
         /// The reason.
         why: String,
     },
-    /// It did not answer in time.
+    /// The process did not answer in time.
     Silent(u32),
     /// The caller cancelled the request.
     Cancelled(u32),
-    /// Its answer violates the protocol.
+    /// The answer of the process violates the protocol.
     Protocol {
         /// The process.
         pid: u32,
@@ -125,7 +125,7 @@ impl Process {
                 match wire::connect(&path) {
                     Ok(stream) if is_of(&stream, pid, &theirs) => return Ok(Process { pid, stream }),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(AskError::Silent(pid)),
-                    // Root removes nothing from the folder of another user.
+                    // Root does not remove anything from the folder of another user.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused && uid == own => {
                         socket_folder::remove_if_nobody_listens(&path);
                     }
@@ -150,9 +150,9 @@ impl Process {
         self.ask_within(request, ANSWER_WITHIN, &|| false)
     }
 
-    /// As [`ask`](Process::ask), with another time limit for request and answer together. `is_cancelled` is called
-    /// every 20 ms and after every signal; the wait ends when it returns true. The request may have been executed by
-    /// then, or may still be executed later.
+    /// Like [`ask`](Process::ask), with another time limit for request and answer together. `is_cancelled` is called
+    /// every 20 ms and after every signal; the wait ends when it returns true. The process may have executed the
+    /// request by then, or may still execute it later.
     ///
     /// # Errors
     /// As `ask`; also [`AskError::Cancelled`].
@@ -168,13 +168,13 @@ impl Process {
     /// Makes a flight recorder write the contents of its rings to `file`, which must be empty. The time limit is 300 s.
     ///
     /// # Errors
-    /// When the process is not a flight recorder, cannot write the file, or does not answer in time.
+    /// If the process is not a flight recorder, cannot write the file, or does not answer in time.
     pub fn snapshot(self, file: &File) -> Result<Reply, AskError> {
         self.snapshot_within(file, SNAPSHOT_WITHIN, &|| false)
     }
 
-    /// As [`snapshot`](Process::snapshot), with another time limit, and cancellable: see
-    /// [`ask_within`](Process::ask_within). The process may continue writing to `file` afterwards.
+    /// Like [`snapshot`](Process::snapshot), with another time limit, and cancellable as
+    /// [`ask_within`](Process::ask_within) is. The process may continue to write to `file` afterwards.
     ///
     /// # Errors
     /// As `snapshot`; also [`AskError::Cancelled`].
@@ -241,7 +241,7 @@ impl Process {
                 let found = format!("expected an answer of at most {MAX_ANSWER} bytes, found a longer one");
                 return Err(io::Error::new(ErrorKind::InvalidData, found));
             }
-            // A process that sends without end must not keep this loop from checking the time limit.
+            // The time limit is checked here, too: a process might send without end.
             limit.check()?;
         }
         String::from_utf8(answer).map_err(|error| {
@@ -276,7 +276,7 @@ impl Limit<'_> {
     }
 }
 
-/// Whether the process itself is the listener: any user can make a folder in `/tmp`.
+/// Whether the listener is the process itself. Another user might listen, because any user can make a folder in `/tmp`.
 fn is_of(stream: &UnixStream, pid: u32, uids: &[u32]) -> bool {
     wire::peer(stream).is_ok_and(|peer| peer.pid == pid && (peer.uid == 0 || uids.contains(&peer.uid)))
 }

@@ -2,7 +2,7 @@
 
 use crate::EventInfo;
 
-/// Ticks for one record; of texts, the bytes are not included. `None` when nothing records.
+/// Ticks for one record, without the bytes of texts. `None` when nothing records.
 pub(super) fn ticks(event: &EventInfo) -> Option<f64> {
     crate::costs().map(|costs| costs.of_record(event.fields().len()))
 }

@@ -1,18 +1,20 @@
 //! Control from outside: shows and changes what is recorded while the program runs.
 //!
-//! A thread of the traced process, `fut-control`, sleeps in `accept` on a Unix socket, from the start of the session
-//! on. It costs nothing without a request, records nothing, receives none of the program's signals, and ends with the
+//! A thread of the traced process, `fut-control`, sleeps in `accept` on a Unix socket from the start of the session on.
+//! It costs nothing without a request, records nothing, receives none of the program's signals, and ends with the
 //! process. The environment variable `FUT_CONTROL=0` disables it. If the socket cannot be made, the program continues
 //! without it, and [`state`] returns the reason. A forked child that records has its own thread and socket.
 //!
 //! # Access
 //!
-//! The same user and root have access. The socket is `$XDG_RUNTIME_DIR/fut/PID.sock`. If that user has no such folder,
-//! it is `/run/fut/PID.sock` for root, and `/tmp/fut-UID/PID.sock` for other users, or `/tmp/fut-UID-RANDOM/PID.sock`
-//! if another user has taken that name. The folder belongs to the user, with mode 0700 (a folder that belongs to
-//! another user is refused), the socket has mode 0600, and the peer reported by the kernel (`SO_PEERCRED`) is checked.
-//! UID is the effective one when the session starts: a program that drops root's rights later can only be controlled by
-//! root. Processes that look for sockets remove those of ended processes.
+//! The same user and root have access. The socket is `$XDG_RUNTIME_DIR/fut/PID.sock`. If the user has no such folder,
+//! the socket is `/run/fut/PID.sock` for root, and `/tmp/fut-UID/PID.sock` for other users, or
+//! `/tmp/fut-UID-RANDOM/PID.sock` if another user has taken that name.
+//!
+//! The folder belongs to the user and has mode 0700; a folder that belongs to another user is refused. The socket has
+//! mode 0600. The peer that the kernel reports (`SO_PEERCRED`) is checked. UID is the effective user when the session
+//! starts: if a program drops root's rights later, only root can control it. Processes that look for sockets remove
+//! those of ended processes.
 //!
 //! # The protocol
 //!
@@ -34,11 +36,12 @@
 //! cell      n123 a number, f1.5 a fraction, ttext a text, - nothing
 //! ```
 //! In texts, `\` is written `\\`, a tab `\t`, a newline `\n`, and a carriage return `\r`. A request that is not exactly
-//! one of these, or has more than one descriptor, changes nothing and is answered with an error. Requests are answered
-//! one after the other, in the order in which they become complete; the server never waits for a client that sends
-//! nothing, reads slowly or sends without end. It serves at most 16 clients at a time: if another one connects, the
-//! client that has been silent for longest is rejected. The client has one deadline for request and answer together,
-//! and reads at most 32 MiB.
+//! one of these, or has more than one descriptor, changes nothing and is answered with an error.
+//!
+//! Requests are answered one after the other, in the order in which they become complete. The server never waits for a
+//! client that sends nothing, reads slowly or sends without end. It serves at most 16 clients at a time. If another one
+//! connects, the client that has been silent for longest is rejected. A client has one deadline for request and answer
+//! together, and reads at most 32 MiB.
 
 mod answer;
 mod client;

@@ -1,15 +1,15 @@
-//! An answer: facts and one table, and their encoding as lines.
+//! An answer: single facts and one table. Also their encoding as lines.
 
 use std::fmt::Write;
 
 use super::{GREETING, request::shown};
 
-/// Limits of an answer that is read; those of this version have 10 columns and at most some 100 000 rows. Without
-/// limits, each byte of an answer could become a cell, which takes 32 times as much memory.
+/// Limits for reading an answer. Answers of this version have at most 10 columns and some 100 000 rows. Without limits,
+/// each byte of an answer could become a cell, which takes 32 times as much memory.
 const MOST_COLUMNS: usize = 16;
 const MOST_ROWS: usize = 200_000;
 
-/// An answer of a traced process. It is self-describing: it can be shown without knowing the request.
+/// An answer of a traced process. It is self-describing: it can be displayed without knowing the request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
     /// Single facts, by name.
@@ -123,8 +123,8 @@ impl Reply {
         }
     }
 
-    /// Parses the lines of an answer. The outer error: they are not an answer. The inner error: the process refused the
-    /// request.
+    /// Parses the lines of an answer. The outer error means that they are not an answer, the inner error that the
+    /// process refused the request.
     pub(super) fn decode(text: &str) -> Result<Result<Reply, String>, String> {
         let Some(body) = text.strip_suffix("end\n") else {
             return Err(format!("the answer was cut off after {} bytes", text.len()));

@@ -6,7 +6,7 @@ use super::GREETING;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Request {
-    /// List the events that it declares.
+    /// List the events that the process declares.
     List,
     /// Switch on the events whose names match the pattern; `*` matches any characters.
     Enable(String),
@@ -14,9 +14,9 @@ pub enum Request {
     Disable(String),
     /// Return the key mask; if one is given, set it first.
     Keys(Option<u64>),
-    /// Return the state of its buffers.
+    /// Return the state of the buffers.
     Status,
-    /// List its user threads.
+    /// List the user threads.
     Threads,
     /// Write the contents of a flight recorder's rings to the file that is passed with the request.
     Snapshot,

@@ -1,5 +1,5 @@
-//! Number of records of each event in the buffers. Probes do not count; the records are counted on request, in a sample
-//! of the packets.
+//! Number of records of each event in the buffers. Probes do not count their records. They are counted when this is
+//! requested, in a sample of the packets.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use crate::shm::Arena;
 /// Records by event code.
 pub(super) struct Counts(HashMap<u32, u64>);
 
-/// The sample: the newest packets of each ring, at most this number (1 ms of copying at most).
+/// Number of the newest packets of each ring that are sampled, at most. Copying them takes 1 ms at most.
 #[cfg(feature = "drain")]
 const PACKETS: u64 = 64;
 
-/// Limit of distinct codes. No program declares more; further codes come from packets that changed while they were
-/// read.
+/// Limit of distinct codes. No program declares more. Packets that change while they are read can have any codes,
+/// though.
 #[cfg(feature = "drain")]
 const MOST_CODES: usize = 1 << 16;
 

@@ -31,11 +31,11 @@ pub const ENV_CONTROL: &str = "FUT_CONTROL";
 /// Time limits for receiving a request and for sending an answer.
 const REQUEST_WITHIN: Duration = Duration::from_secs(2);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// Maximum number of simultaneous clients. Each takes one of the program's descriptors, and 4 KiB.
+/// Maximum number of simultaneous clients. Each takes one of the program's descriptors, and 4 KiB of memory.
 const MOST_CLIENTS: usize = 16;
-/// Limit of the bytes in unsent answers; above it, requests are refused.
+/// Limit of the bytes in unsent answers. Above it, requests are refused.
 const MOST_UNSENT: usize = 16 << 20;
-/// A process with a lower limit of descriptors does not listen.
+/// A process whose limit of descriptors is lower than this does not listen.
 const LEAST_DESCRIPTORS: u64 = 64;
 /// Pause after `accept` has failed for lack of descriptors or memory.
 const NAP: Duration = Duration::from_millis(100);
@@ -44,17 +44,17 @@ const NAP: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
-    /// It has not begun to record.
+    /// The process has not begun to record.
     NotStarted,
     /// `FUT_CONTROL` is 0.
     SwitchedOff,
-    /// It listens on the socket with this path.
+    /// The process listens on the socket with this path.
     Listening(PathBuf),
-    /// It does not listen, for this reason.
+    /// The process does not listen, for this reason.
     Failed(String),
 }
 
-/// The result of `start`, and the socket, which a forked child has to close. Never freed: there is one for each
+/// The result of `start`, with the socket, which a forked child has to close. Never freed: there is one for each
 /// session.
 #[derive(Debug)]
 struct Started {
@@ -66,7 +66,7 @@ static STARTED: AtomicPtr<Started> = AtomicPtr::new(ptr::null_mut());
 
 fn started() -> Option<&'static Started> {
     // Acquire: pairs with the Release in `start`.
-    // SAFETY: null, or leaked in `start`.
+    // SAFETY: the pointer is null, or to a value leaked in `start`.
     unsafe { STARTED.load(Ordering::Acquire).as_ref() }
 }
 
@@ -87,8 +87,8 @@ pub(crate) fn start(session: &'static Session) {
     STARTED.store(Box::into_raw(Box::new(started)), Ordering::Release);
 }
 
-/// In a forked child: the thread and the socket belong to the parent. If the child kept the socket open, it would
-/// outlive the parent, and no thread would answer.
+/// Called in a forked child, where the thread and the socket are those of the parent. If the child kept the socket
+/// open, the socket would outlive the parent, and no thread would answer.
 pub(crate) fn forget() {
     if let Some((fd, file)) = started().and_then(|started| started.listener) {
         wire::close_if(fd, file);
@@ -97,7 +97,7 @@ pub(crate) fn forget() {
 }
 
 fn listen(session: &'static Session) -> io::Result<Started> {
-    // If the limit of descriptors is low, leave them all to the program.
+    // If the limit of descriptors is low, all of them are left to the program.
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     if most < LEAST_DESCRIPTORS {
         let why = format!("expected a limit of at least {LEAST_DESCRIPTORS} descriptors, found {most}");
@@ -121,17 +121,17 @@ fn listen(session: &'static Session) -> io::Result<Started> {
     Ok(Started { state: State::Listening(path), listener: Some((fd, file)) })
 }
 
-/// A request of a permitted client, and the file passed with it; or the reason why it is invalid.
+/// A request of a permitted client, with the file passed with it; or why it is invalid.
 type ReceivedRequest = Result<(Request, Option<File>), String>;
 
-/// Answers requests until the process ends. It never waits for one client: silent, slow or numerous clients delay the
-/// others only by the time of the answers that are computed before theirs.
+/// Answers requests until the process ends. It never waits for one client. So silent, slow or numerous clients delay
+/// the others only by the time for computing the answers that come before theirs.
 fn serve(
     listener: UnixListener,
     file: (u64, u64),
     answer: impl Fn(ReceivedRequest) -> Result<Reply, String>,
 ) {
-    // Another process that shares the socket (a child made by a raw `clone`) may accept the connection first.
+    // Another process may share the socket (a child made by a raw `clone`), and accept the connection first.
     let _ = listener.set_nonblocking(true);
     let mut clients: VecDeque<Client> = VecDeque::new();
     loop {
@@ -153,7 +153,7 @@ fn serve(
         match listener.accept() {
             Ok((stream, _)) => {
                 if clients.len() == MOST_CLIENTS {
-                    // A regular client has sent its request by now, and was answered.
+                    // A regular client has sent its request by now and got its answer.
                     let oldest = clients.iter().position(Client::is_receiving).unwrap_or(0);
                     clients.remove(oldest).into_iter().for_each(Client::reject);
                 }
@@ -165,7 +165,7 @@ fn serve(
             Err(_) => break,
         }
     }
-    // Their descriptors may belong to other files now, so they must not be closed.
+    // The descriptors of these clients may belong to other files now, so they must not be closed.
     clients.into_iter().for_each(mem::forget);
     mem::forget(listener);
 }
@@ -184,7 +184,7 @@ struct Client {
     stream: UnixStream,
     /// Identity of the socket's file (device and inode): see `serve`.
     file: (u64, u64),
-    /// When its time limit ends.
+    /// Deadline of the current phase.
     until: Instant,
     phase: Phase,
 }
@@ -218,13 +218,13 @@ impl Client {
         matches!(self.phase, Phase::Receiving(_))
     }
 
-    /// Bytes of its answer that were not sent yet.
+    /// Number of bytes of the client's answer that are still unsent.
     fn unsent(&self) -> usize {
         if let Phase::Sending { answer, sent } = &self.phase { answer.len() - sent } else { 0 }
     }
 
     /// Continues as far as possible without waiting; `None` when the connection is finished. `unsent` is the number of
-    /// bytes that other clients have not received yet.
+    /// bytes that are still unsent to other clients.
     fn advance(
         mut self,
         unsent: usize,
@@ -290,7 +290,7 @@ fn check_peer(stream: &UnixStream) -> Result<(), String> {
     Err(format!("user {} is not allowed: expected user {own} or root", peer.uid))
 }
 
-/// The received part of a request.
+/// The part of a request that has been received.
 #[derive(Default)]
 struct Incoming {
     bytes: Vec<u8>,
@@ -298,11 +298,11 @@ struct Incoming {
 }
 
 impl Incoming {
-    /// Receives the available bytes. Returns the line, without its newline, when it is complete and nothing follows it;
+    /// Receives the available bytes. Returns the line, without its newline, when it is complete and nothing follows it.
     /// `None` if the rest has not arrived yet.
     fn receive(&mut self, stream: &UnixStream) -> Result<Option<Vec<u8>>, String> {
         let mut part = [0; MAX_REQUEST];
-        // Each iteration receives at least one byte, or is the last.
+        // Each iteration receives at least one byte, or is the last one.
         while self.bytes.len() < MAX_REQUEST {
             let received = match wire::receive(stream, &mut part[self.bytes.len()..]) {
                 Ok(received) => received,
@@ -351,7 +351,7 @@ mod tests {
 
     use super::*;
 
-    /// Result of receiving these bytes, after which the client sends nothing or closes.
+    /// Result of receiving these bytes. Afterwards the client closes the connection, or sends nothing more.
     fn line_of(bytes: &[u8], closes: bool) -> Result<Vec<u8>, String> {
         let (mut client, server) = UnixStream::pair().unwrap();
         client.write_all(bytes).unwrap();
@@ -412,7 +412,7 @@ mod tests {
         let listener = UnixListener::bind(folder.path().join("a.sock")).unwrap();
         let other = File::open(folder.path()).unwrap();
         let (fd, file) = (listener.as_raw_fd(), wire::identity(other.as_raw_fd()).unwrap());
-        // The connection makes `serve` check the descriptor: it is not the socket any more.
+        // The connection makes `serve` check the descriptor, which no longer refers to the socket.
         drop(UnixStream::connect(folder.path().join("a.sock")).unwrap());
         serve(listener, file, |_| panic!("no request was sent"));
         assert!(wire::identity(fd).is_some(), "still open");

@@ -1,7 +1,7 @@
 //! The folders of the control sockets: one for each user.
 //!
 //! Any user can make files in `/tmp`, so another user may have taken the usual name of the folder. Then the folder has
-//! a random name (`mkdtemp`), and is found by the beginning of its name and by its owner. Root's folder is in `/run`,
+//! a random name (`mkdtemp`). It is found by the beginning of its name and by its owner. Root's folder is in `/run`,
 //! where only root can make files.
 
 use std::{
@@ -19,15 +19,15 @@ use std::{
 use super::wire;
 use crate::environment;
 
-/// Sockets that are examined to find those of ended processes.
+/// Maximum number of sockets that are examined to find those of ended processes.
 const LOOKED_AT: usize = 4096;
-/// Names in `/tmp` that are examined to find a user's folder.
+/// Maximum number of names in `/tmp` that are examined to find a user's folder.
 const NAMES_LOOKED_AT: usize = 1 << 16;
 
 const TEMPORARY: &str = "/tmp";
 const OF_ROOT: &str = "/run/fut";
 
-/// Makes the socket of this process, and removes those of ended processes.
+/// Makes the socket of this process, and removes the sockets of ended processes.
 pub(super) fn listen(pid: u32) -> io::Result<(UnixListener, PathBuf)> {
     let uid = wire::effective_uid();
     for folder in folders_to_use(uid) {
@@ -44,8 +44,8 @@ fn listen_in(folder: &Path, uid: u32, pid: u32) -> io::Result<(UnixListener, Pat
     make_private(folder, uid)?;
     remove_left(folder);
     let path = socket_in(folder, pid);
-    // Left by an earlier process with the same number, or by this process before `exec`. A process in another PID
-    // namespace that has the same number now keeps its socket: then the address is in use.
+    // A socket may be left by an earlier process with the same number, or by this process before `exec`. If a process
+    // in another PID namespace has the same number now, its socket stays: then the address is in use.
     remove_if_nobody_listens(&path);
     let listener = UnixListener::bind(&path)?;
     // Until now, only the mode of the folder has kept other users out.
@@ -63,7 +63,7 @@ fn folders_to_use(uid: u32) -> impl Iterator<Item = PathBuf> {
     runtime.chain(usual_names(uid))
 }
 
-/// Paths of the folder if there is none for the user's session.
+/// Paths of the folder if the session of the user has no folder.
 fn usual_names(uid: u32) -> impl Iterator<Item = PathBuf> {
     let of_root = (uid == 0).then(|| PathBuf::from(OF_ROOT));
     of_root.into_iter().chain([Path::new(TEMPORARY).join(format!("fut-{uid}"))])
@@ -95,7 +95,7 @@ fn other_names(base: &Path, uid: u32) -> Vec<PathBuf> {
     names.map(|entry| entry.path()).filter(|folder| is_folder_of(folder, uid)).collect()
 }
 
-/// Folders where the socket of a process of `uid` may be, likely ones first: only those that belong to that user.
+/// Folders where the socket of a process of `uid` may be, likely ones first. Only folders that belong to that user.
 pub(super) fn folders_of(uid: u32, pid: u32) -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::from(format!("/run/user/{uid}/fut"))];
     folders.extend(usual_names(uid));
@@ -128,7 +128,8 @@ fn make_private(folder: &Path, uid: u32) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    // Opened, so that it cannot be replaced between the check and the change; and not through a symbolic link.
+    // The folder is opened, so that it cannot be replaced between the check and the change, and not through a symbolic
+    // link.
     let open: File =
         OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(folder)?;
     let found = open.metadata()?;
@@ -155,16 +156,16 @@ pub(super) fn remove_left(folder: &Path) {
 }
 
 /// Removes the socket if no process listens on it. A process that is not visible here may still run, in another PID
-/// namespace; one that listens does run.
+/// namespace; so listening is what shows that a process runs.
 pub(super) fn remove_if_nobody_listens(socket: &Path) {
     let refused = wire::connect(socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused);
     if refused {
-        // If this process may not remove it, another one will.
+        // If this process is not allowed to remove it, another one will.
         let _ = fs::remove_file(socket);
     }
 }
 
-/// Whether there is such a process; true if unknown.
+/// Whether there is such a process. True if this is unknown.
 pub(super) fn is_there(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists() || !Path::new("/proc/self").exists()
 }
@@ -202,7 +203,7 @@ mod tests {
     fn a_name_taken_by_another_user_does_not_prevent_listening() {
         let base = tempfile::tempdir().unwrap();
         let uid = wire::effective_uid();
-        // What another user may put there: links and files; and folders of another user, if this user may make them.
+        // What another user may put there: links, files, and (if this user may make them here) folders of another user.
         symlink("/etc", base.path().join(format!("fut-{uid}-linked"))).unwrap();
         fs::write(base.path().join(format!("fut-{uid}-filled")), "").unwrap();
         let foreign = base.path().join(format!("fut-{uid}-theirs"));
@@ -246,7 +247,7 @@ mod tests {
         let own = format!("{}.sock", std::process::id());
         let mut expected = vec!["4194306.sock".to_string(), own, "notes.txt".into()];
         expected.sort();
-        // Connecting to a file that is not a socket is refused like connecting to a socket without a listener: it is
+        // Connecting to a file that is not a socket is refused like connecting to a socket without a listener. So it is
         // removed.
         assert_eq!(left, expected);
     }

@@ -1,4 +1,4 @@
-//! Lists the user threads of this process, and what each waits for.
+//! Lists the user threads of this process, and what each of them waits for.
 
 use std::collections::HashMap;
 

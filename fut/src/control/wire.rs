@@ -20,8 +20,8 @@ pub(super) struct Peer {
     pub(super) uid: u32,
 }
 
-/// Most descriptors that one message carries (`SCM_MAX_FD`, include/net/scm.h): with room for fewer, the kernel would
-/// install some and report the rest only by `MSG_CTRUNC`.
+/// Maximum number of descriptors that one message carries (`SCM_MAX_FD`, include/net/scm.h). With room for fewer, the
+/// kernel would install some of them, and report the rest only by `MSG_CTRUNC`.
 const MOST_DESCRIPTORS: usize = 253;
 /// Words for one control message with that number of descriptors, aligned as such a message must be.
 const CONTROL_WORDS: usize = (mem::size_of::<libc::cmsghdr>() + MOST_DESCRIPTORS * 4).div_ceil(8);
@@ -38,7 +38,7 @@ pub(super) fn longest_path() -> usize {
     mem::size_of::<libc::sockaddr_un>() - mem::offset_of!(libc::sockaddr_un, sun_path) - 1
 }
 
-/// Connects without waiting for a process that does not accept: the error is then `WouldBlock`. The stream is
+/// Connects without waiting for a process that does not accept: then the error is `WouldBlock`. The stream is
 /// non-blocking.
 pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
     let (address, len) = address(path.as_os_str())?;
@@ -66,7 +66,7 @@ fn address(path: &OsStr) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     Ok((address, mem::size_of::<libc::sockaddr_un>() as libc::socklen_t))
 }
 
-/// The process at the other end: the one that connected, or that listens.
+/// The process at the other end. It has connected, or it listens.
 pub(super) fn peer(stream: &UnixStream) -> io::Result<Peer> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = mem::size_of::<libc::ucred>() as libc::socklen_t;
@@ -87,11 +87,11 @@ pub(super) fn identity(fd: RawFd) -> Option<(u64, u64)> {
     (done == 0).then_some((found.st_dev, found.st_ino))
 }
 
-/// Closes a descriptor that this process inherited, if it still refers to that file.
+/// Closes a descriptor that this process inherited, if the descriptor still refers to that file.
 pub(super) fn close_if(fd: RawFd, file: (u64, u64)) {
     if identity(fd) == Some(file) {
-        // SAFETY: it is the descriptor that the caller names, and the thread that used it does not exist in the child
-        // after `fork`.
+        // SAFETY: this is the descriptor that the caller names. After `fork`, the thread that used it does not exist in
+        // the child.
         unsafe { libc::close(fd) };
     }
 }
@@ -100,7 +100,7 @@ pub(super) fn close_if(fd: RawFd, file: (u64, u64)) {
 pub(super) struct Received {
     /// Number of bytes; 0 at the end of the stream.
     pub(super) len: usize,
-    /// All descriptors received with them, owned: they are closed when this value is dropped.
+    /// All descriptors received with these bytes. They are owned: they are closed when this value is dropped.
     pub(super) descriptors: Vec<OwnedFd>,
 }
 
@@ -132,13 +132,13 @@ fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
     let mut descriptors = Vec::new();
     // SAFETY: the kernel has filled in `message`, and its control bytes are still valid.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
-    // SAFETY: null, or a header in these bytes, which are aligned for one.
+    // SAFETY: the pointer is null, or to a header in these bytes, which are aligned for one.
     while let Some(found) = unsafe { header.as_ref() } {
         if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
             // SAFETY: computes a length, and accesses no memory.
             let before = unsafe { libc::CMSG_LEN(0) } as usize;
             let count = found.cmsg_len.saturating_sub(before) / mem::size_of::<RawFd>();
-            // SAFETY: a header that the kernel wrote.
+            // SAFETY: the header was written by the kernel.
             let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
             descriptors.extend((0..count).map(|index| {
                 // SAFETY: by its length, the header is followed by more than `index` descriptors, which the kernel
@@ -146,7 +146,7 @@ fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
                 let place = unsafe { data.add(index) };
                 // SAFETY: as above.
                 let fd = unsafe { place.read_unaligned() };
-                // SAFETY: the kernel has installed it for this call, so it has no other owner.
+                // SAFETY: the kernel has installed the descriptor for this call, so it has no other owner.
                 unsafe { OwnedFd::from_raw_fd(fd) }
             }));
         }
@@ -157,7 +157,7 @@ fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
 }
 
 /// Sends as many of these bytes as there is room for, and a descriptor with the first of them. `WouldBlock` if there is
-/// no room.
+/// no room at all.
 pub(super) fn send(stream: &UnixStream, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<usize> {
     let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     // SAFETY: computes a length, and accesses no memory.
@@ -168,13 +168,13 @@ pub(super) fn send(stream: &UnixStream, bytes: &[u8], fd: Option<BorrowedFd<'_>>
     if let Some(fd) = fd {
         // SAFETY: `message` points to control bytes with their length.
         let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
-        // SAFETY: null, or the start of `control`, which is aligned and long enough for a header.
+        // SAFETY: the pointer is null, or to the start of `control`, which is aligned and long enough for a header.
         let header = unsafe { header.as_mut() }.ok_or(ErrorKind::InvalidInput)?;
         header.cmsg_level = libc::SOL_SOCKET;
         header.cmsg_type = libc::SCM_RIGHTS;
         // SAFETY: computes a length, and accesses no memory.
         header.cmsg_len = unsafe { libc::CMSG_LEN(mem::size_of::<RawFd>() as u32) } as usize;
-        // SAFETY: a header in `control`.
+        // SAFETY: the header is in `control`.
         let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
         // SAFETY: `control` has room for a header and one descriptor.
         unsafe { data.write_unaligned(fd.as_raw_fd()) };
@@ -186,8 +186,8 @@ pub(super) fn send(stream: &UnixStream, bytes: &[u8], fd: Option<BorrowedFd<'_>>
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Waits until there is something to receive, or (`to_send`) room to send. `TimedOut` at the deadline, `Interrupted`
-/// when `is_cancelled` returns true: it is called at the beginning, after every signal, and every 20 ms.
+/// Waits until there is something to receive, or, with `to_send`, room to send. `TimedOut` at the deadline.
+/// `Interrupted` when `is_cancelled` returns true; it is called at the beginning, after every signal, and every 20 ms.
 pub(super) fn wait(
     stream: &UnixStream,
     to_send: bool,

@@ -1,5 +1,5 @@
-//! Where a part of a trace ends in the middle of packets: an LWP that records little fills one packet for hours, and its
-//! records belong to the parts in which they were made.
+//! Where a part of a trace ends in the middle of packets. An LWP that records little fills one packet for hours, but
+//! its records belong to the parts in which they were made.
 //!
 //! ```text
 //! packet 7 of an LWP   | a  b  c  d | e  f  g |
@@ -7,8 +7,8 @@
 //!                                   └ what was committed when part 3 ended
 //! ```
 //!
-//! The producer is not asked, and its packet stays where it is (rule 8a of the ring). When it is taken, what is written
-//! already is left out.
+//! The producer does not take part in this, and its packet stays where it is (rule 8a of the ring). When the packet is
+//! taken later, the records that were already written are left out.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Cuts(HashMap<u32, Cut>);
 
-/// How much of a packet is written.
+/// How much of a packet has been written.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sequence: u64,
@@ -32,12 +32,13 @@ struct Cut {
     len: usize,
     records: u64,
     last_tick: Ticks,
-    /// The user thread that was mounted after them.
+    /// The user thread that was mounted after these records.
     thread: Option<Thread>,
 }
 
 impl Cuts {
-    /// Writes what is committed of the packet that the drain would take next. `switch` is the code of user context switches.
+    /// Writes the committed part of the packet that the drain would take next. `switch` is the code of user context
+    /// switches.
     pub(super) fn write_begun(
         &mut self,
         index: u32,
@@ -60,7 +61,8 @@ impl Cuts {
         Some(taken)
     }
 
-    /// Writes a taken packet, whose records are in the payload of `out`, but for what is written already.
+    /// Writes a taken packet, whose records are in the payload of `out`. Records that were already written are left
+    /// out.
     pub(super) fn write_taken(&mut self, index: u32, mut taken: Taken, out: &mut Output) -> Taken {
         let cut = self.leave_out_written(index, &mut taken, out.payload());
         self.0.remove(&index);
@@ -70,16 +72,16 @@ impl Cuts {
         taken
     }
 
-    /// The packets of a ring are those of another LWP from now on.
+    /// Called when the next packets of a ring are those of another LWP.
     pub(super) fn forget(&mut self, index: u32) {
         self.0.remove(&index);
     }
 
-    /// Removes the records of a packet that are written already.
+    /// Removes the records of a packet that were already written.
     fn leave_out_written(&self, index: u32, taken: &mut Taken, payload: &mut [u8]) -> Option<Cut> {
         let cut = *self.0.get(&index).filter(|cut| cut.sequence == taken.head.sequence)?;
         let whole = taken.head.length as usize;
-        // The process may have changed what it had committed.
+        // The process may have changed what it had committed, so the packet may be shorter than its written part.
         let written = cut.len.min(whole);
         payload.copy_within(written..whole, 0);
         let PacketFlags(flags) = taken.head.flags;
@@ -96,14 +98,14 @@ impl Cuts {
     }
 }
 
-/// The user thread that is mounted after these records; `None` if they have no switch.
+/// The user thread that is mounted after these records; `None` if they have no user context switch.
 fn mounted_after(records: &[u8], switch: Option<u32>) -> Option<Option<Thread>> {
     let switch = switch?;
     let switches = Records::of(records).filter(|record| record.head.code == switch);
     switches.last().map(|record| record.word(0).and_then(Thread::from_switch))
 }
 
-/// The code of user context switches, by the declarations among these metadata packets.
+/// The code of user context switches, according to the declarations in these metadata packets.
 pub(super) fn switch_code(mut metadata: &[u8]) -> Option<u32> {
     while let Ok((head, _)) = PacketHead::parse(metadata, 0) {
         let end = PACKET_HEAD_LEN + head.length as usize;

@@ -1,7 +1,7 @@
 //! The drain: removes finished packets from an arena, and appends them to a user trace.
 //!
-//! It runs outside the traced program, or on a thread of its own in it. Probes never wait for it: when it is too slow,
-//! they count the records that they lose. An arena in overwrite mode is not drained while the program runs, but
+//! It runs outside the traced program, or on its own thread in the program. Probes never wait for it: when it is too
+//! slow, they count the records that are lost. An arena in overwrite mode is not drained while the program runs, but
 //! [`snapshot`] can copy its contents at any time.
 
 mod cuts;
@@ -37,12 +37,12 @@ use crate::{
     trace::{PacketHead, PacketKind, encode_clocks, file_head},
 };
 
-/// Interval between clock snapshots while a program runs: NTP changes the rate of some clocks.
+/// Interval between clock snapshots while a program runs. They are needed because NTP changes the rate of some clocks.
 const CLOCKS_EVERY: Duration = Duration::from_secs(1);
-/// About the number of packets that one poll takes; the next poll takes the rest.
+/// Approximate maximum of packets that one poll takes. The next poll takes the rest.
 const MOST_AT_ONCE: usize = 1024;
 
-/// Takes packets out of one arena. `A` is the arena, or an owner of it.
+/// Takes packets out of one arena. `A` is the arena itself, or an owner of it.
 #[derive(Debug)]
 pub struct Drain<A: Borrow<Arena>> {
     arena: A,
@@ -58,7 +58,7 @@ pub struct Drain<A: Borrow<Arena>> {
 }
 
 /// Totals of a drain or a snapshot. Every emitted record is counted in `records`, `lost` or `unwritten`, or its bytes
-/// are in `overwritten_bytes`.
+/// are counted in `overwritten_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DrainSummary {
     /// Packets of events taken.
@@ -69,14 +69,14 @@ pub struct DrainSummary {
     pub bytes: u64,
     /// Records for which the ring had no room.
     pub lost: u64,
-    /// Records that were reserved and never committed, because their LWP was killed while it wrote them; in a snapshot,
-    /// those that were being written.
+    /// Records that were reserved and never committed, because their LWP was killed while it wrote them. In a snapshot,
+    /// records that were just being written.
     pub unfinished: u64,
-    /// Records taken after writing the trace had failed.
+    /// Records that were taken after writing the trace had failed.
     pub unwritten: u64,
     /// In overwrite mode: packets that were overwritten by newer ones.
     pub overwritten_packets: u64,
-    /// Bytes of records in them.
+    /// Bytes of records in these packets.
     pub overwritten_bytes: u64,
 }
 
@@ -84,7 +84,7 @@ impl<A: Borrow<Arena>> Drain<A> {
     /// Creates a user trace at `path` for the packets of `arena`.
     ///
     /// # Errors
-    /// When the file cannot be created, or the arena has already had a drain.
+    /// If the file cannot be created, or the arena has already had a drain.
     pub fn new(arena: A, path: &Path) -> io::Result<Drain<A>> {
         Drain::to_file(arena, File::create_new(path)?, path)
     }
@@ -92,7 +92,7 @@ impl<A: Borrow<Arena>> Drain<A> {
     /// Begins a user trace in an open, empty file; `path` is used in messages only.
     ///
     /// # Errors
-    /// When the file cannot be written, or the arena has already had a drain: an arena has one in its lifetime.
+    /// If the file cannot be written, or the arena has already had a drain. An arena can have only one in its lifetime.
     pub fn to_file(arena: A, file: File, path: &Path) -> io::Result<Drain<A>> {
         if !arena.borrow().claim_for_drain() {
             let why = "expected an arena without a drain, found one that has already had a drain";
@@ -136,12 +136,12 @@ impl<A: Borrow<Arena>> Drain<A> {
         DrainSummary { bytes: self.out.bytes(), records, unwritten, ..self.summary }
     }
 
-    /// Takes finished packets, and returns their number. If it is not 0, call `poll` again soon. In overwrite mode
+    /// Takes finished packets, and returns their number. If that is not 0, call `poll` again soon. In overwrite mode
     /// there is nothing to take before the end.
     ///
     /// # Errors
-    /// When the trace cannot be written; the error is returned once. Later packets are still taken, and their records
-    /// counted.
+    /// If the trace cannot be written. The error is returned only once. Later packets are still taken, and their
+    /// records counted.
     pub fn poll(&mut self) -> io::Result<usize> {
         self.take_metadata();
         self.read_clocks();
@@ -162,18 +162,19 @@ impl<A: Borrow<Arena>> Drain<A> {
                 RingState::Free | RingState::Busy => 0,
             };
         }
-        // Records reach the file soon, whatever happens to this process.
+        // So the records reach the file soon, whatever happens to this process.
         out.flush();
         out.failure()?;
         Ok(taken)
     }
 
-    /// Goes on in another open, empty file: the next part of the trace. It begins with all metadata, so that it can be read
-    /// without the parts before; [`UserTrace::of_parts`](crate::trace::UserTrace::of_parts) reads them as one. All records
-    /// that are committed by now are in the part before, also those of packets that are not full.
+    /// Continues in another open, empty file: the next part of the trace. The part begins with all metadata, so that it
+    /// can be read without the earlier parts; [`UserTrace::of_parts`](crate::trace::UserTrace::of_parts) reads all
+    /// parts as one trace. All records that are committed by now are in the earlier part, even if their packets are not
+    /// full.
     ///
     /// # Errors
-    /// When one of the two files cannot be written, as for [`poll`](Drain::poll).
+    /// If one of the two files cannot be written, as for [`poll`](Drain::poll).
     pub fn next_part(&mut self, file: File, path: &Path) -> io::Result<()> {
         self.take_metadata();
         let Drain { arena, out, cuts, summary, .. } = self;
@@ -194,16 +195,17 @@ impl<A: Borrow<Arena>> Drain<A> {
         self.out.failure()
     }
 
-    /// Takes everything, including packets that are not full. Only after the process has ended or stopped recording.
+    /// Takes everything, including packets that are not full. Call this only after the process has ended or stopped
+    /// recording.
     ///
     /// # Errors
-    /// When the trace cannot be written, if `poll` has not returned that error already.
+    /// If the trace cannot be written, and `poll` has not already returned that error.
     pub fn finish(self) -> io::Result<DrainSummary> {
         let (summary, written) = self.close();
         written.map(|()| summary)
     }
 
-    /// As [`finish`](Drain::finish), but also returns the totals if the trace could not be written completely.
+    /// Like [`finish`](Drain::finish), but also returns the totals if the trace could not be written completely.
     pub fn close(mut self) -> (DrainSummary, io::Result<()>) {
         self.take_metadata();
         let Drain { arena, out, cuts, summary, .. } = &mut self;
@@ -222,8 +224,8 @@ impl<A: Borrow<Arena>> Drain<A> {
         (self.summary(), written)
     }
 
-    /// Appends a clock snapshot once a second. Not for a flight recorder: its trace is written at the end and must not
-    /// grow before.
+    /// Appends a clock snapshot once a second. Not for a flight recorder, whose trace is written at the end and must
+    /// not grow before.
     fn read_clocks(&mut self) {
         let arena: &Arena = self.arena.borrow();
         if arena.mode() == Mode::Discard && self.clocks_read.elapsed() >= CLOCKS_EVERY {
@@ -247,7 +249,7 @@ fn consumer(ring: Ring<'_>) -> Consumer<'_> {
     unsafe { ring.consumer() }
 }
 
-/// Takes everything that is committed, and leaves packets that are not full to their producers.
+/// Takes everything that is committed. Packets that are not full stay with their producers.
 fn take_committed(
     arena: &Arena,
     switch: Option<u32>,
@@ -278,7 +280,7 @@ fn take_closed(
     out: &mut Output,
     summary: &mut DrainSummary,
 ) -> usize {
-    // At most one ring's worth at a time: other rings need their turn.
+    // At most one ring's worth at a time, because other rings need their turn.
     let most = ring.count().min(MOST_AT_ONCE as u64);
     for packets in 0..most {
         let Some(taken) = ring.take_closed(out.payload()) else { return packets as usize };
@@ -298,7 +300,7 @@ fn take_left(
     summary: &mut DrainSummary,
 ) -> usize {
     let first = ring.next_to_take();
-    // The cursor was written by another process and is not trusted; at most one ring's worth is left.
+    // The cursor was written by another process and is not trusted. At most one ring's worth of packets is left.
     let last = ring.position().0.min(first.saturating_add(ring.count() - 1));
     for sequence in first..=last {
         let mut taken = ring.take_left(out.payload());

@@ -1,4 +1,4 @@
-//! The file of a user trace while it is written: it holds whole packets only, even when the disk is full.
+//! The file of a user trace while it is written. It holds only whole packets, even when the disk is full.
 
 use std::{
     fs::File,
@@ -10,11 +10,11 @@ use crate::{
     trace::{PACKET_HEAD_LEN, PacketHead},
 };
 
-/// Four packets are written at once; this amount stays in the cache of a CPU.
+/// Four packets are written at once. This amount of data stays in the cache of a CPU.
 const BUFFER_LEN: usize = 4 * PACKET_LEN;
 
-/// A file to which packets are appended. When that fails, the file ends with its last whole packet, and the records of
-/// all later ones are counted.
+/// A file to which packets are appended. If that fails, the file ends with its last whole packet, and the records of
+/// all later packets are counted.
 #[derive(Debug)]
 pub(super) struct Output {
     file: File,
@@ -24,7 +24,7 @@ pub(super) struct Output {
     packets: Vec<(usize, u64)>,
     /// Bytes of the file that hold whole packets.
     written: u64,
-    /// Bytes of the files before.
+    /// Bytes of whole packets in the earlier files.
     written_before: u64,
     failed: bool,
     /// The first failure, until it is returned.
@@ -50,7 +50,7 @@ impl Output {
         }
     }
 
-    /// Appends to another file, which is empty. What was appended before is written to the one before.
+    /// Continues in another file, which is empty. What is in the buffer is written to the current one first.
     pub(super) fn next_file(&mut self, file: File) {
         self.flush();
         self.file = file;
@@ -58,7 +58,7 @@ impl Output {
         self.failed = false;
     }
 
-    /// Bytes of whole packets in all files, those in the buffer included.
+    /// Bytes of whole packets in all files, including those in the buffer.
     pub(super) fn bytes(&self) -> u64 {
         self.written_before + self.written + if self.failed { 0 } else { self.filled as u64 }
     }
@@ -73,7 +73,7 @@ impl Output {
         &mut self.buffer[self.filled + PACKET_HEAD_LEN..][..PACKET_LEN - PACKET_HEAD_LEN]
     }
 
-    /// Appends a packet whose payload, of `head.length` bytes, was written to `payload()`.
+    /// Appends a packet whose payload, `head.length` bytes, the caller has written to `payload()`.
     pub(super) fn push(&mut self, head: &PacketHead, records: u64) {
         let end = self.filled + PACKET_HEAD_LEN + head.length as usize;
         head.encode_before(&mut self.buffer[self.filled..end]);
@@ -117,12 +117,12 @@ impl Output {
         self.filled = 0;
     }
 
-    /// The first failure, if it was not returned yet.
+    /// The first failure, if it has not been returned yet.
     pub(super) fn failure(&mut self) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)
     }
 
-    /// Number of bytes of the buffer that were written, and the error if that is not all.
+    /// Returns the number of bytes of the buffer that were written, and the error if these are not all.
     fn write_buffer(&mut self) -> (usize, io::Result<()>) {
         let mut at = 0;
         while at < self.filled {

@@ -1,4 +1,5 @@
-//! A snapshot of an arena in overwrite mode: a user trace of the last packets of every LWP, taken while they continue.
+//! A snapshot of an arena in overwrite mode: a user trace of the last packets of every LWP, taken while the LWPs
+//! continue.
 
 use std::{fs::File, io, path::Path};
 
@@ -14,15 +15,15 @@ use crate::{
 #[cfg(all(feature = "probes", feature = "runtime"))]
 use crate::trace::{Carried, CarriedOwner, encode_owners};
 
-/// How often the copy of a ring is repeated if its LWP changes meanwhile.
+/// How often a ring is copied, at most, if its LWP changes it meanwhile.
 const TRIES: usize = 4;
 
 /// Writes the current contents of the rings of `arena` to a new user trace at `path`. The program continues
 /// undisturbed. Any thread or process that has the arena mapped may call this.
 ///
 /// # Errors
-/// When the arena is in discard mode (its drain writes the trace), when the file exists, or when it cannot be written;
-/// then it is removed.
+/// If the arena is in discard mode (then its drain writes the trace), if the file exists, or if the file cannot be
+/// written. In the last case it is removed.
 pub fn snapshot(arena: &Arena, path: &Path) -> io::Result<DrainSummary> {
     check_mode(arena)?;
     let written = snapshot_to(arena, File::create_new(path)?);
@@ -32,21 +33,22 @@ pub fn snapshot(arena: &Arena, path: &Path) -> io::Result<DrainSummary> {
     written
 }
 
-/// As [`snapshot`], to an open, empty file.
+/// Like [`snapshot`], to an open, empty file.
 ///
 /// # Errors
-/// When the arena is in discard mode, or when the file cannot be written; then it ends with a whole packet.
+/// If the arena is in discard mode, or the file cannot be written. In the latter case the file ends with a whole
+/// packet.
 pub fn snapshot_to(arena: &Arena, file: File) -> io::Result<DrainSummary> {
     check_mode(arena)?;
     write_all(arena, &mut Output::new(file), &[])
 }
 
-/// As [`snapshot_to`], of the arena of this process: with the names of the user threads that live, whose creation may be
-/// overwritten.
+/// Like [`snapshot_to`], for the arena of this process. It adds the names of the live user threads, because the events
+/// of their creation may be overwritten.
 #[cfg(feature = "probes")]
 pub(crate) fn snapshot_of_own(arena: &Arena, file: File) -> io::Result<DrainSummary> {
     check_mode(arena)?;
-    // Before the rings are copied: whatever is created or ends from here on, they have an event of.
+    // This comes before the rings are copied: for everything that is created or ends from here on, they have an event.
     let live = live_threads(arena);
     write_all(arena, &mut Output::new(file), &live)
 }

@@ -9,11 +9,11 @@ use std::{
 
 use crate::blocking;
 
-/// An open file, as [`std::fs::File`].
+/// An open file, like [`std::fs::File`].
 #[derive(Debug)]
 pub struct File(fs::File);
 
-/// How a file is opened, as [`std::fs::OpenOptions`].
+/// How a file is opened, like [`std::fs::OpenOptions`].
 #[derive(Clone, Debug)]
 pub struct OpenOptions(fs::OpenOptions);
 
@@ -46,7 +46,7 @@ macro_rules! options {
 options!(read, write, append, truncate, create, create_new);
 
 impl OpenOptions {
-    /// Nothing is allowed.
+    /// Options that allow nothing.
     pub fn new() -> OpenOptions {
         OpenOptions(fs::OpenOptions::new())
     }
@@ -54,7 +54,7 @@ impl OpenOptions {
     /// Opens the file.
     ///
     /// # Errors
-    /// Those of the standard library.
+    /// The errors of the standard library.
     pub fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let path = path.as_ref();
         blocking(|| self.0.open(path)).map(File)
@@ -71,15 +71,15 @@ impl File {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// Those of the standard library.
+    /// The errors of the standard library.
     pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
         OpenOptions::new().read(true).open(path)
     }
 
-    /// Opens a file for writing; makes it, or empties it.
+    /// Opens a file for writing. Creates it, or empties it if it exists.
     ///
     /// # Errors
-    /// Those of the standard library.
+    /// The errors of the standard library.
     pub fn create(path: impl AsRef<Path>) -> io::Result<File> {
         OpenOptions::new().write(true).create(true).truncate(true).open(path)
     }
@@ -89,39 +89,39 @@ impl File {
         &self.0
     }
 
-    /// The same.
+    /// Like `as_std`, but returns the file itself.
     pub fn into_std(self) -> fs::File {
         self.0
     }
 
-    /// Waits until all of it is on the disk.
+    /// Waits until the contents and the metadata of the file are on the disk.
     ///
     /// # Errors
-    /// Those of the standard library.
+    /// The errors of the standard library.
     pub fn sync_all(&self) -> io::Result<()> {
         blocking(|| self.0.sync_all())
     }
 
-    /// Waits until its contents are on the disk.
+    /// Waits until the contents of the file are on the disk.
     ///
     /// # Errors
-    /// Those of the standard library.
+    /// The errors of the standard library.
     pub fn sync_data(&self) -> io::Result<()> {
         blocking(|| self.0.sync_data())
     }
 
-    /// Changes its length.
+    /// Changes the length of the file.
     ///
     /// # Errors
-    /// Those of the standard library.
+    /// The errors of the standard library.
     pub fn set_len(&self, len: u64) -> io::Result<()> {
         blocking(|| self.0.set_len(len))
     }
 
-    /// What the file system knows of it.
+    /// The metadata of the file.
     ///
     /// # Errors
-    /// Those of the standard library.
+    /// The errors of the standard library.
     pub fn metadata(&self) -> io::Result<fs::Metadata> {
         blocking(|| self.0.metadata())
     }
@@ -129,15 +129,15 @@ impl File {
     /// Waits for an exclusive lock of the file (`flock(2)`).
     ///
     /// # Errors
-    /// Those of the standard library.
+    /// The errors of the standard library.
     pub fn lock(&self) -> io::Result<()> {
         blocking(|| self.0.lock())
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     ///
     /// # Errors
-    /// Those of the standard library.
+    /// The errors of the standard library.
     pub fn unlock(&self) -> io::Result<()> {
         self.0.unlock()
     }
@@ -181,7 +181,8 @@ impl Write for &File {
 
 impl Seek for &File {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        // It changes a number in the kernel; only the end of a file on a network may have to be asked for.
+        // Seeking only changes a number in the kernel. But on a network, the end of a file may have to be requested
+        // from the server.
         match to {
             SeekFrom::End(_) => blocking(|| (&self.0).seek(to)),
             SeekFrom::Start(_) | SeekFrom::Current(_) => (&self.0).seek(to),

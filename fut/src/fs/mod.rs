@@ -1,9 +1,9 @@
-//! Files, with the names of `std::fs`: a call blocks the user thread, and not the LWP.
+//! Files, with the names of `std::fs`. A call blocks the user thread, but not its LWP.
 //!
-//! The kernel cannot report when a call on a regular file would not block, so each call of this module runs on an LWP for
-//! blocking calls ([`blocking`]): it costs two switches and a wakeup of the kernel more than the
-//! call. Read and write large pieces, by [`BufReader`](std::io::BufReader) say, or do several calls of the standard
-//! library in one [`blocking`].
+//! The kernel cannot report when a call on a regular file would not block. So each call of this module runs on an LWP
+//! for blocking calls ([`blocking`]). In addition to the call itself, that costs two switches and a wakeup by the
+//! kernel. To reduce this cost, read and write large pieces, for example with [`BufReader`](std::io::BufReader), or
+//! make several calls of the standard library in one [`blocking`].
 //!
 //! ```
 //! let runtime = fut::Runtime::builder().lwps(1).build()?;
@@ -34,7 +34,7 @@ macro_rules! calls {
         $(#[$meta])*
         ///
         /// # Errors
-        /// Those of the standard library.
+        /// The errors of the standard library.
         pub fn $name($($path: impl AsRef<Path>),*) -> io::Result<$result> {
             $(let $path = $path.as_ref();)*
             blocking(|| fs::$name($($path),*))
@@ -43,42 +43,42 @@ macro_rules! calls {
 }
 
 calls! {
-    /// As [`std::fs::read`].
+    /// Like [`std::fs::read`].
     read(path) -> Vec<u8>;
-    /// As [`std::fs::read_to_string`].
+    /// Like [`std::fs::read_to_string`].
     read_to_string(path) -> String;
-    /// As [`std::fs::copy`]; returns the number of bytes.
+    /// Like [`std::fs::copy`]; returns the number of bytes.
     copy(from, to) -> u64;
-    /// As [`std::fs::rename`].
+    /// Like [`std::fs::rename`].
     rename(from, to) -> ();
-    /// As [`std::fs::hard_link`].
+    /// Like [`std::fs::hard_link`].
     hard_link(original, link) -> ();
-    /// As [`std::fs::remove_file`].
+    /// Like [`std::fs::remove_file`].
     remove_file(path) -> ();
-    /// As [`std::fs::create_dir`].
+    /// Like [`std::fs::create_dir`].
     create_dir(path) -> ();
-    /// As [`std::fs::create_dir_all`].
+    /// Like [`std::fs::create_dir_all`].
     create_dir_all(path) -> ();
-    /// As [`std::fs::remove_dir`].
+    /// Like [`std::fs::remove_dir`].
     remove_dir(path) -> ();
-    /// As [`std::fs::remove_dir_all`].
+    /// Like [`std::fs::remove_dir_all`].
     remove_dir_all(path) -> ();
-    /// As [`std::fs::canonicalize`].
+    /// Like [`std::fs::canonicalize`].
     canonicalize(path) -> PathBuf;
-    /// As [`std::fs::read_link`].
+    /// Like [`std::fs::read_link`].
     read_link(path) -> PathBuf;
-    /// As [`std::fs::metadata`].
+    /// Like [`std::fs::metadata`].
     metadata(path) -> fs::Metadata;
-    /// As [`std::fs::symlink_metadata`].
+    /// Like [`std::fs::symlink_metadata`].
     symlink_metadata(path) -> fs::Metadata;
-    /// As [`std::fs::exists`].
+    /// Like [`std::fs::exists`].
     exists(path) -> bool;
 }
 
-/// As [`std::fs::write`].
+/// Like [`std::fs::write`].
 ///
 /// # Errors
-/// Those of the standard library.
+/// The errors of the standard library.
 pub fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let (path, contents) = (path.as_ref(), contents.as_ref());
     blocking(|| fs::write(path, contents))
@@ -87,7 +87,7 @@ pub fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Result<(
 /// The entries of a folder, all at once, in no particular order.
 ///
 /// # Errors
-/// Those of [`std::fs::read_dir`] and of its entries.
+/// The errors of [`std::fs::read_dir`] and of its entries.
 pub fn read_dir(path: impl AsRef<Path>) -> io::Result<Vec<fs::DirEntry>> {
     let path = path.as_ref();
     blocking(|| fs::read_dir(path)?.collect())

@@ -8,8 +8,8 @@ use std::fs;
 
 use sigmund_model::{Lwp, Pid};
 
-/// For each LWP of a process: its number in its own PID namespace, and the one here. `None` if the process is in this
-/// process's namespace, has ended, or cannot be examined.
+/// For each LWP of a process: its number in the PID namespace of the process, and its number here. `None` if the
+/// process is in the namespace of this process, has ended, or cannot be examined.
 pub fn lwps_in_namespace(process: Pid) -> Option<Vec<(Lwp, Lwp)>> {
     let namespace = |who: &str| fs::read_link(format!("/proc/{who}/ns/pid")).ok();
     if namespace(&process.to_string())? == namespace("self")? {

@@ -33,17 +33,18 @@ use sigmund_model::{Lwp, Pid};
 use super::{GREETING, MAX_ANSWER, REFUSAL, SOCKET, lwps_in_namespace};
 use crate::shm::{Arena, Geometry, Mode};
 
-/// Connections that may wait to be accepted; the kernel uses its own limit (`net.core.somaxconn`) if that is lower.
+/// Connections that may wait to be accepted. The kernel uses its own limit (`net.core.somaxconn`) if that is lower.
 const BACKLOG: i32 = 4096;
-/// Arenas that one process may have at a time: one, and those from before each `exec` until that is noticed.
+/// Arenas that one process may have at a time: its current one, and those from before each `exec`, until the `exec` is
+/// noticed.
 const MOST_OF_ONE_PROCESS: usize = 64;
-/// Pause when no descriptor is left, and when a poll fails.
+/// Pause when no descriptor is left, or when a poll fails.
 const NAP: Duration = Duration::from_millis(10);
 
-/// Hands sealed arenas to the processes that ask for one, on a thread of its own.
+/// Hands out sealed arenas to the processes that ask for one. It does so on its own thread.
 ///
 /// A process can destroy the events in its own arena, and nothing else: the memory can neither shrink nor grow, and its
-/// contents are not trusted. The thread never waits for a process: each connection is answered and closed.
+/// contents are not trusted. The thread never waits for a process: it answers each connection and closes it.
 ///
 /// ```
 /// use fut::{drain::{ArenaServer, Drain}, shm::{Geometry, Mode}};
@@ -67,10 +68,10 @@ pub struct ArenaServer {
     thread: Option<thread::JoinHandle<()>>,
 }
 
-/// Processes that asked for an arena and got none.
+/// The processes that asked for an arena and got none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unrecorded {
-    /// How many.
+    /// Number of these processes.
     pub processes: u64,
     /// The reason for the first of them.
     pub why: Option<String>,
@@ -80,23 +81,24 @@ pub struct Unrecorded {
 #[derive(Debug)]
 pub struct ProcessArena {
     arena: Arena,
-    /// The same memory, through another open file description than that of the process.
+    /// The same memory, through an open file description other than that of the process.
     memory: File,
     peer: Pid,
     /// A pidfd, readable when the process has ended; `None` if the process had already ended when it was opened.
     process: Option<OwnedFd>,
-    /// If it is in another PID namespace: its LWPs at the time of its request, with the numbers there and here.
+    /// If the process is in another PID namespace: its LWPs at the time of its request, with their numbers there and
+    /// here.
     in_namespace: Option<Vec<(Lwp, Lwp)>>,
-    /// Lets the thread that hands out arenas know whether this one still exists.
+    /// By this, the thread that hands out arenas notices whether this one still exists.
     held: Arc<()>,
 }
 
 impl ArenaServer {
-    /// Listens in `folder`, which has to exist and should not be writable for others. Only `owner` may connect, or this
-    /// process's own user if there is no `owner`; root always may.
+    /// Listens in `folder`, which has to exist and should not be writable for others. Only `owner` may connect, or the
+    /// user of this process if there is no `owner`. Root always may.
     ///
     /// # Errors
-    /// When the socket or the thread cannot be created.
+    /// If the socket or the thread cannot be created.
     pub fn start(
         folder: &Path,
         geometry: Geometry,
@@ -136,9 +138,9 @@ impl ArenaServer {
         started.inspect_err(|_: &io::Error| _ = fs::remove_file(&socket))
     }
 
-    /// Stops handing out arenas. Those that were handed out can still be taken.
+    /// Stops handing out arenas. Arenas that were handed out can still be taken.
     pub fn stop(&mut self) {
-        // Cannot block: the eventfd's count is far below its maximum.
+        // This write cannot block: the eventfd's count is far below its maximum.
         let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -173,7 +175,7 @@ struct ArenaListener {
     given: Vec<(u32, Weak<()>)>,
     new: Sender<ProcessArena>,
     unrecorded: Arc<Mutex<Unrecorded>>,
-    /// A spare descriptor, closed when none is left, so that a client can be answered with that error.
+    /// A spare descriptor. It is closed when none is left, so that a client can be answered with that error.
     spare: Option<File>,
 }
 
@@ -207,7 +209,7 @@ impl ArenaListener {
         match made {
             Ok((arena, theirs)) => {
                 self.given.push((arena.peer.0, Arc::downgrade(&arena.held)));
-                // First to the recorder, so that it holds every arena that a process has.
+                // The arena goes to the recorder first, so that the recorder holds every arena that a process has.
                 let _ = self.new.send(arena);
                 if let Err(error) = send(connection, GREETING, Some(&theirs)) {
                     self.count(&format!("it closed the connection before it got its arena: {error}"));
@@ -234,7 +236,7 @@ impl ArenaListener {
         Ok(())
     }
 
-    /// The arena, and the descriptor of it for the process.
+    /// Makes an arena, and the descriptor of its memory for the process.
     fn make(&self, peer: Pid) -> io::Result<(ProcessArena, File)> {
         let (arena, memory) = Arena::for_another(self.geometry, self.mode, peer).map_err(io::Error::other)?;
         let again = format!("/proc/self/fd/{}", memory.as_raw_fd());
@@ -243,7 +245,7 @@ impl ArenaListener {
         let process = match KernelPid::from_raw(peer.0 as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()))
         {
             Some(Ok(process)) => Some(process),
-            // It has ended already, or has no number here: the lock shows when it ends.
+            // The process has already ended, or has no number here. Then only the lock shows when it ends.
             Some(Err(Errno::SRCH | Errno::INVAL)) | None => None,
             Some(Err(error)) => return Err(error.into()),
         };
@@ -276,24 +278,25 @@ impl ArenaListener {
 }
 
 impl ProcessArena {
-    /// The process that requested it, by its number in this process's PID namespace; 0 if it has none there.
+    /// The process that requested the arena, by its number in the PID namespace of this process; 0 if it has none
+    /// there.
     pub fn peer(&self) -> Pid {
         self.peer
     }
 
-    /// The process by its number in its own PID namespace; known once it has begun to record.
+    /// The process, by its number in its own PID namespace. Known once it has begun to record.
     pub fn pid(&self) -> Pid {
         self.arena.pid()
     }
 
-    /// If it is in another PID namespace than this process: the LWPs that it had at its request, each with its number
-    /// there and the one here.
+    /// If the process is in a PID namespace other than that of this process: the LWPs that it had at its request, each
+    /// with its number there and its number here.
     pub fn in_namespace(&self) -> Option<&[(Lwp, Lwp)]> {
         self.in_namespace.as_deref()
     }
 
-    /// Whether there is something to drain: the process has written its description. One that ends before has recorded
-    /// nothing.
+    /// Whether there is something to drain: the process has written its description. A process that ends before has
+    /// recorded nothing.
     pub fn has_begun(&self) -> bool {
         self.arena.is_published() || self.arena.rings().next().is_some()
     }
@@ -322,14 +325,15 @@ impl Borrow<Arena> for ProcessArena {
 
 impl Drop for ProcessArena {
     fn drop(&mut self) {
-        // Forked children have inherited the mapping. They do not record into it, but keep its memory allocated.
+        // Forked children have inherited the mapping. They do not record into it, but they keep its memory allocated.
         if self.process_has_ended() && !self.is_unmapped() {
             self.arena.discard_records();
         }
     }
 }
 
-/// The peer: its number, which is 0 if it is not visible in this process's PID namespace, and its effective user.
+/// The process at the other end of a connection: its number, which is 0 if it is not visible in the PID namespace of
+/// this process, and its effective user.
 fn peer(connection: &OwnedFd) -> io::Result<(Pid, u32)> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;
@@ -348,7 +352,7 @@ fn peer(connection: &OwnedFd) -> io::Result<(Pid, u32)> {
 fn most_arenas() -> usize {
     const EACH: u64 = 3;
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(1 << 20);
-    // The other descriptors are for the kernel side and everything else.
+    // The other descriptors are for recording the kernel, and for everything else.
     let others = (limit / 8).max(64);
     usize::try_from(limit.saturating_sub(others) / EACH).unwrap_or(usize::MAX)
 }
@@ -367,7 +371,7 @@ fn send(connection: &OwnedFd, answer: &str, memory: Option<&File>) -> Result<(),
     sendmsg(connection, &[IoSlice::new(answer.as_bytes())], &mut control, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Signals to the recorder are handled by its other threads.
+/// Blocks all signals for the calling thread. Other threads of the recorder handle them.
 fn block_signals() {
     // SAFETY: a signal set is plain bits, which are filled in next.
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! Primitives of the lock-free code: std's atomics, locks and cells, or loom's when a model is checked
+//! Primitives of the lock-free code. These are std's atomics, locks and cells, or loom's when a model is checked
 //! (`RUSTFLAGS="--cfg loom" cargo test -p sigmund-fut --release --lib loom`).
 
 #[cfg(loom)]
@@ -13,7 +13,7 @@ pub(crate) use std::{
     thread,
 };
 
-/// `std::cell::UnsafeCell` with the interface of loom's, which observes each access.
+/// `std::cell::UnsafeCell` with the interface of loom's cell, which observes each access.
 #[cfg(not(loom))]
 #[derive(Debug, Default)]
 pub(crate) struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);

@@ -1,4 +1,4 @@
-//! Address arguments. The trait of the standard library does not specify whether a look-up may block; this module does
+//! Address arguments. The trait of the standard library does not specify whether a look-up may block. This module makes
 //! look-ups that may block on an LWP for blocking calls, and all others directly.
 
 use std::{
@@ -10,7 +10,7 @@ use std::{
 
 use crate::blocking;
 
-/// As [`std::net::ToSocketAddrs`], for the same types. Cannot be implemented outside this crate.
+/// Like [`std::net::ToSocketAddrs`], for the same types. Cannot be implemented outside this crate.
 pub trait ToSocketAddrs: sealed::Resolve {}
 
 impl<A: sealed::Resolve + ?Sized> ToSocketAddrs for A {}
@@ -82,10 +82,10 @@ impl<A: Resolve + ?Sized> Resolve for &A {
     }
 }
 
-/// The result of `try_one` for the first address with which it succeeds.
+/// Calls `try_one` for one address after the other, and returns the first success.
 ///
 /// # Errors
-/// That of the look-up; that of the last address if it succeeds with none; `InvalidInput` if there is no address.
+/// The error of the look-up. If no address succeeds, the error of the last one; `InvalidInput` if there is no address.
 pub(super) fn first_of<R>(
     addresses: &impl ToSocketAddrs,
     mut try_one: impl FnMut(SocketAddr) -> io::Result<R>,

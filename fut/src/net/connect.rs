@@ -14,7 +14,7 @@ use rustix::{
     net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, ipproto, socket_with},
 };
 
-/// A TCP socket whose connection is in progress: it becomes writable when the connection is established or has failed.
+/// A TCP socket whose connection is in progress. It becomes writable when the connection is established or has failed.
 pub(super) fn begin_tcp(address: &SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -38,8 +38,8 @@ pub(super) fn is_connected(stream: &TcpStream) -> io::Result<()> {
     }
 }
 
-/// A connected Unix socket. The kernel connects at once, except when the listener's backlog is full: then the call
-/// blocks, and is made on an LWP for blocking calls, because no event reports when there is room.
+/// A connected Unix socket. The kernel connects at once, except when the listener's backlog is full. Then the call
+/// blocks. It is made on an LWP for blocking calls in this case, because no event reports when there is room.
 pub(super) fn unix(address: &UnixAddr) -> io::Result<UnixStream> {
     let to = match (address.as_pathname(), address.as_abstract_name()) {
         (Some(path), _) => SocketAddrUnix::new(path)?,

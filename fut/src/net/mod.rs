@@ -1,5 +1,5 @@
-//! Sockets that block the user thread and not the LWP, with the names and semantics of `std::net` and
-//! `std::os::unix::net`; and [`Readiness`], which waits for any other descriptor.
+//! Sockets with the names and semantics of `std::net` and `std::os::unix::net`. They block the user thread, but not its
+//! LWP. Also [`Readiness`], which waits for any other descriptor.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -28,15 +28,16 @@
 //! Differences from the standard library:
 //!
 //! - A socket is made by a user thread, and belongs to the reactor of that thread's runtime. Making one elsewhere
-//!   panics. Other runtimes may use it while its own exists; afterwards, a call that would block fails.
+//!   panics. Other runtimes may use the socket as long as its own runtime exists. Afterwards, a call that would block
+//!   fails.
 //! - A call that takes longer than its time limit fails with [`TimedOut`](std::io::ErrorKind::TimedOut), and not with
 //!   `WouldBlock`. The socket stays usable.
-//! - The descriptor is in non-blocking mode. `from_std` switches it on, `into_std` off; `as_std` returns the socket for
-//!   calls that do not block, such as options that have no method here.
-//! - A call that succeeds at once does not yield: a thread whose socket is never empty keeps its LWP until its quantum
-//!   ends, if there is one.
-//! - In a child process made by `fork`, no descriptor can be registered with the runtime of the parent, and dropping a
-//!   socket there leaves that of the parent registered.
+//! - The descriptor is in non-blocking mode. `from_std` switches this mode on, `into_std` switches it off. `as_std`
+//!   returns the socket for calls that do not block, such as options that have no method here.
+//! - A call that succeeds at once does not yield. A thread whose socket is never empty keeps its LWP until its quantum
+//!   ends, if there is a quantum.
+//! - In a child process made by `fork`, no descriptor can be registered with the runtime of the parent. Dropping a
+//!   socket there leaves the socket of the parent registered.
 
 mod address;
 mod connect;

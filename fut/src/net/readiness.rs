@@ -32,18 +32,18 @@ impl Interest {
     }
 }
 
-/// A descriptor that user threads can wait for: a pipe, an eventfd, a timerfd, a pidfd, a terminal, a socket of
-/// another library. Several may wait for one, in both directions.
+/// A descriptor that user threads can wait for: a pipe, an eventfd, a timerfd, a pidfd, a terminal, a socket of another
+/// library. Several threads may wait for the same descriptor, in both directions.
 ///
-/// - [`io`](Readiness::io) is the way to use it: it makes the call, and waits only if that returns `WouldBlock`. So the
-///   descriptor **must be in non-blocking mode**, or the call blocks the LWP; see
+/// - [`io`](Readiness::io) is the usual way: it makes the call, and waits only if the call returns `WouldBlock`. So the
+///   descriptor **must be in non-blocking mode**; otherwise the call blocks the LWP. See
 ///   [`set_nonblocking`](Readiness::set_nonblocking).
-/// - [`wait_readable`](Readiness::wait_readable) and the like return when a call would not block. They poll the kernel
-///   each time, so they work in either mode, and they may be called before all data was read. But another thread may
-///   make the call between their return and this thread's call.
+/// - [`wait_readable`](Readiness::wait_readable) and its variants return when a call would not block. They poll the
+///   kernel each time, so they work in either mode, and they may be called before all data was read. But between their
+///   return and this thread's call, another thread may make the call.
 ///
-/// The descriptor is registered edge-triggered: the kernel reports only changes to the reactor. Callers need not care:
-/// a wait begins only after a call has returned `WouldBlock`.
+/// The descriptor is registered edge-triggered: the kernel reports only changes to the reactor. Callers need not know
+/// this: a wait begins only after a call has returned `WouldBlock`.
 ///
 /// ```
 /// use std::{io::{PipeReader, Read, Write}, os::fd::AsFd};
@@ -69,11 +69,11 @@ impl Interest {
 pub struct Readiness<T: AsFd>(RegisteredFd<T>);
 
 impl<T: AsFd> Readiness<T> {
-    /// Registers a descriptor with the reactor of the calling user thread's runtime. Its mode stays as it is.
+    /// Registers a descriptor with the reactor of the calling user thread's runtime. This does not change its mode.
     ///
     /// # Errors
-    /// `Unsupported` for what the kernel cannot wait for: regular files and directories. `AlreadyExists` for a
-    /// descriptor that is already registered in this runtime. An error if the runtime has ended.
+    /// `Unsupported` for descriptors that the kernel cannot wait for: regular files and directories. `AlreadyExists`
+    /// for a descriptor that is already registered in this runtime. An error if the runtime has ended.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -87,7 +87,7 @@ impl<T: AsFd> Readiness<T> {
         self.0.io()
     }
 
-    /// Deregisters the descriptor. Its mode stays as it is.
+    /// Deregisters the descriptor. This does not change its mode.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }
@@ -96,15 +96,15 @@ impl<T: AsFd> Readiness<T> {
     /// duplicates of the descriptor, including those in other processes.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// The errors of the kernel.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         Ok(ioctl_fionbio(self.get_ref(), nonblocking)?)
     }
 
-    /// Repeats `call` until it does not return `WouldBlock`; between calls, the user thread is blocked.
+    /// Repeats `call` until it does not return `WouldBlock`. The user thread is blocked between the calls.
     ///
     /// # Errors
-    /// Those of `call`.
+    /// The errors of `call`.
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -113,10 +113,10 @@ impl<T: AsFd> Readiness<T> {
         self.0.retry(interest.direction(), Limit::None, "fut::net::Readiness::io", call)
     }
 
-    /// As [`io`](Readiness::io), until the deadline. The call is made at least once.
+    /// Like [`io`](Readiness::io), until the deadline. The call is made at least once.
     ///
     /// # Errors
-    /// Those of `call`; `TimedOut`.
+    /// The errors of `call`; `TimedOut`.
     ///
     /// # Panics
     /// If it would block outside a runtime.

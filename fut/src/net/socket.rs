@@ -1,4 +1,4 @@
-//! Common part of all sockets: a registered socket of the standard library, and two time limits.
+//! The part that all sockets have in common: a registered socket of the standard library, and two time limits.
 
 use std::{
     io,
@@ -19,7 +19,7 @@ pub(crate) struct Socket<S: AsFd> {
     source: RegisteredFd<S>,
     /// The time limit of each direction, in ns, or `NO_LIMIT`.
     limits: [AtomicU64; 2],
-    /// Of a TCP stream.
+    /// Used only by TCP streams.
     asks_what_is_left: AsksWhatIsLeft,
 }
 
@@ -50,13 +50,14 @@ impl<S: AsFd> Socket<S> {
         &self.asks_what_is_left
     }
 
-    /// Makes `call`; blocks the calling user thread while there is nothing to read, within the read limit.
+    /// Makes `call`. While there is nothing to read, blocks the calling user thread, within the read limit.
     #[track_caller]
     pub(super) fn read<R>(&self, name: &'static str, call: impl FnMut(&S) -> io::Result<R>) -> io::Result<R> {
         self.source.retry(Direction::Read, self.limit(Direction::Read), name, call)
     }
 
-    /// As [`Socket::read`], of a stream; `drains` decides whether the result of a call means that nothing is left.
+    /// Like [`Socket::read`], for a stream. `drains` decides whether the result of a call means that nothing is left to
+    /// read.
     #[track_caller]
     pub(super) fn read_stream<R>(
         &self,
@@ -67,7 +68,7 @@ impl<S: AsFd> Socket<S> {
         self.source.retry_unless_drained(Direction::Read, self.limit(Direction::Read), name, drains, call)
     }
 
-    /// As [`Socket::read`], while there is no room to write, within the write limit.
+    /// Like [`Socket::read`], but blocks while there is no room to write, within the write limit.
     #[track_caller]
     pub(super) fn write<R>(
         &self,
@@ -77,8 +78,7 @@ impl<S: AsFd> Socket<S> {
         self.source.retry(Direction::Write, self.limit(Direction::Write), name, call)
     }
 
-    /// As [`Socket::read_stream`], for a future, without a time limit. `drains` decides whether the result of a call means
-    /// that nothing is left.
+    /// Like [`Socket::read_stream`], for a future, without a time limit.
     #[cfg(feature = "compat")]
     pub(crate) fn poll_read<R>(
         &self,
@@ -89,7 +89,7 @@ impl<S: AsFd> Socket<S> {
         self.source.poll_unless_drained(context, Direction::Read, drains, call)
     }
 
-    /// As [`Socket::write`], for a future, without a time limit.
+    /// Like [`Socket::write`], for a future, without a time limit.
     #[cfg(feature = "compat")]
     pub(crate) fn poll_write<R>(
         &self,
@@ -99,7 +99,7 @@ impl<S: AsFd> Socket<S> {
         self.source.poll_unless_drained(context, Direction::Write, |_| false, call)
     }
 
-    /// As [`Socket::write`], within another limit.
+    /// Like [`Socket::write`], within another limit.
     #[track_caller]
     pub(super) fn write_within<R>(
         &self,
@@ -142,7 +142,7 @@ macro_rules! socket {
             /// Takes over a socket of the standard library, and switches it to non-blocking mode.
             ///
             /// # Errors
-            /// When the kernel refuses to wait for it, or to switch the mode.
+            /// If the kernel refuses to wait for the socket, or to switch the mode.
             ///
             /// # Panics
             /// Outside a runtime.
@@ -151,10 +151,10 @@ macro_rules! socket {
                 crate::net::socket::Socket::new(socket, concat!($path, "::from_std")).map($name)
             }
 
-            /// Returns the socket for use without this runtime, in blocking mode and without time limits.
+            /// Returns the socket for use without this runtime. It is then in blocking mode and has no time limits.
             ///
             /// # Errors
-            /// When the kernel refuses to switch the mode.
+            /// If the kernel refuses to switch the mode.
             pub fn into_std(self) -> std::io::Result<$std> {
                 self.0.into_std()
             }
@@ -172,10 +172,10 @@ macro_rules! socket {
                 self.0.std().take_error()
             }
 
-            /// Another handle of the same socket. It has its own time limits, initially none.
+            /// Another handle of the same socket. It has its own time limits, and none at first.
             ///
             /// # Errors
-            /// When no descriptor is left.
+            /// If no descriptor is left.
             ///
             /// # Panics
             /// Outside a runtime.

@@ -16,12 +16,12 @@ use super::{
 use crate::runtime::{Limit, here};
 
 socket! {
-    /// A TCP socket that listens, as [`std::net::TcpListener`].
+    /// A TCP socket that listens, like [`std::net::TcpListener`].
     TcpListener(net::TcpListener), "fut::net::TcpListener"
 }
 
 socket! {
-    /// A TCP connection, as [`std::net::TcpStream`].
+    /// A TCP connection, like [`std::net::TcpStream`].
     ///
     /// `&TcpStream` reads and writes as well, so that one user thread can read while another writes.
     TcpStream(net::TcpStream), "fut::net::TcpStream"
@@ -34,7 +34,7 @@ impl TcpListener {
     /// Listens at the first of the addresses to which it can bind.
     ///
     /// # Errors
-    /// When it can bind to none of them, or the socket cannot be registered with the reactor.
+    /// If it can bind to none of them, or the socket cannot be registered with the reactor.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -49,7 +49,7 @@ impl TcpListener {
     /// Accepts the next connection, and returns it with the peer's address. Blocks the user thread until there is one.
     ///
     /// # Errors
-    /// Those of the kernel; some, such as `ConnectionAborted`, concern one connection only, and the next call may
+    /// The errors of the kernel; some, such as `ConnectionAborted`, concern one connection only, and the next call may
     /// succeed.
     ///
     /// # Panics
@@ -69,7 +69,7 @@ impl TcpListener {
     /// The address at which it listens.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
@@ -94,7 +94,7 @@ impl TcpStream {
     /// Connects to the first of the addresses that accepts. Names are looked up on an LWP for blocking calls.
     ///
     /// # Errors
-    /// When it can connect to none of them, or the socket cannot be registered with the reactor.
+    /// If it can connect to none of them, or the socket cannot be registered with the reactor.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -105,10 +105,10 @@ impl TcpStream {
         first_of(&addr, |address| connect_within(&address, Limit::None, CALL))
     }
 
-    /// As [`connect`](TcpStream::connect), with one address and a time limit.
+    /// Like [`connect`](TcpStream::connect), with one address and a time limit.
     ///
     /// # Errors
-    /// Those of `connect`; `TimedOut`; `InvalidInput` for a limit of zero.
+    /// The errors of `connect`; `TimedOut`; `InvalidInput` for a limit of zero.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -126,7 +126,7 @@ impl TcpStream {
     /// The address of the peer.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().peer_addr()
     }
@@ -134,7 +134,7 @@ impl TcpStream {
     /// The local address.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
@@ -142,7 +142,7 @@ impl TcpStream {
     /// Shuts down one direction, or both. Calls of user threads that wait for it return.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.std().shutdown(how)
     }
@@ -150,7 +150,7 @@ impl TcpStream {
     /// Whether small writes are sent at once (`TCP_NODELAY`).
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.0.std().set_nodelay(nodelay)
     }
@@ -158,7 +158,7 @@ impl TcpStream {
     /// Whether `TCP_NODELAY` is set.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn nodelay(&self) -> io::Result<bool> {
         self.0.std().nodelay()
     }
@@ -166,7 +166,7 @@ impl TcpStream {
     /// Reads without removing the data from the socket.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     ///
     /// # Panics
     /// If it would block outside a runtime.

@@ -1,10 +1,11 @@
 //! Reading a TCP socket, with the number of bytes that are left.
 //!
-//! A read that fills its buffer does not reveal whether more is there: the next one would have to try, in vain if each
-//! message is read by its length. Such a call took 830 to 1230 ns after a read. With TCP_INQ (Linux 4.18) a read returns what
-//! is left; that took 230 to 640 ns more, and spares the other. (`recvmsg` of 64 bytes beside `recvfrom` on loopback, a busy
-//! guest of an AMD EPYC, Linux 6.18. What an echo server gains was not measured.) So a socket is asked once a read has filled
-//! its buffer, until one does not.
+//! A read that fills its buffer does not reveal whether more data is there. So the next read would have to try, which
+//! is in vain if each message is read by its length. Such a call took 830 to 1230 ns after a read. With TCP_INQ (Linux
+//! 4.18) a read also returns how much is left. That took 230 to 640 ns more, and makes the other call unnecessary.
+//! (`recvmsg` of 64 bytes compared with `recvfrom` on loopback, a busy guest of an AMD EPYC, Linux 6.18. What an echo
+//! server gains was not measured.) So the reads of a socket ask for this once a read has filled its buffer, until a
+//! read does not fill its buffer.
 
 use std::{
     io,
@@ -19,11 +20,11 @@ use std::{
 const TCP_INQ: i32 = 36;
 const TCP_CM_INQ: i32 = TCP_INQ;
 
-/// Whether the reads of a socket ask what is left.
+/// Whether the reads of a socket ask how much is left.
 #[derive(Debug, Default)]
 pub(super) struct AsksWhatIsLeft(AtomicU8);
 
-/// Reads have not filled their buffers, as far as is known.
+/// No read has filled its buffer so far.
 const NO: u8 = 0;
 /// The option is set, and reads ask.
 const YES: u8 = 1;
@@ -32,7 +33,7 @@ const PAUSES: u8 = 2;
 /// The kernel does not know the option.
 const NEVER: u8 = 3;
 
-/// Number of bytes that were read, and whether none was left then.
+/// Number of bytes that were read, and whether nothing was left afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Received {
     pub(super) len: usize,
@@ -40,7 +41,7 @@ pub(super) struct Received {
 }
 
 impl AsksWhatIsLeft {
-    /// One call of the kernel.
+    /// Reads once, by one system call.
     pub(super) fn read(&self, stream: &TcpStream, buffer: &mut [u8]) -> io::Result<Received> {
         let asks = self.0.load(Ordering::Relaxed);
         let room = buffer.len();
@@ -100,16 +101,16 @@ fn receive_and_ask(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<Received
 
 /// Number of bytes that were left, if the kernel has written it.
 fn left(message: &libc::msghdr) -> Option<libc::c_int> {
-    // SAFETY: the kernel has filled in the message, whose control is still there.
+    // SAFETY: the kernel has filled in the message, and its control buffer is still valid.
     let header = unsafe { libc::CMSG_FIRSTHDR(message) };
-    // SAFETY: null, or within the control.
+    // SAFETY: the pointer is null, or within the control buffer.
     let of = unsafe { header.as_ref() }?;
     if (of.cmsg_level, of.cmsg_type) != (libc::IPPROTO_TCP, TCP_CM_INQ) {
         return None;
     }
-    // SAFETY: the data of this header.
+    // SAFETY: this is a header in the control buffer.
     let data = unsafe { libc::CMSG_DATA(header) };
-    // SAFETY: this kind of message has one number.
+    // SAFETY: a message of this kind holds one number.
     Some(unsafe { data.cast::<libc::c_int>().read_unaligned() })
 }
 
@@ -129,7 +130,7 @@ mod tests {
         Received { len, is_drained }
     }
 
-    /// Each read beside the kernel's own count (FIONREAD), for messages and buffers of all sizes.
+    /// Compares each read with the kernel's own count (FIONREAD), for messages and buffers of all sizes.
     #[test]
     fn a_read_is_drained_only_if_the_kernel_has_nothing_left() {
         let (mut client, server) = pair();
@@ -150,7 +151,7 @@ mod tests {
                 }
             }
         }
-        // At the latest the second message in a row that ends with a full buffer is known to.
+        // At the latest from the second message on that ends with a full buffer, the end of the message is detected.
         assert!(claims > 1000, "{claims}");
     }
 
@@ -168,10 +169,10 @@ mod tests {
         assert_eq!(read(&mut client, &[2; 8]), received(8, true));
         assert_eq!(read(&mut client, &[3; 11]), received(8, false));
         assert_eq!(read(&mut client, &[]), received(3, true));
-        // It does not ask any more, until a read fills its buffer again.
+        // The socket is not asked any more, until a read fills its buffer again.
         assert_eq!(read(&mut client, &[4; 8]), received(8, false));
         assert_eq!(read(&mut client, &[5; 8]), received(8, true));
-        // The end is not reported as drained: nothing else would report it.
+        // Before the end of the stream, a read is not reported as drained: nothing else would report the end.
         client.write_all(&[6; 8]).unwrap();
         client.shutdown(std::net::Shutdown::Write).unwrap();
         std::thread::sleep(Duration::from_millis(5));

@@ -12,17 +12,17 @@ use super::{
 use crate::runtime::here;
 
 socket! {
-    /// A UDP socket, as [`std::net::UdpSocket`].
+    /// A UDP socket, like [`std::net::UdpSocket`].
     UdpSocket(net::UdpSocket), "fut::net::UdpSocket"
 }
 
 time_limits!(UdpSocket);
 
 impl UdpSocket {
-    /// A socket bound to the first of the addresses for which this succeeds.
+    /// Makes a socket, and binds it to the first of the addresses for which this succeeds.
     ///
     /// # Errors
-    /// When it can bind to none of them, or the socket cannot be registered with the reactor.
+    /// If it can bind to none of them, or the socket cannot be registered with the reactor.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -34,10 +34,10 @@ impl UdpSocket {
         Socket::new(socket, CALL).map(UdpSocket)
     }
 
-    /// Connects the socket: from now on it sends to and receives from this address only.
+    /// Connects the socket. From now on it sends only to this address, and receives only from it.
     ///
     /// # Errors
-    /// Those of the look-up and the kernel.
+    /// The errors of the look-up and the kernel.
     pub fn connect(&self, addr: impl ToSocketAddrs) -> io::Result<()> {
         first_of(&addr, |address| self.0.std().connect(address))
     }
@@ -45,7 +45,7 @@ impl UdpSocket {
     /// Sends a datagram to the connected address.
     ///
     /// # Errors
-    /// Those of the kernel; `TimedOut` at the time limit.
+    /// The errors of the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -57,7 +57,7 @@ impl UdpSocket {
     /// Sends a datagram to the first of the addresses.
     ///
     /// # Errors
-    /// Those of the look-up and the kernel; `TimedOut` at the time limit.
+    /// The errors of the look-up and the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -69,10 +69,10 @@ impl UdpSocket {
         self.0.write("fut::net::UdpSocket::send_to", |std| std.send_to(buf, to))
     }
 
-    /// Receives a datagram from the connected address; bytes that do not fit into `buf` are lost.
+    /// Receives a datagram from the connected address. Bytes that do not fit into `buf` are lost.
     ///
     /// # Errors
-    /// Those of the kernel; `TimedOut` at the time limit.
+    /// The errors of the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -81,10 +81,10 @@ impl UdpSocket {
         self.0.read("fut::net::UdpSocket::recv", |std| std.recv(buf))
     }
 
-    /// Receives a datagram, and returns the sender's address; bytes that do not fit into `buf` are lost.
+    /// Receives a datagram, and returns the address of the sender. Bytes that do not fit into `buf` are lost.
     ///
     /// # Errors
-    /// As [`UdpSocket::recv`].
+    /// Like [`UdpSocket::recv`].
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -93,10 +93,10 @@ impl UdpSocket {
         self.0.read("fut::net::UdpSocket::recv_from", |std| std.recv_from(buf))
     }
 
-    /// As [`UdpSocket::recv`], without removing the datagram.
+    /// Like [`UdpSocket::recv`], without removing the datagram.
     ///
     /// # Errors
-    /// As [`UdpSocket::recv`].
+    /// Like [`UdpSocket::recv`].
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -105,10 +105,10 @@ impl UdpSocket {
         self.0.read("fut::net::UdpSocket::peek", |std| std.peek(buf))
     }
 
-    /// As [`UdpSocket::recv_from`], without removing the datagram.
+    /// Like [`UdpSocket::recv_from`], without removing the datagram.
     ///
     /// # Errors
-    /// As [`UdpSocket::recv`].
+    /// Like [`UdpSocket::recv`].
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -120,7 +120,7 @@ impl UdpSocket {
     /// The local address.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
@@ -128,7 +128,7 @@ impl UdpSocket {
     /// The connected address.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().peer_addr()
     }
@@ -136,7 +136,7 @@ impl UdpSocket {
     /// Whether it may send to broadcast addresses (`SO_BROADCAST`).
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
         self.0.std().set_broadcast(broadcast)
     }

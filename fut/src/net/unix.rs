@@ -16,19 +16,19 @@ use super::{
 use crate::runtime::{Direction, Limit, here};
 
 socket! {
-    /// A Unix socket that listens, as [`std::os::unix::net::UnixListener`].
+    /// A Unix socket that listens, like [`std::os::unix::net::UnixListener`].
     UnixListener(net::UnixListener), "fut::net::UnixListener"
 }
 
 socket! {
-    /// A connection of Unix sockets, as [`std::os::unix::net::UnixStream`].
+    /// A connection of Unix sockets, like [`std::os::unix::net::UnixStream`].
     ///
     /// `&UnixStream` reads and writes as well, so that one user thread can read while another writes.
     UnixStream(net::UnixStream), "fut::net::UnixStream"
 }
 
 socket! {
-    /// A Unix socket for datagrams, as [`std::os::unix::net::UnixDatagram`].
+    /// A Unix socket for datagrams, like [`std::os::unix::net::UnixDatagram`].
     UnixDatagram(net::UnixDatagram), "fut::net::UnixDatagram"
 }
 
@@ -39,8 +39,8 @@ stream!(UnixStream, "fut::net::UnixStream", read_or_wait);
 impl UnixStream {
     #[track_caller]
     fn read_or_wait(&self, name: &'static str, buf: &mut [u8]) -> io::Result<usize> {
-        // A short read has not emptied it: a read ends before a message of another sender, and after one with
-        // descriptors (unix(7)).
+        // A short read does not mean that nothing is left: a read ends before a message of another sender, and after
+        // one with descriptors (unix(7)).
         self.0.read(name, |mut std| io::Read::read(&mut std, buf))
     }
 }
@@ -49,7 +49,7 @@ impl UnixListener {
     /// Listens at `path`, which it creates.
     ///
     /// # Errors
-    /// Those of the kernel; when the runtime has ended.
+    /// The errors of the kernel; an error if the runtime has ended.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -63,7 +63,7 @@ impl UnixListener {
     /// Listens at an address, which may be abstract.
     ///
     /// # Errors
-    /// As [`UnixListener::bind`].
+    /// Like [`UnixListener::bind`].
     ///
     /// # Panics
     /// Outside a runtime.
@@ -77,7 +77,7 @@ impl UnixListener {
     /// Accepts the next connection, and returns it with the peer's address. Blocks the user thread until there is one.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -96,7 +96,7 @@ impl UnixListener {
     /// The address at which it listens.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
@@ -121,7 +121,7 @@ impl UnixStream {
     /// Connects to the listener at `path`. When its backlog is full, the call continues on an LWP for blocking calls.
     ///
     /// # Errors
-    /// Those of the kernel; when the runtime has ended.
+    /// The errors of the kernel; an error if the runtime has ended.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -135,7 +135,7 @@ impl UnixStream {
     /// Connects to the listener at an address, which may be abstract.
     ///
     /// # Errors
-    /// As [`UnixStream::connect`].
+    /// Like [`UnixStream::connect`].
     ///
     /// # Panics
     /// Outside a runtime.
@@ -149,7 +149,7 @@ impl UnixStream {
     /// Two sockets that are connected to each other.
     ///
     /// # Errors
-    /// Those of the kernel; when the runtime has ended.
+    /// The errors of the kernel; an error if the runtime has ended.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -164,7 +164,7 @@ impl UnixStream {
     /// The local address.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
@@ -172,7 +172,7 @@ impl UnixStream {
     /// The address of the peer.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().peer_addr()
     }
@@ -180,7 +180,7 @@ impl UnixStream {
     /// Shuts down one direction, or both. Calls of user threads that wait for it return.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.std().shutdown(how)
     }
@@ -193,7 +193,7 @@ impl UnixDatagram {
     /// A socket at `path`, which it creates.
     ///
     /// # Errors
-    /// Those of the kernel; when the runtime has ended.
+    /// The errors of the kernel; an error if the runtime has ended.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -207,7 +207,7 @@ impl UnixDatagram {
     /// A socket without an address.
     ///
     /// # Errors
-    /// Those of the kernel; when the runtime has ended.
+    /// The errors of the kernel; an error if the runtime has ended.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -221,7 +221,7 @@ impl UnixDatagram {
     /// Two sockets that are connected to each other.
     ///
     /// # Errors
-    /// Those of the kernel; when the runtime has ended.
+    /// The errors of the kernel; an error if the runtime has ended.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -236,7 +236,7 @@ impl UnixDatagram {
     /// Connects the socket: from now on it sends to and receives from this address only.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn connect(&self, path: impl AsRef<Path>) -> io::Result<()> {
         self.0.std().connect(path)
     }
@@ -244,7 +244,7 @@ impl UnixDatagram {
     /// Sends a datagram to the connected address.
     ///
     /// # Errors
-    /// Those of the kernel; `TimedOut` at the time limit.
+    /// The errors of the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -257,7 +257,7 @@ impl UnixDatagram {
     /// not connected to the receiver, the kernel does not report when there is room.
     ///
     /// # Errors
-    /// Those of the kernel; `TimedOut` at the time limit.
+    /// The errors of the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -282,7 +282,7 @@ impl UnixDatagram {
     /// Receives a datagram; bytes that do not fit into `buf` are lost.
     ///
     /// # Errors
-    /// Those of the kernel; `TimedOut` at the time limit.
+    /// The errors of the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -294,7 +294,7 @@ impl UnixDatagram {
     /// Receives a datagram, and returns the sender's address; bytes that do not fit into `buf` are lost.
     ///
     /// # Errors
-    /// As [`UnixDatagram::recv`].
+    /// Like [`UnixDatagram::recv`].
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -306,7 +306,7 @@ impl UnixDatagram {
     /// The local address.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
@@ -314,7 +314,7 @@ impl UnixDatagram {
     /// The address of the peer.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().peer_addr()
     }
@@ -322,7 +322,7 @@ impl UnixDatagram {
     /// Shuts down one direction, or both. Calls of user threads that wait for it return.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.std().shutdown(how)
     }

@@ -1,8 +1,8 @@
-//! Measures the cost of recording on this machine: runs the code of a probe on a separate ring.
+//! Measures the cost of recording on this machine. To do so, it runs the code of a probe on a separate ring.
 //!
-//! The ring is not the LWP's: `record_to` gets its control block as an argument. So a signal handler that runs
+//! The ring is not that of the LWP: `record_to` gets its control block as an argument. So a signal handler that runs
 //! meanwhile records to the usual ring, and none of the measured records gets into a trace. The median ignores the
-//! bursts that it interrupts.
+//! bursts that such a handler interrupts.
 
 use std::{ptr::NonNull, sync::atomic::Ordering};
 
@@ -19,7 +19,7 @@ use crate::{
 
 /// Records in a burst. They stay in the L1 cache.
 const BURST: usize = 64;
-/// Bursts of each kind, of which the median is taken.
+/// Number of bursts of each kind. The result is their median.
 const BURSTS: usize = 7;
 const WORDS: usize = 6;
 
@@ -51,8 +51,8 @@ impl Scratch {
     fn record(&self, params: impl Fields) {
         // The result is not used, but this look-up is part of the cost of a probe.
         let _ = current();
-        // SAFETY: the control block and the packet are valid as long as `self`; `mask` is 0, so there is one packet. A
-        // burst fits into it, as asserted above, and `empty` is called before each.
+        // SAFETY: the control block and the packet are valid as long as `self`. `mask` is 0, so there is one packet. A
+        // burst fits into it, as asserted above, and `empty` is called before each burst.
         unsafe { record_to(NonNull::from(&self.control), &EVENT, params, |_| {}) };
     }
 }

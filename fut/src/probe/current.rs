@@ -1,15 +1,15 @@
 //! The ring of the current LWP, looked up at every probe.
 //!
-//! A user thread may continue on another LWP after any switch, and a compiler may keep the address of a thread-local
-//! across a call that it does not know to switch. So the variable is defined and read in assembly, which the compiler
-//! does not analyse. The initial-exec access works in executables and in shared objects that are loaded at start; the
-//! linker relaxes it to local-exec where possible.
+//! A user thread may continue on another LWP after any switch. A compiler may keep the address of a thread-local across
+//! a call, because it does not know that the call switches. So the variable is defined and read in assembly, which the
+//! compiler does not analyse. The initial-exec access works in executables and in shared objects that are loaded at
+//! start; the linker relaxes it to local-exec where possible.
 //!
-//! The variable points to a slot, which contains the location of the ring ([`slots`](super::slots)): so a child process
-//! made without a call of the fork handlers (a raw `clone`) finds no ring.
+//! The variable points to a slot, which contains the location of the ring ([`slots`](super::slots)). So a child process
+//! that was made without a call of the fork handlers (a raw `clone`) finds no ring.
 //!
-//! A thread that is not attached finds [`CURRENT_NONE`]: a control block whose cursor is always past the end, so that
-//! its probes take the slow path, which attaches it. The fast path does not test whether there is a ring.
+//! A thread that is not attached finds [`CURRENT_NONE`]. This is a control block whose cursor is always past the end,
+//! so its probes take the slow path, which attaches the thread. The fast path does not test whether there is a ring.
 
 use std::{
     ptr::{self, NonNull},
@@ -31,13 +31,13 @@ impl Control {
         control
     }
 
-    /// Resets the stand-in's cursor, to which probes without a ring add, long before it could wrap.
+    /// Resets the cursor of the stand-in, long before it could wrap. Probes without a ring add to this cursor.
     pub(crate) fn stay_full(&self) {
         self.cursor.store(PACKET_LEN as u64 + 8, Ordering::Relaxed);
     }
 }
 
-/// Address of a constant "unknown" CPU number, used where the kernel provides none.
+/// Address of a constant CPU number that means "unknown", for use where the kernel provides none.
 pub(crate) fn no_cpu() -> NonNull<u32> {
     NonNull::from(&NO_CPU).cast()
 }
@@ -104,12 +104,12 @@ fn store(slot: NonNull<Slot>) {
     }
 }
 
-/// The control block at this distance from the stand-in, as stored in a slot.
+/// The control block at this distance from the stand-in; slots store such distances.
 #[inline(always)]
 fn control_at(distance: usize) -> NonNull<Control> {
     let address = (&raw const CURRENT_NONE).addr().wrapping_add(distance);
-    // SAFETY: not null: the address of the stand-in, or of the control block for which `set_current` computed the
-    // distance.
+    // SAFETY: the address is not null. It is that of the stand-in, or of the control block for which `set_current`
+    // computed the distance.
     unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(address)) }
 }
 
@@ -142,7 +142,7 @@ pub(crate) use portable::current;
 #[cfg(not(target_arch = "x86_64"))]
 use portable::{current_slot, store};
 
-/// Sets the ring of the calling LWP to the one with this number and control block; `false` if there is no slot for it.
+/// Sets the ring of the calling LWP to the one with this number and control block. `false` if there is no slot for it.
 pub(crate) fn set_current(ring: u32, control: NonNull<Control>) -> bool {
     let Some(slot) = slot(ring) else { return false };
     let distance =
@@ -156,14 +156,14 @@ pub(crate) fn set_current(ring: u32, control: NonNull<Control>) -> bool {
 /// Resets the ring of the calling LWP to none.
 pub(crate) fn clear_current() {
     let slot = current_slot();
-    // First, so that a signal handler that runs in between finds no ring.
+    // This comes first, so that a signal handler that runs in between finds no ring.
     store(NonNull::from(&NO_RING));
     if !ptr::eq(slot, &NO_RING) {
         slot.store(0, Ordering::Relaxed);
     }
 }
 
-/// Offset of a thread's CPU number (rseq) from its thread pointer; 0 if there is none, or before it was looked up.
+/// Offset of a thread's CPU number (rseq) from its thread pointer. 0 if there is none, or if it was not looked up yet.
 static CPU_NUMBER: AtomicIsize = AtomicIsize::new(0);
 
 /// Looks up the offset of the CPU number (rseq, Linux 4.18; registered by glibc from 2.35 on). Called when the session

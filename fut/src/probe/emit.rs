@@ -36,11 +36,11 @@ pub(crate) fn record_and(event: &EventDecl, params: impl Fields, then: impl Fn(&
     unsafe { record_to(current(), event, params, then) };
 }
 
-/// As [`record_and`], to the ring with this control block.
+/// Like [`record_and`], for the ring with this control block.
 ///
 /// # Safety
-/// `control` is mapped, and belongs to the calling LWP: it is the one that `current` returns, or one that nothing else
-/// uses and whose packets have room.
+/// `control` is mapped, and belongs to the calling LWP: it is the one that `current` returns, or nothing else uses it
+/// and its packets have room.
 #[inline(always)]
 pub(super) unsafe fn record_to<F: Fields>(
     control: NonNull<Control>,
@@ -51,7 +51,7 @@ pub(super) unsafe fn record_to<F: Fields>(
     let tick = clock::ticks();
     let words = params.words();
     let len = RECORD_HEAD_LEN + 8 * words;
-    // SAFETY: mapped, as the caller guarantees, and all its fields are atomic.
+    // SAFETY: it is mapped, as the caller guarantees, and all its fields are atomic.
     let fields = unsafe { control.as_ref() };
     // For events without texts, the compiler removes this test.
     if words > MAX_RECORD_WORDS {
@@ -60,14 +60,14 @@ pub(super) unsafe fn record_to<F: Fields>(
     }
     let position = local_fetch_add(&fields.cursor, len as u64);
     let (sequence, offset) = (position >> 32, position as u32 as usize);
-    // Rule 2 of the ring: granted if it ends inside the packet.
+    // Rule 2 of the ring: the reservation is granted if it ends inside the packet.
     if offset + len > PACKET_LEN {
         let slow = Slow { code: event.code(), control, position, tick };
         if F::MOST_WORDS.max(words) <= FEW_WORDS {
-            // SAFETY: tested.
+            // SAFETY: the number of words was tested.
             unsafe { slow.record::<FEW_WORDS>(params) };
         } else {
-            // SAFETY: more were counted as lost above.
+            // SAFETY: records with more words were counted as lost above.
             unsafe { slow.record::<MAX_RECORD_WORDS>(params) };
         }
         // The slow path may have attached the LWP to a ring.
@@ -85,11 +85,11 @@ pub(super) unsafe fn record_to<F: Fields>(
     then(fields);
 }
 
-/// The control block of this LWP, if it has a ring. LWPs without one share the stand-in: writing to it would move its
-/// cache line between them.
+/// The control block of this LWP, if it has a ring. LWPs without a ring share the stand-in; writing to it would move
+/// its cache line between their CPUs.
 #[inline(always)]
 pub(crate) fn ring() -> Option<&'static Control> {
-    // SAFETY: `current` gives a control block that stays mapped as long as its LWP is attached.
+    // SAFETY: `current` returns a control block that stays mapped as long as its LWP is attached.
     let control: &Control = unsafe { current().as_ref() };
     (!ptr::eq(control, &super::CURRENT_NONE)).then_some(control)
 }
@@ -115,8 +115,9 @@ unsafe fn commit(record: *mut u64, code: u32, params: impl Fields, cpu: u16, tic
     unsafe { AtomicU64::from_ptr(record) }.store(tick, Ordering::Release);
 }
 
-/// A word of the control block that only this LWP writes, when it attaches. A plain load, because the compiler makes it
-/// the operand of another instruction; an atomic one needs a register, of which events with six parameters have none.
+/// A word of the control block that only this LWP writes, when it attaches. This is a plain load, because the compiler
+/// makes it the operand of another instruction. An atomic load needs a register, and events with six parameters have
+/// none left.
 #[inline(always)]
 fn own(word: &AtomicU64) -> u64 {
     // SAFETY: valid and aligned, as it is borrowed. No data race: nobody else writes to it.
@@ -129,13 +130,14 @@ fn cpu_of(fields: &Control) -> u16 {
     // SAFETY: `attach` stored the address of this LWP's CPU number, or of a constant. The kernel changes it without the
     // compiler's knowledge, hence volatile.
     let cpu = unsafe { cpu.read_volatile() };
-    // No kernel has 65535 CPUs; the kernel's -1 for "unknown" (RSEQ_CPU_ID_UNINITIALIZED) becomes `CPU_UNKNOWN`.
+    // No kernel has 65535 CPUs. The kernel's -1 for "unknown" (RSEQ_CPU_ID_UNINITIALIZED) becomes `CPU_UNKNOWN`.
     cpu as u16
 }
 
 const _: () = assert!(u32::MAX as u16 == CPU_UNKNOWN);
 
-/// Words of parameters for which the slow path has a small place on the stack; for events with texts it has a large one.
+/// For events with up to this number of words, the slow path uses a small buffer on the stack. Events with texts need a
+/// large one.
 const FEW_WORDS: usize = 8;
 
 /// The slow path of [`record`]: the packet is full, or the LWP has no ring yet.
@@ -148,17 +150,17 @@ struct Slow {
 }
 
 impl Slow {
-    /// Copies the parameters to the stack here, and only here. If they were passed on by reference, the compiler would
-    /// store them to the stack before the fast path, too, if there are more than two.
+    /// Copies the parameters to the stack here, and only here. If there are more than two and they were passed on by
+    /// reference, the compiler would store them to the stack before the fast path, too.
     ///
     /// # Safety
     /// The parameters have at most `MOST` words.
     #[inline(always)]
     unsafe fn record<const MOST: usize>(self, params: impl Fields) {
         let mut words = [const { MaybeUninit::<u64>::uninit() }; MOST];
-        // SAFETY: as many words as there are, as the caller guarantees.
+        // SAFETY: there is room for all words, as the caller guarantees.
         unsafe { params.write(words.as_mut_ptr().cast()) };
-        // SAFETY: `write` has stored that many.
+        // SAFETY: `write` has stored this number of words.
         let words = unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), params.words()) };
         self.record_words(Words(words));
     }
@@ -171,15 +173,15 @@ impl Slow {
             match session::attach() {
                 Attached::Now(attached) => {
                     control = attached;
-                    // Attaching makes system calls and touches new pages, which can take milliseconds, and the LWP may
-                    // be on another CPU by now. The time stamp has to match the CPU that is read below, and must not
+                    // Attaching makes system calls and touches new pages, which can take milliseconds. The LWP may be
+                    // on another CPU by now. The time stamp has to match the CPU that is read below, and must not
                     // precede the attach.
                     tick = clock::ticks();
                 }
                 Attached::Not => return,
             }
         } else {
-            // SAFETY: it is not the stand-in, so it is the ring of this LWP, which is attached.
+            // SAFETY: this is not the stand-in, so it is the ring of this LWP, which is attached.
             let producer = unsafe { Producer::of_lwp(control) };
             if producer.make_room(position, Ticks(tick)) == Room::Lost {
                 return;

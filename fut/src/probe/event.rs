@@ -1,4 +1,4 @@
-//! Declarations of events: one line each, which becomes a function that records the event.
+//! Declarations of events. Each declaration is one line, which becomes a function that records the event.
 
 use std::{
     fmt,
@@ -23,9 +23,9 @@ pub struct EventDecl {
     format: &'static str,
     file: &'static str,
     line: u32,
-    /// `DECLARED_BIT` and the position of its name in the sorted names, from 1; 0 until the session starts.
+    /// `DECLARED_BIT` and the position of the event's name in the sorted names, from 1; 0 until the session starts.
     code: AtomicU32,
-    /// Switched off by name, regardless of the key mask.
+    /// Whether the event was switched off by name. This applies regardless of the key mask.
     switched_off: AtomicBool,
     sample: fn(),
 }
@@ -44,8 +44,8 @@ impl EventDecl {
         EventDecl { name, fields, key, format, file, line, code, switched_off, sample }
     }
 
-    /// An event whose code was chosen by a program in another language; [`declare`](crate::declare) declares its
-    /// fields.
+    /// An event whose code was chosen by a program in another language. [`declare`](crate::declare) declares the fields
+    /// of such an event.
     #[doc(hidden)]
     #[inline(always)]
     pub const fn with_code(code: u32) -> EventDecl {
@@ -63,7 +63,7 @@ impl EventDecl {
         }
     }
 
-    /// The code in its records.
+    /// The code of the event in its records.
     #[inline(always)]
     pub fn code(&self) -> u32 {
         self.code.load(Ordering::Relaxed)
@@ -98,7 +98,7 @@ impl EventDecl {
         (self.sample)();
     }
 
-    /// The parts that must be equal in all declarations of one name.
+    /// The parts that must be equal in all declarations of the same name.
     fn meaning(&self) -> (&[(&str, FieldType)], u64, &str) {
         (self.fields, self.key, self.format)
     }
@@ -130,7 +130,7 @@ impl fmt::Display for EventDecl {
     }
 }
 
-/// Two different declarations of one name: a reader of the trace could not know the fields.
+/// Two different declarations of the same name. A reader of the trace could not know the fields of such an event.
 #[derive(Debug)]
 pub struct DeclaredTwice {
     first: &'static EventDecl,
@@ -145,15 +145,15 @@ impl fmt::Display for DeclaredTwice {
 
 impl std::error::Error for DeclaredTwice {}
 
-/// All declarations, ordered by name; those of one name by file and line.
+/// All declarations, ordered by name. Declarations of the same name are ordered by file and line.
 pub(super) fn in_order_of_names() -> Vec<&'static EventDecl> {
     let mut events: Vec<_> = DECLARED.iter().collect();
     events.sort_by_key(|event| (event.name, event.place()));
     events
 }
 
-/// Assigns codes to the declared events, and returns their declarations. Several declarations of one name (in two
-/// crates, for example) share its code, and must be identical.
+/// Assigns codes to the declared events, and returns their declarations. Several declarations of the same name (in two
+/// crates, for example) share a code, and must be identical.
 pub(crate) fn declared() -> Result<Vec<Declaration>, DeclaredTwice> {
     let events = in_order_of_names();
     let mut declarations = Vec::new();
@@ -201,7 +201,7 @@ macro_rules! events {
             $crate::__event!(__Event, stringify!($name), ( $($field : $ty),* ) $(in $key)? $(=> $format)?, || {
                 $name($(<$ty as $crate::Param>::SAMPLE),*)
             });
-            // Out of line, so that a disabled probe costs its caller five bytes and no register.
+            // Out of line, so that a disabled probe costs its caller only five bytes and no register.
             #[cold]
             #[inline(never)]
             fn __record( $($field : $ty),* ) {

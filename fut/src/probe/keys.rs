@@ -22,41 +22,41 @@ pub const SPANS: u64 = 1 << 7;
 pub const PROGRAM: u64 = 1 << 8;
 /// Function entry and exit: `FUT_KEYMASK29` of C programs.
 pub const FUNCTIONS: u64 = 1 << 61;
-/// The keys of C programs: `FUT_KEYMASK0` to `FUT_KEYMASK31` are the upper half.
+/// The keys of C programs, `FUT_KEYMASK0` to `FUT_KEYMASK31`: the upper half of the mask.
 pub const C_PROGRAM: u64 = 0xffff_ffff << 32;
 /// Everything.
 pub const ALL: u64 = u64::MAX;
-/// The default: everything but [`LOCKS`], since lock operations may outnumber all other events, and recording an
-/// uncontended lock costs more than taking it. Waits for locks are in [`SCHEDULER`].
+/// The default: everything but [`LOCKS`]. Lock operations may outnumber all other events, and recording an uncontended
+/// lock costs more than taking it. Waits for locks are in [`SCHEDULER`].
 pub const DEFAULT: u64 = ALL & !LOCKS;
 
-/// Whether events of this key are recorded now, except single ones that were [switched off](super::switch_events).
-/// Costs a load, a test and a branch; for programs that prepare data to record. The probes themselves do not call it.
+/// Whether events of this key are recorded now, except single events that were [switched off](super::switch_events).
+/// Costs a load, a test and a branch. For programs that prepare data to record; the probes themselves do not call it.
 #[inline(always)]
 pub fn enabled(key: u64) -> bool {
     mask() & key != 0
 }
 
-/// Switches groups of events: those in `mask` on, all others off. Has no effect while the process does not record.
+/// Switches groups of events: on those in `mask`, off all others. Has no effect while the process does not record.
 ///
-/// After it returns, no thread begins to record an event that was switched off; a record that was begun may still be
-/// finished. Takes a lock and makes system calls: not for signal handlers.
+/// After it returns, no thread begins to record an event that was switched off. A record that was begun before may
+/// still be finished. It takes a lock and makes system calls, so it must not be called in signal handlers.
 ///
 /// # Errors
-/// When the kernel does not allow the code to be modified. Then nothing is switched.
+/// If the kernel does not allow the code to be modified. Then nothing is switched.
 pub fn set(mask: u64) -> Result<(), SwitchError> {
     set_mask(mask)
 }
 
-/// The current mask; 0 when nothing is recorded. Only in C programs, their own keys are on before the recording, so
-/// that probes that run too early are counted.
+/// The current mask; 0 when nothing is recorded. C programs are an exception: their own keys are on before the
+/// recording, so that probes that run too early are counted.
 #[inline(always)]
 pub fn mask() -> u64 {
     MASK.load(Ordering::Relaxed)
 }
 
-/// Switches the keys of C programs before there is a session. May be called from any context: only the mask is changed.
-/// A mask that a session has set meanwhile stays.
+/// Switches the keys of C programs before there is a session. May be called from any context, because only the mask is
+/// changed. A mask that a session has set meanwhile stays as it is.
 pub(crate) fn c_keys_before_session(on: bool) {
     let (from, to) = if on { (0, C_PROGRAM) } else { (C_PROGRAM, 0) };
     let _ = MASK.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! Probes: the code in a program that records events.
 //!
 //! A disabled probe is a nop of five bytes (`site`). An enabled one is a jump (`patch`) to code that finds the ring of
-//! its LWP, reads the TSC and the CPU number, reserves space with one `xadd`, and stores the record. No lock, no system
-//! call, no allocation, no loop. The protocol is documented in `shm::ring`.
+//! its LWP, reads the TSC and the CPU number, reserves space with one `xadd`, and stores the record. It makes no system
+//! call, takes no lock, allocates nothing, and has no loop. `shm::ring` documents the protocol.
 
 mod costs;
 mod current;

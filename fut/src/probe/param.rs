@@ -24,7 +24,7 @@ pub unsafe trait Param: Copy {
     /// A typical value, for measuring the cost of recording.
     const SAMPLE: Self;
 
-    /// Number of words it takes.
+    /// Number of words that the value takes.
     #[inline(always)]
     fn words(self) -> usize {
         1
@@ -118,28 +118,28 @@ unsafe impl Param for &str {
     #[inline]
     unsafe fn write(self, to: *mut u64) {
         if self.len() > MAX_TEXT {
-            // SAFETY: `words` returns the number for `MAX_TEXT` bytes here, for which `to` is valid.
+            // SAFETY: here, `words` returns the number of words for `MAX_TEXT` bytes, for which `to` is valid.
             unsafe { write_cut(self, to) };
             return;
         }
         let bytes = self.as_bytes();
-        // SAFETY: the first of the words for which `to` is valid.
+        // SAFETY: this is the first of the words for which `to` is valid.
         unsafe { store(to, bytes.len() as u64) };
         let (words, rest) = bytes.as_chunks::<8>();
         let mut place = to.wrapping_add(1);
         for word in words {
-            // SAFETY: one of the words for the bytes: there are as many as chunks.
+            // SAFETY: this is one of the words for the bytes: there are as many words as chunks.
             unsafe { store(place, u64::from_le_bytes(*word)) };
             place = place.wrapping_add(1);
         }
         if !rest.is_empty() {
-            // SAFETY: the last of them.
+            // SAFETY: this is the last of these words.
             unsafe { store(place, last_word(bytes, rest)) };
         }
     }
 }
 
-/// Stores a truncated text: whole characters, and [`CUT`]. Characters have at most 4 bytes, so the result takes as many
+/// Stores a truncated text: whole characters, and [`CUT`]. A character has at most 4 bytes, so the result takes as many
 /// words as a text of [`MAX_TEXT`] bytes.
 ///
 /// # Safety
@@ -160,8 +160,8 @@ unsafe fn write_cut(text: &str, to: *mut u64) {
     }
 }
 
-/// The last bytes of a text, fewer than 8, as a word padded with zeros. Makes no call, and has no loop for texts of 8
-/// bytes or more.
+/// The last bytes of a text, fewer than 8, as a word padded with zeros. For texts of 8 bytes or more, it makes no call
+/// and has no loop.
 #[inline(always)]
 fn last_word(text: &[u8], rest: &[u8]) -> u64 {
     match text.last_chunk::<8>() {
@@ -170,7 +170,7 @@ fn last_word(text: &[u8], rest: &[u8]) -> u64 {
     }
 }
 
-/// The parameters of one event, together: a tuple of up to eight [`Param`]s.
+/// The parameters of one event together: a tuple of up to eight [`Param`]s.
 ///
 /// # Safety
 /// `write` stores exactly `words()` words at `to`, at most [`MOST_WORDS`](Fields::MOST_WORDS), and does not read from
@@ -179,7 +179,7 @@ pub unsafe trait Fields: Copy {
     /// The largest number of words that values of these types take.
     const MOST_WORDS: usize;
 
-    /// Number of words they take.
+    /// Number of words that the values take.
     fn words(self) -> usize;
 
     /// Stores the parameters.
@@ -208,8 +208,8 @@ macro_rules! tuple {
                 #[allow(non_snake_case)]
                 let ($($param,)*) = self;
                 $(
-                    // SAFETY: the caller's `to` is valid for the words of all parameters; those of this one are at the
-                    // current `to`.
+                    // SAFETY: the caller's `to` is valid for the words of all parameters. The words of this one are at
+                    // the current `to`.
                     unsafe { $param.write(to) };
                     to = to.wrapping_add($param.words());
                 )*

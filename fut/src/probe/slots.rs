@@ -1,5 +1,5 @@
-//! Slots: an LWP's thread-local points to a slot, which contains the location of its ring. A child process finds all
-//! slots empty.
+//! Slots. The thread-local of an LWP points to a slot, which contains the location of the LWP's ring. A child process
+//! finds all slots empty.
 //!
 //! ```text
 //! thread-local          slot, private memory           arena, shared memory
@@ -7,12 +7,12 @@
 //!                       | of the stand-in          |
 //! ```
 //! A child made by a raw `clone`, or by `_Fork`, runs no handler of `pthread_atfork`. It has copies of the
-//! thread-locals, and shares the pages of its parent's rings: two processes would write to one ring. But memory marked
-//! with `MADV_WIPEONFORK` (Linux 4.14) is zero in the child, and a slot of zero means the stand-in, with which probes
-//! take the slow path. So the fast path needs no test: it has one more load.
+//! thread-locals, and shares the pages of its parent's rings. So two processes would write to one ring. But memory
+//! marked with `MADV_WIPEONFORK` (Linux 4.14) is zero in the child, and a slot of zero means the stand-in, with which
+//! probes take the slow path. So the fast path needs no test, only one more load.
 //!
-//! A child that shares its parent's memory (`vfork`) does not count as another process: its parent's thread waits
-//! meanwhile, and the child records to that thread's ring.
+//! A child that shares its parent's memory (`vfork`) does not count as another process. The thread of the parent waits
+//! meanwhile, and the child records to the ring of that thread.
 
 use std::{
     io,
@@ -39,18 +39,19 @@ struct Slots {
 static SLOTS: AtomicPtr<Slots> = AtomicPtr::new(ptr::null_mut());
 
 fn slots() -> Option<&'static Slots> {
-    // Acquire: pairs with the Release in `prepare`. SAFETY: null, or a mapping of that size that is never unmapped.
+    // Acquire: pairs with the Release in `prepare`. SAFETY: the pointer is null, or to a mapping of that size that is
+    // never unmapped.
     unsafe { SLOTS.load(Ordering::Acquire).as_ref() }
 }
 
-/// Creates the slots, if there are none, and marks them as this process's. Called when a session starts.
+/// Creates the slots, if there are none, and marks them as slots of this process. Called when a session starts.
 pub(crate) fn prepare() -> io::Result<()> {
     if slots().is_none() {
         let made = map()?;
         // Release: pairs with the Acquire in `slots`.
         let first = SLOTS.compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Relaxed);
         if first.is_err() {
-            // SAFETY: mapped above, and not shared with other code.
+            // SAFETY: it was mapped above, and is not shared with other code.
             unsafe { libc::munmap(made.cast(), size_of::<Slots>()) };
         }
     }
@@ -66,13 +67,13 @@ fn map() -> io::Result<*mut Slots> {
     if made == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the range that was just mapped.
+    // SAFETY: this is the range that was just mapped.
     let done = unsafe { libc::madvise(made, len, libc::MADV_WIPEONFORK) };
     if done == 0 {
         return Ok(made.cast());
     }
     let error = io::Error::last_os_error();
-    // SAFETY: mapped above, and not shared with other code.
+    // SAFETY: it was mapped above, and is not shared with other code.
     unsafe { libc::munmap(made, len) };
     Err(error)
 }

@@ -1,7 +1,7 @@
-//! Which events are recorded: the key mask switches groups of them, and each has its own switch.
+//! Determines which events are recorded. The key mask switches groups of events, and each event has its own switch.
 //!
 //! An event is on when the process records, its key is in the mask, and it was not switched off by name. All changes of
-//! these three go through [`apply`], one thread at a time.
+//! these three conditions go through [`apply`], one thread at a time.
 
 use std::{
     fmt,
@@ -24,11 +24,11 @@ pub(super) static MASK: AtomicU64 = AtomicU64::new(0);
 /// Whether the process records, possibly with an empty mask.
 pub(super) static RECORDING: AtomicBool = AtomicBool::new(false);
 
-/// Number of the process of which a thread is switching; 0 for none. In a child made by a raw `clone` it is the
-/// parent's number if another thread of the parent was switching: that thread does not exist in the child.
+/// Number of the process that has a thread which is switching; 0 for none. In a child made by a raw `clone`, this is
+/// the number of the parent if another thread of the parent was switching. That thread does not exist in the child.
 static TURN: AtomicU32 = AtomicU32::new(0);
 
-/// A guard of [`TURN`]. Not a `Mutex`: `fork` takes it in the parent, and releases it in parent and child.
+/// A guard of [`TURN`]. It is not a `Mutex`, because `fork` takes it in the parent, and releases it in both processes.
 struct Turn;
 
 impl Turn {
@@ -47,7 +47,7 @@ fn wait_for(turn: &AtomicU32) {
     let own = std::process::id();
     loop {
         let found = turn.load(Ordering::Relaxed);
-        // Acquire: pairs with the Release in `give_back`; the previous holder's changes of code are visible.
+        // Acquire: pairs with the Release in `give_back`; makes the previous holder's changes of code visible.
         let taken = || turn.compare_exchange(found, own, Ordering::Acquire, Ordering::Relaxed);
         if found != own && taken().is_ok() {
             return;
@@ -63,25 +63,25 @@ impl Drop for Turn {
     }
 }
 
-/// Before `fork`: ensures that no thread is switching probes when the child is created.
+/// Called before `fork`. Ensures that no thread is switching probes when the child is created.
 pub(crate) fn before_fork() {
     std::mem::forget(Turn::take());
 }
 
-/// After `fork`, in parent and child.
+/// Called after `fork`, in parent and child.
 pub(crate) fn after_fork() {
     Turn::give_back();
 }
 
-/// The process-wide part of the decision which events are on.
+/// The process-wide part of the decision which events are recorded.
 #[derive(Clone, Copy)]
 struct Groups {
     recording: bool,
     mask: u64,
 }
 
-/// Sets the process-wide state to the result of `groups` on the current one, and each event's own switch to the result
-/// of `choose` (`None`: unchanged).
+/// Replaces the process-wide state by what `groups` returns for it. Sets the switch of each event to what `choose`
+/// returns (`None`: unchanged).
 fn apply(
     groups: impl FnOnce(Groups) -> Groups,
     choose: impl Fn(&EventDecl) -> Option<bool>,
@@ -128,22 +128,22 @@ pub struct EventInfo {
 }
 
 impl EventInfo {
-    /// Its name.
+    /// The name of the event.
     pub fn name(&self) -> &'static str {
         self.event.name()
     }
 
-    /// The code in its records; 0 as long as the process has not recorded.
+    /// The code of the event in its records; 0 if the process has not recorded yet.
     pub(crate) fn code(&self) -> u32 {
         self.event.code()
     }
 
-    /// Names and types of its fields.
+    /// Names and types of the fields.
     pub fn fields(&self) -> &'static [(&'static str, FieldType)] {
         self.event.fields()
     }
 
-    /// The key mask that switches it.
+    /// The key mask that switches the event.
     pub fn key(&self) -> u64 {
         self.event.key()
     }
@@ -158,13 +158,13 @@ impl EventInfo {
         self.event.place().1
     }
 
-    /// Whether it is recorded now.
+    /// Whether the event is recorded now.
     pub fn is_on(&self) -> bool {
         super::keys::enabled(self.key()) && !self.event.is_switched_off()
     }
 
-    /// Records it once, if it is on, through the same code as a probe, with typical values for its types: for measuring
-    /// its cost.
+    /// For measuring the cost of the event: records it once, if it is on, with typical values for its types. Uses the
+    /// same code as a probe.
     pub fn record_sample(&self) {
         self.event.record_sample();
     }
@@ -178,16 +178,18 @@ pub fn declared_events() -> impl Iterator<Item = EventInfo> {
     events.into_iter().map(|event| EventInfo { event })
 }
 
-/// Switches the events whose name matches `pattern` on or off; returns the number of matches. `*` matches any characters.
+/// Switches the events whose name matches `pattern` on or off. Returns the number of matches. `*` matches any
+/// characters.
 ///
-/// Events that are switched off stay off, in this process and in those it forks, until they are switched on again;
-/// events that are switched on are recorded if the process records and their [key](super::keys) is on. After it
-/// returns, no thread begins to record an event that was switched off; a record that was begun may still be finished.
+/// Events that are switched off stay off, in this process and in the processes that it forks, until they are switched
+/// on again. Events that are switched on are recorded if the process records and their [key](super::keys) is on. After
+/// it returns, no thread begins to record an event that was switched off. A record that was begun before may still be
+/// finished.
 ///
-/// Takes a lock and makes system calls: not for signal handlers.
+/// It takes a lock and makes system calls, so it must not be called in signal handlers.
 ///
 /// # Errors
-/// When the pattern is invalid, or the kernel does not allow the code to be modified. Then nothing is switched.
+/// If the pattern is invalid, or the kernel does not allow the code to be modified. Then nothing is switched.
 pub fn switch_events(pattern: &str, on: bool) -> Result<usize, SwitchEventsError> {
     check(pattern)?;
     let fits = |event: &EventDecl| fits(pattern.as_bytes(), event.name().as_bytes());
@@ -226,7 +228,7 @@ impl fmt::Display for SwitchEventsError {
 
 impl std::error::Error for SwitchEventsError {}
 
-/// Longer than any realistic name.
+/// Maximum length of a pattern. Longer than any realistic name.
 const MAX_PATTERN: usize = 256;
 
 fn check(pattern: &str) -> Result<(), SwitchEventsError> {
@@ -246,8 +248,8 @@ fn check(pattern: &str) -> Result<(), SwitchEventsError> {
     }
 }
 
-/// Whether a name matches a pattern. Backtracks to the last star only, so its time is at most the product of the
-/// lengths.
+/// Whether a name matches a pattern. Backtracks only to the last star, so it takes at most time proportional to the
+/// product of the two lengths.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -288,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_turn_that_a_thread_of_another_process_had_is_taken() {
-        // As in a child whose parent was switching when the child was cloned.
+        // Like in a child whose parent was switching when the child was cloned.
         let turn = AtomicU32::new(u32::MAX);
         wait_for(&turn);
         assert_eq!(turn.load(Ordering::Relaxed), std::process::id());

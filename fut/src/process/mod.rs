@@ -1,4 +1,4 @@
-//! Child processes, with the names of `std::process`: waiting for one blocks the user thread, and not the LWP.
+//! Child processes, with the names of `std::process`. Waiting for one blocks the user thread, but not its LWP.
 //!
 //! ```
 //! use fut::process::Command;
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The end of a child is an event of its pidfd (Linux 5.3), so SIGCHLD is left to the program. As in the standard
-//! library, a child goes on when its [`Child`] is dropped.
+//! library, a child continues when its [`Child`] is dropped.
 
 mod pipe;
 
@@ -29,20 +29,20 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::{blocking, net::Readiness, runtime::here, scope};
 pub use pipe::{ChildStderr, ChildStdin, ChildStdout};
 
-/// A command to run, as [`std::process::Command`].
+/// A command to run, like [`std::process::Command`].
 #[derive(Debug)]
 pub struct Command {
     command: process::Command,
     streams: SetStreams,
 }
 
-/// Which of its standard streams were set. The standard library does not show that.
+/// Which of the command's standard streams were set. The standard library does not reveal that.
 #[derive(Clone, Copy, Debug, Default)]
 struct SetStreams {
     stdin: bool,
     stdout: bool,
     stderr: bool,
-    /// Others may have been, by the standard library.
+    /// The standard library may have set others.
     is_unknown: bool,
 }
 
@@ -53,7 +53,7 @@ impl From<process::Command> for Command {
 }
 
 impl Command {
-    /// A program, and no arguments.
+    /// A command that runs `program`, without arguments.
     pub fn new(program: impl AsRef<OsStr>) -> Command {
         Command { command: process::Command::new(program), streams: SetStreams::default() }
     }
@@ -70,33 +70,33 @@ impl Command {
         self
     }
 
-    /// Sets a variable of its environment.
+    /// Sets a variable in the environment of the command.
     pub fn env(&mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Command {
         self.command.env(key, value);
         self
     }
 
-    /// Sets its working directory.
+    /// Sets the working directory of the command.
     pub fn current_dir(&mut self, dir: impl AsRef<Path>) -> &mut Command {
         self.command.current_dir(dir);
         self
     }
 
-    /// Sets its standard input.
+    /// Sets the standard input of the command.
     pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Command {
         self.command.stdin(stdin);
         self.streams.stdin = true;
         self
     }
 
-    /// Sets its standard output.
+    /// Sets the standard output of the command.
     pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Command {
         self.command.stdout(stdout);
         self.streams.stdout = true;
         self
     }
 
-    /// Sets its standard error.
+    /// Sets the standard error of the command.
     pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Command {
         self.command.stderr(stderr);
         self.streams.stderr = true;
@@ -112,7 +112,8 @@ impl Command {
     /// Starts the process. The call itself takes as long as `fork` and `exec` do.
     ///
     /// # Errors
-    /// Those of the standard library; when the kernel gives no pidfd: the process was started then, and is killed.
+    /// The errors of the standard library. If the kernel provides no pidfd: the process was started in this case, and is
+    /// killed.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -122,10 +123,10 @@ impl Command {
         Child::new(self.command.spawn()?)
     }
 
-    /// Runs it to its end, with the standard streams of this process unless they were set.
+    /// Runs the command to its end. It uses the standard streams of this process, unless others were set.
     ///
     /// # Errors
-    /// As [`spawn`](Command::spawn).
+    /// Like [`spawn`](Command::spawn).
     ///
     /// # Panics
     /// Outside a runtime.
@@ -134,14 +135,15 @@ impl Command {
         self.spawn()?.wait()
     }
 
-    /// Runs it to its end, and returns what it has written. Its standard input is empty, unless it was set; an output that was
-    /// set is not returned.
+    /// Runs the command to its end, and returns its output. The standard input is empty unless it was set. An output
+    /// that was set is not returned.
     ///
-    /// If this command was made by the standard library, or was changed by way of [`as_std_mut`](Command::as_std_mut), that
-    /// runs it, since only it knows which streams were set: in [`blocking`], with an LWP of its own.
+    /// If this command was made by the standard library, or was changed through [`as_std_mut`](Command::as_std_mut),
+    /// only the standard library knows which streams were set. Then it runs the command, in [`blocking`], which takes
+    /// an LWP.
     ///
     /// # Errors
-    /// As [`spawn`](Command::spawn); those of reading.
+    /// Like [`spawn`](Command::spawn); those of reading.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -153,12 +155,12 @@ impl Command {
         }
         self.default_streams(Stdio::null, Stdio::piped);
         let child = self.spawn();
-        // Those of `spawn` and `status`.
+        // The defaults of `spawn` and `status`.
         self.default_streams(Stdio::inherit, Stdio::inherit);
         child?.wait_with_output()
     }
 
-    /// For the streams that were not set.
+    /// Sets the streams that were not set.
     fn default_streams(&mut self, input: fn() -> Stdio, output: fn() -> Stdio) {
         if !self.streams.stdin {
             self.command.stdin(input());
@@ -172,11 +174,11 @@ impl Command {
     }
 }
 
-/// A child process, as [`std::process::Child`].
+/// A child process, like [`std::process::Child`].
 #[derive(Debug)]
 pub struct Child {
     child: process::Child,
-    /// Readable when it has ended.
+    /// Readable when the child has ended.
     end: Readiness<OwnedFd>,
     /// Its standard input, if it is a pipe.
     pub stdin: Option<ChildStdin>,
@@ -199,7 +201,7 @@ impl Child {
         match parts {
             Ok((end, stdin, stdout, stderr)) => Ok(Child { child, end, stdin, stdout, stderr }),
             Err(error) => {
-                // Nobody could wait for it.
+                // No thread could wait for the child.
                 let _ = child.kill();
                 let _ = child.wait();
                 Err(error)
@@ -212,18 +214,18 @@ impl Child {
         self.child.id()
     }
 
-    /// Sends it SIGKILL. Does nothing if it has ended and was waited for.
+    /// Sends SIGKILL to the child. Does nothing if it has ended and was waited for.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn kill(&mut self) -> io::Result<()> {
         self.child.kill()
     }
 
-    /// Closes its standard input, and blocks the user thread until it has ended.
+    /// Closes the child's standard input, and blocks the user thread until the child has ended.
     ///
     /// # Errors
-    /// Those of the kernel; when the runtime has ended.
+    /// The errors of the kernel; an error if the runtime has ended.
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -238,10 +240,10 @@ impl Child {
         }
     }
 
-    /// As [`wait`](Child::wait), until the deadline. Its standard input stays open.
+    /// Like [`wait`](Child::wait), until the deadline. The child's standard input stays open.
     ///
     /// # Errors
-    /// `TimedOut`; as [`wait`](Child::wait).
+    /// `TimedOut`; the errors of [`wait`](Child::wait).
     ///
     /// # Panics
     /// If it would block outside a runtime.
@@ -255,18 +257,18 @@ impl Child {
         }
     }
 
-    /// How it has ended; `None` while it has not.
+    /// How the child has ended; `None` while it runs.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// The errors of the kernel.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
 
-    /// Closes its standard input, reads what it writes, and waits for its end.
+    /// Closes the child's standard input, reads its output, and waits for its end.
     ///
     /// # Errors
-    /// Those of the kernel, and of reading.
+    /// The errors of the kernel, and of reading.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -274,7 +276,7 @@ impl Child {
     pub fn wait_with_output(mut self) -> io::Result<Output> {
         drop(self.stdin.take());
         let (out, err) = (self.stdout.take(), self.stderr.take());
-        // Both at a time: a full pipe would block the child.
+        // Both are read at the same time: a full pipe would block the child.
         let (stdout, stderr) = scope(|scope| {
             let errors = scope.spawn(|| read_all(err));
             let stdout = read_all(out);

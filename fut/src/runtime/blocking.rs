@@ -40,11 +40,11 @@ struct State {
 }
 
 /// Runs `body`, which may block in the kernel, and returns its result. A new user thread named `fut::blocking` runs
-/// `body` on another LWP, which is created if none is free; the calling user thread waits for its end, and its LWP runs
-/// others meanwhile. So `body` may borrow, and is `Send`. Outside a runtime, and inside such a call, `body` is run
-/// directly.
+/// `body` on another LWP, which is created if none is free. The calling user thread waits until `body` has returned;
+/// meanwhile its LWP runs other user threads. Because the caller waits, `body` may borrow; because it runs on another
+/// LWP, it must be `Send`. Outside a runtime, and inside such a call, `body` is run directly.
 ///
-/// If `body` blocks on a primitive of this crate, its LWP waits with it.
+/// If `body` blocks on a primitive of this crate, the LWP that runs it waits, too.
 ///
 /// ```compile_fail,E0277
 /// # let runtime = fut::Runtime::builder().build()?;
@@ -71,7 +71,7 @@ pub fn blocking<R: Send>(body: impl FnOnce() -> R + Send) -> R {
         in_blocking: true,
     };
     let thread = lwp::begin(shared, birth, body);
-    // From here on `body` may run, so this function must not return or unwind before it has ended.
+    // From here on `body` may run. So this function must neither return nor unwind before `body` has ended.
     let mut call = Call(Some(JoinHandle::new(thread)));
     shared.in_blocking.fetch_add(1, Ordering::Relaxed);
     shared.blocking.push(shared, thread);
@@ -123,7 +123,7 @@ impl BlockingPool {
             state.lwps -= 1;
             state.free_homes.push(home);
             if state.lwps == 0 {
-                // No LWP could be created: the threads run on ordinary LWPs and block them, which is better than
+                // No LWP could be created. So the threads run on ordinary LWPs and block them, which is better than
                 // waiting for ever.
                 let waiting = std::mem::take(&mut state.waiting);
                 drop(state);
@@ -169,7 +169,7 @@ fn serve(shared: &'static Shared, home: &'static Home) {
     // All threads that began on this LWP have ended, so it may end, too.
     let _ = lwp::serve(shared, Role::Blocking, home, |carry| {
         while let Some(mut thread) = shared.blocking.next(home) {
-            // It was switched out before it ended: it is or was blocked on a primitive of this crate.
+            // The thread left before it ended: it is or was blocked on a primitive of this crate.
             while !carry(thread) {
                 thread = home.wait_for_thread();
             }

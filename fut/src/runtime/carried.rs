@@ -1,11 +1,11 @@
-//! Whether user threads of a runtime can still run: whether it has LWPs that carry them. And the registry of waiters
-//! from outside, which may outlive the runtime.
+//! Whether user threads of a runtime can still run, that is, whether the runtime still has LWPs that carry them. Also
+//! the registry of waiters from outside the runtime, which may outlive it.
 //!
-//! 1. The runtime and each of its LWPs, except those for blocking calls, hold a [`Carries`]. An LWP drops it when it
-//!    will carry no more threads. After the last one is dropped, which is after the runtime was dropped, no user thread
-//!    of it ever runs again, except in blocking calls under way, of which no handle exists outside. They leave the queues
-//!    in which they wait then (`left_behind.rs`).
-//! 2. A user thread that waits, on such an LWP, for another one of the same runtime is lost together with it, and needs
+//! 1. The runtime and each of its LWPs, except those for blocking calls, hold a [`Carries`]. An LWP drops its `Carries`
+//!    when it will carry no more threads. The last one is dropped after the runtime was dropped. From then on, no user
+//!    thread of the runtime runs any more, except in blocking calls that are under way; no handle of these exists
+//!    outside. The other threads then leave the queues in which they wait (`left_behind.rs`).
+//! 2. A user thread that waits, on such an LWP, for another one of the same runtime never runs again either, and needs
 //!    no wakeup. All other waiters register here first, and then wait until the thread or the runtime has ended.
 //! 3. Dropping the last `Carries` marks the end, and then wakes the registered waiters. Both sides take the lock: a
 //!    waiter that registers later sees the mark.
@@ -27,11 +27,12 @@ pub(super) struct Carried {
     is_over: AtomicBool,
     /// The runtime was dropped while LWPs were running (rule 3 of `left_behind.rs`).
     lwps_were_left: AtomicBool,
-    /// Plain threads, and user threads of another runtime or in a blocking call. They may be woken spuriously.
+    /// The registered waiters: plain threads, and user threads of another runtime or in a blocking call. They may be
+    /// woken spuriously.
     waiting: Mutex<HashMap<usize, Parker>>,
 }
 
-/// A token of an LWP, or of the runtime itself: user threads may still run.
+/// Held by an LWP, or by the runtime itself, as long as it may still run user threads.
 pub(super) struct Carries(&'static Shared);
 
 /// Keeps a waiter registered until it is dropped.
@@ -42,7 +43,7 @@ pub(super) struct Registered<'c> {
 
 impl Carries {
     pub(super) fn new(shared: &'static Shared) -> Carries {
-        // Relaxed: the caller holds another one, so the count is not 0.
+        // Relaxed: the caller holds another `Carries`, so the count is not 0.
         shared.carried.by.fetch_add(1, Ordering::Relaxed);
         Carries(shared)
     }
@@ -52,7 +53,8 @@ impl Drop for Carries {
     fn drop(&mut self) {
         let shared = self.0;
         shared.lwp_has_stopped();
-        // Release: pairs with the Acquire of the last one; the effects of this LWP's threads are visible to it.
+        // Release: pairs with the Acquire of the thread that drops the last one, which then sees the effects of this
+        // LWP's threads.
         if shared.carried.by.fetch_sub(1, Ordering::AcqRel) == 1 {
             shared.carried.end();
             shared.leave_all_behind();
@@ -63,12 +65,12 @@ impl Drop for Carries {
 impl Carried {
     /// Whether no user thread of the runtime ever runs again.
     pub(super) fn is_over(&self) -> bool {
-        // Acquire: pairs with the Release in `end`; the ends of threads are visible.
+        // Acquire: pairs with the Release in `end`; makes the ends of the threads visible.
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Registers a waiter to be woken at the end, unless the end was already marked (rule 3). `key` is an address
-    /// unique to it.
+    /// Registers a waiter, to be woken at the end. If the end was already marked, nothing wakes it: it sees the mark
+    /// (rule 3). `key` is an address unique to the waiter.
     pub(super) fn register(&self, key: usize, waiter: Parker) -> Registered<'_> {
         self.waiting().insert(key, waiter);
         Registered { carried: self, key }
@@ -115,7 +117,7 @@ mod tests {
         thread::spawn(move || {
             let carried = Carried::default();
             let all: Vec<_> = (0..WAITERS).map(|key| carried.register(key, Parker::here())).collect();
-            // Looking at all of them each time takes 4 * 10^10 steps.
+            // Looking at all waiters each time would take 4 * 10^10 steps.
             drop(all);
             send.send(carried.waiting().len()).unwrap();
         });

@@ -1,4 +1,4 @@
-//! Detects that all user threads are blocked, and which thread waits for which.
+//! Detects that all user threads are blocked, and finds out which thread waits for which.
 
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry},
@@ -22,11 +22,16 @@ use super::{
 /// The function that is called when a deadlock is detected.
 pub(super) type Handler = Arc<dyn Fn(&Deadlock) + Send + Sync>;
 
-/// All user threads of a runtime were blocked at one moment, and no timer, descriptor, future or blocking call will unpark one,
-/// nor a plain thread or one of another runtime that holds a lock for which one of them waits. Whether a plain thread would
-/// unpark one otherwise is unknown in general. It is assumed, and no deadlock is reported, if one of them waits for a channel
-/// that a plain thread has made, or for something other than a lock where a thread outside the runtime has unparked it before.
-/// Who reads under a [`RwLock`](crate::sync::RwLock) is not known.
+/// All user threads of a runtime were blocked at one moment, and nothing that the runtime knows of will unpark one of
+/// them: no timer, descriptor, future or blocking call, and neither a plain thread nor a thread of another runtime that
+/// holds a lock for which one of them waits.
+///
+/// In general it is unknown whether a plain thread would unpark one for another reason. Two cases are taken as a sign
+/// that it would, and then no deadlock is reported: one of the user threads waits for a channel that a plain thread has
+/// made; or one of them waits for something other than a lock, and a thread outside the runtime has unparked it there
+/// before.
+///
+/// The readers that hold a [`RwLock`](crate::sync::RwLock) are not known.
 #[derive(Clone, Debug)]
 pub struct Deadlock {
     blocked: Vec<BlockedThread>,
@@ -41,22 +46,23 @@ pub struct BlockedThread {
     pub name: String,
     /// What it waits for.
     pub kind: WaitKind,
-    /// Address of the object; for [`WaitKind::Join`] the number of the thread, for [`WaitKind::Scope`] that of the
-    /// team.
+    /// Address of the object. For [`WaitKind::Join`] the number of the thread, for [`WaitKind::Scope`] the number of
+    /// the team.
     pub address: usize,
     /// The user thread that it waits for, if that is known.
     pub holder: Option<Thread>,
 }
 
 impl Deadlock {
-    /// Inspects all threads of a runtime whose workers all sleep. Threads outside it may unpark one of them meanwhile,
-    /// which then runs and ends. So each parked thread is held during the inspection ([`HeldThreads`]), and all are
-    /// inspected twice: a reported state was true of all of them at one moment, between the two inspections.
+    /// Inspects all threads of a runtime whose workers all sleep. During the inspection, threads outside the runtime
+    /// may unpark one of its threads, which then runs and ends. So each parked thread is held meanwhile
+    /// ([`HeldThreads`]), and all threads are inspected twice: a reported state was true of all of them at one moment,
+    /// between the two inspections.
     pub(super) fn find(shared: &'static Shared) -> Option<Deadlock> {
         let no_blocking_calls = || shared.in_blocking.load(Ordering::Relaxed) == 0;
         let first = inspect(shared).filter(|look| !look.blocked.is_empty() && no_blocking_calls())?;
         let mut held = HeldThreads::default();
-        // A joining thread is not parked: it waits for a thread that is held, or that joins another one. See
+        // A thread that joins is not parked. It waits for a thread that is held, or for one that joins another one. See
         // `may_let_go`.
         for wait in first.blocked.iter().filter(|wait| wait.kind != WaitKind::Join) {
             if !held.hold(wait.block) {
@@ -77,7 +83,7 @@ impl Deadlock {
         Some(Deadlock { blocked })
     }
 
-    /// Whether the same threads are blocked, and for the same.
+    /// Whether the same threads are blocked on the same objects.
     pub(super) fn is_as(&self, other: &Deadlock) -> bool {
         let what = |thread: &BlockedThread| (thread.thread, thread.kind, thread.address);
         self.blocked.iter().map(what).eq(other.blocked.iter().map(what))
@@ -93,7 +99,8 @@ impl Deadlock {
         let waits_for: HashMap<Thread, Thread> =
             self.blocked.iter().filter_map(|t| Some((t.thread, t.holder?))).collect();
         let chain = |start| std::iter::successors(Some(start), |thread| waits_for.get(thread).copied());
-        // Each thread is walked through once: by the first walk that comes to it, which the map has the start of.
+        // No thread is visited twice: each walk stops at a thread that was visited before. The map has the start of the
+        // walk that visited it.
         let mut walked: HashMap<Thread, Thread> = HashMap::new();
         let mut smallest: Option<Thread> = None;
         for start in self.blocked.iter().map(|t| t.thread) {
@@ -104,7 +111,7 @@ impl Deadlock {
                     false
                 }
             });
-            // A walk that comes back to itself has found a cycle.
+            // The walk has stopped at a thread that it visited itself: it has found a cycle.
             if let Some(inside) = end.filter(|end| walked[end] == start) {
                 let ring = chain(inside).skip(1).take_while(|thread| *thread != inside);
                 smallest = smallest.into_iter().chain(ring).chain([inside]).min();
@@ -131,15 +138,16 @@ struct Wait {
     address: usize,
 }
 
-/// The contents of a thread block.
+/// The state of the user thread to which a thread block belongs.
 enum Block {
-    /// Unused, or of a thread that had not ended when its runtime was dropped.
+    /// No thread, or a thread that never runs again because its runtime was dropped.
     Free,
-    /// Of a thread of another runtime.
+    /// A thread of another runtime.
     Elsewhere(Thread),
-    /// Blocked without a deadline, and not for I/O, a future, or what a plain thread may well do.
+    /// Blocked without a deadline. It does not wait for I/O or a future, nor for an action that a plain thread may
+    /// take.
     Blocked(Wait),
-    /// Of a thread that is not blocked, or that a deadline or event will unpark.
+    /// A thread that is not blocked, or that a deadline or event will unpark.
     NotBlocked,
 }
 
@@ -172,7 +180,7 @@ fn read(block: ThreadRef, shared: &'static Shared) -> Block {
         let is_left_behind = !is_ours && runtime.is_shut_down();
         let (waits, address) = (block.waits(), block.waits().address());
         let kind = waits.kind().filter(|kind| {
-            // The waker of a future is usually outside the runtime, as the kernel is.
+            // A future is usually woken from outside the runtime; I/O always is, by the kernel.
             let from_outside = matches!(kind, WaitKind::Io | WaitKind::Future);
             doing == Doing::Blocked && !from_outside && !waits.is_timed() && !waits.may_be_fed()
         });
@@ -192,7 +200,7 @@ fn read(block: ThreadRef, shared: &'static Shared) -> Block {
 }
 
 impl Wait {
-    /// Who holds what the thread waits for; it is held, or joins another one.
+    /// The holder of the object for which the thread waits. The thread must be held, or must join another one.
     fn holder(&self, held: &HeldThreads) -> Holder {
         if held.threads.contains(&self.block) {
             // SAFETY: it is parked and held, so it stays blocked, and its stack keeps borrowing what it waits for.
@@ -213,7 +221,7 @@ impl Wait {
 }
 
 impl Inspection {
-    /// Whether it is a thread outside the runtime, whose state is unknown here.
+    /// Whether the holder is a thread outside the runtime, whose state is unknown here.
     fn may_let_go(&self, holder: Holder) -> bool {
         match holder {
             Holder::NotKnown => false,
@@ -223,8 +231,8 @@ impl Inspection {
     }
 }
 
-/// Parked threads that cannot run while this holds them: nothing else makes them ready, and what they wait for stays
-/// borrowed by their stacks. An unpark meanwhile leaves a token.
+/// Parked threads that cannot run as long as this value exists: nothing else makes them ready, and the objects that
+/// they wait for stay borrowed by their stacks. An unpark in the meantime leaves a token.
 #[derive(Default)]
 struct HeldThreads {
     threads: HashSet<ThreadRef>,
@@ -239,7 +247,8 @@ enum AnyUnparked {
 }
 
 impl HeldThreads {
-    /// `false` if it is not parked. The caller then checks whether the block still belongs to the same thread.
+    /// Returns `false` if the thread is not parked. The caller then checks whether the block still belongs to the same
+    /// thread.
     #[must_use]
     fn hold(&mut self, thread: ThreadRef) -> bool {
         thread.hold() && self.threads.insert(thread)
@@ -275,7 +284,7 @@ impl fmt::Display for Deadlock {
             self.blocked.len()
         )?;
         let name = |thread: Thread| {
-            // They are ordered by number.
+            // The blocked threads are ordered by number.
             let place = self.blocked.binary_search_by_key(&thread, |t| t.thread).ok();
             let named = place.map(|place| &self.blocked[place]).filter(|t| !t.name.is_empty());
             named.map_or_else(String::new, |t| format!(" \"{}\"", Printable(&t.name)))

@@ -1,4 +1,4 @@
-//! Drops unused results. They are values of the program, so their destructors may panic; no caller can handle that
+//! Drops unused results. They are values of the program, so their destructors may panic. No caller can handle such a
 //! panic, and it must not unwind into an LWP.
 
 use std::{

@@ -1,4 +1,4 @@
-//! The end of a runtime that lets its user threads end first.
+//! Ending a runtime so that its user threads can end first.
 
 use std::{
     fmt, thread,
@@ -7,19 +7,19 @@ use std::{
 
 use super::{live, park::try_here, pool::Runtime, thread_counts::all_have_ended};
 
-/// How long after its limit a shutdown waits for the LWPs to stop, most of which sleep by then.
+/// How long after its limit a shutdown waits for the LWPs to stop. Most of them sleep by then.
 const GRACE: Duration = Duration::from_millis(5);
 
-/// Shortest and longest pause between two looks.
+/// Shortest and longest pause before the next check whether all threads have ended.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(5));
 
-/// User threads of a runtime had not ended at the limit of [`Runtime::shutdown`], and never run again.
+/// Some user threads of a runtime had not ended at the limit of [`Runtime::shutdown`]. They never run again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownTimeout {
-    /// Their names, or numbers (`#7`) if they have none, in the order of their creation; at most 16.
+    /// The names of the threads, or their numbers (`#7`) if they have none, in the order of their creation; at most 16.
     pub threads: Vec<String>,
-    /// How many there were.
+    /// Number of all such threads.
     pub count: usize,
 }
 
@@ -33,16 +33,18 @@ impl fmt::Display for ShutdownTimeout {
 impl std::error::Error for ShutdownTimeout {}
 
 impl Runtime {
-    /// Waits until all user threads of this runtime have ended, at most for `timeout`, and then stops its LWPs. How they
-    /// learn that they shall end is up to the program: by a [`CancellationToken`](crate::sync::CancellationToken), a channel
-    /// that is closed, a listener that no longer accepts.
+    /// Waits until all user threads of this runtime have ended, at most for `timeout`, and then stops its LWPs. The
+    /// program decides how its threads learn that they shall end: by a
+    /// [`CancellationToken`](crate::sync::CancellationToken), a channel that is closed, a listener that no longer
+    /// accepts.
     ///
-    /// It returns at the limit, or at most some milliseconds later, even if a user thread does not leave its LWP (it
-    /// computes, or blocks the LWP in the kernel): such an LWP is left to itself. Its thread continues until it next leaves
-    /// the LWP, and never runs again then, as those of a runtime that is [dropped](Runtime).
+    /// It returns at the limit, or at most some milliseconds later. This also holds if a user thread does not leave its
+    /// LWP, because it computes or blocks the LWP in the kernel. The shutdown does not wait for such an LWP. The thread
+    /// continues until it next leaves the LWP, and then never runs again, like the threads of a runtime that is
+    /// [dropped](Runtime).
     ///
     /// # Errors
-    /// Those that had not ended at the limit; what becomes of them: [`Runtime`].
+    /// If user threads had not ended at the limit; the error lists them. See [`Runtime`] for what becomes of them.
     ///
     /// # Panics
     /// If a user thread calls this: it would wait for itself.
@@ -58,14 +60,14 @@ impl Runtime {
         ended
     }
 
-    /// Stops its LWPs, and waits neither for them nor for its user threads, so a user thread may call this as well. What
-    /// becomes of those that have not ended: as if its limit was over, for [`shutdown`](Runtime::shutdown).
+    /// Stops the LWPs of this runtime. It waits neither for them nor for the user threads, so a user thread may call
+    /// this as well. User threads that have not ended are treated as at the limit of [`shutdown`](Runtime::shutdown).
     pub fn shutdown_background(mut self) {
         self.stop(Some(Instant::now()));
     }
 
     /// # Errors
-    /// Those that had not ended at the deadline.
+    /// The threads that had not ended at the deadline.
     fn wait_for_threads(&self, deadline: Option<Instant>) -> Result<(), ShutdownTimeout> {
         let mut pause = PAUSES.0;
         loop {

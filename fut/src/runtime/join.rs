@@ -24,8 +24,8 @@ pub struct JoinHandle<T> {
     _result: PhantomData<fn() -> T>,
 }
 
-/// Why a user thread cannot be joined: its [`Runtime`](crate::Runtime) was dropped before it ended, so it never runs
-/// again. [`JoinHandle::join`] returns this in place of a panic's payload.
+/// Why a user thread cannot be joined: its [`Runtime`](crate::Runtime) was dropped before the thread ended, so the
+/// thread never runs again. [`JoinHandle::join`] returns this error instead of the payload of a panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuntimeDropped {
@@ -42,7 +42,7 @@ impl fmt::Display for RuntimeDropped {
 impl Error for RuntimeDropped {}
 
 impl<T> JoinHandle<T> {
-    /// The only handle of a thread that returns a `T`.
+    /// Makes the only handle of a thread that returns a `T`.
     pub(super) fn new(thread: ThreadRef) -> JoinHandle<T> {
         JoinHandle { thread, _result: PhantomData }
     }
@@ -52,26 +52,26 @@ impl<T> JoinHandle<T> {
         self.thread.id()
     }
 
-    /// Its name.
+    /// The name of the thread.
     pub fn name(&self) -> Option<&str> {
         // SAFETY: this is its handle.
         unsafe { self.thread.name() }
     }
 
-    /// Unparks it from [`fut::park`](crate::park).
+    /// An unparker that ends the [`fut::park`](crate::park) of the thread.
     pub fn unparker(&self) -> Unparker {
         Unparker::of(self.thread)
     }
 
-    /// Whether it has ended, so that [`join`](JoinHandle::join) returns at once.
+    /// Whether the thread has ended. Then [`join`](JoinHandle::join) returns at once.
     pub fn is_finished(&self) -> bool {
         self.thread.is_ended()
     }
 
-    /// Waits until it has ended. If the caller is a user thread, it blocks, and its LWP switches to others.
+    /// Waits until the thread has ended. If the caller is a user thread, it blocks, and its LWP switches to others.
     ///
     /// # Errors
-    /// The payload of its panic; [`RuntimeDropped`] if it will never end, because its runtime was dropped.
+    /// The payload of the thread's panic; [`RuntimeDropped`] if it will never end, because its runtime was dropped.
     #[inline]
     pub fn join(self) -> thread::Result<T> {
         let thread = self.thread;
@@ -85,7 +85,7 @@ impl<T> JoinHandle<T> {
 }
 
 impl<T> JoinHandle<T> {
-    /// As [`join`](JoinHandle::join), waiting at most for `timeout`.
+    /// Like [`join`](JoinHandle::join), but waits at most for `timeout`.
     ///
     /// # Errors
     /// Returns the handle if the thread has not ended in time.
@@ -98,7 +98,8 @@ impl<T> JoinHandle<T> {
             Awaited::Ended => Ok(self.join()),
             Awaited::Never => Ok(self.never()),
             Awaited::TimedOut => {
-                // It may not have left the LWP, and a loop of such calls would keep the thread off it.
+                // The calling thread may not have left its LWP. Without this, a loop of such calls would keep the awaited
+                // thread off this LWP.
                 yield_now();
                 if self.thread.is_ended() { Ok(self.join()) } else { Err(self) }
             }
@@ -114,7 +115,7 @@ impl<T> JoinHandle<T> {
 }
 
 fn wait_for_end(thread: ThreadRef) -> Awaited {
-    // A waiter carried by the same LWPs is lost together with it (rule 2 of `carried.rs`).
+    // A waiter that is carried by the same LWPs never runs again either, once they stop (rule 2 of `carried.rs`).
     match try_here().filter(|here| ptr::eq(here.shared(), thread.shared()) && !lwp::may_block()) {
         Some(here) => {
             let address = thread.id().0 as usize;

@@ -7,8 +7,8 @@ use sigmund_model::Thread;
 use super::{Builder, JoinHandle, here, thread::AtEnd};
 use crate::sync::channel::{self, Receiver, Sender};
 
-/// User threads that return a `T`, joined in the order in which they end, as tokio's `JoinSet`. Dropping the set detaches
-/// those that were not joined; they continue, as those of a [`JoinHandle`].
+/// User threads that return a `T`, joined in the order in which they end, like tokio's `JoinSet`. Dropping the set
+/// detaches the threads that were not joined: they continue, as when a [`JoinHandle`] is dropped.
 ///
 /// ```
 /// let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -31,7 +31,7 @@ use crate::sync::channel::{self, Receiver, Sender};
 /// ([`RuntimeDropped`](crate::RuntimeDropped)).
 pub struct JoinSet<T> {
     handles: HashMap<Thread, JoinHandle<T>>,
-    /// The numbers of those that have ended, or never will.
+    /// The numbers of threads that have ended or will never end.
     ended: Receiver<Thread>,
     ends: Sender<Thread>,
 }
@@ -43,7 +43,7 @@ impl<T: Send + 'static> JoinSet<T> {
         JoinSet { handles: HashMap::new(), ended, ends }
     }
 
-    /// Creates a user thread in the runtime of the calling one; returns its number.
+    /// Creates a user thread in the runtime of the calling one. Returns the number of the new thread.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -52,7 +52,7 @@ impl<T: Send + 'static> JoinSet<T> {
         self.spawn_with(Builder::new(), body)
     }
 
-    /// As [`spawn`](JoinSet::spawn), with these options.
+    /// Like [`spawn`](JoinSet::spawn), with these options.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -63,10 +63,11 @@ impl<T: Send + 'static> JoinSet<T> {
         self.add(handle)
     }
 
-    /// As [`spawn_with`](JoinSet::spawn_with), as [`Builder::try_spawn`] does: takes the stack now, and fails if there is none.
+    /// Like [`spawn_with`](JoinSet::spawn_with), but takes the stack now, and fails if there is none, as
+    /// [`Builder::try_spawn`] does.
     ///
     /// # Errors
-    /// When there is no memory, address space or guard page for its stack.
+    /// If there is no memory, address space or guard page for the stack.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -81,11 +82,12 @@ impl<T: Send + 'static> JoinSet<T> {
         Ok(self.add(handle))
     }
 
-    /// Reports the end of a thread to this set.
+    /// A function that reports the end of a thread to this set.
     fn report(&self) -> AtEnd {
         let to = self.ends.clone();
         Box::new(move |thread| {
-            // Without a safe point: it may be the last that the thread does. Without receiver, the set was dropped.
+            // `try_send` has no safe point: this may be the last thing that the thread does. If there is no receiver,
+            // the set was dropped.
             let _ = to.try_send(thread);
         })
     }
@@ -105,7 +107,7 @@ impl<T: Send + 'static> JoinSet<T> {
         self.join(thread)
     }
 
-    /// As [`join_next`](JoinSet::join_next), waiting at most for `timeout`: also `None` if none has ended in time.
+    /// Like [`join_next`](JoinSet::join_next), but waits at most for `timeout`: also `None` if none has ended in time.
     pub fn join_next_timeout(&mut self, timeout: Duration) -> Option<thread::Result<T>> {
         if self.is_empty() {
             return None;
@@ -114,16 +116,16 @@ impl<T: Send + 'static> JoinSet<T> {
         self.join(thread)
     }
 
-    /// Joins one that has ended; `None` if there is none.
+    /// Joins a thread that has ended; `None` if none has.
     pub fn try_join_next(&mut self) -> Option<thread::Result<T>> {
         let thread = self.ended.try_recv().ok()?;
         self.join(thread)
     }
 
-    /// Waits for all; returns their results in the order in which they ended.
+    /// Waits for all threads; returns their results in the order in which they ended.
     ///
     /// # Panics
-    /// If one of them has panicked, with its panic; the others are detached.
+    /// If one of the threads has panicked: with the panic of that thread. The others are detached.
     pub fn join_all(mut self) -> Vec<T> {
         let mut results = Vec::with_capacity(self.len());
         while let Some(result) = self.join_next() {
@@ -138,12 +140,12 @@ impl<T: Send + 'static> JoinSet<T> {
 }
 
 impl<T> JoinSet<T> {
-    /// Number of threads that were not joined.
+    /// Number of threads that have not been joined.
     pub fn len(&self) -> usize {
         self.handles.len()
     }
 
-    /// Whether all were joined.
+    /// Whether all threads have been joined.
     pub fn is_empty(&self) -> bool {
         self.handles.is_empty()
     }

@@ -1,19 +1,21 @@
-//! User threads that never run again, because their runtime was dropped before they had ended: they leave the queues in
-//! which they wait, so that what others use with them (a mutex of a plain thread, say) goes on to the next waiter.
+//! User threads that never run again, because their runtime was dropped before they had ended ("left behind"). They
+//! leave the queues in which they wait. So an object that they share with others, for example a mutex that a plain
+//! thread also uses, passes on to the next waiter.
 //!
-//! 1. A waiter in a queue has a function that takes it out, or that passes its answer on (rule 7 of `sync/mod.rs`), on the
-//!    stack of its thread. The block has the address of it as long as the thread waits ([`Parker::in_queue`]).
-//!    What was to be called at the end of a thread (`AtEnd`) is called when it is left behind.
-//! 2. When the last LWP of a runtime has stopped (`carried.rs`), none of its threads runs again, and all are taken out. Threads
-//!    in blocking calls go on, and are left alone.
-//! 3. If some LWPs still run when the runtime is dropped (one of its threads drops it, or the limit of
-//!    [`shutdown`](super::Runtime::shutdown) has passed), the threads that are parked are taken out at once. Each is held
-//!    first (rule 5 of `thread/park_word.rs`), and never given back: so it does not run again, whoever unparks it. From then
-//!    on, an LWP that stops does the same with those that have parked since. A thread that is ready then stays in its queue,
-//!    or keeps its answer, until the last LWP has stopped.
-//! 4. Rule 3 misses no thread: whoever drops the runtime first publishes that LWPs were left, and then looks at the threads;
-//!    an LWP first parks its thread, and looks for that afterwards, when it stops. With a full fence in between, one of the
-//!    two sees the other.
+//! 1. A waiter in a queue has a function, on the stack of its thread, that takes the waiter out of the queue or passes
+//!    its answer on (rule 7 of `sync/mod.rs`). The thread's block holds the address of this function as long as the
+//!    thread waits ([`Parker::in_queue`]). The function that is called at the end of a thread (`AtEnd`) is called when
+//!    the thread is left behind.
+//! 2. When the last LWP of a runtime has stopped (`carried.rs`), none of its threads runs again, and all are taken out
+//!    of their queues. Threads in blocking calls are not: they still run.
+//! 3. Some LWPs may still run when the runtime is dropped: one of its threads drops it, or the limit of
+//!    [`shutdown`](super::Runtime::shutdown) has passed. Then the threads that are parked are taken out at once. Each
+//!    is first held (rule 5 of `thread/park_word.rs`) and never given back, so it does not run again, whoever unparks
+//!    it. From then on, an LWP that stops does the same with the threads that have parked since. A thread that is ready
+//!    at that time stays in its queue, or keeps its answer, until the last LWP has stopped.
+//! 4. Rule 3 misses no thread. The thread that drops the runtime first publishes that LWPs were left, and then looks at
+//!    the threads. An LWP first parks its thread, and checks for that mark afterwards, when it stops. With a full fence
+//!    in between on both sides, at least one of the two sees the other's write.
 //!
 //! [`Parker::in_queue`]: super::parker::Parker::in_queue
 
@@ -36,7 +38,7 @@ impl Shared {
         self.leave_parked_behind();
     }
 
-    /// Called by an LWP that has stopped, while others run.
+    /// Called by an LWP that has stopped, while other LWPs run.
     pub(super) fn lwp_has_stopped(&'static self) {
         // Rule 4.
         fence(Ordering::SeqCst);
@@ -54,14 +56,14 @@ impl Shared {
 
     fn leave_parked_behind(&'static self) {
         for thread in self.left().filter(|thread| thread.hold()) {
-            // Before it was held, it may have run, and even ended.
+            // Until it was held, the thread may have run, and even ended.
             if is_left(thread, self) {
                 thread.leave_behind();
             } else if thread.park() == Parked::TokenTaken {
                 lwp::make_ready(thread);
             }
         }
-        // Joins look whether their threads were left behind.
+        // The registered waiters then check whether the thread that they wait for was left behind.
         self.carried.wake_waiters();
     }
 
@@ -86,16 +88,17 @@ fn is_left(thread: ThreadRef, shared: &'static Shared) -> bool {
 }
 
 impl ThreadRef {
-    /// The thread never runs again.
+    /// Called when the thread will never run again.
     fn leave_behind(self) {
         if !self.set_left_behind() {
             return;
         }
-        // SAFETY: it never runs again: the caller holds it for ever, or no LWP of its runtime runs (rules 2 and 3).
+        // SAFETY: the thread never runs again: the caller holds it for ever, or no LWP of its runtime runs (rules 2 and
+        // 3).
         if let Some(leave) = unsafe { self.waits().take_leave() } {
             leave();
         }
-        // SAFETY: as above, and `set_left_behind` was the first.
+        // SAFETY: as above, and this call of `set_left_behind` was the first.
         if let Some(at_end) = unsafe { self.take_at_end() } {
             at_end(self.id());
         }

@@ -36,23 +36,23 @@ pub enum LiveState {
     Blocked {
         /// What it waits for.
         kind: WaitKind,
-        /// Address of the object; for [`WaitKind::Join`] the number of a thread, for [`WaitKind::Io`] of a descriptor,
-        /// for [`WaitKind::Scope`] of a team.
+        /// Address of the object. For [`WaitKind::Join`] the number of the thread, for [`WaitKind::Io`] the number of
+        /// the descriptor, for [`WaitKind::Scope`] the number of the team.
         address: usize,
-        /// The user thread that held it when this one began to wait.
+        /// The user thread that held the object when this one began to wait.
         holder: Option<Thread>,
     },
 }
 
 /// All user threads of this process, of all its runtimes, ordered by number. Threads may be created, move and end
-/// meanwhile: each was in the returned state at some moment during the call, but not all at the same moment.
+/// during the call: each was in the returned state at some moment during the call, but not all at the same moment.
 pub fn live_threads() -> Vec<LiveThread> {
     let mut live: Vec<LiveThread> = slab::all().into_iter().filter_map(look_at).collect();
     live.sort_by_key(|live| live.thread);
     live
 }
 
-/// As [`live_threads`], of one runtime.
+/// Like [`live_threads`], but only the threads of one runtime.
 pub(super) fn of_runtime(shared: &'static Shared) -> Vec<LiveThread> {
     let ours = |thread: &ThreadRef| {
         thread.doing() != Doing::Nothing && ptr::eq(thread.shared(), shared) && !thread.is_ended()

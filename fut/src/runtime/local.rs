@@ -1,4 +1,4 @@
-//! Variables local to a user thread, as `std::thread_local!` for threads.
+//! Variables local to a user thread, like `std::thread_local!` for kernel threads.
 
 use std::{any::Any, collections::HashMap, error::Error, fmt, mem};
 
@@ -12,13 +12,13 @@ use super::{
 #[derive(Default)]
 pub(super) struct Locals {
     values: HashMap<usize, Local>,
-    /// The keys of those that exist, in the order of their creation.
+    /// The keys of the values that exist, in the order of their creation.
     made: Vec<usize>,
 }
 
 enum Local {
     Alive(Box<dyn Any>),
-    /// The thread is ending, and has dropped it.
+    /// The thread is ending, and has dropped the value.
     Destroyed,
 }
 
@@ -50,14 +50,16 @@ impl<T: 'static> UserLocal<T> {
         UserLocal { init }
     }
 
-    /// Calls `act` with the value of the calling user thread, which is created at the first use and dropped when the
-    /// thread ends. `act` may block: the value stays with its thread.
+    /// Calls `act` with the value of the calling user thread. The value is created at the first use and dropped when
+    /// the thread ends. `act` may block: the value stays with its thread.
     ///
     /// When a thread ends, its values are dropped in reverse order of creation. A destructor may use other variables,
-    /// and create their values by that, but not use those that were already dropped, as with `std::thread_local!`.
+    /// which may create their values. It must not use a variable whose value was already dropped, as with
+    /// `std::thread_local!`.
     ///
     /// # Panics
-    /// Outside a runtime; in the destructor of the value, and in those that run after it when the thread ends.
+    /// Outside a runtime; in the destructor of the value, and in the destructors that run after it when the thread
+    /// ends.
     #[track_caller]
     pub fn with<R>(&'static self, act: impl FnOnce(&T) -> R) -> R {
         match self.of(here("fut::UserLocal::with")) {
@@ -67,7 +69,7 @@ impl<T: 'static> UserLocal<T> {
         }
     }
 
-    /// As [`with`](UserLocal::with), but returns an error where that panics.
+    /// Like [`with`](UserLocal::with), but returns an error where that panics.
     ///
     /// # Errors
     /// In the cases in which `with` panics.
@@ -130,12 +132,12 @@ impl fmt::Display for AccessError {
 
 impl Error for AccessError {}
 
-/// Drops the variables of an ending thread.
+/// Drops the variables of a thread that is ending.
 ///
 /// # Safety
 /// The thread itself calls this, after the code of its body has ended.
 pub(super) unsafe fn drop_all(thread: ThreadRef) {
-    // Destructors may create other values, but none that was already dropped. So the loop terminates.
+    // Destructors may create values of other variables, but no value that was already dropped. So the loop terminates.
     while let Some(value) = take_last(thread) {
         // A panic of the destructor is discarded: the thread's result is already final.
         discard(value);

@@ -16,7 +16,7 @@ pub(crate) fn try_here() -> Option<ThreadRef> {
     lwp::mounted()
 }
 
-/// The calling user thread.
+/// The calling user thread. `call` is the name of the function that needs it.
 ///
 /// # Panics
 /// Outside a runtime; the message names `call`.
@@ -65,7 +65,7 @@ fn leave_at_quantum() {
     }
 }
 
-/// Blocks the calling user thread for at least this time; if that is none, it yields.
+/// Blocks the calling user thread for at least this time. If the time is zero, the thread yields.
 ///
 /// # Panics
 /// Outside a runtime.
@@ -81,7 +81,7 @@ pub fn sleep(duration: Duration) {
     };
     let mut left = duration;
     while !left.is_zero() {
-        // For who reads the trace: what comes later than that is not sleep.
+        // For readers of the trace: time after this deadline is not sleep.
         let asked = usize::try_from(left.as_nanos()).unwrap_or(usize::MAX);
         let on = WaitsFor { kind: WaitKind::Sleep, address: asked, holder: None, is_fed: false };
         if thread.is_over_after_park(&on, deadline) {
@@ -101,7 +101,7 @@ pub(crate) fn park(on: &WaitsFor<'_>) {
     here("fut::park").park_here(on);
 }
 
-/// As [`park`], and also returns at the deadline.
+/// Like [`park`], and also returns at the deadline.
 #[track_caller]
 pub(crate) fn park_until(on: &WaitsFor<'_>, deadline: Instant) {
     here("fut::park_until").park_until(on, deadline);
@@ -109,7 +109,7 @@ pub(crate) fn park_until(on: &WaitsFor<'_>, deadline: Instant) {
 
 /// Operations of the thread itself.
 impl ThreadRef {
-    /// As [`park`].
+    /// Like [`park`].
     pub(super) fn park_here(self, on: &WaitsFor<'_>) {
         if self.take_token() {
             return;
@@ -118,12 +118,12 @@ impl ThreadRef {
         self.leave(Leave::Park);
     }
 
-    /// As [`park_until`].
+    /// Like [`park_until`].
     pub(super) fn park_until(self, on: &WaitsFor<'_>, deadline: Instant) {
         let _ = self.is_over_after_park(on, deadline);
     }
 
-    /// As [`park_until`]. The answer is whether the deadline is known to have come, without a look at the clock.
+    /// Like [`park_until`]. Returns whether the deadline is known to have passed, without reading the clock.
     fn is_over_after_park(self, on: &WaitsFor<'_>, deadline: Instant) -> bool {
         if self.take_token() {
             return false;

@@ -1,4 +1,4 @@
-//! The calling thread as one that waits, be it a user thread or a plain one.
+//! A thread that waits for a primitive of this crate: a user thread or a plain one.
 
 use std::{marker::PhantomData, time::Instant};
 
@@ -10,7 +10,7 @@ use super::{
     waits::{LeaveQueue, WaitSlot, WaitsFor},
 };
 
-/// A thread that can be parked. Never freed, as user threads' blocks: it may be unparked at any time.
+/// A thread that can be parked. Never freed, like the blocks of user threads: it may be unparked at any time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Parker {
     /// The LWP switches to other user threads meanwhile.
@@ -19,7 +19,7 @@ pub(crate) enum Parker {
     Plain(&'static PlainThread),
 }
 
-/// The calling thread is in a queue, until this is dropped.
+/// The calling thread is in a queue until this value is dropped.
 #[must_use]
 pub(crate) struct InQueue<'a> {
     /// `None` for a plain thread.
@@ -43,8 +43,8 @@ impl Parker {
         }
     }
 
-    /// Blocks the calling thread, which is this one, until it is unparked. May return spuriously: the caller has to
-    /// check its condition again. If it was unparked before, it returns at once.
+    /// Blocks the calling thread, which must be this one, until it is unparked. May return spuriously: the caller has
+    /// to check its condition again. If the thread was unparked before, it returns at once.
     pub(crate) fn park(self, on: &WaitsFor<'_>) {
         match self {
             Parker::User(thread) => thread.park_here(on),
@@ -52,7 +52,7 @@ impl Parker {
         }
     }
 
-    /// As [`park`](Parker::park), and also returns at the deadline.
+    /// Like [`park`](Parker::park), and also returns at the deadline.
     pub(crate) fn park_until(self, on: &WaitsFor<'_>, deadline: Instant) {
         match self {
             Parker::User(thread) => thread.park_until(on, deadline),
@@ -60,8 +60,8 @@ impl Parker {
         }
     }
 
-    /// The calling thread, which is this one, enters a queue: if it never runs again, `leave` is called (`left_behind.rs`),
-    /// unless the result was dropped before. For a plain thread this has no effect.
+    /// The calling thread, which must be this one, enters a queue. If the thread never runs again, `leave` is called
+    /// (`left_behind.rs`), unless the returned value was dropped before. For a plain thread this has no effect.
     pub(crate) fn in_queue<'a>(self, leave: &'a LeaveQueue<'a>) -> InQueue<'a> {
         let waits = match self {
             Parker::User(thread) => Some(thread.waits()),
@@ -71,7 +71,7 @@ impl Parker {
         InQueue { waits, _leave: PhantomData }
     }
 
-    /// Ends its wait, or the next one.
+    /// Ends the current wait of the thread, or else its next one.
     pub(crate) fn unpark(self) {
         match self {
             Parker::User(thread) => thread.unpark(),

@@ -2,23 +2,23 @@
 
 use crate::model_check::atomic::{AtomicBool, Ordering};
 
-/// Whether a thread was unparked by its [`Unparker`](crate::Unparker), and has not noticed.
+/// Whether a thread was unparked by its [`Unparker`](crate::Unparker) and has not noticed it yet.
 #[derive(Debug, Default)]
 pub(super) struct Permit(AtomicBool);
 
 impl Permit {
-    /// For a new thread in the same block.
+    /// Called for a new thread in the same block.
     pub(super) fn reset(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
 
-    /// By the thread itself: `false` if it has none.
+    /// Called by the thread itself. Returns `false` if there is no permit.
     pub(super) fn take(&self) -> bool {
-        // Acquire: pairs with the Release in `give`; what the giver did before is visible.
+        // Acquire: pairs with the Release in `give`; makes visible what the giver did before.
         self.0.compare_exchange(true, false, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives it, and then calls `unpark`, which unparks the thread.
+    /// Gives the permit, and then calls `unpark`, which unparks the thread.
     pub(super) fn give(&self, unpark: impl FnOnce()) {
         // Release: pairs with the Acquire in `take`.
         self.0.store(true, Ordering::Release);
@@ -44,8 +44,8 @@ mod model {
         }
     }
 
-    /// One gives the permit, another unparks for something else: a plain thread that waits for the permit returns once it was
-    /// given, and sees what was done before.
+    /// One thread gives the permit, another one unparks for a different reason. A plain thread that waits for the
+    /// permit returns only after it was given, and sees what was done before that.
     #[test]
     fn a_permit_ends_a_wait_and_nothing_else_does() {
         loom::model(|| {
@@ -69,8 +69,8 @@ mod model {
         });
     }
 
-    /// A permit that is given while its thread waits for something else is kept until it waits for the permit; and that other wait
-    /// is not ended by it.
+    /// A permit that is given while its thread waits for something else does not end that wait. It is kept until the
+    /// thread waits for the permit.
     #[test]
     fn another_wait_does_not_take_the_permit() {
         let mut builder = loom::model::Builder::new();

@@ -1,12 +1,13 @@
-//! A plain thread, outside the user threads, that waits for a primitive of this crate.
+//! A plain thread, that is, one that is not a user thread, when it waits for a primitive of this crate.
 //!
 //! Its block is reused after the thread has ended, and never freed: a late unpark wakes the block's next thread
 //! spuriously. The token of `std::thread::park` is not used: it belongs to the program.
 //!
-//! 1. A thread has one block at a time: what it enters into a queue and what it parks on are the same, also in the destructors
-//!    of its thread-locals. `CURRENT` has no destructor, so it is there until the end.
-//! 2. The destructor of `OWN` gives the block back, since no later one may come. Should the destructor of another
-//!    thread-local wait after that, the thread gets a second block, which `LATE` gives back, or nobody if that is gone, too.
+//! 1. A thread has one block at a time. It enters queues with the same block on which it parks, also in the destructors
+//!    of its thread-locals. `CURRENT` has no destructor, so it is accessible until the thread ends.
+//! 2. The destructor of `OWN` gives the block back, since no later destructor may come. If the destructor of another
+//!    thread-local waits after that, the thread gets a second block. `LATE` gives the second block back. If `LATE` is
+//!    destroyed as well, the second block is leaked.
 
 use std::{
     cell::Cell,
@@ -29,26 +30,26 @@ std::thread_local! {
 /// The block of a plain thread.
 #[derive(Debug, Default)]
 pub(crate) struct PlainThread {
-    /// Whether it was unparked and has not noticed.
+    /// Whether the thread was unparked and has not noticed it yet.
     token: Mutex<bool>,
     unparked: Condvar,
     permit: Permit,
 }
 
-/// Gives the block back when it is destroyed.
+/// Gives the block of the thread back when it is destroyed.
 struct GivesBack;
 
 impl PlainThread {
-    /// Of the calling thread.
+    /// The block of the calling thread.
     pub(super) fn here() -> &'static PlainThread {
         if cfg!(loom) {
-            // What loom models is of one execution, and a thread-local would outlive it.
+            // A loom object belongs to one execution of the model, but a thread-local would outlive it.
             return Box::leak(Box::default());
         }
         CURRENT.get().unwrap_or_else(|| {
             let thread = PlainThread::take();
             CURRENT.set(Some(thread));
-            // The first access registers the destructor; afterwards it fails.
+            // The first access registers the destructor. After the destructor has run, the access fails.
             let _is_gone = OWN.try_with(|_| ()).or_else(|_| LATE.try_with(|_| ()));
             thread
         })
@@ -70,7 +71,7 @@ impl PlainThread {
         *token = false;
     }
 
-    /// As [`park`](PlainThread::park), and also returns at the deadline.
+    /// Like [`park`](PlainThread::park), and also returns at the deadline.
     pub(super) fn park_until(&self, deadline: Instant) {
         let mut token = self.token();
         while !*token {
@@ -93,7 +94,7 @@ impl PlainThread {
     }
 
     fn token(&self) -> MutexGuard<'_, bool> {
-        // A critical section cannot panic.
+        // No code in a critical section can panic.
         self.token.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -29,16 +29,16 @@ use crate::session;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Each LWP has its own ready threads, newest first, and steals from others when it has none: only threads that
-    /// have not begun, but any in a [migrating](RuntimeBuilder::migrating) runtime. New and unparked threads come
-    /// before those that have yielded.
+    /// Each LWP has its own ready threads and runs the newest first. When it has none, it steals from other LWPs: only
+    /// threads that have not begun, or any in a [migrating](RuntimeBuilder::migrating) runtime. New and unparked
+    /// threads come before those that have yielded.
     #[default]
     WorkStealing,
     /// One ready queue for all LWPs, first in, first out: the policy of the runtime that the paper traces. Threads that
     /// have begun keep their place in that order, but run only on their own LWP, unless the runtime is
     /// [migrating](RuntimeBuilder::migrating).
     SharedFifo,
-    /// A user thread is pinned to one LWP from its creation: that of [`Builder::lwp`], or the next in turn.
+    /// Each user thread is pinned to one LWP from its creation: the LWP of [`Builder::lwp`], or else the next in turn.
     Affinity,
 }
 
@@ -46,16 +46,18 @@ pub enum Policy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Priority {
-    /// Only when no other thread is ready. For a thread that has begun, unless the runtime is
-    /// [migrating](RuntimeBuilder::migrating), this means no other thread on its LWP; it also gets an occasional turn.
+    /// It runs only when no other thread is ready; it also gets an occasional turn. Once the thread has begun, only the
+    /// threads of its LWP count as other threads, unless the runtime is [migrating](RuntimeBuilder::migrating).
     Background,
-    /// In the order of the policy.
+    /// It runs in the order of the policy.
     #[default]
     Normal,
-    /// Ahead of all others: the reactor's LWP runs it as soon as it is ready, even if all workers are busy; so it may
-    /// run in parallel with the threads of all workers. It begins on that LWP and stays there. In a
-    /// [migrating](RuntimeBuilder::migrating) runtime, the first LWP at a safe point may also run it. For short
-    /// handlers of rare events: while one runs without reaching a safe point, the reactor serves no other thread.
+    /// It runs ahead of all others. The reactor's LWP runs it as soon as it is ready, even if all workers are busy. So
+    /// it may run in parallel with the threads of all workers. It begins on the reactor's LWP and stays there. In a
+    /// [migrating](RuntimeBuilder::migrating) runtime, the first LWP that reaches a safe point may also run it.
+    ///
+    /// This priority is for short handlers of rare events: while one runs without reaching a safe point, the reactor
+    /// serves no other thread.
     Urgent,
 }
 
@@ -70,7 +72,7 @@ pub(super) struct Shared {
     /// The home of each worker.
     pub(super) homes: Box<[Home]>,
     pub(super) worker_status: Box<[lwp::WorkerStatus]>,
-    /// Of each worker, and last of all other threads.
+    /// One for each worker, and a last one for all other threads.
     pub(super) thread_counts: Box<[ThreadCounts]>,
     pub(super) any: SharedQueue,
     pub(super) urgent: SharedQueue,
@@ -108,8 +110,9 @@ const LONGEST_QUANTUM: Duration = Duration::from_secs(24 * 60 * 60);
 const MOST_SLACK: Duration = Duration::from_secs(1);
 /// How long all workers must sleep before the runtime checks for a deadlock.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The same, in durations of the last check, which looks at every thread: so it takes at most a hundredth of a CPU. (An idle
-/// runtime of a million blocked threads: 0.9 %, AMD EPYC, `runtime --section scale` of `benches/`.)
+/// The same, as a multiple of the duration of the last check. A check looks at every thread; with this limit, checks
+/// take at most a hundredth of a CPU. (An idle runtime of a million blocked threads: 0.9 %, AMD EPYC, `runtime
+/// --section scale` of `benches/`.)
 const PATIENCE_IN_CHECKS: u32 = 100;
 const LONGEST_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -135,7 +138,8 @@ impl Shared {
         Some(&self.homes[number % self.homes.len()])
     }
 
-    /// The counts of threads to which a worker adds, or any other thread.
+    /// The counts of created and ended threads to which this worker adds. `None`: those of all threads that are not
+    /// workers.
     pub(super) fn counts_of(&'static self, worker: Option<usize>) -> CountsOfLwp {
         match worker {
             Some(number) => CountsOfLwp::of_worker(&self.thread_counts[number]),
@@ -143,8 +147,8 @@ impl Shared {
         }
     }
 
-    /// How long the last worker to go to sleep waits before it checks for a deadlock: twice as long after each report, in
-    /// case that plain threads end the waits that are reported.
+    /// How long the last worker to go to sleep waits before it checks for a deadlock. The time doubles with each
+    /// report, because plain threads may end the waits that are reported.
     pub(super) fn patience(&self) -> Option<Duration> {
         let last_check = Duration::from_nanos(self.last_check_ns.load(Ordering::Relaxed));
         let reports = self.reported.count.load(Ordering::Relaxed).min(16);
@@ -157,7 +161,7 @@ impl Shared {
         self.stealable.iter().any(|of_one| !of_one.is_empty())
     }
 
-    /// Called when all workers have slept for `PATIENCE`: checks for a deadlock.
+    /// Checks for a deadlock. Called when all workers have slept for [`patience`](Shared::patience).
     pub(super) fn all_asleep(&'static self) {
         let Some(handler) = &self.on_deadlock else { return };
         let start = Instant::now();
@@ -179,25 +183,26 @@ impl Shared {
 
 /// User threads on a number of LWPs.
 ///
-/// [`shutdown`](Runtime::shutdown) waits for its user threads, at most for a given time;
+/// [`shutdown`](Runtime::shutdown) waits for the user threads, at most for a given time;
 /// [`shutdown_background`](Runtime::shutdown_background) waits for nothing.
 ///
-/// When it is dropped, its LWPs stop at their next switch, and dropping waits for that, without a limit. User threads that
-/// have not ended by then never run again, and the values that they own are leaked, as at the end of a process. An LWP with such threads is leaked, too (it
-/// sleeps), because they may have borrowed from its thread-locals. [Joining](crate::JoinHandle::join) one of those
-/// threads returns an error ([`RuntimeDropped`](crate::RuntimeDropped)).
+/// When the runtime is dropped, its LWPs stop at their next switch. Dropping waits for that, without a limit. User
+/// threads that have not ended by then never run again, and the values that they own are leaked, as at the end of a
+/// process. An LWP with such threads is leaked, too (it sleeps), because they may have borrowed from its thread-locals.
+/// [Joining](crate::JoinHandle::join) such a thread returns an error ([`RuntimeDropped`](crate::RuntimeDropped)).
 ///
-/// Such a thread leaves the queues in which it waits, as if its time was over: others that use the same locks, semaphores
-/// and channels get what it waited for. What it had before it began to wait, it keeps for ever: a lock stays locked, permits
-/// stay taken, a [`OnceCell`](crate::sync::OnceCell) that it was initialising stays without a value, and its ends of channels
-/// stay connected. So a receiver whose only senders belong to such threads waits for ever. A value that it was given before
-/// the runtime was dropped, and had not returned from receiving, is lost.
+/// Such a thread leaves the queues in which it waits, as if its time limit had passed. So others that use the same
+/// locks, semaphores and channels get what it waited for. But it keeps for ever what it held before it began to wait: a
+/// lock stays locked, permits stay taken, a [`OnceCell`](crate::sync::OnceCell) that it was initialising stays without
+/// a value, and its ends of channels stay connected. So a receiver whose only senders belong to such threads waits for
+/// ever. A value is lost if the thread was given it before the runtime was dropped, but had not returned from the
+/// receiving call.
 ///
-/// One of its own user threads may drop it, too. That thread continues until it next leaves its LWP.
+/// A user thread of the runtime may drop it, too. That thread continues until it next leaves its LWP.
 pub struct Runtime {
     shared: &'static Shared,
     lwps: Vec<LwpThread>,
-    /// Dropped last, after its LWPs have stopped.
+    /// Dropped last, after the LWPs of the runtime have stopped.
     _carries: Carries,
 }
 
@@ -254,10 +259,11 @@ impl Runtime {
         self.shared
     }
 
-    /// Whether the reactor's LWP is in the real-time class: `false` if this was not requested.
+    /// Whether the reactor's LWP is in the real-time class. `false` if that was not requested.
     ///
     /// # Errors
-    /// The reason why the kernel refused, usually `PermissionDenied`. The runtime continues without it.
+    /// The reason why the kernel refused, usually `PermissionDenied`. The runtime then runs without the real-time
+    /// class.
     pub fn is_reactor_realtime(&self) -> io::Result<bool> {
         self.shared.reactor.is_realtime()
     }
@@ -272,15 +278,16 @@ impl RuntimeBuilder {
     }
 
     /// Stack size of each user thread in bytes, without its guard page; at least 16 KiB. A stack takes memory only as
-    /// far as it is used. A stack overflow touches the guard page, and the process ends with a message; but C code with
-    /// frames larger than a page may skip it, unless it was compiled with `-fstack-clash-protection`.
+    /// far as it is used. A stack overflow touches the guard page, and the process ends with a message. But C code with
+    /// frames larger than a page may skip the guard page, unless it was compiled with `-fstack-clash-protection`.
     ///
-    /// A panic runs on the stack of its thread. With a backtrace (RUST_BACKTRACE), printing its message takes more than 20 KiB
-    /// (rustc 1.95.0, x86-64: a stack of 24 KiB suffices for a thread that uses next to nothing itself), so on the smallest
-    /// stacks such a panic is an overflow, which ends the process; without, it is caught there.
+    /// A panic runs on the stack of its thread. With a backtrace (RUST_BACKTRACE), printing its message takes more than
+    /// 20 KiB of stack (rustc 1.95.0, x86-64: a stack of 24 KiB suffices for a thread that uses next to nothing
+    /// itself). So on the smallest stacks, a panic with a backtrace overflows the stack and ends the process; without a
+    /// backtrace, it is caught.
     ///
-    /// Before Linux 6.13, each guard page takes two memory mappings, so at most 28669 threads that have begun and not
-    /// ended can exist at a time (with the default `vm.max_map_count` of 65530); if more are needed, the process ends.
+    /// Before Linux 6.13, each guard page takes two memory mappings. So at most 28669 threads that have begun and not
+    /// ended can exist at a time (with the default `vm.max_map_count` of 65530). If more are needed, the process ends.
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> RuntimeBuilder {
         self.stack_size = bytes.max(16 << 10);
@@ -295,8 +302,8 @@ impl RuntimeBuilder {
     }
 
     /// Lets user threads that have begun move to another LWP, at each call that blocks, yields or is a safe point: the
-    /// full M:N of the paper. All LWPs then share all threads; otherwise they share only those that have not begun.
-    /// [`Policy::Affinity`] pins threads nevertheless.
+    /// full M:N of the paper. All LWPs then share all threads; without this option, they share only those that have not
+    /// begun. [`Policy::Affinity`] pins threads nevertheless.
     ///
     /// A thread that leaves its LWP while [`std::thread::panicking`] is true comes back to it, because panics are
     /// counted for each LWP. Meanwhile `panicking()` is also true in other user threads of that LWP, as in a pinned
@@ -331,21 +338,23 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The quantum: a user thread that has run for this time while others are ready leaves at its next safe point, that
-    /// is a call of this crate that can switch, or [`checkpoint`](crate::checkpoint). At least 100 µs, at most a day.
+    /// The quantum. A user thread that has run for this time while others are ready leaves at its next safe point: a
+    /// call of this crate that can switch, or [`checkpoint`](crate::checkpoint). At least 100 µs, at most a day.
     ///
-    /// If it reaches none, the threads that are queued behind it go to the queue of all LWPs, two quanta after its dispatch at
-    /// the latest: those that have not begun, or any in a [migrating](RuntimeBuilder::migrating) runtime.
+    /// If the thread reaches no safe point, the threads that are queued behind it go to the queue of all LWPs, at most
+    /// two quanta after its dispatch. This applies to threads that have not begun, or to any in a
+    /// [migrating](RuntimeBuilder::migrating) runtime.
     #[must_use]
     pub fn quantum(mut self, quantum: Duration) -> RuntimeBuilder {
         self.quantum = Some(quantum.clamp(SHORTEST_QUANTUM, LONGEST_QUANTUM));
         self
     }
 
-    /// How much later than asked for a sleep or a time limit may end, so that several end together. Zero unless it is set, and at
-    /// most a second; the kernel adds its own, some 50 µs (`PR_SET_TIMERSLACK`). With a millisecond, the granularity of tokio's
-    /// timers, a sleep takes a quarter of the CPU time where 100 to 1000 user threads sleep, and half to three quarters where more do.
-    /// Not for [`Priority::Urgent`] threads.
+    /// How much later than requested a sleep or a time limit may end, so that several end together. The default is
+    /// zero, the maximum a second. The kernel adds its own slack, some 50 µs (`PR_SET_TIMERSLACK`). With a slack of a
+    /// millisecond, which is the granularity of tokio's timers, sleeps need less CPU time than without slack: a quarter
+    /// of it if 100 to 1000 user threads sleep, and half to three quarters of it if more do. Not for
+    /// [`Priority::Urgent`] threads.
     #[must_use]
     pub fn timer_slack(mut self, slack: Duration) -> RuntimeBuilder {
         self.timer_slack = slack.min(MOST_SLACK);
@@ -353,10 +362,10 @@ impl RuntimeBuilder {
     }
 
     /// Lets the kernel run the reactor's LWP ahead of all ordinary ones, including those of other processes
-    /// (SCHED_FIFO): for [`Priority::Urgent`] threads that must run at once even if more LWPs are runnable than there
-    /// are CPUs. This requires CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least 1; otherwise the runtime runs without it,
-    /// and [`Runtime::is_reactor_realtime`] returns the error. An urgent thread that never blocks then monopolises a
-    /// CPU.
+    /// (SCHED_FIFO). This is for [`Priority::Urgent`] threads that must run at once even if more LWPs are runnable than
+    /// there are CPUs. It requires CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least 1. Without these, the runtime runs
+    /// without the real-time class, and [`Runtime::is_reactor_realtime`] returns the error. An urgent thread that never
+    /// blocks then monopolises a CPU.
     #[must_use]
     pub fn realtime_reactor(mut self, realtime: bool) -> RuntimeBuilder {
         self.realtime_reactor = realtime;
@@ -364,10 +373,11 @@ impl RuntimeBuilder {
     }
 
     /// Sets the function that is called when all user threads are blocked and nothing known to this runtime can unpark
-    /// one; see [`Deadlock`] for what is known of plain threads. It is called on an LWP and not in a user thread, and again
-    /// only if other threads are blocked then, or for other reasons. By default the report is printed on standard error.
-    /// A plain thread may still unpark a user thread, so the runtime continues waiting, also if the handler panics. A
-    /// handler that waits for a user thread blocks the LWP.
+    /// one; see [`Deadlock`] for what is known of plain threads. By default the report is printed on standard error.
+    ///
+    /// The function is called on an LWP, but not in a user thread. It is called again only if other threads are blocked
+    /// then, or if they are blocked for other reasons. A plain thread may still unpark a user thread, so the runtime
+    /// continues to wait, also if the handler panics. A handler that waits for a user thread blocks the LWP.
     #[must_use]
     pub fn on_deadlock(mut self, handler: impl Fn(&Deadlock) + Send + Sync + 'static) -> RuntimeBuilder {
         self.on_deadlock = Some(Arc::new(handler));
@@ -378,12 +388,12 @@ impl RuntimeBuilder {
     /// should be recorded and cannot be, it runs unrecorded; [`init`](crate::init) reports this once on standard error.
     ///
     /// All kernel resources for waiting for timers and I/O are allocated here: a thread, and two descriptors for it and
-    /// for each LWP (in a [migrating](RuntimeBuilder::migrating) runtime, for all LWPs together), which are closed when
-    /// the runtime is dropped. Where that were more than a quarter of RLIMIT_NOFILE, or more than there are, two or four
-    /// suffice: the LWPs share them, and waiting for I/O and timers costs more.
+    /// for each LWP (in a [migrating](RuntimeBuilder::migrating) runtime, for all LWPs together). They are closed when
+    /// the runtime is dropped. If these were more descriptors than a quarter of RLIMIT_NOFILE, or more than are left,
+    /// the runtime uses only two or four: then the LWPs share them, and waiting for I/O and timers costs more.
     ///
     /// # Errors
-    /// When no more threads, descriptors or memory for stacks are available.
+    /// If no more threads, descriptors or memory for stacks are available.
     pub fn build(self) -> io::Result<Runtime> {
         let _ = session::init();
         let lwps = self.lwps.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
@@ -463,14 +473,16 @@ impl Drop for Runtime {
 }
 
 impl Runtime {
-    /// Stops its LWPs, and waits for them until `limit`. Those that have not stopped by then continue until their user
-    /// threads leave them: all that they use (`Shared`, stacks, blocks, a set that is polled) is never freed, or shared.
+    /// Stops the LWPs, and waits for them until `limit`. LWPs that have not stopped by then continue until their user
+    /// threads leave them. Everything that they use (`Shared`, stacks, blocks, a set that is polled) is shared, or
+    /// never freed.
     pub(super) fn stop(&mut self, limit: Option<Instant>) {
         self.shared.shut_down.store(true, Ordering::Relaxed);
         self.shared.idle.wake_all();
         let mut all_stopped = true;
         for lwp in self.lwps.drain(..) {
-            // One of its own user threads may drop it. Its LWP cannot wait for itself, and ends at its next switch.
+            // A user thread of this runtime may drop it. The LWP of that thread cannot wait for itself, and ends at its
+            // next switch.
             all_stopped &= !lwp.is_current() && lwp.join(limit) == Joined::Stopped;
         }
         self.shared.blocking.shut_down();

@@ -1,15 +1,15 @@
-//! User threads that borrow from their creator, as `std::thread::scope` provides for threads.
+//! User threads that borrow from their creator, like those of `std::thread::scope`.
 //!
 //! Why a borrow cannot dangle:
 //!
 //! 1. A scoped thread's borrows are only in its closure, which is consumed when its body returns, and in its result,
 //!    which is kept in a [`Packet`]. The user thread itself returns nothing.
 //! 2. The packet is shared by the thread and its handle. The thread drops its share, and then counts itself as ended.
-//!    If that was the last share, the result is dropped by then. If not, the handle's owner drops the result: that is
-//!    the body of the scope, or a thread that is not counted as ended yet, since nothing else can hold a borrow for
-//!    `'scope`. A handle that is forgotten keeps the result for ever, and it is never read.
-//! 3. [`scope`] neither returns nor unwinds before all are counted as ended. A runtime that is dropped leaks the stacks
-//!    of threads that have not ended, including that of the thread in `scope`.
+//!    If that was the last share, the result is dropped by then. If not, the owner of the handle drops the result. The
+//!    owner is the body of the scope, or a thread that is not counted as ended yet, since nothing else can hold a
+//!    borrow for `'scope`. A handle that is forgotten keeps the result for ever, and nothing reads it.
+//! 3. [`scope`] neither returns nor unwinds before all threads are counted as ended. A runtime that is dropped leaks
+//!    the stacks of threads that have not ended, including the stack of the thread in `scope`.
 //!
 //! The threads of a scope are a team, forked and joined by the thread in `scope`; this is recorded in traces.
 
@@ -77,7 +77,7 @@ struct Packet<'scope, T> {
 // So the result is moved from one thread to the other, which `T: Send` allows.
 unsafe impl<T: Send> Sync for Packet<'_, T> {}
 
-/// Creates a scope for user threads that borrow: `body` spawns them, and all of them have ended when this returns.
+/// Creates a scope for user threads that borrow. `body` spawns them; all of them have ended when this function returns.
 ///
 /// ```
 /// let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -108,7 +108,7 @@ unsafe impl<T: Send> Sync for Packet<'_, T> {}
 /// ```
 ///
 /// # Panics
-/// If `body` panics, after all threads have ended; if a thread that was not joined has panicked; outside a runtime.
+/// If `body` panics (after all threads have ended); if a thread that was not joined has panicked; outside a runtime.
 #[track_caller]
 pub fn scope<'env, F, T>(body: F) -> T
 where
@@ -164,11 +164,11 @@ impl Builder {
         self.begin_scoped(scope, stack, body)
     }
 
-    /// As [`spawn_scoped`](Builder::spawn_scoped), as [`try_spawn`](Builder::try_spawn) does: takes the stack now, and fails if
-    /// there is none.
+    /// Like [`spawn_scoped`](Builder::spawn_scoped), but takes the stack now, and fails if there is none, as
+    /// [`try_spawn`](Builder::try_spawn) does.
     ///
     /// # Errors
-    /// When there is no memory, address space or guard page for its stack.
+    /// If there is no memory, address space or guard page for the stack.
     pub fn try_spawn_scoped<'scope, 'env, F, T>(
         self,
         scope: &'scope Scope<'scope, 'env>,
@@ -182,7 +182,7 @@ impl Builder {
         Ok(self.begin_scoped(scope, Some(stack), body))
     }
 
-    /// Nothing before this has counted the thread.
+    /// The thread is counted here; the caller must not have counted it.
     fn begin_scoped<'scope, 'env, F, T>(
         self,
         scope: &'scope Scope<'scope, 'env>,
@@ -204,7 +204,8 @@ impl Builder {
             if result.is_err() {
                 their_count.unjoined_panics.fetch_add(1, Ordering::Relaxed);
             }
-            // SAFETY: the handle reads it only after this thread has ended, or when it has the only share.
+            // SAFETY: the handle reads the result only after this thread has ended, or when the handle has the only
+            // share.
             unsafe { *theirs.result.get() = Some(result) };
             drop(theirs);
             // No borrow for `'scope` is left here.
@@ -223,23 +224,23 @@ impl<T> ScopedJoinHandle<'_, T> {
         self.thread.id()
     }
 
-    /// Its name.
+    /// The name of the thread.
     pub fn name(&self) -> Option<&str> {
         self.thread.name()
     }
 
-    /// Whether it has ended, so that [`join`](ScopedJoinHandle::join) returns at once.
+    /// Whether the thread has ended. Then [`join`](ScopedJoinHandle::join) returns at once.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Waits until it has ended. If the caller is a user thread, it blocks, and its LWP switches to others.
+    /// Waits until the thread has ended. If the caller is a user thread, it blocks, and its LWP switches to others.
     ///
     /// # Errors
-    /// The payload of its panic.
+    /// The payload of the thread's panic.
     pub fn join(self) -> thread::Result<T> {
         let ScopedJoinHandle { thread, mut packet, count } = self;
-        // The thread catches the panics of its body, so this is never one of them.
+        // The thread catches the panics of its body, so an error here is never one of them.
         thread.join()?;
         let packet = Arc::get_mut(&mut packet).expect("the thread dropped its share before it ended");
         let result = packet.result.get_mut().take().expect("the thread stored its result before it ended");

@@ -11,7 +11,7 @@ use super::{
     thread::{AtEnd, Birth, ThreadRef},
 };
 
-/// Options of a new user thread, as `std::thread::Builder` for threads.
+/// Options of a new user thread, like `std::thread::Builder` for kernel threads.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     name: Option<Cow<'static, str>>,
@@ -22,13 +22,13 @@ pub struct Builder {
 
 /// Creates a user thread in the runtime of the calling one.
 ///
-/// Any LWP may begin it; from then on it stays on that LWP, so it may keep values that belong to the LWP (a borrowed
-/// thread-local, an `Rc`) across calls that block or yield. It shares these with the other user threads of that LWP: if
-/// it holds a lock of `std::sync` across such a call, and another user thread of the LWP takes the lock, the LWP blocks
-/// for ever.
+/// Any LWP may begin the thread. From then on the thread stays on that LWP, so it may keep values that belong to the
+/// LWP (a borrowed thread-local, an `Rc`) across calls that block or yield. It shares such values with the other user
+/// threads of the LWP. If it holds a lock of `std::sync` across such a call, and another user thread of the same LWP
+/// takes the lock, the LWP blocks for ever.
 ///
-/// In a [migrating](crate::RuntimeBuilder::migrating) runtime it may continue on another LWP after each such call, and
-/// the program has promised not to keep such values across one.
+/// In a [migrating](crate::RuntimeBuilder::migrating) runtime the thread may continue on another LWP after each such
+/// call. There the program has promised not to keep such values across one.
 ///
 /// # Panics
 /// Outside a runtime.
@@ -51,31 +51,32 @@ impl Builder {
         self
     }
 
-    /// Sets the priority: how soon it runs when it is ready.
+    /// Sets the priority: how soon the thread runs when it is ready.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Builder {
         self.priority = priority;
         self
     }
 
-    /// Sets the number of the LWP to which it is pinned under [`Policy::Affinity`](super::Policy::Affinity), modulo the
-    /// number of LWPs.
+    /// Sets the number of the LWP to which the thread is pinned under [`Policy::Affinity`](super::Policy::Affinity),
+    /// modulo the number of LWPs.
     #[must_use]
     pub fn lwp(mut self, lwp: usize) -> Builder {
         self.lwp = Some(lwp);
         self
     }
 
-    /// Sets the size of its stack in bytes, at least 16 KiB; it is rounded up to a power of two. By default it has that of
-    /// the [runtime](crate::RuntimeBuilder::stack_size), which describes what panics need. The stack is taken when the thread
-    /// is created.
+    /// Sets the size of the thread's stack in bytes, at least 16 KiB; it is rounded up to a power of two. The default
+    /// is the size set for the [runtime](crate::RuntimeBuilder::stack_size), which also describes how much stack a
+    /// panic needs. A stack whose size is set here is taken when the thread is created.
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Builder {
         self.stack_size = Some(bytes);
         self
     }
 
-    /// Creates the user thread in the runtime of the calling one. [`try_spawn`](Builder::try_spawn) does not panic.
+    /// Creates the user thread in the runtime of the calling one. See [`try_spawn`](Builder::try_spawn) for errors in
+    /// place of panics.
     ///
     /// # Panics
     /// Outside a runtime; if there is no memory for a stack of the size that was set.
@@ -85,9 +86,9 @@ impl Builder {
         self.spawn_on(here("fut::Builder::spawn").shared(), body)
     }
 
-    /// As [`spawn`](Builder::spawn), as `std::thread::Builder::spawn` does: takes the stack now, and fails if there is none.
-    /// A thread of [`spawn`](Builder::spawn) takes a stack of the usual size at its first dispatch, and the process ends
-    /// if there is none.
+    /// Like [`spawn`](Builder::spawn), but takes the stack now and fails if there is none, like
+    /// `std::thread::Builder::spawn`. A thread of [`spawn`](Builder::spawn) takes a stack of the usual size only at its
+    /// first dispatch, and the process ends if there is none.
     ///
     /// ```
     /// # let runtime = fut::Runtime::builder().lwps(1).build()?;
@@ -99,7 +100,7 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// When there is no memory, address space or guard page for its stack.
+    /// If there is no memory, address space or guard page for the stack.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -111,7 +112,7 @@ impl Builder {
         self.try_spawn_reporting(here("fut::Builder::try_spawn").shared(), None, body)
     }
 
-    /// As [`spawn`](Builder::spawn), in this runtime; may be called from any thread.
+    /// Like [`spawn`](Builder::spawn), in this runtime; may be called from any thread.
     ///
     /// # Panics
     /// If there is no memory for a stack of the size that was set.
@@ -124,7 +125,7 @@ impl Builder {
         self.spawn_on(runtime.shared(), body)
     }
 
-    /// As [`try_spawn`](Builder::try_spawn), in this runtime; may be called from any thread.
+    /// Like [`try_spawn`](Builder::try_spawn), in this runtime; may be called from any thread.
     ///
     /// ```
     /// let runtime = fut::Runtime::builder().lwps(1).build()?;
@@ -134,7 +135,7 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// When there is no memory, address space or guard page for its stack.
+    /// If there is no memory, address space or guard page for the stack.
     pub fn try_spawn_in<T: Send + 'static>(
         self,
         runtime: &Runtime,
@@ -157,7 +158,7 @@ impl Builder {
         Ok(handle)
     }
 
-    /// The stack of the thread, whatever its size: as `reserve`, but taken now.
+    /// Takes the stack of the thread now. Unlike `reserve`, it does so for the usual size as well.
     pub(super) fn try_reserve(&self, shared: &'static Shared) -> io::Result<Stack> {
         shared.stacks.reserve(self.stack_size)
     }
@@ -188,7 +189,7 @@ impl Builder {
         handle
     }
 
-    /// The stack of the thread, if its size was set.
+    /// Takes the stack of the thread if its size was set. Otherwise the thread takes one at its first dispatch.
     ///
     /// # Panics
     /// If there is no memory for it.

@@ -1,8 +1,8 @@
-//! How many user threads of a runtime have not ended, counted without a word to which all LWPs write.
+//! Counts the user threads of a runtime that have not ended, without a word to which all LWPs write.
 
 use crate::model_check::atomic::{AtomicU64, Ordering};
 
-/// Numbers of user threads that were created and that have ended, as far as one LWP, or all that are no workers, did it.
+/// Numbers of user threads created and ended, as counted by one worker, or by all threads that are not workers.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct ThreadCounts {
@@ -18,7 +18,7 @@ pub(super) struct CountsOfLwp {
 }
 
 impl CountsOfLwp {
-    /// Those of a worker, which nobody else changes.
+    /// The counts of a worker, which no other thread changes.
     pub(super) fn of_worker(counts: &'static ThreadCounts) -> CountsOfLwp {
         CountsOfLwp { counts, is_only_writer: true }
     }
@@ -39,7 +39,7 @@ impl CountsOfLwp {
 
     #[inline]
     fn add(self, count: &AtomicU64) {
-        // Release: pairs with the Acquire in `all_have_ended`, which sees what its thread has created, too.
+        // Release: pairs with the Acquire in `all_have_ended`. It then also sees what the ended thread has created.
         if self.is_only_writer {
             count.store(count.load(Ordering::Relaxed) + 1, Ordering::Release);
         } else {
@@ -66,8 +66,8 @@ mod model {
     use super::*;
     use crate::model_check::atomic::AtomicBool;
 
-    /// A thread on the first LWP creates another, which runs on the second, and ends; so does the other one. Whoever looks
-    /// meanwhile finds that all have ended only if both have.
+    /// A thread on the first LWP creates a second thread and ends. The second thread runs on the second LWP and ends,
+    /// too. A concurrent observer finds that all have ended only if both have.
     #[test]
     fn all_have_ended_only_after_the_last() {
         let mut builder = loom::model::Builder::new();

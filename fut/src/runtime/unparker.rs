@@ -1,8 +1,8 @@
-//! Parking for programs: `std::thread::park` for user threads and plain ones.
+//! Parking for programs: `std::thread::park` for both user threads and plain ones.
 //!
-//! 1. The permit is a token of its own: waits for other things neither consume it nor set it.
-//! 2. `unpark` sets the permit, and then unparks the thread. Parking takes the permit, or parks and looks again. The
-//!    unpark orders the two, as it does an answer (rule 6 of `sync/mod.rs`).
+//! 1. The permit is a separate token: waits for other things neither consume nor set it.
+//! 2. `unpark` sets the permit, and then unparks the thread. Parking takes the permit; if there is none, it parks and
+//!    then looks again. The unpark orders the two sides, as it does for an answer (rule 6 of `sync/mod.rs`).
 
 use std::{
     fmt,
@@ -18,9 +18,9 @@ use super::{
     waits::{WaitKind, WaitsFor},
 };
 
-/// Ends the [`park`](crate::park) of one thread. Copies are for the same thread.
+/// Ends the [`park`](crate::park) of one thread. Copies unpark the same thread.
 ///
-/// It may outlive the thread. Then it has no effect, or wakes a later one spuriously.
+/// It may outlive the thread. Then unparking has no effect, or wakes a later thread spuriously.
 #[derive(Clone, Copy)]
 pub struct Unparker {
     parker: Parker,
@@ -36,11 +36,12 @@ pub fn unparker() -> Unparker {
     }
 }
 
-/// Blocks the calling thread until its [`Unparker`] is used, as `std::thread::park`. If it was used before, since the
-/// last call of this, returns at once. The caller has to check its condition again: it may be woken spuriously.
+/// Blocks the calling thread until its [`Unparker`] is used, like `std::thread::park`. Returns at once if the unparker
+/// was used since the last return from this function. The caller has to check its condition again: it may be woken
+/// spuriously.
 ///
-/// A user thread leaves its LWP to others; a plain thread is blocked. Waiting for something else, for a lock say, does
-/// not consume the token.
+/// Meanwhile, the LWP of a user thread runs other threads; a plain thread is blocked. Waiting for something else, such
+/// as a lock, does not consume the token.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +66,7 @@ pub fn park_current() {
     wait_for_permit(None);
 }
 
-/// As [`park`](crate::park), at most for `timeout`.
+/// Like [`park`](crate::park), at most for `timeout`.
 pub fn park_timeout(timeout: Duration) {
     // A deadline beyond the range of the clock means none.
     wait_for_permit(Instant::now().checked_add(timeout));
@@ -81,7 +82,7 @@ fn wait_for_permit(deadline: Option<Instant>) {
             None => here.park(&on),
             Some(deadline) if Instant::now() < deadline => here.park_until(&on, deadline),
             Some(_) if has_left => return,
-            // As for the waits of `sync`: a limit of 0 still lets others run.
+            // As in the waits of `sync`, a limit of 0 still lets others run.
             Some(_) => yield_now(),
         }
         has_left = true;

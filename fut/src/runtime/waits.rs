@@ -1,4 +1,4 @@
-//! What a blocked user thread waits for: for the trace, for inspecting a live program, and for reporting a deadlock.
+//! What a blocked user thread waits for. Used for the trace, to inspect a live program, and to report a deadlock.
 
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -7,10 +7,10 @@ pub use sigmund_model::WaitKind;
 
 use super::park::try_here;
 
-/// In the word of an object, instead of the number of a user thread: a plain thread holds it.
+/// The value of the word of an object that a plain thread holds. If a user thread holds it, the word has the thread's number.
 const PLAIN_THREAD: u64 = u64::MAX;
 
-/// What the word of an object says of its holder, if that is the calling thread.
+/// The value of the word of an object that the calling thread holds.
 #[inline]
 pub(crate) fn holder_here() -> u64 {
     try_here().map_or(PLAIN_THREAD, |thread| thread.id().0)
@@ -20,34 +20,36 @@ pub(crate) fn holder_here() -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitsFor<'a> {
     pub(crate) kind: WaitKind,
-    /// Address of the object. For `Join` the number of the thread, for `Io` that of the descriptor, for `Sleep` the
-    /// nanoseconds that were asked for, for `Scope` of the
-    /// team.
+    /// Address of the object. For `Join` the number of the thread, for `Io` the number of the descriptor, for `Sleep`
+    /// the requested time in nanoseconds, for `Scope` the number of the team.
     pub(crate) address: usize,
-    /// The word that says who holds the object: [`holder_here`], or 0 if nobody does. `None` if the object cannot be held.
+    /// The word that identifies the holder of the object: [`holder_here`], or 0 if no thread holds it. `None` if the
+    /// object cannot be held.
     pub(crate) holder: Option<&'a AtomicU64>,
-    /// It may well be unparked by a plain thread, since one has made the object.
+    /// A plain thread has made the object, so a plain thread may well unpark the waiter.
     pub(crate) is_fed: bool,
 }
 
-/// Takes a thread that never runs again out of the queue in which it waits. Any thread may call it then.
+/// Takes a thread that never runs again out of the queue in which it waits. Any thread may call it once that is
+/// certain.
 pub(crate) type LeaveQueue<'a> = &'a (dyn Fn() + 'a);
 
-/// What a thread waits for, in its block.
+/// The part of a thread's block that describes what the thread waits for.
 #[derive(Debug)]
 pub(super) struct WaitSlot {
     kind: AtomicU8,
     /// Whether a deadline ends the wait.
     timed: AtomicU8,
-    /// As [`WaitsFor::is_fed`].
+    /// Like [`WaitsFor::is_fed`].
     fed: AtomicU8,
     address: AtomicUsize,
     holder: AtomicPtr<AtomicU64>,
     /// The holder when the thread began to wait.
     held_by: AtomicU64,
-    /// While it is in a queue: on its stack, what takes it out. Otherwise null.
+    /// While the thread is in a queue: the function that takes it out, which is on its stack. Otherwise null.
     leave: AtomicPtr<LeaveQueue<'static>>,
-    /// Address of the object for which it waited when a thread outside its runtime unparked it last, and 1; 0 if none has.
+    /// 1 plus the address of the object for which the thread waited when a thread outside its runtime last unparked it.
+    /// 0 if none has.
     fed_at: AtomicUsize,
 }
 
@@ -77,7 +79,7 @@ impl WaitSlot {
         self.held_by.store(held_by, Ordering::Relaxed);
     }
 
-    /// Called by the thread itself. `leave` stays valid until it calls `leave_queue`.
+    /// Called by the thread itself. `leave` must stay valid until the thread calls `leave_queue`.
     pub(super) fn enter_queue<'a>(&self, leave: &'a LeaveQueue<'a>) {
         // Release: pairs with the Acquire in `take_leave`.
         self.leave.store(std::ptr::from_ref(leave).cast_mut().cast(), Ordering::Release);
@@ -88,14 +90,15 @@ impl WaitSlot {
         self.leave.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 
-    /// What takes the thread out of its queue, if it is in one; only the first call gets it.
+    /// The function that takes the thread out of its queue, if it is in one. Only the first call returns it.
     ///
     /// # Safety
     /// The thread never runs again, so its stack stays as it is.
     pub(super) unsafe fn take_leave(&self) -> Option<LeaveQueue<'static>> {
         // Acquire: pairs with the Release in `enter_queue`.
         let leave = self.leave.swap(std::ptr::null_mut(), Ordering::Acquire);
-        // SAFETY: null, or on the stack of a thread that has not left its queue; the caller guarantees that it never does.
+        // SAFETY: the pointer is null, or points into the stack of a thread that has not left its queue. The caller
+        // guarantees that that thread never runs again, so it never leaves.
         unsafe { leave.as_ref() }.copied()
     }
 
@@ -117,8 +120,9 @@ impl WaitSlot {
         self.fed_at.store(self.address().wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Whether a plain thread, or one of another runtime, may well unpark it: one has made the object for which it waits, or
-    /// has unparked it there before. A lock is held by the thread that it names, if any.
+    /// Whether a plain thread, or one of another runtime, may well unpark this thread: such a thread has made the
+    /// object for which this one waits, or has unparked this one there before. The second does not count for a lock: a
+    /// lock has a word with its holder, and the holder releases it.
     pub(super) fn may_be_fed(&self) -> bool {
         let is_lock = !self.holder.load(Ordering::Relaxed).is_null();
         let was_fed = self.fed_at.load(Ordering::Relaxed) == self.address().wrapping_add(1);
@@ -129,16 +133,16 @@ impl WaitSlot {
         self.address.load(Ordering::Relaxed)
     }
 
-    /// The number of the thread that held it when this one began to wait.
+    /// The number of the thread that held the object when this one began to wait.
     pub(super) fn held_by(&self) -> Option<Thread> {
         let id = self.held_by.load(Ordering::Relaxed);
         (id != 0 && id != PLAIN_THREAD).then_some(Thread(id))
     }
 
-    /// Who now holds the object.
+    /// The current holder of the object.
     ///
     /// # Safety
-    /// The thread is blocked on it, and stays so during the call, so that its stack borrows the object.
+    /// The thread is blocked on the object, and stays so during the call, so that its stack borrows the object.
     pub(super) unsafe fn holder(&self) -> Holder {
         let holder = self.holder.load(Ordering::Relaxed);
         // SAFETY: the caller guarantees it.
@@ -150,10 +154,10 @@ impl WaitSlot {
     }
 }
 
-/// Who holds an object.
+/// The holder of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
-    /// Nobody, or several.
+    /// No thread holds it, several do, or the holder is not recorded.
     NotKnown,
     UserThread(Thread),
     PlainThread,

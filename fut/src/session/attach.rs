@@ -31,12 +31,12 @@ crate::events! {
 pub(crate) enum Attached {
     /// The LWP has this ring now.
     Now(NonNull<Control>),
-    /// It has no ring: nothing is recorded, or no ring is left, or it is about to end.
+    /// The LWP has no ring: nothing is recorded, or no ring is left, or the LWP is about to end.
     Not,
 }
 
 thread_local! {
-    /// Prevents probes in a signal handler that interrupts attaching from attaching again.
+    /// True while this thread attaches. A signal handler may interrupt that; the probes in it must not attach again.
     static ATTACHING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn attach_now() {
     }
 }
 
-/// Attaches the calling LWP, which is not attached. Async-signal-safe: it allocates nothing and takes no lock, only
-/// makes system calls. If it fails, the record to be written is counted as lost.
+/// Attaches the calling LWP, which is not attached. Async-signal-safe: it only makes system calls, allocates nothing
+/// and takes no lock. If it fails, the record to be written is counted as lost.
 #[inline(never)]
 pub(crate) fn attach() -> Attached {
     CURRENT_NONE.stay_full();
@@ -62,8 +62,8 @@ pub(crate) fn attach() -> Attached {
         session.arena.count_unattached();
         return Attached::Not;
     }
-    // From here on no signal handler attaches. One may have attached since the caller's check; an LWP gets only one
-    // ring.
+    // From here on no signal handler attaches. But one may have attached since the caller's check, and an LWP gets only
+    // one ring.
     compiler_fence(Ordering::SeqCst);
     let control = current();
     if control != NonNull::from(&CURRENT_NONE) {
@@ -107,7 +107,7 @@ pub(super) fn detach() {
     super::note_modules();
     LWP_DETACH(clock::lwp_cpu_time());
     clear_current();
-    // SAFETY: not the stand-in, so it is the ring of this LWP in the session's arena, which is never unmapped.
+    // SAFETY: this is not the stand-in, so it is the ring of this LWP in the session's arena, which is never unmapped.
     let producer = unsafe { Producer::of_lwp(control) };
     producer.end(Ticks(clock::ticks()));
 }

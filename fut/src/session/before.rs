@@ -1,8 +1,8 @@
-//! Probes executed before there is a session: their events are counted and dropped.
+//! Probes executed before there is a session. Their events are counted and dropped.
 //!
-//! The probes of a Rust program are off until [`init`](super::init); they cost a nop and are not counted. Those of a C
-//! program are on from the start, so that events before the session are counted and not lost silently. If no session is
-//! set up, they are switched off after [`MOST`] events: from then on they cost a load, a test and a branch.
+//! The probes of a Rust program are off until [`init`](super::init): they cost a nop and are not counted. The probes of
+//! a C program are on from the start, so that events before the session are counted instead of silently lost. If no
+//! session starts, they are switched off after [`MOST`] events. From then on they cost a load, a test and a branch.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

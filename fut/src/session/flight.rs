@@ -12,7 +12,8 @@ use crate::{
     shm::{Geometry, Mode},
 };
 
-/// Keeps the last events of this process in memory, as many as its rings hold, until the process ends.
+/// Keeps the last events of this process in memory, until the process ends. Their number depends on the size of its
+/// rings.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -41,13 +42,13 @@ impl FlightRecorder {
     /// Starts to record, in overwrite mode. Possible once per process.
     ///
     /// # Errors
-    /// When this process already records, or no shared memory is available.
+    /// If this process already records, or no shared memory is available.
     pub fn start(geometry: Geometry) -> io::Result<FlightRecorder> {
         start_alone(geometry, Mode::Overwrite).map(|session| FlightRecorder { session })
     }
 
-    /// The flight recorder of this process, if it runs: started by [`start`](FlightRecorder::start) or by
-    /// `sigmund record`.
+    /// The flight recorder of this process, if it runs. It may have been started by [`start`](FlightRecorder::start) or
+    /// by `sigmund record`.
     pub fn running() -> Option<FlightRecorder> {
         let session = current().filter(|session| session.arena.mode() == Mode::Overwrite)?;
         Some(FlightRecorder { session })
@@ -57,11 +58,11 @@ impl FlightRecorder {
         self.session.pid.0 == std::process::id()
     }
 
-    /// Writes the contents of the rings to a new user trace at `path`. Other threads continue recording meanwhile:
-    /// packets that they overwrite before they are copied are counted as overwritten.
+    /// Writes the contents of the rings to a new user trace at `path`. Other threads continue to record meanwhile.
+    /// Packets that they overwrite before these are copied are counted as overwritten.
     ///
     /// # Errors
-    /// When the file exists or cannot be written; it is removed then.
+    /// If the file exists, or cannot be written. In the latter case it is removed.
     pub fn snapshot(&self, path: &Path) -> io::Result<DrainSummary> {
         super::note_modules();
         let written = drain::snapshot_of_own(&self.session.arena, File::create_new(path)?);
@@ -69,17 +70,17 @@ impl FlightRecorder {
     }
 
     /// Takes a snapshot to `snapshot-PID-NUMBER.fut` in `folder` whenever `signal` arrives. The handler only wakes a
-    /// sleeping thread. It replaces the previous handler of the signal; a later call changes the folder for all
+    /// sleeping thread. It replaces the previous handler of the signal. A later call changes the folder for all
     /// signals.
     ///
     /// # Errors
-    /// When there is no such signal, or no thread can be created.
+    /// If there is no such signal, or no thread can be created.
     pub fn snapshot_on_signal(&self, signal: i32, folder: &Path) -> io::Result<()> {
         snapshots::on_signal(*self, signal, folder)
     }
 
-    /// Takes a snapshot to `snapshot-PID-NUMBER.fut` in `folder` when a thread panics, before the panic is reported;
-    /// only for the first eight panics, so that a program that survives many panics does not fill the disk.
+    /// Takes a snapshot to `snapshot-PID-NUMBER.fut` in `folder` when a thread panics, before the panic is reported.
+    /// Only the first eight panics cause snapshots, so that a program that survives many panics does not fill the disk.
     pub fn snapshot_on_panic(&self, folder: &Path) {
         snapshots::on_panic(*self, folder);
     }

@@ -1,18 +1,19 @@
 //! The initial key mask of a recording, set from outside the program.
 //!
-//! `FUT_KEYMASK` holds it, or `FUT_KEYMASK_FILE` names a file that does. It is the union of words, separated by blanks,
-//! commas or line ends; `#` begins a comment.
+//! `FUT_KEYMASK` contains it, or `FUT_KEYMASK_FILE` names a file that contains it. The mask is the union of words,
+//! separated by blanks, commas or line ends; `#` begins a comment.
 //!
 //! ```text
 //! word := scheduler | lwp | sync | locks | functions | spans | program | c | all | default
 //!       | FUT_KEYMASK0 … FUT_KEYMASK31 | FUT_KEYMASKALL      the keys of C programs
 //!       | 0x…                                                any of the 64 bits
 //! ```
-//! `all` is everything, `default` everything but `locks`: the initial mask if neither variable is set. An error message
-//! shows an invalid word of the variable, but of a file only the line: the file may be one that the message's reader
-//! may not read. A set-user-ID program reads neither (`environment`).
+//! `all` is everything. `default` is everything but `locks`; this is the initial mask if neither variable is set. An
+//! error message shows an invalid word of the variable, but of a file only the line: the person who sees the message
+//! may not be allowed to read the file. A set-user-ID program reads neither variable (`environment`).
 //!
-//! `lwp` is always on: without it, LWPs cannot be assigned to runtimes. Malformed text changes nothing.
+//! `lwp` is always on: without it, LWPs cannot be assigned to runtimes. If the text is malformed, the mask does not
+//! change.
 
 use std::{
     fmt, fs,
@@ -49,7 +50,7 @@ impl fmt::Display for KeymaskError {
 
 impl std::error::Error for KeymaskError {}
 
-/// The mask from the environment; `None` if there is none, or if it is malformed, which is reported on stderr.
+/// The mask from the environment. `None` if there is none, or if it is malformed, which is reported on stderr.
 pub(super) fn from_environment() -> Option<u64> {
     let asked = if let Some(text) = environment::variable(ENV_KEYMASK) {
         parse(&text.to_string_lossy(), ENV_KEYMASK, |word| {
@@ -64,7 +65,7 @@ pub(super) fn from_environment() -> Option<u64> {
     mask
 }
 
-/// Whether the session began with a mask from the environment; the program should not change it then.
+/// Whether the session began with a mask from the environment. If so, the program should not change it.
 #[doc(hidden)]
 pub fn keymask_is_given() -> bool {
     GIVEN.load(Ordering::Relaxed)
@@ -88,8 +89,8 @@ fn from_file(path: &str) -> Result<u64, KeymaskError> {
 /// Parses a key mask; `place` is the file or the variable, for error messages.
 ///
 /// # Errors
-/// For the first word that is not a key, with its line; or if there are no words. The word itself is not in the
-/// message: the text may come from a file that the message's reader may not read.
+/// For the first word that is not a key, with its line; or if there are no words. The message does not contain the
+/// word: the text may come from a file that the person who sees the message may not be allowed to read.
 pub fn parse_keymask(text: &str, place: &str) -> Result<u64, KeymaskError> {
     parse(text, place, |word| format!("an unknown word of {} characters", word.chars().count()))
 }

@@ -1,5 +1,5 @@
-//! Late metadata: declarations of programs in other languages, before or after the start of the session, and libraries
-//! that were loaded later. Each becomes another metadata packet.
+//! Late metadata: declarations of programs in other languages, made before or after the start of the session, and
+//! libraries that were loaded later. Each of them becomes another metadata packet.
 
 use std::{
     fmt,
@@ -17,16 +17,16 @@ use crate::{
     trace::{Declaration, MAX_C_CODE, PacketHead, PacketKind, encode_declarations, encode_modules},
 };
 
-/// The declarations passed to [`declare`]. Its lock is required for pushing metadata.
+/// The declarations passed to [`declare`]. Pushing metadata requires this lock.
 static DECLARED_LATE: Mutex<Vec<Declaration>> = Mutex::new(Vec::new());
 
 /// Why an event cannot be declared.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DeclareError {
-    /// Its code is out of bounds.
+    /// The code is out of bounds.
     Code(u32),
-    /// Its code is already declared, with another name, key or other fields.
+    /// The code is already declared, with another name, key or other fields.
     Contradicts {
         /// The earlier declaration.
         first: Box<Declaration>,
@@ -35,7 +35,7 @@ pub enum DeclareError {
     },
     /// The trace has no room for more declarations.
     NoRoom,
-    /// The lock was held by another thread for a second.
+    /// Another thread held the lock for a second.
     Busy,
 }
 
@@ -59,12 +59,12 @@ impl fmt::Display for DeclareError {
 
 impl std::error::Error for DeclareError {}
 
-/// Declares an event whose code is chosen by the program, from 1 to [`MAX_C_CODE`]. For bindings to other languages; in
-/// Rust, use [`events!`](crate::events). Before the session starts, the declaration is stored. Repeating an equal
-/// declaration is not an error.
+/// Declares an event whose code is chosen by the program, from 1 to [`MAX_C_CODE`]. This is for bindings to other
+/// languages; in Rust, use [`events!`](crate::events). Before the session starts, the declaration is stored. It is not
+/// an error to repeat an equal declaration.
 ///
 /// # Errors
-/// When the code is out of bounds or has another declaration, or the trace has no room.
+/// If the code is out of bounds or has another declaration, or if the trace has no room.
 pub fn declare(declaration: Declaration) -> Result<(), DeclareError> {
     let code = declaration.event.code.unwrap_or(0);
     if code == 0 || code > MAX_C_CODE {
@@ -89,8 +89,8 @@ pub fn declare(declaration: Declaration) -> Result<(), DeclareError> {
     Ok(())
 }
 
-/// Records the libraries that were loaded since the last call. Not for signal handlers. Called automatically at a
-/// normal end of the program; call it after `dlopen` if the program may be killed.
+/// Records the libraries that were loaded since the last call. It must not be called in signal handlers. It is called
+/// automatically at a normal end of the program. Call it after `dlopen` if the program may be killed.
 pub fn note_modules() {
     let Some(session) = current() else { return };
     if modules::have_changed()
@@ -101,13 +101,13 @@ pub fn note_modules() {
     }
 }
 
-/// The declarations so far, for the session's metadata. Empty if another thread holds the lock, or held it in the
+/// The declarations so far, for the metadata of the session. Empty if another thread holds the lock, or held it in the
 /// parent when this process was forked.
 pub(crate) fn declared_late() -> Vec<Declaration> {
     DECLARED_LATE.try_lock().map(|declared| declared.clone()).unwrap_or_default()
 }
 
-/// Waits with a time limit: a forked child may inherit the lock of a thread that does not exist in it.
+/// Waits with a time limit, because a forked child may inherit the lock of a thread that does not exist in the child.
 fn lock() -> Option<MutexGuard<'static, Vec<Declaration>>> {
     (0..1000).find_map(|_| match DECLARED_LATE.try_lock() {
         Ok(guard) => Some(guard),

@@ -1,9 +1,10 @@
 //! Detects that an LWP ends, so that its ring can be reused.
 //!
-//! A thread-local with a destructor would suffice, but its first use allocates, and the first probe of an LWP may be in
-//! a signal handler that has interrupted the allocator: it would wait for its own lock. So the session creates a key of
-//! POSIX thread-specific data when it starts, and attaching only stores a value. glibc allocates no memory for that
-//! with the first 32 keys of a process (`pthread_setspecific`, nptl); most programs have few.
+//! A thread-local with a destructor would suffice, but its first use allocates. The first probe of an LWP may be in a
+//! signal handler that has interrupted the allocator; then it would wait for a lock that its own thread holds. So the
+//! session creates a key of POSIX thread-specific data when it starts, and attaching only stores a value. glibc
+//! allocates no memory for such a value with the first 32 keys of a process (`pthread_setspecific`, nptl); most
+//! programs have few keys.
 
 use std::{
     cell::Cell,
@@ -23,7 +24,7 @@ thread_local! {
     static ENDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Creates the key; called when the session starts. `false` if the process has the maximum number of keys (1024).
+/// Creates the key. Called when the session starts. `false` if the process has the maximum number of keys (1024).
 pub(super) fn prepare() -> bool {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -39,7 +40,7 @@ pub(super) fn prepare() -> bool {
     KEY.load(Ordering::Relaxed) != NO_KEY
 }
 
-/// Makes the calling LWP detach when it ends; `false` on failure. Allocates nothing, takes no lock.
+/// Makes the calling LWP detach when it ends. `false` on failure. Allocates nothing, and takes no lock.
 pub(super) fn watch() -> bool {
     let key = KEY.load(Ordering::Relaxed);
     if key == NO_KEY || ENDS.get() {

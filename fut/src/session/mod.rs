@@ -1,8 +1,8 @@
 //! A session: the process records to an arena until it ends.
 //!
-//! `sigmund record` names a directory in the environment, and [`init`] requests the arena there. Without a recorder, a
-//! `Recording` (feature `drain`) records and drains in one process, and a `FlightRecorder` keeps the last events in
-//! memory until a snapshot is taken. Threads attach themselves at their first probe.
+//! `sigmund record` names a directory in the environment, and [`init`] requests the arena there. Two types record
+//! without a recorder: a `Recording` (feature `drain`) records and drains in one process; a `FlightRecorder` keeps the
+//! last events in memory until a snapshot is taken. Threads attach themselves at their first probe.
 
 mod attach;
 mod before;
@@ -61,10 +61,11 @@ use crate::{
 };
 
 /// Environment variable: the directory in which `sigmund record` listens, and hands arenas to the processes that it
-/// records. Without a listener, a process creates its arena there itself, as a file; a drain of it has to trust the
-/// process.
+/// records. Without a listener, a process creates its arena in this directory itself, as a file. A drain of such a file
+/// has to trust the process.
 pub const ENV_ARENA_DIR: &str = "FUT_ARENA_DIR";
-/// Environment variable: packets of 64 KiB for each LWP, a power of two; 64 by default. Ignored if a recorder listens.
+/// Environment variable: number of packets of 64 KiB for each LWP, a power of two; 64 by default. Ignored if a recorder
+/// listens.
 pub const ENV_PACKETS: &str = "FUT_PACKETS";
 
 /// Environment variable: the mode of full buffers, `overwrite` or `discard` (default). Ignored if a recorder listens.
@@ -92,14 +93,14 @@ pub enum Init {
     AlreadyRecording,
     /// This process is not to be recorded.
     NotAsked,
-    /// This process is to be recorded, but cannot record. It continues unrecorded; the reason is printed once on
+    /// This process is to be recorded, but cannot record. It continues unrecorded. The reason is printed once on
     /// stderr.
     Failed(StartError),
 }
 
-/// Starts recording if this process runs under `sigmund record`; does nothing otherwise. A [`Runtime`](crate::Runtime)
-/// does this itself. Repeated calls are cheap. If several threads call it at the same time, one starts the session, and
-/// the others wait for it.
+/// Starts recording if this process runs under `sigmund record`, and does nothing otherwise. A
+/// [`Runtime`](crate::Runtime) does this itself. Repeated calls are cheap. If several threads call it at the same time,
+/// one starts the session, and the others wait for it.
 pub fn init() -> Init {
     if is_on() {
         return Init::AlreadyRecording;
@@ -129,12 +130,12 @@ fn is_on() -> bool {
     current().is_some()
 }
 
-/// The session of this process. `None` in a child made by a raw `clone` or `_Fork`, which must not write to its
+/// The session of this process. `None` in a child made by a raw `clone` or `_Fork`: such a child must not write to its
 /// parent's arena.
 fn current() -> Option<&'static Session> {
     // Acquire: pairs with the Release in `install`.
     let session = SESSION.load(Ordering::Acquire);
-    // SAFETY: null, or a session that was leaked in `install`.
+    // SAFETY: the pointer is null, or to a session that was leaked in `install`.
     unsafe { session.as_ref() }.filter(|_| slots_are_of_this_process())
 }
 
@@ -143,7 +144,7 @@ fn start(dir: &Path) -> Result<(), StartError> {
     let session = Session::begin(pid, true, |describe| own_arena::arena_in(dir, pid, describe))?;
     let file = session.arena.path().to_path_buf();
     install(session).inspect_err(|_| {
-        // It will stay empty. If removing it fails, a drain finds an arena without used rings.
+        // The arena will stay empty. If removing it fails, a drain finds an arena without used rings.
         if file.extension().is_some_and(|extension| extension == "arena") {
             let _ = std::fs::remove_file(&file);
         }
@@ -151,7 +152,8 @@ fn start(dir: &Path) -> Result<(), StartError> {
 }
 
 impl Session {
-    /// Gets the arena from `make`, which describes it with the given function before a recorder reads it.
+    /// Begins a session. `make` makes the arena; it must call the function that it gets before a recorder reads the
+    /// arena. That function writes the description of the process to the arena.
     fn begin(
         pid: Pid,
         has_recorder: bool,
@@ -191,7 +193,8 @@ fn install(session: Session) -> Result<(), StartError> {
     Ok(())
 }
 
-/// In a child made by a raw `clone` or `_Fork`, before it starts its own session: does the work of the `fork` handler.
+/// Called in a child made by a raw `clone` or `_Fork`, before it starts its own session. Does the work of the `fork`
+/// handler.
 fn leave_parent() {
     // Acquire: pairs with the Release in `install`; the slots were marked before.
     if !SESSION.load(Ordering::Acquire).is_null() && !slots_are_of_this_process() {
@@ -199,7 +202,7 @@ fn leave_parent() {
     }
 }
 
-/// In a forked child: forgets the session of the parent. The state of the probes is unchanged.
+/// Called in a forked child. Forgets the session of the parent. The state of the probes does not change.
 fn forget() {
     unrecorded::is_child_of(SESSION.swap(ptr::null_mut(), Ordering::AcqRel));
     crate::probe::clear_current();

@@ -1,9 +1,9 @@
 //! Addresses of the code of this process: its executable segments, as listed by the dynamic linker.
 //!
 //! They are written to the trace when the session starts. Libraries that are loaded later are detected by the linker's
-//! count of loads, which is checked whenever an LWP stops recording (so also at a normal end of the program) and when a
-//! C program's recording ends. If a program is killed before that, they are missing from the trace; addresses in them
-//! stay numbers. Probes do not do this, because it takes the linker's lock.
+//! count of loads. It is checked whenever an LWP stops recording (so also at a normal end of the program), and when the
+//! recording of a C program ends. If a program is killed before that, these libraries are missing from the trace, and
+//! addresses in them stay numbers. Probes do not check the count, because that takes the linker's lock.
 
 use std::{
     ffi::{CStr, OsStr, c_int, c_void},
@@ -32,7 +32,7 @@ pub(super) fn have_changed() -> bool {
 /// Whether an address is in the program itself, which is never unloaded.
 pub(super) fn is_of_program(address: u64) -> bool {
     let mut is_of_program = false;
-    // The program is the first in the linker's list.
+    // The program is the first object in the linker's list.
     for_each_object(|object| {
         is_of_program = is_loaded(object, address, 1);
         false
@@ -112,7 +112,7 @@ fn headers_of(object: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
     unsafe { slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum)) }
 }
 
-/// The path of its file. The program itself has no name in the linker's list, and other names may be relative.
+/// The path of the object's file. The program itself has no name in the linker's list, and other names may be relative.
 fn path_of(object: &libc::dl_phdr_info) -> String {
     let name = if object.dlpi_name.is_null() {
         c""
@@ -140,7 +140,7 @@ fn build_id_in(object: &libc::dl_phdr_info, header: &libc::Elf64_Phdr) -> Option
         return None;
     }
     let start = start as usize;
-    // SAFETY: inside a loaded, readable segment; notes are not modified after loading.
+    // SAFETY: these bytes are inside a loaded, readable segment; notes are not modified after loading.
     let notes = unsafe {
         slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(start), header.p_memsz as usize)
     };

@@ -10,8 +10,8 @@ use crate::{
     shm::{Arena, ArenaError, Geometry, Mode},
 };
 
-/// The arena, described by `describe` before a recorder reads it. `folder` is the value of
-/// [`ENV_ARENA_DIR`](super::ENV_ARENA_DIR): if a recorder listens there, it provides the memory and its size.
+/// The arena of this process. `describe` writes its description before a recorder reads it. `folder` is the value of
+/// [`ENV_ARENA_DIR`](super::ENV_ARENA_DIR). If a recorder listens there, it provides the memory and chooses its size.
 pub(super) fn arena_in(folder: &Path, pid: Pid, describe: impl FnOnce(&Arena)) -> Result<Arena, ArenaError> {
     let socket = folder.join(handover::SOCKET);
     match handover::ask(&socket) {
@@ -44,9 +44,9 @@ fn mode(folder: &Path) -> Result<Mode, ArenaError> {
     }
 }
 
-/// The file gets its name when it is complete, so that a drain never sees a partial one. A process that became another
-/// program by `exec` has used that name before; if that file was not opened yet, it keeps its name, and the new one
-/// gets a number appended.
+/// Creates the arena in a file. The file gets its name only when it is complete, so that a drain never sees a partial
+/// one. A process that has become another program by `exec` has used that name before. If that earlier file was not
+/// opened yet, it keeps its name, and the new one gets a number appended.
 fn arena_file(
     folder: &Path,
     geometry: Geometry,
@@ -54,7 +54,7 @@ fn arena_file(
     pid: Pid,
     describe: impl FnOnce(&Arena),
 ) -> Result<Arena, ArenaError> {
-    // A name that no other process uses, not even one with the same number in another namespace.
+    // A name that no other process uses, not even a process with the same number in another namespace.
     let unfinished = folder.join(format!("{pid}-{:x}.new", clock::ticks()));
     let mut arena = Arena::create(&unfinished, geometry, mode, pid)?;
     describe(&arena);
@@ -62,7 +62,7 @@ fn arena_file(
     for number in 1..100 {
         let number = if number == 1 { String::new() } else { format!(".{number}") };
         let path = folder.join(format!("{pid}{number}.arena"));
-        // Unlike renaming, it fails if the name is taken.
+        // Unlike renaming, this fails if the name is taken.
         named = std::fs::hard_link(&unfinished, &path);
         if !matches!(&named, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
             arena.set_path(path);

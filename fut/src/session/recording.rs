@@ -1,4 +1,4 @@
-//! Recording without a recorder: the arena, the drain on a thread of its own, and the trace, in one process.
+//! Recording without a recorder. The arena, the drain (on its own thread) and the trace are all in one process.
 
 use std::{
     fs::File,
@@ -21,13 +21,13 @@ use crate::{
     shm::{Arena, Geometry, Mode},
 };
 
-/// How long the drain sleeps when it found nothing: a ring of 4 MiB takes four times as long to fill.
+/// How long the drain sleeps when it has found nothing. Filling a ring of 4 MiB takes four times as long.
 const NAP: Duration = Duration::from_millis(1);
 
 /// Records this process to a file, until [`finish`](Recording::finish). Possible once per process.
 #[derive(Debug)]
 pub struct Recording {
-    /// The process that began it: a forked child has a copy of this value, but not the drain's thread.
+    /// The process that began the recording. A forked child has a copy of this value, but not the thread of the drain.
     pid: u32,
     stop: Arc<AtomicBool>,
     drain: Option<thread::JoinHandle<(DrainSummary, io::Result<()>)>>,
@@ -40,14 +40,14 @@ impl Recording {
     /// Starts to record to a new file at `path`.
     ///
     /// # Errors
-    /// When this process already records, the file exists, or the file or shared memory cannot be created.
+    /// If this process already records, the file exists, or the file or shared memory cannot be created.
     pub fn start(path: &Path, geometry: Geometry) -> io::Result<Recording> {
         if is_on() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this process already records"));
         }
         let file = File::create_new(path)?;
         let session = start_alone(geometry, Mode::Discard).inspect_err(|_| {
-            // It would stay empty.
+            // The file would stay empty.
             let _ = std::fs::remove_file(path);
         })?;
         let mut drain = Drain::to_file(&session.arena, file, path)?;
@@ -75,16 +75,16 @@ impl Recording {
     /// Stops recording and completes the file. Events that other threads record at this moment may be missing.
     ///
     /// # Errors
-    /// When the file could not be written.
+    /// If the file could not be written.
     pub fn finish(self) -> io::Result<RecordingSummary> {
         let (summary, written) = self.close();
         written.map(|()| summary)
     }
 
-    /// As [`finish`](Recording::finish), but also returns the totals if the file could not be written completely: it
-    /// then holds the data written before, and `unwritten` counts the other records.
+    /// Like [`finish`](Recording::finish), but returns the totals even if the file could not be written completely. The
+    /// file then contains the data written before the error, and `unwritten` counts the other records.
     ///
-    /// In a forked child, this returns an error at once: the recording belongs to its parent, and continues.
+    /// In a forked child, this returns an error at once: the recording belongs to the parent, and continues.
     pub fn close(mut self) -> (RecordingSummary, io::Result<()>) {
         if self.pid != std::process::id() {
             std::mem::forget(self.drain.take());
@@ -117,7 +117,7 @@ pub(super) fn start_alone(geometry: Geometry, mode: Mode) -> io::Result<&'static
     current().ok_or_else(|| io::Error::other("the session was not installed"))
 }
 
-/// A file that exceeds RLIMIT_FSIZE must be an error of the drain, and not kill the program.
+/// If a file exceeds RLIMIT_FSIZE, this must be an error of the drain, and must not kill the program.
 fn block_file_size_signal() {
     // SAFETY: a signal set is plain bits, which the next call fills in.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };

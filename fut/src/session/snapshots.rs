@@ -1,7 +1,7 @@
-//! Snapshots without an explicit call: on a signal, on a panic.
+//! Snapshots without an explicit call: on a signal, and on a panic.
 //!
-//! A signal handler may not open files, allocate or lock. So this one writes a word to an eventfd, on which a thread
-//! waits.
+//! A signal handler may not open files, allocate or lock. So the handler only writes a word to an eventfd, on which a
+//! thread waits.
 
 use std::{
     fs::File,
@@ -23,7 +23,7 @@ use crate::warning::warn;
 /// Maximum number of snapshots on panics.
 const PANICS: u32 = 8;
 
-/// Signals of faults.
+/// Signals for faults of the program.
 const FAULTS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
 
 /// The eventfd on which the thread waits; -1 for none.
@@ -32,13 +32,13 @@ static WAKE: AtomicI32 = AtomicI32::new(-1);
 static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
 static NUMBER: AtomicU32 = AtomicU32::new(1);
 
-/// In a forked child: the thread and the eventfd belong to the parent.
+/// Called in a forked child, where the thread and the eventfd are those of the parent.
 pub(super) fn forget() {
     WAKE.store(-1, Ordering::Relaxed);
 }
 
 pub(super) fn on_signal(recorder: FlightRecorder, signal: i32, folder: &Path) -> io::Result<()> {
-    // Of a fault in the program, the handler would return to the instruction that made it, for ever.
+    // After a fault in the program, the handler would return to the faulty instruction, again and again.
     if FAULTS.contains(&signal) {
         let message =
             format!("expected a signal that is sent to the program, found that of a fault, {signal}");
@@ -91,7 +91,7 @@ extern "C" fn wake(_: libc::c_int) {
     let fd = WAKE.load(Ordering::Relaxed);
     // SAFETY: returns the address of this thread's `errno`.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: valid as long as the thread exists.
+    // SAFETY: the pointer is valid as long as the thread exists.
     let before = unsafe { errno.read() };
     let one = 1_u64.to_ne_bytes();
     // SAFETY: `one` is eight bytes; `write` is async-signal-safe. An invalid descriptor is only an error.
@@ -114,7 +114,7 @@ pub(super) fn on_panic(recorder: FlightRecorder, folder: &Path) {
 
 /// Takes a snapshot. There is no caller for an error, so a failure is reported on standard error.
 fn take(recorder: FlightRecorder, folder: &Path) {
-    // A forked child has inherited the parent's hook and rings.
+    // A forked child has inherited the hook and the rings of its parent.
     if !recorder.is_of_this_process() {
         return;
     }

@@ -6,11 +6,11 @@ use std::{
     time::Duration,
 };
 
-/// Number of the process in which a thread is starting a session; 0 for none. In a child made by a raw `clone` it is
-/// the parent's number if another thread of the parent was starting one: that thread does not exist in the child.
+/// Number of the process in which a thread is starting a session; 0 for none. In a child made by a raw `clone`, this is
+/// the number of the parent if another thread of the parent was starting one. That thread does not exist in the child.
 static STARTING: AtomicU32 = AtomicU32::new(0);
 
-/// In a forked child: a thread that was starting a session does not exist here.
+/// Called in a forked child: a thread that was starting a session does not exist here.
 pub(super) fn forget() {
     STARTING.store(0, Ordering::Relaxed);
 }
@@ -21,13 +21,13 @@ pub(super) fn forget() {
 pub(super) struct Starting(());
 
 impl Starting {
-    /// Waits until no other thread of this process is starting a session. All steps of a start have time limits, so
-    /// this ends.
+    /// Waits until no other thread of this process is starting a session. This ends, because all steps of a start have
+    /// time limits.
     pub(super) fn take() -> Starting {
         let own = std::process::id();
         loop {
             let found = STARTING.load(Ordering::Relaxed);
-            // Acquire: pairs with the Release in `drop`; the other thread's session is visible.
+            // Acquire: pairs with the Release in `drop`; makes the other thread's session visible.
             let taken = || STARTING.compare_exchange(found, own, Ordering::Acquire, Ordering::Relaxed);
             if found != own && taken().is_ok() {
                 return Starting(());

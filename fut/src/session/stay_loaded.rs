@@ -1,7 +1,7 @@
 //! Keeps the code of this library loaded until the process ends.
 //!
 //! Recording threads, their end (`lwp_end`), the handlers of `fork`, `exit` and signals, and the control thread
-//! (`control`) all return to this code, and the time of the last return is unknown. A program is never unloaded, and
+//! (`control`) all return to this code. It is unknown when the last of them returns. A program is never unloaded, and
 //! libfut is linked with `-z nodelete`. But a Rust shared library that contains this crate may be closed with
 //! `dlclose`.
 
@@ -13,10 +13,11 @@ use std::{
 
 use super::modules;
 
-/// Whether it was done, or is not needed. Its address also identifies this object.
+/// Whether the object is pinned, or need not be. The address of this variable also identifies the object.
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// Pins this object. Not for signal handlers: it takes the linker's lock. Not needed again in a forked child.
+/// Pins this object. It takes the linker's lock, so it must not be called in signal handlers. A forked child need not
+/// repeat it.
 pub(crate) fn stay_loaded() -> io::Result<()> {
     if KEPT.load(Ordering::Relaxed) {
         return Ok(());
@@ -29,7 +30,7 @@ pub(crate) fn stay_loaded() -> io::Result<()> {
     Ok(())
 }
 
-/// Adds a reference to the object loaded at this address, which is never released.
+/// Adds a reference to the object loaded at this address. The reference is never released.
 fn pin(address: *const c_void) -> io::Result<()> {
     // SAFETY: plain data, of which zeros are valid.
     let mut found: libc::Dl_info = unsafe { mem::zeroed() };
@@ -40,7 +41,7 @@ fn pin(address: *const c_void) -> io::Result<()> {
         ));
     }
     let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-    // SAFETY: the linker's name of a loaded object: no initialiser runs.
+    // SAFETY: this is the linker's name of a loaded object, so no initialiser runs.
     let handle = unsafe { libc::dlopen(found.dli_fname, flags) };
     if !handle.is_null() {
         return Ok(());
@@ -52,7 +53,7 @@ fn pin(address: *const c_void) -> io::Result<()> {
             "the dynamic linker does not find the object that contains this library",
         ));
     }
-    // SAFETY: a C string, valid until the next call.
+    // SAFETY: this is a C string, valid until the next call.
     let error = unsafe { CStr::from_ptr(error) };
     Err(io::Error::other(error.to_string_lossy().into_owned()))
 }

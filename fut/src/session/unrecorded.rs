@@ -8,12 +8,12 @@ use std::{
 use super::{Session, StartError};
 use crate::warning::warn;
 
-/// Whether this process, or the one that forked it, has reported it.
+/// Whether this process, or the process that forked it, has reported it.
 static REPORTED: AtomicBool = AtomicBool::new(false);
-/// In a forked child: the session of its parent.
+/// In a forked child: the session of its parent. Otherwise null.
 static PARENT: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
 
-/// Called in a child: only one of all children of this session reports.
+/// Called in a child. Of all children of this session, only one reports.
 pub(super) fn is_child_of(parent: *mut Session) {
     PARENT.store(parent, Ordering::Relaxed);
 }
@@ -23,7 +23,7 @@ pub(super) fn report_once(error: &StartError) {
     if REPORTED.swap(true, Ordering::Relaxed) {
         return;
     }
-    // SAFETY: null, or a session, which is never freed; the child has inherited its memory.
+    // SAFETY: the pointer is null, or to a session, which is never freed; the child has inherited its memory.
     let parent = unsafe { PARENT.load(Ordering::Relaxed).as_ref() };
     if parent.is_some_and(|parent| !parent.arena.claim_child_report()) {
         return;

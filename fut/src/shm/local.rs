@@ -1,11 +1,12 @@
-//! Additions that are atomic with respect to signal handlers on the same LWP: one instruction, no lock prefix.
+//! Additions that are atomic with respect to signal handlers on the same LWP: one instruction, without a lock prefix.
 
 use std::sync::atomic::AtomicU64;
 
 /// Adds `n`, and returns the previous value. Atomic for this LWP and its signal handlers, and for no other thread.
 ///
-/// Release, as is every store of x86-64: pairs with the Acquire in `Ring::position`. A reader that sees a reservation
-/// sees the records committed before it, so a snapshot has no gaps except those that the program caused.
+/// It is a Release, like every store of x86-64: pairs with the Acquire in `Ring::position`. A reader that sees a
+/// reservation also sees the records committed before it. So a snapshot has no gaps except those that the program
+/// caused.
 #[inline(always)]
 pub(crate) fn local_fetch_add(word: &AtomicU64, n: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]

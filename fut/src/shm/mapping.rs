@@ -15,7 +15,7 @@ pub(super) struct Mapping {
     len: usize,
 }
 
-// SAFETY: the mapping is plain memory that is not bound to a thread; it is accessed only through raw pointers and
+// SAFETY: the mapping is plain memory that is not bound to a thread. It is accessed only through raw pointers and
 // atomics, whose users state their own rules (see `ring`).
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
@@ -50,16 +50,16 @@ impl Mapping {
     /// Address of the byte at `offset`.
     ///
     /// # Panics
-    /// If `offset` is not inside the mapping; offsets are never computed from unchecked contents of the mapping.
+    /// If `offset` is not inside the mapping. Offsets are never computed from unchecked contents of the mapping.
     pub(super) fn at(&self, offset: usize) -> NonNull<u8> {
         assert!(offset < self.len, "offset {offset} of a mapping of {} bytes", self.len);
         // SAFETY: `offset` is inside the mapping, by the assertion.
         unsafe { self.start.add(offset) }
     }
 
-    /// Takes the page faults of a range now, so that probes need not (the first access to a 4 KiB page costs 3600
-    /// ticks, a probe 25). `false` when there is no memory for it: an access would kill the process (SIGBUS). Before
-    /// Linux 5.14 this is not supported, and the faults are left to the probes.
+    /// Takes the page faults of a range now, so that probes need not take them (the first access to a 4 KiB page costs
+    /// 3600 ticks, a probe 25). `false` if there is no memory for the range: then an access would kill the process
+    /// (SIGBUS). Before Linux 5.14 this is not supported, and the probes take the faults.
     #[cfg(feature = "probes")]
     pub(super) fn prefault(&self, offset: usize, len: usize) -> bool {
         const MADV_POPULATE_WRITE: i32 = 23;
@@ -69,7 +69,7 @@ impl Mapping {
         done == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
     }
 
-    /// Copies the bytes from `offset`. If another process writes them meanwhile, any mixture may be copied.
+    /// Copies the bytes from `offset` on. If another process writes them meanwhile, any mixture may be copied.
     pub(super) fn copy(&self, offset: usize, to: &mut [u8]) {
         assert!(offset < self.len && to.len() <= self.len - offset);
         // A mapping begins at a page boundary.
@@ -79,7 +79,8 @@ impl Mapping {
         let (middle, last) = rest.split_at_mut(words);
         self.copy_bytes(offset, first);
         for (word, to) in (offset + before..).step_by(8).zip(middle.chunks_exact_mut(8)) {
-            // SAFETY: inside the mapping by the assertion, and aligned; concurrent writes are allowed for atomics.
+            // SAFETY: the word is inside the mapping by the assertion, and aligned; concurrent writes are allowed for
+            // atomics.
             let word = unsafe { self.at(word).cast::<AtomicU64>().as_ref() };
             to.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
@@ -88,7 +89,7 @@ impl Mapping {
 
     fn copy_bytes(&self, offset: usize, to: &mut [u8]) {
         for (index, to) in (offset..).zip(to) {
-            // SAFETY: inside the mapping, as `at` asserts; concurrent writes are allowed for atomics.
+            // SAFETY: the byte is inside the mapping, as `at` asserts; concurrent writes are allowed for atomics.
             *to = unsafe { self.at(index).cast::<AtomicU8>().as_ref() }.load(Ordering::Relaxed);
         }
     }
@@ -96,8 +97,8 @@ impl Mapping {
     /// Frees the memory of a range, which reads as zeros afterwards.
     pub(super) fn discard(&self, offset: usize, len: usize) {
         assert!(offset + len <= self.len);
-        // SAFETY: the range is inside the mapping, whose bytes are only used as atomics: they may become zeros at any
-        // time.
+        // SAFETY: the range is inside the mapping. The bytes of the mapping are only used as atomics, so they may
+        // become zeros at any time.
         unsafe { libc::madvise(self.at(offset).as_ptr().cast(), len, libc::MADV_REMOVE) };
     }
 }

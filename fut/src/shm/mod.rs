@@ -1,8 +1,8 @@
 //! The shared memory of a traced process, written by probes and read by the drain.
 //!
-//! Each process has one piece of memory, the **arena**, mapped by the process and by its recorder. So a killed program
-//! loses no committed record: the recorder holds the same pages. The recorder creates the memory and seals it
-//! (`arena/memory.rs`), and trusts nothing that it reads from it (`arena/mod.rs`).
+//! Each process has one piece of memory, the **arena**. It is mapped by the process and by its recorder. So a killed
+//! program loses no committed record: the recorder has the same pages mapped. The recorder creates the memory and seals
+//! it (`arena/memory.rs`), and trusts nothing that it reads from it (`arena/mod.rs`).
 //!
 //! ```text
 //! arena   0        4 KiB           20 KiB             1 MiB    + ring length …

@@ -1,7 +1,7 @@
 //! The platform of the ring: atomics, the length of a packet, and three operations on memory.
 //!
-//! `ring` is compiled against this, and for tests once more against `loom_model::platform`, where the atomics are loom's
-//! and packets are tiny.
+//! `ring` is compiled against this module. For tests it is compiled once more against `loom_model::platform`, where the
+//! atomics are loom's and packets are tiny.
 
 use std::ptr::NonNull;
 #[cfg(any(feature = "drain", not(target_arch = "x86_64")))]
@@ -15,15 +15,15 @@ pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, fence};
 pub(super) use super::local::local_fetch_add;
 pub(super) use crate::trace::PACKET_HEAD_LEN;
 
-/// Length of a packet in memory in bytes, header included.
+/// Length of a packet in memory in bytes, including its header.
 pub const PACKET_LEN: usize = 64 << 10;
 
-/// A point at which a signal handler may interrupt. The model calls handlers here; real handlers need no call.
+/// A point at which a signal handler may interrupt. In the model, this calls handlers; real handlers need no call.
 #[cfg(feature = "probes")]
 #[inline(always)]
 pub(super) fn interruption_point() {}
 
-/// Copies the words from `from` on to `to`, first to last, each with Acquire.
+/// Copies the words at `from` to `to`, first to last, each with Acquire.
 ///
 /// # Safety
 /// `from` is aligned, and `to.len()` bytes, a multiple of 8, are mapped there.
@@ -33,8 +33,8 @@ pub(super) unsafe fn copy_words(from: NonNull<AtomicU64>, to: &mut [u8]) {
     // SAFETY: the caller guarantees it; both sides access the words only as atomics.
     let words = unsafe { std::slice::from_raw_parts(from.as_ptr(), to.len() / 8) };
     for (to, word) in to.chunks_exact_mut(8).zip(words) {
-        // Acquire: pairs with the Release of a tick in `probe::emit`: the words copied after a non-zero tick are those
-        // of the record it committed.
+        // Acquire: pairs with the Release of a tick in `probe::emit`. The words copied after a non-zero tick are those
+        // of the record that the tick committed.
         to.copy_from_slice(&word.load(Ordering::Acquire).to_le_bytes());
     }
 }
@@ -42,13 +42,13 @@ pub(super) unsafe fn copy_words(from: NonNull<AtomicU64>, to: &mut [u8]) {
 /// Fills `len` bytes with zeros.
 ///
 /// # Safety
-/// `from` is aligned, and `len` bytes, a multiple of 8, are mapped there. Nothing else writes them meanwhile; a
-/// snapshot may read them, and detects that it must discard what it read (rule 10 of the ring).
+/// `from` is aligned, and `len` bytes, a multiple of 8, are mapped there. Nothing else writes them meanwhile. A
+/// snapshot may read them; it detects that it must discard what it has read (rule 10 of the ring).
 #[inline]
 pub(super) unsafe fn fill_with_zeros(from: NonNull<AtomicU64>, len: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction writes `len` bytes, which the caller guarantees to be valid. In assembly because a
-    // snapshot may read concurrently, from which the compiler must not conclude undefined behaviour.
+    // SAFETY: the instruction writes `len` bytes, which the caller guarantees to be valid. It is in assembly, because a
+    // snapshot may read concurrently, and the compiler must not conclude undefined behaviour from that.
     unsafe {
         std::arch::asm!(
             "rep stosq",
@@ -60,7 +60,7 @@ pub(super) unsafe fn fill_with_zeros(from: NonNull<AtomicU64>, len: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     for index in 0..len / 8 {
-        // SAFETY: inside the `len` bytes that the caller guarantees.
+        // SAFETY: the word is inside the `len` bytes that the caller guarantees.
         let word = unsafe { from.add(index).as_ref() };
         word.store(0, Ordering::Relaxed);
     }

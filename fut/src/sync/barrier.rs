@@ -1,4 +1,4 @@
-//! A barrier for user threads: all continue when the last has arrived.
+//! A barrier for user threads: all continue when the last one has arrived.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::model_check::const_unless_loom;
 
-/// Lets a number of user threads wait for each other, repeatedly, as `std::sync::Barrier` does for threads.
+/// Lets a number of user threads wait for each other, repeatedly, like `std::sync::Barrier` for kernel threads.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -79,7 +79,7 @@ impl Barrier {
         drop(state);
         let address = std::ptr::from_ref(self).addr();
         let on = WaitsFor { kind: WaitKind::Barrier, address, holder: None, is_fed: false };
-        // A thread that never runs again has arrived nevertheless.
+        // A thread that never runs again still counts as arrived.
         let _granted = waiter.wait(&on, None, &|| {});
         BarrierWaitResult(false)
     }
@@ -90,8 +90,8 @@ impl Barrier {
             return false;
         }
         let mut to_wake = std::mem::take(&mut state.waiting);
-        // The next round may begin and end while this one is being woken: then each wakes as many waiters as its round
-        // has, and all waiters of both rounds may continue.
+        // The next round may begin and end while the waiters of this round are being woken. Then each of the two wakes
+        // as many waiters as its round has, and all waiters of both rounds may continue.
         loop {
             let mut wakeups = Wakeups::new();
             while to_wake > 0 && !wakeups.is_full() {

@@ -1,7 +1,8 @@
-//! Futures on user threads and plain threads: the waker unparks the thread.
+//! Futures on user threads and plain threads. The waker of a future unparks the thread.
 //!
-//! The waker sets a flag, and then unparks the thread; the thread takes the flag, or parks and looks again (rule 6 of
-//! [`super`]). A waker may outlive the call, and the thread: it holds the flag, and threads are never freed.
+//! The waker sets a flag, and then unparks the thread. The thread takes the flag; if it is not set, the thread parks
+//! and looks again (rule 6 of [`super`]). A waker may outlive the call, and even the thread: it holds the flag, and
+//! threads are never freed.
 
 use std::{
     future::IntoFuture,
@@ -12,10 +13,10 @@ use std::{
 use super::rt::{Parker, WaitKind, WaitsFor, checkpoint, yield_now};
 use crate::model_check::atomic::{AtomicBool, Ordering};
 
-/// Runs a future to its end on the calling thread, and returns its result. While it is not ready, a user thread is
-/// blocked, and its LWP runs others; a plain thread is parked. Any thread may wake it.
+/// Runs a future to its end on the calling thread, and returns its result. While the future is not ready, a user thread
+/// is blocked, and its LWP runs others; a plain thread is parked. Any thread may wake the future.
 ///
-/// A future of another runtime (tokio's timers and sockets, say) needs that runtime: its threads wake this one.
+/// A future of another runtime (for example tokio's timers and sockets) needs that runtime: its threads wake this one.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(1).build()?;
@@ -51,7 +52,7 @@ struct Signal {
 impl Signal {
     fn wait(&self) {
         if self.take() {
-            // It was woken while it was polled: it gives way, as an asynchronous task does.
+            // The future was woken while it was polled. Then it yields, like an asynchronous task.
             return yield_now();
         }
         let address = std::ptr::from_ref(self).addr();
@@ -62,7 +63,7 @@ impl Signal {
     }
 
     fn take(&self) -> bool {
-        // Acquire: pairs with the Release in `wake_by_ref`; what the future waited for is visible.
+        // Acquire: pairs with the Release in `wake_by_ref`; makes visible what the future waited for.
         self.woken.swap(false, Ordering::Acquire)
     }
 }
@@ -73,7 +74,8 @@ impl Wake for Signal {
     }
 
     fn wake_by_ref(self: &std::sync::Arc<Signal>) {
-        // Release: pairs with the Acquire in `take`. If it is set already, its setter unparks the thread.
+        // Release: pairs with the Acquire in `take`. If the flag is already set, the thread that has set it does the
+        // unpark.
         if !self.woken.swap(true, Ordering::Release) {
             self.thread.unpark();
         }

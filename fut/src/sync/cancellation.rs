@@ -1,11 +1,11 @@
-//! Cancellation, as tokio-util's: a tree of tokens. A token is cancelled by dropping the only sender of a channel, which
-//! disconnects its receivers; so `select!` can wait for it, too.
+//! Cancellation, like tokio-util's: a tree of tokens. A token is cancelled by dropping the only sender of a channel.
+//! This disconnects the receivers of the channel, so `select!` can also wait for it.
 //!
-//! 1. A node knows its children weakly, so that they can end, and its parent strongly.
-//! 2. When the last clone of a token is dropped, its node leaves the tree: its children become those of its parent. So
-//!    cancelling reaches all descendants, and a chain of tokens whose ancestors are gone does not grow.
-//! 3. Two locks are taken from the ancestor to the descendant, the older node first. What was read before both were held is
-//!    read again.
+//! 1. A node refers to its children weakly, so that they can end, and to its parent strongly.
+//! 2. When the last clone of a token is dropped, its node leaves the tree: its children become children of its parent.
+//!    So cancelling reaches all descendants, and a chain of tokens whose ancestors are gone does not grow.
+//! 3. Two locks are taken in the order from ancestor to descendant, that is, the older node first. What was read before
+//!    both were held is read again.
 
 use std::{
     convert::Infallible,
@@ -42,11 +42,11 @@ pub struct CancellationToken {
 #[must_use = "without its guard, the token is cancelled at once"]
 #[derive(Debug)]
 pub struct DropGuard {
-    /// `None` if it was disarmed.
+    /// `None` if the guard was disarmed.
     token: Option<CancellationToken>,
 }
 
-/// What the clones of a token share. Dropped with the last of them.
+/// What the clones of a token share. Dropped with the last clone.
 struct Handle {
     node: Arc<Node>,
 }
@@ -54,12 +54,12 @@ struct Handle {
 struct Node {
     /// Disconnected when the token is cancelled.
     cancelled: Receiver<Infallible>,
-    /// No user thread switches and no code of the program runs under this lock.
+    /// While this lock is held, no user thread switches, and no code of the program runs.
     state: Mutex<State>,
 }
 
 struct State {
-    /// `None` if it is cancelled.
+    /// `None` if the token is cancelled.
     sender: Option<Sender<Infallible>>,
     /// A node whose token exists, or is just being dropped.
     parent: Option<Arc<Node>>,
@@ -78,7 +78,8 @@ impl CancellationToken {
         CancellationToken { handle: Arc::new(Handle { node: Arc::new(Node { cancelled, state }) }) }
     }
 
-    /// A token that is cancelled together with this one, at once if this one is. Cancelling it leaves this one alone.
+    /// A token that is cancelled together with this one; at once if this one is cancelled already. Cancelling the new
+    /// token does not cancel this one.
     pub fn child_token(&self) -> CancellationToken {
         let node = &self.handle.node;
         let child = CancellationToken::below(Some(Arc::clone(node)));
@@ -94,23 +95,23 @@ impl CancellationToken {
         child
     }
 
-    /// Cancels it and its descendants, and wakes all threads that wait for one of them.
+    /// Cancels the token and its descendants, and wakes all threads that wait for one of them.
     pub fn cancel(&self) {
         cancel_all(vec![Arc::clone(&self.handle.node)]);
     }
 
-    /// Whether it is cancelled.
+    /// Whether the token is cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.handle.node.state().sender.is_none()
     }
 
-    /// Waits until it is cancelled.
+    /// Waits until the token is cancelled.
     pub fn cancelled(&self) {
-        // Nothing is ever sent, so this ends with the channel.
+        // Nothing is ever sent, so this returns when the channel is disconnected.
         let _disconnected = self.handle.node.cancelled.recv();
     }
 
-    /// Waits until it is cancelled, at most for `timeout`. Returns whether it is.
+    /// Waits until the token is cancelled, at most for `timeout`. Returns whether it is cancelled.
     pub fn cancelled_timeout(&self, timeout: Duration) -> bool {
         matches!(self.handle.node.cancelled.recv_timeout(timeout), Err(RecvTimeoutError::Disconnected))
     }
@@ -137,14 +138,14 @@ impl CancellationToken {
         &self.handle.node.cancelled
     }
 
-    /// A guard that cancels it when it is dropped, also by a panic.
+    /// A guard that cancels the token when it is dropped, including by a panic.
     pub fn drop_guard(self) -> DropGuard {
         DropGuard { token: Some(self) }
     }
 }
 
 impl DropGuard {
-    /// Returns the token, which is not cancelled.
+    /// Returns the token without cancelling it.
     pub fn disarm(mut self) -> CancellationToken {
         self.token.take().expect("only this function takes it")
     }
@@ -157,7 +158,7 @@ fn cancel_all(mut nodes: Vec<Arc<Node>>) {
         let (sender, parent) = (state.sender.take(), state.parent.take());
         let children = std::mem::take(&mut state.children);
         drop(state);
-        // Wakes those who wait.
+        // Wakes the threads that wait.
         drop(sender);
         drop(parent);
         nodes.extend(children.iter().filter_map(Weak::upgrade));
@@ -170,19 +171,20 @@ impl Node {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Rule 2: the token of this node is gone. Its children become those of its parent.
+    /// Rule 2: the token of this node is gone. The children of the node become children of its parent.
     fn leave_tree(&self) {
         loop {
             let parent = self.state().parent.clone();
             let Some(parent) = parent else { return self.free_children() };
             let mut above = parent.state();
             let mut own = self.state();
-            // Meanwhile its parent may have left the tree, too, or this node was cancelled.
+            // Meanwhile the parent may have left the tree, too, or this node may have been cancelled.
             if !own.parent.as_ref().is_some_and(|now| Arc::ptr_eq(now, &parent)) {
                 continue;
             }
             if above.sender.is_none() {
-                // Whoever cancels the parent comes to this node, or has: the children are cancelled in its place.
+                // The thread that cancels the parent will come to this node, or has been here. So the children are
+                // cancelled instead of moved.
                 let children = own.children.iter().filter_map(Weak::upgrade).collect();
                 drop((above, own));
                 return cancel_all(children);
@@ -201,7 +203,7 @@ impl Node {
 }
 
 impl State {
-    /// Takes the children out, which now have this parent.
+    /// Takes the children out, and makes `parent` their parent.
     fn move_children(&mut self, parent: Option<&Arc<Node>>) -> Vec<Weak<Node>> {
         let children = std::mem::take(&mut self.children);
         for child in children.iter().filter_map(Weak::upgrade) {
@@ -213,7 +215,7 @@ impl State {
     fn adopt(&mut self, children: impl IntoIterator<Item = Weak<Node>>) {
         for child in children {
             if self.children.len() == self.children.capacity() {
-                // Before it grows: children that were dropped leave.
+                // Before the list grows, children that were dropped are removed.
                 self.children.retain(|child| child.strong_count() > 0);
             }
             self.children.push(child);

@@ -1,14 +1,14 @@
 //! A condition variable for user threads.
 //!
 //! A waiter queues before it unlocks the mutex. So a thread that changes the condition under the mutex afterwards finds
-//! it in the queue. Notifying removes a waiter from the queue, under its lock: a notification is either received by a
-//! waiter, which then does not return "timed out", or it is not consumed (rule 4 of [`super`]).
+//! it in the queue. Notifying removes a waiter from the queue, under the lock of the queue. A notification is either
+//! received by a waiter, which then does not return "timed out", or it is not consumed (rule 4 of [`super`]).
 //!
-//! A notification of one thread is answered with `Granted`, one of all with `TryAgain`: if the thread never runs again, only
-//! the first is passed on (rule 7).
+//! A notification of one thread is answered with `Granted`, a notification of all with `TryAgain`. If the notified
+//! thread never runs again, only the first kind is passed on (rule 7).
 //!
-//! Notifying all ends, however fast threads come back: each such notification begins a round, and a waiter keeps the round in
-//! which it arrived.
+//! A notification of all ends, however fast threads come back: each such notification begins a round, and a waiter keeps
+//! the round in which it arrived.
 
 use std::{
     fmt,
@@ -23,11 +23,12 @@ use super::{
 };
 use crate::model_check::{atomic::Ordering, const_unless_loom};
 
-/// In the word, if a thread waits; the other bits are the round. Changed under the lock of the queue.
+/// The bit of the word that is set if a thread waits. The other bits are the round. The word is changed under the lock
+/// of the queue.
 const WAITERS: u32 = 1;
 const ROUND: u32 = 2;
 
-/// Lets user threads wait until a condition under a [`Mutex`](super::Mutex) holds, as `std::sync::Condvar` does for
+/// Lets user threads wait until a condition under a [`Mutex`](super::Mutex) holds, like `std::sync::Condvar` for kernel
 /// threads.
 ///
 /// Waiters are notified in the order of their arrival. After the notification, they compete for the mutex with all
@@ -56,7 +57,7 @@ const ROUND: u32 = 2;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Condvar {
-    /// The word shows whether a thread waits, and the round. The waiters have their rounds.
+    /// The word has the current round, and whether a thread waits. The payload of each waiter is its round.
     queue: SpinLock<WaitList<u32>>,
 }
 
@@ -65,7 +66,7 @@ pub struct Condvar {
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// Whether it was not notified in time.
+    /// Whether the thread was not notified in time.
     pub fn timed_out(self) -> bool {
         self.0
     }
@@ -93,7 +94,7 @@ impl Condvar {
         self.wait_while_before(guard, None, condition).0
     }
 
-    /// Waits as [`wait`](Condvar::wait), at most for `timeout` (and then without a limit for the mutex).
+    /// Waits like [`wait`](Condvar::wait), at most for `timeout`. Locking the mutex again afterwards has no time limit.
     pub fn wait_timeout<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -102,7 +103,7 @@ impl Condvar {
         self.wait_before(guard, deadline_after(timeout))
     }
 
-    /// Waits as [`wait`](Condvar::wait), until `deadline`.
+    /// Waits like [`wait`](Condvar::wait), until `deadline`.
     pub fn wait_until<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -111,8 +112,8 @@ impl Condvar {
         self.wait_before(guard, Some(deadline))
     }
 
-    /// Waits while the condition holds, at most for `timeout`. It has timed out if the condition still holds at the
-    /// end.
+    /// Waits while the condition holds, at most for `timeout`. The result is "timed out" if the condition still holds
+    /// at the end.
     pub fn wait_timeout_while<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -164,8 +165,9 @@ impl Condvar {
     }
 
     fn has_no_waiters(&self) -> bool {
-        // Relaxed: a waiter set the word before it unlocked the mutex, under which the condition was changed since; the
-        // mutex orders the two. A change without the mutex may miss a waiter with any ordering.
+        // Relaxed: a waiter set the word before it unlocked the mutex. The condition was changed under the mutex after
+        // that, so the mutex orders the two. If the condition is changed without the mutex, a waiter may be missed with
+        // any ordering.
         self.queue.word.load(Ordering::Relaxed) & WAITERS == 0
     }
 
@@ -202,7 +204,8 @@ impl Condvar {
             }
         };
         let notified = waiter.wait(&on, deadline, &leave).is_some() || !self.leave_queue(&waiter);
-        // The same while it waits for the mutex: the notification goes to another thread.
+        // Called if the thread is left behind while it waits for the mutex. The notification then goes to another
+        // thread, too.
         let leave = || {
             if waiter.answer() == Answer::Granted {
                 self.notify_one();
@@ -228,7 +231,7 @@ impl Condvar {
         (guard, WaitTimeoutResult(false))
     }
 
-    /// Removes a waiter at its deadline; `false` if it was notified meanwhile.
+    /// Removes a waiter at its deadline. `false` if it was notified meanwhile.
     fn leave_queue(&self, waiter: &Waiter<u32>) -> bool {
         let mut queue = self.queue.lock();
         let left = queue.remove(waiter);

@@ -9,8 +9,8 @@ use std::{
 use super::OnceCell;
 use crate::model_check::const_unless_loom;
 
-/// A value that the first user thread that needs it computes, as `std::sync::LazyLock`. The others wait for it; the
-/// function may block its user thread.
+/// A value that is computed by the first user thread that needs it, like `std::sync::LazyLock`. The other threads wait
+/// for it. The function that computes the value may block its user thread.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(1).build()?;
@@ -25,7 +25,7 @@ use crate::model_check::const_unless_loom;
 /// ```
 pub struct LazyLock<T, F = fn() -> T> {
     cell: OnceCell<T>,
-    /// `None` once it was called.
+    /// `None` once the function was called.
     init: Mutex<Option<F>>,
 }
 
@@ -40,7 +40,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     /// Computes the value, if it was not computed yet.
     ///
     /// # Panics
-    /// If the function panics, now or earlier: it is not called twice.
+    /// If the function panics, now or earlier. It is not called twice.
     pub fn force(this: &LazyLock<T, F>) -> &T {
         this.cell.get_or_init(|| {
             // The lock is released before the function is called.

@@ -1,13 +1,14 @@
 //! Events for acquiring and releasing a [`Mutex`](super::Mutex) or [`RwLock`](super::RwLock).
 //!
-//! 1. An acquisition is recorded after it happens, a release before. So the recorded hold times of two threads that
-//!    exclude each other never overlap.
-//! 2. A lock is identified by the address that a blocked thread waits for, and its mode by the kind of wait.
+//! 1. An acquisition is recorded after it happens, a release before it happens. So the recorded hold times of two
+//!    threads that exclude each other never overlap.
+//! 2. A lock is identified by the address that a blocked thread waits for. Its mode is identified by the kind of wait.
 //! 3. A thread that waits for a condition variable releases the mutex, and acquires it again.
 //!
-//! Both are switched by [`keys::LOCKS`](crate::keys::LOCKS), which is off by default: an uncontended lock costs less
-//! than the two records: `lock` and `unlock` of a mutex take 15 ns without them and 42 with (reading a read-write lock
-//! 14 and 42; AMD EPYC, TSC 2.6 GHz, 2 CPUs with other load: `cargo bench -p sigmund-fut --bench sync`).
+//! Both events are switched by [`keys::LOCKS`](crate::keys::LOCKS). It is off by default, because an uncontended lock
+//! costs less than the two records: `lock` and `unlock` of a mutex take 15 ns without them and 42 ns with them (reading
+//! a read-write lock 14 and 42; AMD EPYC, TSC 2.6 GHz, 2 CPUs with other load: `cargo bench -p sigmund-fut --bench
+//! sync`).
 
 use super::rt::WaitKind;
 
@@ -58,8 +59,8 @@ mod recorded {
     #[cold]
     #[inline(never)]
     fn record_acquired(lock: *const (), kind: u8) {
-        // Otherwise the clock may be read while the instruction that takes the lock still waits for its cache line,
-        // which the previous holder still has.
+        // Otherwise the clock might be read while the instruction that takes the lock still waits for its cache line,
+        // which the CPU of the previous holder still has.
         clock::wait_for_earlier_instructions();
         probe::record(Acquire::event(), (lock, kind));
     }

@@ -1,35 +1,37 @@
-//! Synchronisation of user threads: it blocks the user thread, and not the LWP.
+//! Synchronisation of user threads. A wait blocks the user thread, but not its LWP.
 //!
-//! Names and semantics are those of std ([`Mutex`], [`RwLock`], [`Condvar`], [`Barrier`], [`LazyLock`], [`OnceCell`] as
-//! `OnceLock`), of tokio ([`Semaphore`], [`Notify`], [`oneshot`], [`watch`], [`broadcast`], [`CancellationToken`]) and of
-//! crossbeam ([`channel`]); what they do not have, a time limit or a guard of a part, has parking_lot's name (`try_lock_for`,
-//! `MutexGuard::map`). Nothing is poisoned by a panic.
+//! Names and semantics are those of three libraries: std ([`Mutex`], [`RwLock`], [`Condvar`], [`Barrier`],
+//! [`LazyLock`], [`OnceCell`] as `OnceLock`), tokio ([`Semaphore`], [`Notify`], [`oneshot`], [`watch`], [`broadcast`],
+//! [`CancellationToken`]) and crossbeam ([`channel`]). For operations that these do not have (time limits, guards of a
+//! part), the names are those of parking_lot (`try_lock_for`, `MutexGuard::map`). Nothing is poisoned by a panic.
 //!
-//! Plain threads, outside a runtime, may use all of it, also together with user threads: a call that has to wait blocks
-//! the kernel thread there.
+//! Plain threads, outside a runtime, may use all of it, also together with user threads. A call that has to wait then
+//! blocks the kernel thread.
 //!
 //! # How waiting works
 //!
-//! Rules of all primitives; each file adds its own:
+//! These are the rules of all primitives; each file adds its own:
 //!
-//! 1. Waiters are in a queue, as nodes on their own stacks. The queue is guarded by a spin lock. Under it, nothing is
-//!    allocated, no code of the program runs, and no thread is unparked.
-//! 2. A waiter is removed from the queue under that lock, and given its answer there. The answer is the waker's last
-//!    access to it: after that the node may no longer exist.
-//! 3. The handle of the thread to unpark is copied before that, and the thread is unparked after the lock is released.
-//!    An unpark may be late, when the thread has already seen its answer; then its next wait wakes spuriously, and
-//!    waits again.
+//! 1. Waiters are in a queue, as nodes on their own stacks. The queue is guarded by a spin lock. While it is held,
+//!    nothing is allocated, no code of the program runs, and no thread is unparked.
+//! 2. A waker removes a waiter from the queue under that lock, and stores its answer there. This is the waker's last
+//!    access to the waiter: after that the node may no longer exist.
+//! 3. The waker copies the handle of the thread to unpark before that, and unparks the thread after it has released the
+//!    lock. An unpark may be late, when the thread has already seen its answer. Then the next wait of the thread wakes
+//!    spuriously, and waits again.
 //! 4. At its deadline a waiter checks the queue, under the lock. If it is still queued, it removes itself: it has timed
-//!    out. If not, it was answered, and the answer counts.
+//!    out. If it is not, it was answered, and the answer counts.
 //! 5. The runtime never frees or unwinds the stack of a waiting thread, even if the runtime is dropped before the
-//!    thread has ended: its node stays valid. Dropping a node while it is in a queue aborts the process.
-//! 6. The runtime (for a plain thread: the lock of its token) orders the store of an answer before the load in `unpark`, and taking the token before reading the
-//!    answer (its word changes by read-modify-write): at least one of the two sides sees the other.
-//! 7. A waiter whose thread never runs again, because its runtime was dropped, is removed from its queue on its behalf
-//!    (`runtime/left_behind.rs`), under the lock of the queue. If it was answered before, the answer is undone or passed on
-//!    to the next waiter: a lock is unlocked, permits are given back, a notification goes to another thread. A value that
-//!    it has received is lost with it. What the thread had before it began to wait, it keeps: locks stay locked, its ends
-//!    of channels stay connected.
+//!    thread has ended. So the node of the thread stays valid. Dropping a node while it is in a queue aborts the
+//!    process.
+//! 6. The runtime orders the store of an answer before the load in `unpark`, and taking the token before reading the
+//!    answer. (For a plain thread, the lock of its token does so.) The word of the token changes by read-modify-write.
+//!    So at least one of the two sides sees the other.
+//! 7. If the thread of a waiter never runs again, because its runtime was dropped, the waiter is removed from its queue
+//!    on its behalf (`runtime/left_behind.rs`), under the lock of the queue. If it was answered before, the answer is
+//!    undone or passed on to the next waiter: a lock is unlocked, permits are given back, a notification goes to
+//!    another thread. A value that it has received is lost. But the thread keeps what it had before it began to wait:
+//!    locks stay locked, its ends of channels stay connected.
 
 mod barrier;
 mod block_on;
@@ -75,7 +77,7 @@ pub use rwlock::{
 };
 pub use semaphore::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
 
-/// `None` if it is beyond the range of the clock, which means no deadline.
+/// The deadline; `None` if it is beyond the range of the clock, which means no deadline.
 fn deadline_after(timeout: Duration) -> Option<Instant> {
     Instant::now().checked_add(timeout)
 }

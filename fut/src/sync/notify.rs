@@ -1,10 +1,10 @@
-//! Notifications, as tokio's `Notify`.
+//! Notifications, like tokio's `Notify`.
 //!
 //! 1. There is a permit only while no thread waits.
-//! 2. Waiters have the number of the round in which they arrived. `notify_waiters` begins a new round, and wakes those of
-//!    earlier ones; so threads that arrive while it wakes a few at a time wait for the next notification.
-//! 3. A notification of one thread is answered with `Granted`, one of all with `TryAgain`: if the thread never runs again,
-//!    only the first is passed on.
+//! 2. Each waiter has the number of the round in which it arrived. `notify_waiters` begins a new round, and wakes the
+//!    waiters of earlier rounds, a few at a time. So threads that arrive meanwhile wait for the next notification.
+//! 3. A notification of one thread is answered with `Granted`, a notification of all with `TryAgain`. If the notified
+//!    thread never runs again, only the first kind is passed on.
 
 use std::{
     fmt,
@@ -19,12 +19,12 @@ use super::{
 };
 use crate::model_check::const_unless_loom;
 
-/// Wakes one waiting thread, or all. It holds at most one permit: a notification that no thread waits for is kept for
-/// the next one.
+/// Wakes one waiting thread, or all. It holds at most one permit: a notification for which no thread waits is kept for
+/// the next thread.
 ///
-/// So a thread that first changes a state and then calls [`notify_one`](Notify::notify_one) is not missed by one that
-/// looks at the state and then calls [`notified`](Notify::notified), if there is one such thread. For several, use a
-/// [`Condvar`](super::Condvar).
+/// So one thread may first change a state and then call [`notify_one`](Notify::notify_one), while another one looks at
+/// the state and then calls [`notified`](Notify::notified): the other one misses nothing, if it is the only such
+/// thread. For several threads, use a [`Condvar`](super::Condvar).
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -51,13 +51,13 @@ pub struct Notify {
 struct State {
     permit: bool,
     round: u64,
-    /// Each with the round in which it arrived.
+    /// Each waiter with the round in which it arrived.
     queue: WaitList<u64>,
 }
 
 impl Notify {
     const_unless_loom! {
-        /// Without a permit.
+        /// Makes a `Notify` without a permit.
         pub fn new() -> Notify {
             Notify { state: SpinLock::new(State { permit: false, round: 0, queue: WaitList::new() }) }
         }
@@ -69,17 +69,17 @@ impl Notify {
         let _notified = self.notified_before(None);
     }
 
-    /// As [`notified`](Notify::notified), waiting at most for `timeout`. Returns whether it was notified.
+    /// Like [`notified`](Notify::notified), but waits at most for `timeout`. Returns whether the thread was notified.
     pub fn notified_timeout(&self, timeout: Duration) -> bool {
         self.notified_before(deadline_after(timeout))
     }
 
-    /// As [`notified`](Notify::notified), waiting until `deadline`. Returns whether it was notified.
+    /// Like [`notified`](Notify::notified), but waits until `deadline`. Returns whether the thread was notified.
     pub fn notified_deadline(&self, deadline: Instant) -> bool {
         self.notified_before(Some(deadline))
     }
 
-    /// Wakes the thread that has waited longest; if there is none, leaves a permit.
+    /// Wakes the thread that has waited longest. If there is none, leaves a permit.
     pub fn notify_one(&self) {
         let mut state = self.state.lock();
         let first = state.queue.pop_front(Answer::Granted);
@@ -132,7 +132,7 @@ impl Notify {
         waiter.wait(&on, deadline, &leave).is_some() || !self.leave_queue(&waiter)
     }
 
-    /// Removes a waiter; `false` if it was notified before.
+    /// Removes a waiter. `false` if it was notified before.
     fn leave_queue(&self, waiter: &Waiter<u64>) -> bool {
         self.state.lock().queue.remove(waiter)
     }

@@ -7,9 +7,10 @@
 //!     ▲                   │
 //!     └───────────────────┘ failed, or panicked                each of EMPTY and MAKING with or without QUEUED
 //! ```
-//! QUEUED is set under the lock of the queue, by a waiter, and cleared by the thread that leaves MAKING: it wakes all
-//! waiters, and those that find the cell empty try to make the value themselves, or queue again. The other bits count how often
-//! the value was not made: a waiter keeps the number at its arrival, so that those who come back are not woken again.
+//! A waiter sets QUEUED, under the lock of the queue. The thread that leaves MAKING clears it, and wakes all waiters.
+//! Waiters that then find the cell empty try to make the value themselves, or queue again. The other bits count how many
+//! times the value could not be made. A waiter keeps this number from its arrival, so that waiters that come back are not
+//! woken again.
 
 use std::{convert::Infallible, fmt, panic, sync::atomic::AtomicU64};
 
@@ -28,7 +29,7 @@ const QUEUED: u32 = 1 << 2;
 const ROUND: u32 = 1 << 3;
 const ROUNDS: u32 = !(ROUND - 1);
 
-/// A cell that is written once, as `std::sync::OnceLock`. The initialising function may block its user thread.
+/// A cell that is written once, like `std::sync::OnceLock`. The initialising function may block its user thread.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -46,7 +47,7 @@ const ROUNDS: u32 = !(ROUND - 1);
 pub struct OnceCell<T> {
     /// The word, and the waiters.
     queue: SpinLock<WaitList<u32>>,
-    /// Id of the initialising user thread, for reports; 0 if none, or not a user thread.
+    /// Id of the initialising user thread, for reports. 0 if there is none, or if it is not a user thread.
     maker: AtomicU64,
     /// Written by the initialising thread in MAKING, and read by all threads when READY.
     value: UnsafeCell<Option<T>>,
@@ -54,7 +55,7 @@ pub struct OnceCell<T> {
 
 // SAFETY: like `std::sync::OnceLock`: the value may be created in one thread and dropped in another.
 unsafe impl<T: Send> Send for OnceCell<T> {}
-// SAFETY: as above; and threads share it.
+// SAFETY: as above; and threads share the value.
 unsafe impl<T: Send + Sync> Sync for OnceCell<T> {}
 
 impl<T> OnceCell<T> {
@@ -72,24 +73,25 @@ impl<T> OnceCell<T> {
     /// The value, if there is one.
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        // Acquire: pairs with the Release in `leave_making`; the value is visible.
+        // Acquire: pairs with the Release in `leave_making`; makes the value visible.
         let ready = self.queue.word.load(Ordering::Acquire) & STATE == READY;
         if !ready {
             return None;
         }
-        // SAFETY: READY, so it is not changed while the cell is shared.
+        // SAFETY: the word is READY, so the value is not changed while the cell is shared.
         self.value.with(|value| unsafe { &*value }).as_ref()
     }
 
-    /// The value, if there is one; access is exclusive.
+    /// The value, if there is one. The access is exclusive.
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        // SAFETY: borrowed mutably, so no other thread initialises or reads it.
+        // SAFETY: the cell is borrowed mutably, so no other thread initialises or reads it.
         self.value.with_mut(|value| unsafe { &mut *value }).as_mut()
     }
 
-    /// The value; if there is none, initialises it with `make`. If another thread is initialising it, waits for that.
+    /// The value. If there is none, initialises it with `make`. If another thread is initialising it, waits for that
+    /// thread.
     ///
-    /// If `make` panics, the cell stays empty, and the next caller tries. A `make` that accesses the same cell waits
+    /// If `make` panics, the cell stays empty, and the next caller tries. If `make` accesses the same cell, it waits
     /// for itself.
     ///
     /// # Panics
@@ -104,7 +106,7 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// As [`get_or_init`](OnceCell::get_or_init), with a function that may fail: the cell stays empty then.
+    /// Like [`get_or_init`](OnceCell::get_or_init), with a function that may fail. If it fails, the cell stays empty.
     ///
     /// # Errors
     /// The error of `make`.
@@ -116,10 +118,10 @@ impl<T> OnceCell<T> {
         self.get_or_make(make)
     }
 
-    /// Writes the value, if there is none. If another thread is initialising it, waits for that.
+    /// Writes the value, if there is none. If another thread is initialising it, waits for that thread.
     ///
     /// # Errors
-    /// Returns `value` if there already is one.
+    /// Returns `value` if the cell already has a value.
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
         let make = || value.take().ok_or(());
@@ -143,7 +145,7 @@ impl<T> OnceCell<T> {
     /// Takes the value out, leaving the cell empty.
     pub fn take(&mut self) -> Option<T> {
         self.queue.word.store(EMPTY, Ordering::Relaxed);
-        // SAFETY: borrowed mutably, so no other thread initialises or reads it.
+        // SAFETY: the cell is borrowed mutably, so no other thread initialises or reads it.
         self.value.with_mut(|value| unsafe { &mut *value }).take()
     }
 
@@ -158,7 +160,7 @@ impl<T> OnceCell<T> {
                 return Ok(value);
             }
             let begin = |word: u32| (word & STATE == EMPTY).then_some((word & !STATE) | MAKING);
-            // Acquire: pairs with the Release of a failed initialisation before.
+            // Acquire: pairs with the Release of an earlier initialisation that failed.
             if self.queue.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, begin).is_ok() {
                 break;
             }
@@ -169,7 +171,7 @@ impl<T> OnceCell<T> {
         self.maker.store(0, Ordering::Relaxed);
         match made {
             Ok(Ok(made)) => {
-                // SAFETY: MAKING, so only this thread accesses it.
+                // SAFETY: the word is MAKING, so only this thread accesses the value.
                 let value = self.value.with_mut(|value| unsafe { &mut *value });
                 let value = &*value.insert(made);
                 self.leave_making(READY);
@@ -201,7 +203,7 @@ impl<T> OnceCell<T> {
         drop(queue);
         let address = std::ptr::from_ref(self).cast::<()>().addr();
         let on = WaitsFor { kind: WaitKind::OnceCell, address, holder: Some(&self.maker), is_fed: false };
-        // All waiters are woken at once, so one that never runs again is in nobody's way.
+        // All waiters are woken at once, so a waiter that never runs again blocks no other.
         let _try_again = waiter.wait(&on, None, &|| {});
     }
 

@@ -1,6 +1,7 @@
-//! A channel for one value, as tokio's.
+//! A channel for one value, like tokio's.
 //!
-//! The value and both ends' states are under one lock. Each end has one owner, so each queue has at most one waiter.
+//! The value and the states of both ends are under one lock. Each end has one owner, so each queue has at most one
+//! waiter.
 //!
 //! ```
 //! # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -28,7 +29,7 @@ use super::{
     wait_list::{Answer, WaitList, Waiter, wait_or_leave},
 };
 
-/// Sends the value. Dropping it without that disconnects the receiver.
+/// Sends the value. If it is dropped without sending, the receiver is disconnected.
 pub struct Sender<T> {
     state: Arc<SpinLock<State<T>>>,
 }
@@ -40,15 +41,15 @@ pub struct Receiver<T> {
 
 struct State<T> {
     value: Option<T>,
-    /// It has sent, or was dropped.
+    /// The sender has sent, or was dropped.
     sender_is_done: bool,
-    /// It was closed or dropped.
+    /// The receiver was closed or dropped.
     is_closed: bool,
     /// A plain thread has made the channel, and may well keep one of its ends.
     is_from_outside: bool,
-    /// Waits for the value.
+    /// The receiver, if it waits for the value.
     receiver: WaitList<()>,
-    /// Waits until the receiver is closed.
+    /// The sender, if it waits until the receiver is closed.
     sender: WaitList<()>,
 }
 
@@ -81,7 +82,7 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Whether the receiver was closed or dropped: then nobody waits for the value.
+    /// Whether the receiver was closed or dropped. Then no thread waits for the value.
     pub fn is_closed(&self) -> bool {
         self.state.lock().is_closed
     }
@@ -91,7 +92,7 @@ impl<T> Sender<T> {
         let _closed = self.closed_before(None);
     }
 
-    /// As [`closed`](Sender::closed), waiting at most for `timeout`. Returns whether it is closed.
+    /// Like [`closed`](Sender::closed), but waits at most for `timeout`. Returns whether the receiver is closed.
     pub fn closed_timeout(&mut self, timeout: Duration) -> bool {
         self.closed_before(deadline_after(timeout))
     }
@@ -120,18 +121,18 @@ impl<T> Receiver<T> {
         self.recv_before(None).map_err(|_| RecvError)
     }
 
-    /// Waits for the value, at most for `timeout`. It may be called again.
+    /// Waits for the value, at most for `timeout`. May be called again.
     ///
     /// # Errors
-    /// If it did not arrive in time; as [`recv`](Receiver::recv).
+    /// If the value did not arrive in time; otherwise as for [`recv`](Receiver::recv).
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.recv_before(deadline_after(timeout))
     }
 
-    /// Waits for the value until `deadline`. It may be called again.
+    /// Waits for the value until `deadline`. May be called again.
     ///
     /// # Errors
-    /// If it did not arrive in time; as [`recv`](Receiver::recv).
+    /// If the value did not arrive in time; otherwise as for [`recv`](Receiver::recv).
     pub fn recv_deadline(&mut self, deadline: Instant) -> Result<T, RecvTimeoutError> {
         self.recv_before(Some(deadline))
     }
@@ -139,12 +140,12 @@ impl<T> Receiver<T> {
     /// Receives the value if it was sent.
     ///
     /// # Errors
-    /// If it was not sent yet, or never will be.
+    /// If the value was not sent yet, or never will be.
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.state.lock().take()
     }
 
-    /// Lets the sender fail from now on. A value that was sent before can still be received.
+    /// From now on, sending fails. A value that was sent before can still be received.
     pub fn close(&mut self) {
         let mut state = self.state.lock();
         state.is_closed = true;
@@ -164,7 +165,7 @@ impl<T> Receiver<T> {
             Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
             Err(TryRecvError::Empty) => {}
         }
-        // SAFETY: the waiter is not moved; below, it was answered or has left the list before this function returns.
+        // SAFETY: the waiter is not moved. Below, it is answered or leaves the list before this function returns.
         unsafe { state.receiver.push_back(&waiter) };
         let on = waits_for(&self.state, state.is_from_outside);
         drop(state);
@@ -202,7 +203,7 @@ impl<T> Drop for Sender<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         self.close();
-        // Its destructor is code of the program, so it does not run under the lock.
+        // The destructor of the value is code of the program, so it does not run while the lock is held.
         let unreceived = self.state.lock().value.take();
         drop(unreceived);
     }

@@ -1,9 +1,9 @@
-//! The lock inside each primitive of `sync`: it guards the queue of waiters, for a few instructions at a time.
+//! The lock inside each primitive of `sync`. It guards the queue of waiters, for a few instructions at a time.
 //!
-//! It spins, then lets the kernel run another LWP, and then sleeps for a moment at a time: the kernel lets no ordinary LWP run
-//! before a real-time one that only yields, as a real-time reactor would. It never switches user threads. So while it is held there must
-//! be no safe point of the runtime: no probe, no `unpark`, no allocation, and no code of the program (rule 1 of
-//! [`super`]).
+//! It spins, then lets the kernel run another LWP, and then sleeps repeatedly for a short time. The sleep is needed
+//! because of real-time LWPs, for example a real-time reactor: if such an LWP only yields, the kernel does not run an
+//! ordinary LWP instead of it. The lock never switches user threads. So there must be no safe point of the runtime while
+//! it is held: no probe, no `unpark`, no allocation, and no code of the program (rule 1 of [`super`]).
 
 // Under loom, only the model of the lock itself uses it.
 #![cfg_attr(loom, allow(dead_code))]
@@ -22,12 +22,12 @@ use crate::model_check::{
     const_unless_loom, thread,
 };
 
-/// Number of attempts before `sched_yield`: the holder is then probably off its CPU. In a model, spinning only
-/// multiplies the executions.
+/// Number of attempts before `sched_yield`. If they all fail, the holder is probably off its CPU. In a model, spinning
+/// only multiplies the executions.
 const SPINS: u32 = 100;
-/// Number of attempts, with these, before it sleeps.
+/// Number of attempts, including the first [`SPINS`], before it sleeps.
 const YIELDS: u32 = SPINS + 20;
-/// Sleeps for so long.
+/// The time of one sleep.
 const MOMENT: Duration = Duration::from_micros(20);
 
 const FREE: u32 = 0;
@@ -43,7 +43,7 @@ pub(super) struct RawSpin {
 #[derive(Debug)]
 pub(super) struct SpinLock<T> {
     raw: Spin,
-    /// Not part of the lock: a word for the fast path of the primitive, placed here to use padding.
+    /// Not part of the lock. This is a word for the fast path of the primitive, placed here to use padding.
     pub(super) word: AtomicU32,
     value: UnsafeCell<T>,
 }
@@ -53,11 +53,11 @@ type Spin = RawSpin;
 #[cfg(not(loom))]
 type RawGuard<'a> = RawSpinGuard<'a>;
 
-/// The lock is held until this is dropped.
+/// The lock is held until this value is dropped.
 #[must_use]
 pub(super) struct RawSpinGuard<'a>(&'a RawSpin);
 
-/// Access to the value; the lock is held until this is dropped.
+/// Access to the value. The lock is held until the guard is dropped.
 #[must_use]
 pub(super) struct SpinGuard<'a, T> {
     value: &'a UnsafeCell<T>,
@@ -86,7 +86,8 @@ impl RawSpin {
 
     #[inline]
     fn try_lock(&self) -> bool {
-        // Acquire: pairs with the Release in `RawSpinGuard::drop`; the last holder's changes of the value are visible.
+        // Acquire: pairs with the Release in `RawSpinGuard::drop`; makes the last holder's changes of the value
+        // visible.
         self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -150,7 +151,7 @@ impl<T> DerefMut for SpinGuard<'_, T> {
 }
 
 /// Three spinning threads have more executions than loom can run. So [`RawSpin`] has its own model, and all other
-/// models use loom's mutex in its place.
+/// models use loom's mutex instead of it.
 #[cfg(loom)]
 mod model {
     #[derive(Debug)]

@@ -1,9 +1,9 @@
-//! Waiters: a queue of nodes on the stacks of the waiting threads, so that blocking allocates nothing.
+//! Waiters: a queue of nodes on the stacks of the waiting threads. So blocking allocates nothing.
 //!
 //! ```text
 //!   last ──▶ C ──next──▶ A ──next──▶ B ──next──▶ C        a ring; the first is the one after the last
 //! ```
-//! A node is in one list at most, and its `answer` is its state:
+//! A node is in at most one list, and its `answer` is its state:
 //! ```text
 //!   NotAsked ──push──▶ Pending ──pop──▶ Granted | TryAgain | Closed     by the waker, under the lock of the list
 //!       ▲                 │
@@ -49,7 +49,7 @@ impl Answer {
     }
 }
 
-/// A waiter. `P` is the payload for its primitive, which belongs to the list while the waiter is in one.
+/// A waiter. `P` is the payload for its primitive. The payload belongs to the list while the waiter is in one.
 pub(super) struct Waiter<P> {
     thread: Parker,
     answer: AtomicU32,
@@ -62,7 +62,7 @@ struct Links<P> {
     next: *const Waiter<P>,
 }
 
-// SAFETY: links and payload are accessed under the lock of the list, and after the answer only by the waiter.
+// SAFETY: links and payload are accessed only under the lock of the list, and after the answer only by the waiter.
 unsafe impl<P: Send> Sync for Waiter<P> {}
 
 impl<P> Waiter<P> {
@@ -76,10 +76,10 @@ impl<P> Waiter<P> {
         }
     }
 
-    /// Parks until there is an answer. `None`: the deadline passed, and the waiter is still in the list, unless it was
-    /// answered at the same time, which has to be checked under the lock of the list (rule 4 of [`super`]).
+    /// Parks until there is an answer. `None`: the deadline has passed, and the waiter is still in the list, unless it
+    /// was answered at the same time. The caller has to check that under the lock of the list (rule 4 of [`super`]).
     ///
-    /// `leave` is called in place of a return if the thread never runs again (rule 7 of [`super`]).
+    /// If the thread never runs again, this does not return, and `leave` is called instead (rule 7 of [`super`]).
     pub(super) fn wait(
         &self,
         on: &WaitsFor<'_>,
@@ -97,8 +97,8 @@ impl<P> Waiter<P> {
                 None => self.thread.park(on),
                 Some(deadline) if Instant::now() < deadline => self.thread.park_until(on, deadline),
                 Some(_) if has_left => return None,
-                // A wait whose deadline has already passed still lets others run: otherwise a loop of such waits would
-                // keep the awaited thread off the LWP.
+                // A wait whose deadline has already passed still lets others run. Otherwise a loop of such waits would
+                // keep the awaited thread off this LWP.
                 Some(_) => yield_now(),
             }
             has_left = true;
@@ -108,17 +108,18 @@ impl<P> Waiter<P> {
     /// The payload, while the waiter is in no list.
     pub(super) fn payload(&mut self) -> &mut P {
         assert_ne!(self.answer(), Answer::Pending, "a waiter's payload belongs to the list");
-        // SAFETY: no longer in a list (`answer` was Acquire), so nothing else accesses the node; and it is `&mut`.
+        // SAFETY: the node is no longer in a list (`answer` was Acquire), so nothing else accesses it; and it is
+        // `&mut`.
         self.payload.with_mut(|payload| unsafe { &mut *payload })
     }
 
     pub(super) fn answer(&self) -> Answer {
-        // Acquire: pairs with the Release in `WaitList::pop_front`; the waker's earlier writes are visible.
+        // Acquire: pairs with the Release in `WaitList::pop_front`; makes the waker's earlier writes visible.
         Answer::from_number(self.answer.load(Ordering::Acquire))
     }
 
     fn links(&self) -> (*const Waiter<P>, *const Waiter<P>) {
-        // SAFETY: called only by `WaitList`, whose lock the caller holds.
+        // SAFETY: only `WaitList` calls this, and the caller holds the lock of the list.
         let links = self.links.with(|links| unsafe { &*links });
         (links.previous, links.next)
     }
@@ -138,7 +139,7 @@ impl<P> Drop for Waiter<P> {
     fn drop(&mut self) {
         // Relaxed: if it is `Pending`, this thread is being unwound while it waits.
         if self.answer.load(Ordering::Relaxed) == Answer::Pending as u32 {
-            // Others would follow a dangling link into this stack.
+            // Other threads would follow a dangling link into this stack.
             std::process::abort();
         }
     }
@@ -196,8 +197,8 @@ impl<P> WaitList<P> {
         Some(first.payload.with_mut(|payload| unsafe { &mut *payload }))
     }
 
-    /// Removes the first waiter and stores its answer. The caller has to unpark the thread after it has released the
-    /// lock. The waiter may cease to exist at once, and must not be accessed any more.
+    /// Removes the first waiter and stores its answer. The waiter may cease to exist at once, and must not be accessed
+    /// any more. The caller has to unpark the returned thread after it has released the lock.
     #[must_use = "the thread must be unparked"]
     pub(super) fn pop_front(&mut self, answer: Answer) -> Option<Parker> {
         let first = self.first()?;
@@ -208,7 +209,7 @@ impl<P> WaitList<P> {
         Some(thread)
     }
 
-    /// Removes a waiter that gives up, or whose thread never runs again; `false` if it was answered before: then the
+    /// Removes a waiter that gives up, or whose thread never runs again. `false` if it was answered before: then the
     /// answer counts.
     #[must_use]
     pub(super) fn remove(&mut self, waiter: &Waiter<P>) -> bool {
@@ -216,7 +217,8 @@ impl<P> WaitList<P> {
             return false;
         }
         self.unlink(waiter);
-        // Relaxed: only the waiter itself reads it from now on, if its thread runs again, and that calls this.
+        // Relaxed: from now on only the waiter itself reads it, if its thread runs again, and that thread calls this
+        // function.
         waiter.answer.store(Answer::NotAsked as u32, Ordering::Relaxed);
         true
     }
@@ -252,7 +254,7 @@ impl<P> WaitList<P> {
     }
 
     fn link(&mut self, waiter: &Waiter<P>) {
-        // Relaxed: the lock of the list orders it.
+        // Relaxed: the lock of the list orders this store.
         waiter.answer.store(Answer::Pending as u32, Ordering::Relaxed);
         // SAFETY: a node in the list is valid (`push_back`).
         let (last, first) = match unsafe { self.last.as_ref() } {
@@ -271,7 +273,7 @@ impl<P> WaitList<P> {
             self.last = ptr::null();
             return;
         }
-        // SAFETY: its neighbours are in the list, and so valid (`push_back`).
+        // SAFETY: the neighbours of the waiter are in the list, and so valid (`push_back`).
         unsafe { &*previous }.set_next(next);
         // SAFETY: as above.
         unsafe { &*next }.set_previous(previous);
@@ -281,14 +283,14 @@ impl<P> WaitList<P> {
     }
 }
 
-/// Threads to be unparked after the lock is released. When it is full, the caller unparks them and continues.
+/// Threads to be unparked after the lock is released. When this is full, the caller unparks them and continues.
 pub(super) struct Wakeups {
     threads: [Option<Parker>; Wakeups::CAPACITY],
     len: usize,
 }
 
 impl Wakeups {
-    /// Limited, because it is on the stack of a user thread.
+    /// The capacity is limited, because this is on the stack of a user thread.
     const CAPACITY: usize = 16;
 
     pub(super) fn new() -> Wakeups {
@@ -306,14 +308,14 @@ impl Wakeups {
         }
     }
 
-    /// Must not be called with the lock held.
+    /// Unparks all threads. Must not be called while the lock is held.
     pub(super) fn unpark_all(mut self) {
         self.threads.iter_mut().take(self.len).filter_map(Option::take).for_each(Parker::unpark);
     }
 }
 
-/// Answers the waiters at the front of a list that `lock` guards, as long as `is_asked` holds for their payloads, and unparks them.
-/// If they may come back, `is_asked` must not hold for them then: otherwise this might never end.
+/// Answers the waiters at the front of a list that `lock` guards, as long as `is_asked` is true for their payloads, and
+/// unparks them. If waiters may come back, `is_asked` must be false for them then. Otherwise this might never end.
 pub(super) fn answer_all<S, P>(
     lock: &SpinLock<S>,
     list: impl Fn(&mut S) -> &mut WaitList<P>,
@@ -336,8 +338,8 @@ pub(super) fn answer_all<S, P>(
     }
 }
 
-/// Waits for an answer that need not be passed on (rule 7 of [`super`]). `None`: the deadline passed, and the waiter has
-/// left the list that `lock` guards (rule 4).
+/// Waits for an answer that need not be passed on (rule 7 of [`super`]). `None`: the deadline has passed, and the
+/// waiter has left the list that `lock` guards (rule 4).
 pub(super) fn wait_or_leave<S, P>(
     lock: &SpinLock<S>,
     list: impl Fn(&mut S) -> &mut WaitList<P>,
@@ -353,7 +355,7 @@ pub(super) fn wait_or_leave<S, P>(
         if answer.is_some() || list(&mut lock.lock()).remove(waiter) {
             return answer;
         }
-        // It was answered before it could leave.
+        // The waiter was answered before it could leave.
     }
 }
 
@@ -363,7 +365,7 @@ mod tests {
 
     use super::*;
 
-    /// After each batch, more waiters arrive than a batch answers.
+    /// After each batch, more waiters arrive than one batch answers.
     #[test]
     fn who_comes_back_while_all_are_answered_waits_for_the_next_time() {
         const ARRIVE: usize = 2 * Wakeups::CAPACITY;

@@ -1,9 +1,10 @@
-//! The latest value of something, watched by many, as tokio's.
+//! The latest value of something, watched by many receivers, like tokio's.
 //!
-//! 1. The version grows with each change, under the write lock of the value. So a receiver that reads it under the read
-//!    lock gets the version of the value that it sees.
-//! 2. A receiver waits while the version is the one that it has seen. Both are checked under the lock of the queue, which
-//!    a change takes after its write: a waiter that queues before is woken, one that comes later sees the new version.
+//! 1. The version grows with each change, under the write lock of the value. So a receiver that reads the version under
+//!    the read lock gets the version of the value that it sees.
+//! 2. A receiver waits while the version is the one that it has seen. It checks the version under the lock of the
+//!    queue. A change takes this lock after it has written the value. So a waiter that queues earlier is woken, and one
+//!    that comes later sees the new version.
 //!
 //! ```
 //! # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -38,7 +39,7 @@ use super::{
     wait_list::{Answer, WaitList, Waiter, answer_all, wait_or_leave},
 };
 
-/// Changes the value. Clones change the same one.
+/// Changes the value. Clones change the same value.
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
@@ -49,7 +50,7 @@ pub struct Receiver<T> {
     seen: u64,
 }
 
-/// Read access to the value. While it exists, the value cannot be changed: senders wait.
+/// Read access to the value. As long as it exists, the value cannot be changed: senders wait.
 #[must_use = "the value is read through this"]
 pub struct Ref<'a, T> {
     value: RwLockReadGuard<'a, T>,
@@ -59,7 +60,7 @@ pub struct Ref<'a, T> {
 struct Shared<T> {
     value: RwLock<T>,
     state: SpinLock<State>,
-    /// A plain thread has made it, and may well keep one of its ends.
+    /// A plain thread has made the channel, and may well keep one of its ends.
     is_from_outside: bool,
 }
 
@@ -67,13 +68,13 @@ struct State {
     version: u64,
     senders: usize,
     receivers: usize,
-    /// Receivers that wait for a change, with the version that they have seen.
+    /// Receivers that wait for a change. The payload of each is the version that it has seen.
     changed: WaitList<u64>,
     /// Senders that wait until there is no receiver.
     closed: WaitList<()>,
 }
 
-/// A watched value. The receiver has seen the first one.
+/// A watched value. The receiver counts the first value as seen.
 pub fn channel<T>(first: T) -> (Sender<T>, Receiver<T>) {
     let state =
         State { version: 0, senders: 1, receivers: 1, changed: WaitList::new(), closed: WaitList::new() };
@@ -89,7 +90,7 @@ impl<T> Sender<T> {
     /// Replaces the value, and wakes the receivers.
     ///
     /// # Errors
-    /// Returns the value if there is no receiver; the old one stays.
+    /// Returns the new value if there is no receiver. The old value stays.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         if self.is_closed() {
             return Err(SendError(value));
@@ -98,7 +99,7 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Replaces the value, with or without receivers; returns the old one.
+    /// Replaces the value, even if there is no receiver. Returns the old value.
     pub fn send_replace(&self, mut value: T) -> T {
         self.send_modify(|old| std::mem::swap(old, &mut value));
         value
@@ -112,8 +113,8 @@ impl<T> Sender<T> {
         });
     }
 
-    /// Changes the value in place. Wakes the receivers if `modify` returns `true`, which is returned. If it panics, no
-    /// receiver is woken.
+    /// Changes the value in place. Returns what `modify` returns, and wakes the receivers if that is `true`. If
+    /// `modify` panics, no receiver is woken.
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
         let mut value = self.shared.value.write();
         if !modify(&mut value) {
@@ -135,7 +136,7 @@ impl<T> Sender<T> {
         Ref { value: self.shared.value.read(), has_changed: false }
     }
 
-    /// A new receiver, which has seen the current value.
+    /// A new receiver, for which the current value counts as seen.
     pub fn subscribe(&self) -> Receiver<T> {
         let mut state = self.shared.state.lock();
         state.receivers += 1;
@@ -165,13 +166,13 @@ impl<T> Sender<T> {
         // SAFETY: the waiter is not moved; this function returns after it was answered.
         unsafe { state.closed.push_back(&waiter) };
         drop(state);
-        // As for `OnceCell`: one that never runs again is in nobody's way.
+        // As for `OnceCell`, a waiter that never runs again blocks no other.
         let _closed = waiter.wait(&self.shared.waits_for(), None, &|| {});
     }
 }
 
 impl<T> Receiver<T> {
-    /// The value. It does not count as seen.
+    /// The value. This does not count as having seen it.
     pub fn borrow(&self) -> Ref<'_, T> {
         let value = self.shared.value.read();
         let has_changed = self.shared.state.lock().version != self.seen;
@@ -195,26 +196,26 @@ impl<T> Receiver<T> {
         if state.senders == 0 { Err(RecvError) } else { Ok(state.version != self.seen) }
     }
 
-    /// Waits until the value has changed since it was seen; the change then counts as seen.
+    /// Waits until the value has changed since it was seen. Then the change counts as seen.
     ///
     /// # Errors
-    /// If it has not changed and there is no sender any more.
+    /// If the value has not changed and there is no sender any more.
     pub fn changed(&mut self) -> Result<(), RecvError> {
         self.shared.changed(&mut self.seen, None).map_err(|_| RecvError)
     }
 
-    /// As [`changed`](Receiver::changed), waiting at most for `timeout`.
+    /// Like [`changed`](Receiver::changed), but waits at most for `timeout`.
     ///
     /// # Errors
-    /// If it did not change in time; as [`changed`](Receiver::changed).
+    /// If the value did not change in time; otherwise as for [`changed`](Receiver::changed).
     pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
         self.shared.changed(&mut self.seen, deadline_after(timeout))
     }
 
-    /// Waits until the condition holds for the value, which counts as seen.
+    /// Waits until the condition holds for the value. Then the value counts as seen.
     ///
     /// # Errors
-    /// If it does not hold, and there is no sender any more.
+    /// If the condition does not hold and there is no sender any more.
     pub fn wait_for(&mut self, mut condition: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, RecvError> {
         let Receiver { shared, seen } = self;
         let shared = &**shared;
@@ -237,7 +238,7 @@ impl<T> Receiver<T> {
 }
 
 impl<T> Shared<T> {
-    /// Waits until the version is not the one seen, and returns it there.
+    /// Waits until the version is not `seen`, and stores the new version there.
     fn changed(&self, seen: &mut u64, deadline: Option<Instant>) -> Result<(), RecvTimeoutError> {
         checkpoint();
         let mut waiter = Waiter::new(Parker::here(), 0);
@@ -251,8 +252,8 @@ impl<T> Shared<T> {
                 return Err(RecvTimeoutError::Disconnected);
             }
             *waiter.payload() = *seen;
-            // SAFETY: the waiter is not moved; it is pushed again, or this returns, only after it was answered or has
-            // left the list.
+            // SAFETY: the waiter is not moved. It is pushed again, or this function returns, only after it was answered
+            // or has left the list.
             unsafe { state.changed.push_back(&waiter) };
             drop(state);
             let on = self.waits_for();

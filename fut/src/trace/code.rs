@@ -5,11 +5,12 @@
 //!    1   | index of the declaration in Rust, from 1
 //!    0   | text      | number chosen by a C program
 //! ```
-//! C programs choose their numbers themselves, and need not declare them. To distinguish a text from numbers without a
-//! declaration, `text` contains its position: 0 means "no text", 1 + n means "after n numbers".
+//! C programs choose their numbers themselves, and need not declare them. `text` makes it possible to distinguish a
+//! text from numbers without a declaration. It contains the position of the text: 0 means "no text", 1 + n means "after
+//! n numbers".
 //!
-//! Records and declarations contain all bits. Tables and listings show only the number: an event of Rust and one of C
-//! may have the same, and are distinguished by name.
+//! Records and declarations contain all bits. Tables and listings show only the number. An event of Rust and one of C
+//! may have the same number; they are distinguished by name.
 
 /// Set in the codes of events that are declared in Rust.
 pub const DECLARED_BIT: u32 = 1 << 31;
@@ -18,13 +19,13 @@ pub const MAX_C_CODE: u32 = (1 << 28) - 1;
 
 const TEXT_SHIFT: u32 = 28;
 
-/// The code of a C program's record that ends with a text after `numbers` numbers; at most 6.
+/// The code of a C program's record that ends with a text after `numbers` numbers. There are at most 6 of them.
 #[inline(always)]
 pub const fn code_with_text(code: u32, numbers: u32) -> u32 {
     code | (1 + numbers) << TEXT_SHIFT
 }
 
-/// The declared code of a record, and the number of numbers before its text, if the code contains it.
+/// The declared code of a record. Also the number of numbers before its text, if the code contains that.
 pub const fn split_code(code: u32) -> (u32, Option<u32>) {
     if code & DECLARED_BIT != 0 {
         return (code, None);

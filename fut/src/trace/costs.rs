@@ -1,4 +1,4 @@
-//! The costs of recording, measured when a process began to record, as bytes.
+//! The costs of recording, measured when a process begins to record, encoded as bytes.
 //!
 //! ```text
 //! 0            8        16         24
@@ -36,7 +36,7 @@ pub fn encode_costs(costs: &ProbeCosts) -> Vec<u8> {
 /// Reads what [`encode_costs`] writes.
 ///
 /// # Errors
-/// When there are fewer than three words.
+/// If there are fewer than three words.
 pub fn decode_costs(payload: &[u8], at: u64) -> Result<ProbeCosts, TraceError> {
     let mut cut = Cut::new(payload, at);
     let mut ticks = |what| Ok(cut.u64(what)? as f64 / PER_TICK);

@@ -1,4 +1,4 @@
-//! Declarations as bytes: they describe the events of a program, so that readers need no other description.
+//! Declarations, encoded as bytes. They describe the events of a program, so that readers need no other description.
 //!
 //! ```text
 //! {u32 code, u64 key, text name, text format, text file, u32 line, u32 fields, {u8 type, text name}…}…
@@ -44,7 +44,7 @@ pub fn encode_declarations<'a>(declarations: impl Iterator<Item = &'a Declaratio
 /// Reads what [`encode_declarations`] writes.
 ///
 /// # Errors
-/// When the payload ends in the middle of a declaration, or names a field type that does not exist.
+/// If the payload ends in the middle of a declaration, or names a field type that does not exist.
 pub fn decode_declarations(payload: &[u8], at: u64) -> Result<Vec<Declaration>, TraceError> {
     let mut cut = Cut::new(payload, at);
     let mut declarations = Vec::new();

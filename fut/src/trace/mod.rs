@@ -1,4 +1,4 @@
-//! The format of user traces, and its reader. Which thread ran where is decided by the merge.
+//! The format of user traces, and its reader. The merge decides which thread ran where; that is not done here.
 //!
 //! A file is a header and packets; a packet is a header and records; everything is little-endian.
 //!
@@ -13,19 +13,20 @@
 //!          | tick | code | words | flags | cpu | word | word | …
 //! ```
 //!
-//! * A packet can be read alone: its header contains the LWP and process that wrote it, its sequence number among that
+//! * A packet can be read alone. Its header contains the LWP and process that wrote it, its sequence number among that
 //!   LWP's packets, the user thread that was mounted when it was begun, and the number of records that the LWP had lost
-//!   until then. `length` counts the payload; `crc32` covers header (with that field 0) and payload.
-//! * A record is 16 bytes and 8 per parameter word. A text is a word with its length in bytes, then its bytes, padded
-//!   with zeros to whole words. `cpu` is 0xffff if the probe could not read it.
-//! * The packets of one LWP follow each other; those of different LWPs are interleaved as they were drained.
-//! * A flight recorder overwrites its oldest packets. The trace then begins with a later one than 0, and the end of the
-//!   LWP (`LWP_END`) contains the number of overwritten packets and bytes of records. They are not counted in `lost`.
+//!   until then. `length` counts the payload. `crc32` covers the header (with that field 0) and the payload.
+//! * A record is 16 bytes, and 8 for each parameter word. A text is a word with its length in bytes, then its bytes,
+//!   padded with zeros to whole words. `cpu` is 0xffff if the probe could not read it.
+//! * The packets of one LWP are in order. The packets of different LWPs are interleaved as they were drained.
+//! * A flight recorder overwrites its oldest packets. Then the trace begins with a packet later than 0, and the end of
+//!   the LWP (`LWP_END`) contains the number of overwritten packets and bytes of records. These are not counted in
+//!   `lost`.
 //! * Packets of other kinds contain metadata: declarations of events, the process, clock snapshots, the addresses of
 //!   its code, the costs of recording. Each kind may occur more than once.
-//! * A trace may be cut into parts, of which the oldest may be removed. A packet that was being filled when a part ended is in
-//!   both: its rest has the same sequence number, and a flag. What removed parts said of threads that live is in files of
-//!   their own, described in `carried/mod.rs`.
+//! * A trace may be cut into parts, of which the oldest may be removed. A packet that was being filled when a part
+//!   ended is in two parts: its rest has the same sequence number, and a flag. The facts from removed parts about
+//!   threads that still live are in separate files, described in `carried/mod.rs`.
 //! * The bits of a code are described in `code.rs`.
 
 mod carried;

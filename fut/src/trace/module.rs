@@ -1,10 +1,10 @@
-//! The addresses of a process's code, and of its named places, with which readers resolve addresses.
+//! The addresses of a process's code and of its named places. With these, readers resolve addresses.
 //!
 //! ```text
 //! MODULES  {u64 start, u64 end, u64 file offset, text path, text build id}…      one per executable mapping
 //! PLACES   {u64 address, text name, text file, u32 line}…                        one per span or traced function
 //! ```
-//! Packets of both kinds may occur more than once: modules that are loaded later have later packets.
+//! Packets of both kinds may occur more than once: modules that are loaded later are in later packets.
 
 use sigmund_model::Pid;
 
@@ -58,7 +58,7 @@ pub fn encode_modules<'a>(modules: impl IntoIterator<Item = &'a Module>) -> Vec<
 /// Reads what [`encode_modules`] writes.
 ///
 /// # Errors
-/// When the payload ends in the middle of a module.
+/// If the payload ends in the middle of a module.
 pub fn decode_modules(payload: &[u8], at: u64, pid: Pid) -> Result<Vec<Module>, TraceError> {
     let mut cut = Cut::new(payload, at);
     let mut modules = Vec::new();
@@ -90,7 +90,7 @@ pub fn encode_places<'a>(places: impl IntoIterator<Item = &'a NamedPlace>) -> Ve
 /// Reads what [`encode_places`] writes.
 ///
 /// # Errors
-/// When the payload ends in the middle of a place.
+/// If the payload ends in the middle of a place.
 pub fn decode_places(payload: &[u8], at: u64, pid: Pid) -> Result<Vec<NamedPlace>, TraceError> {
     let mut cut = Cut::new(payload, at);
     let mut places = Vec::new();

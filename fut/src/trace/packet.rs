@@ -6,7 +6,7 @@ use super::wire::{Cut, TraceError};
 
 /// First bytes of a user trace.
 pub const FILE_MAGIC: &[u8; 8] = b"FUTTRACE";
-/// Version of the layout; a reader refuses others.
+/// Version of the layout. A reader refuses all other versions.
 pub const VERSION: u32 = 1;
 /// Length of the header of a file.
 pub const FILE_HEAD_LEN: usize = 16;
@@ -23,7 +23,8 @@ pub fn file_head() -> [u8; FILE_HEAD_LEN] {
     head
 }
 
-/// The kind of a packet's contents. A number with names, not a closed list: unknown kinds are skipped and counted.
+/// The kind of a packet's contents. This is a number with names, not a closed list: unknown kinds are skipped and
+/// counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketKind(pub u16);
 
@@ -36,23 +37,24 @@ impl PacketKind {
     pub const CLOCKS: PacketKind = PacketKind(3);
     /// The process: its command name as a text.
     pub const PROCESS: PacketKind = PacketKind(4);
-    /// The end of an LWP's packets: the header has the final count of lost records. A payload of two words is the
-    /// number of its packets that a flight recorder has overwritten, and the bytes of records in them.
+    /// The end of an LWP's packets. The header has the final count of lost records. If there is a payload, it is two
+    /// words: the number of packets that a flight recorder has overwritten, and the bytes of records in them.
     pub const LWP_END: PacketKind = PacketKind(5);
     /// The addresses of the process's code; see [`encode_modules`](super::encode_modules).
     pub const MODULES: PacketKind = PacketKind(6);
-    /// LWPs of which a flight recorder has overwritten everything, in four words: LWPs, packets, bytes of records,
-    /// records that they had lost.
+    /// LWPs of which a flight recorder has overwritten everything. Four words: the numbers of LWPs, of packets, of
+    /// bytes of records, and of records that these LWPs had lost.
     pub const OVERWRITTEN: PacketKind = PacketKind(7);
     /// Spans and traced functions by name; see [`encode_places`](super::encode_places).
     pub const PLACES: PacketKind = PacketKind(8);
     /// The costs of recording, measured at its start; see [`encode_costs`](super::encode_costs).
     pub const COSTS: PacketKind = PacketKind(9);
-    /// Of the file of what removed parts said of threads that live ([`carry_over`](super::carry_over)): the LWPs.
+    /// The LWPs, in the file of facts from removed parts ([`carry_over`](super::carry_over)).
     pub const CARRIED_LWPS: PacketKind = PacketKind(10);
-    /// Of that file: user threads. Also of a snapshot: those that lived when it was taken.
+    /// User threads: in that file, those of the removed parts that still live; in a snapshot, those that lived when it
+    /// was taken.
     pub const CARRIED_THREADS: PacketKind = PacketKind(11);
-    /// Of that file: its end.
+    /// The end of that file.
     pub const CARRIED_END: PacketKind = PacketKind(12);
 }
 
@@ -61,11 +63,13 @@ impl PacketKind {
 pub struct PacketFlags(pub u16);
 
 impl PacketFlags {
-    /// Its writer ended before it was finished; records that were reserved and not committed are left out.
+    /// The writer of the packet ended before it was finished. Records that were reserved and not committed are left
+    /// out.
     pub const UNFINISHED: PacketFlags = PacketFlags(1);
-    /// Of an `LWP_END`: the end of a snapshot; the LWP continued.
+    /// For an `LWP_END`: this is the end of a snapshot, and the LWP continued.
     pub const SNAPSHOT: PacketFlags = PacketFlags(2);
-    /// The rest of a packet whose first records are in the part of the trace before; its sequence number is the same.
+    /// The rest of a packet whose first records are in the previous part of the trace. Both have the same sequence
+    /// number.
     pub const CONTINUED: PacketFlags = PacketFlags(4);
 
     /// Whether all bits of `other` are set.
@@ -77,25 +81,25 @@ impl PacketFlags {
 /// The parsed header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketHead {
-    /// The kind of its contents.
+    /// The kind of the contents.
     pub kind: PacketKind,
     /// Its flags.
     pub flags: PacketFlags,
     /// Bytes of payload after the header.
     pub length: u32,
-    /// The process that wrote it.
+    /// The process that wrote the packet.
     pub pid: Pid,
-    /// The LWP that wrote it; 0 for packets about the whole process.
+    /// The LWP that wrote the packet; 0 for packets about the whole process.
     pub lwp: Lwp,
-    /// Its sequence number among the LWP's packets, from 0.
+    /// The sequence number of the packet among those of the LWP, from 0.
     pub sequence: u64,
-    /// When it was begun.
+    /// When the packet was begun.
     pub first_tick: Ticks,
     /// The user thread that was mounted then.
     pub thread: Option<Thread>,
-    /// Records that the LWP had lost from its start until then.
+    /// Number of records that the LWP had lost from its start until then.
     pub lost: u64,
-    /// The largest tick in it.
+    /// The largest tick in the packet.
     pub last_tick: Ticks,
 }
 
@@ -127,7 +131,7 @@ impl PacketHead {
     /// Writes this header to the first 64 bytes of `packet`, which already contains the payload.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// If there are fewer than 64 bytes.
     pub(crate) fn encode_before(&self, packet: &mut [u8]) {
         let length = (packet.len() - PACKET_HEAD_LEN) as u32;
         let thread = self.thread.map_or(0, |t| t.0);
@@ -145,10 +149,10 @@ impl PacketHead {
         packet[12..16].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Parses the header at the start of `bytes`, which are at offset `at` in their file; also returns the checksum.
+    /// Parses the header at the start of `bytes`, which are at offset `at` in their file. Also returns the checksum.
     ///
     /// # Errors
-    /// When there are fewer than 64 bytes, or they do not begin with `FUTP`.
+    /// If there are fewer than 64 bytes, or they do not begin with `FUTP`.
     pub fn parse(bytes: &[u8], at: u64) -> Result<(PacketHead, u32), TraceError> {
         let mut cut = Cut::new(bytes, at);
         let magic = cut.bytes(4, "packet head")?;

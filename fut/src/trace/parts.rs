@@ -1,19 +1,20 @@
-//! A trace in several files, its parts: each repeats the metadata of those before, so that it can be read without them.
+//! A trace in several files, its parts. Each part repeats the metadata of the earlier ones, so that it can be read
+//! without them.
 
 use super::{packet::PacketKind, reader::Packet};
 
-/// The metadata packets so far. A part repeats those of the parts before in their order, so only the rest is new.
+/// The metadata packets so far. A part repeats those of the earlier parts, in the same order, so only the rest is new.
 #[derive(Debug, Default)]
 pub(super) struct RepeatedMetadata {
-    /// Kind, length and checksum of each.
+    /// Kind, length and checksum of each metadata packet.
     known: Vec<(PacketKind, u32, u32)>,
-    /// The part that is read, and the number of metadata packets found in it.
+    /// The part that is being read, and the number of metadata packets found in it.
     part: usize,
     found: usize,
 }
 
 impl RepeatedMetadata {
-    /// Notes a packet of this part; whether it repeats one of a part before.
+    /// Notes a packet of this part. Returns whether it repeats a packet of an earlier part.
     pub(super) fn repeats(&mut self, part: usize, packet: &Packet) -> bool {
         if std::mem::replace(&mut self.part, part) != part {
             self.found = 0;
@@ -51,7 +52,7 @@ mod tests {
         }
     }
 
-    /// Three records, whose ticks are 10 × sequence and the next two.
+    /// A packet of three records. Their ticks are 10 × sequence, and the two ticks after that.
     fn packet(sequence: u64, lost: u64) -> Vec<u8> {
         let (first, code) = (10 * sequence, RecordHead { code: 1, words: 1, flags: 0, cpu: 0 }.to_word());
         let payload: Vec<u8> = (0..3).flat_map(|i| [first + i, code, i]).flat_map(u64::to_le_bytes).collect();
@@ -121,7 +122,7 @@ mod tests {
             let trace = opened(&parts()[first..], true);
             assert_eq!(read(&trace), (ticks_of([0, 2, 3, 5][first]..6), Vec::new()), "from part {first}");
         }
-        // Records that were lost before the first packet are before what is kept.
+        // Records that were lost before the first packet are before the part of the trace that is kept.
         let lost = [file_head().to_vec(), packet(7, 40), packet(8, 40), end(8)].concat();
         assert_eq!(read(&opened(std::slice::from_ref(&lost), true)), (ticks_of(7..9), Vec::new()));
         let (_, losses) = read(&opened(std::slice::from_ref(&lost), false));

@@ -1,8 +1,8 @@
-//! Opens a user trace: one pass over the packet headers, then packets on demand, each readable alone.
+//! Opens a user trace. One pass reads the packet headers; then packets are read on demand, each independently.
 //!
-//! Damage affects only the damaged packets. A packet with a wrong checksum is dropped and becomes a loss; if a header
+//! Damage affects only the damaged packets. A packet with a wrong checksum is dropped and becomes a loss. If a header
 //! is invalid, the pass continues at the next `FUTP` with a correct checksum. Time and memory are linear for any input:
-//! a [`Search`] gives up when too many headers were wrong, and packets within a damaged one replace it.
+//! a [`Search`] gives up when too many headers were wrong, and packets within a damaged packet replace it.
 
 use std::{
     collections::HashMap,
@@ -47,13 +47,13 @@ pub struct UserTrace {
     costs: Vec<(Pid, ProbeCosts)>,
     live: Vec<(CarriedOwner, Carried)>,
     lwps: Vec<LwpPackets>,
-    /// The index of each in `lwps`.
+    /// The index of each LWP in `lwps`.
     lwp_places: HashMap<(Pid, Lwp), usize>,
     overwritten_lwps: u64,
     metadata: RepeatedMetadata,
-    /// Whether parts before the first were removed.
+    /// Whether earlier parts of the trace were removed.
     begins_later: bool,
-    /// Regular losses: overwritten by a flight recorder.
+    /// Regular losses, that is, what a flight recorder has overwritten.
     notes: Vec<Loss>,
     losses: Vec<Loss>,
 }
@@ -65,17 +65,17 @@ pub struct LwpPackets {
     pub pid: Pid,
     /// The LWP.
     pub lwp: Lwp,
-    /// Total records lost, as far as recorded.
+    /// Number of all records lost, as far as that was recorded.
     pub lost: u64,
-    /// Whether the trace contains its end, or the end of a snapshot of it.
+    /// Whether the trace contains the end of the LWP, or the end of a snapshot of it.
     pub ended: bool,
-    /// Number of such ends: more than one if several LWPs had this number, or several snapshots were taken.
+    /// Number of such ends. It is more than one if several LWPs had this number, or several snapshots were taken.
     pub ends: u32,
-    /// Packets that a flight recorder has overwritten.
+    /// Number of packets that a flight recorder has overwritten.
     pub overwritten_packets: u64,
-    /// Bytes of records that were in them.
+    /// Bytes of records that were in these packets.
     pub overwritten_bytes: u64,
-    /// Whether its first packets may be in parts of the trace that were removed.
+    /// Whether the first packets of the LWP may be in parts of the trace that were removed.
     pub(super) may_begin_later: bool,
     source: Arc<UserTraceFile>,
     packets: Vec<(u64, PacketHead)>,
@@ -95,28 +95,28 @@ impl UserTrace {
         head.starts_with(FILE_MAGIC)
     }
 
-    /// Opens a user trace and walks over its packets.
+    /// Opens a user trace and reads the headers of its packets.
     ///
     /// # Errors
-    /// When the file cannot be read, is not a user trace, or has another version.
+    /// If the file cannot be read, is not a user trace, or has another version.
     pub fn open(path: &Path) -> Result<UserTrace, TraceError> {
         UserTrace::read(UserTraceFile::open(path)?, false)
     }
 
-    /// As [`open`](Self::open), from an open file; `path` is used in messages only.
+    /// Like [`open`](Self::open), from an open file. `path` is used only in messages.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn of_file(path: &Path, file: File) -> Result<UserTrace, TraceError> {
         UserTrace::read(UserTraceFile::of_file(path, file)?, false)
     }
 
-    /// As [`of_file`](Self::of_file), from the parts of one trace, the oldest first; `path` is the name of all of them in
-    /// messages, and each has its own. `begins_later`: older parts were removed, so that packets before the first are not
-    /// a loss.
+    /// Like [`of_file`](Self::of_file), from the parts of one trace, the oldest first. In messages, `path` is the name
+    /// of the whole trace, and each part also has its own name. `begins_later` means that older parts were removed, so
+    /// that missing packets before the first one are not a loss.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), for each part; when there is none.
+    /// The errors of [`open`](Self::open), for each part; an error if there is no part.
     pub fn of_parts(
         path: &Path,
         parts: Vec<(PathBuf, File)>,
@@ -153,12 +153,12 @@ impl UserTrace {
         Ok(trace)
     }
 
-    /// The declared events. Two processes may use one code for different events: see `Declaration`'s order.
+    /// The declared events. Two processes may use the same code for different events: see the order of `Declaration`.
     pub fn declarations(&self) -> &[Declaration] {
         &self.declarations
     }
 
-    /// The processes that wrote it.
+    /// The processes that wrote the trace.
     pub fn processes(&self) -> &[ProcessInfo] {
         &self.processes
     }
@@ -168,7 +168,7 @@ impl UserTrace {
         &self.modules
     }
 
-    /// Spans and traced functions that have names of their own.
+    /// Spans and traced functions that have their own names.
     pub fn places(&self) -> &[NamedPlace] {
         &self.places
     }
@@ -188,17 +188,17 @@ impl UserTrace {
         &self.live
     }
 
-    /// The LWPs that wrote it, each with its packets.
+    /// The LWPs that wrote the trace, each with its packets.
     pub fn lwps(&self) -> &[LwpPackets] {
         &self.lwps
     }
 
-    /// What a flight recorder has overwritten together with LWPs that ended: a regular loss.
+    /// What a flight recorder has overwritten together with LWPs that ended. This is a regular loss.
     pub fn notes(&self) -> &[Loss] {
         &self.notes
     }
 
-    /// LWPs of which a flight recorder has overwritten everything.
+    /// Number of LWPs of which a flight recorder has overwritten everything.
     pub fn overwritten_lwps(&self) -> u64 {
         self.overwritten_lwps
     }
@@ -216,7 +216,7 @@ impl UserTrace {
         while at < source.len {
             let here = at;
             match source.head_at(at)? {
-                // Its checksum is checked later, when `UserStream` reads the packet.
+                // The checksum of this packet is checked later, when `UserStream` reads it.
                 Ok((head, _)) if head.kind == PacketKind::EVENTS => {
                     self.lwp(&head).packets.push((at, head));
                     at += PACKET_HEAD_LEN as u64 + u64::from(head.length);
@@ -230,8 +230,8 @@ impl UserTrace {
                     at += PACKET_HEAD_LEN as u64 + u64::from(head.length);
                 }
                 Err(loss) => {
-                    // The previous packet may have a damaged length and a wrong checksum; then the next valid one may
-                    // be inside the range that it claims.
+                    // The previous packet may have a damaged length and a wrong checksum. Then the next valid packet
+                    // may be inside the range that the previous one claims.
                     let from = if search.is_whole(previous)? { at } else { previous };
                     let next = search.next_whole(from + 1)?;
                     if next.is_some_and(|next| next < at) {
@@ -248,7 +248,7 @@ impl UserTrace {
         self.lwps.iter_mut().try_for_each(LwpPackets::count_lost)
     }
 
-    /// Drops a damaged packet of records that contains other packets: they are read instead.
+    /// Drops a damaged packet of records that contains other packets. Those are read instead.
     fn drop_packet(&mut self, at: u64) -> Result<(), TraceError> {
         let Ok((head, crc)) = self.source.head_at(at)? else { return Ok(()) };
         if head.kind == PacketKind::EVENTS
@@ -279,7 +279,7 @@ impl UserTrace {
     }
 
     fn read_metadata(&mut self, packet: &Packet, at: u64) {
-        // The drain takes snapshots of the clocks in each part.
+        // The drain takes clock snapshots in each part.
         let is_published = packet.head.kind != PacketKind::CLOCKS;
         if self.source.has_parts() && is_published && self.metadata.repeats(self.source.part_of(at), packet) {
             return;
@@ -364,7 +364,7 @@ impl LwpPackets {
         [self.overwritten_packets, self.overwritten_bytes] = packet.words();
     }
 
-    /// Takes the count of the last packet with a correct checksum: the headers of the others may be damaged.
+    /// Takes the count from the last packet with a correct checksum. The headers of later packets may be damaged.
     fn count_lost(&mut self) -> Result<(), TraceError> {
         for (at, _) in self.packets.iter().rev() {
             if let Ok(packet) = self.source.packet_at(*at)? {
@@ -390,10 +390,10 @@ impl LwpPackets {
         self.packets.iter().map(|(_, head)| head)
     }
 
-    /// Reads the packet at `index`; `None` after the last.
+    /// Reads the packet at `index`; `None` after the last one.
     ///
     /// # Errors
-    /// The outer one if the file can no longer be read; the inner one is the loss of a damaged packet.
+    /// The outer error means that the file can no longer be read. The inner one is the loss of a damaged packet.
     pub fn packet(&self, index: usize) -> Option<io::Result<Result<Packet, Loss>>> {
         let (at, _) = self.packets.get(index)?;
         Some(self.source.packet_at(*at).map_err(io::Error::other))
@@ -406,12 +406,12 @@ impl LwpPackets {
 }
 
 impl Packet {
-    /// Its records.
+    /// The records in the packet.
     pub fn records(&self) -> Records<'_> {
         Records::of(&self.payload)
     }
 
-    /// The first words of its payload; 0 where it has none.
+    /// The first words of the payload; 0 for those that it does not have.
     fn words<const N: usize>(&self) -> [u64; N] {
         std::array::from_fn(|index| {
             let bytes = self.payload.get(8 * index..).and_then(<[u8]>::first_chunk::<8>);
@@ -419,7 +419,7 @@ impl Packet {
         })
     }
 
-    /// Its payload from `offset` on.
+    /// The payload from `offset` on.
     pub(super) fn payload_from(&self, offset: usize) -> &[u8] {
         self.payload.get(offset..).unwrap_or(&[])
     }

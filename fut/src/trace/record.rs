@@ -1,10 +1,10 @@
-//! A record: 16 bytes and 8 per parameter word.
+//! A record: 16 bytes, and 8 for each parameter word.
 
 use sigmund_model::{Cpu, FieldType, Params, Ticks};
 
-/// Bytes of a record before its parameters.
+/// Length of a record before its parameters, in bytes.
 pub const RECORD_HEAD_LEN: usize = 16;
-/// Maximum number of parameter words of a record; longer texts are truncated.
+/// Maximum number of parameter words of a record. Longer texts are truncated.
 pub const MAX_RECORD_WORDS: usize = 255;
 /// The value of `cpu` if the probe could not read it.
 pub const CPU_UNKNOWN: u16 = 0xffff;
@@ -77,8 +77,8 @@ impl Record<'_> {
         Some(String::from_utf8_lossy(bytes))
     }
 
-    /// Reads the parameters by their declared types. Fields without words become unknown; words without a declared
-    /// field become numbers.
+    /// Reads the parameters according to their declared types. Fields without words become unknown. Words without a
+    /// declared field become numbers.
     pub fn params(&self, fields: impl Iterator<Item = FieldType>, params: &mut Params) {
         let mut index = 0;
         for ty in fields {
@@ -122,7 +122,7 @@ impl<'a> Records<'a> {
         Records { rest: payload }
     }
 
-    /// Remaining bytes; not 0 after the last record if the payload is damaged.
+    /// Number of remaining bytes. If it is not 0 after the last record, the payload is damaged.
     pub fn left(&self) -> usize {
         self.rest.len()
     }

@@ -1,8 +1,8 @@
 //! The packets of one LWP as a stream of events, in the order of their ticks.
 //!
-//! Records are in the order in which they were reserved. If a signal handler interrupts a probe between reading the
-//! clock and reserving, the probe's record follows those of the handler; so a packet is held back until the next one
-//! was read.
+//! Records are in the order in which they were reserved. A signal handler may interrupt a probe between reading the
+//! clock and reserving; then the probe's record comes after those of the handler. So a packet is held back until the
+//! next one has been read.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -23,7 +23,7 @@ use super::{
     record::{RECORD_HEAD_LEN, Record, Records},
 };
 
-/// The meaning of an event for the merge, by its declared name.
+/// The meaning of an event for the merge, which follows from its declared name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventMeaning {
     Plain,
@@ -70,7 +70,7 @@ impl EventMeaning {
     }
 }
 
-/// The declared events, shared by all streams, because there may be many of both.
+/// The declared events. All streams share them, because there may be many events and many streams.
 #[derive(Debug)]
 struct DeclaredEvents {
     declared: Vec<(EventMeaning, EventType)>,
@@ -91,26 +91,26 @@ pub struct UserStream {
     packets: LwpPackets,
     kinds: Arc<DeclaredEvents>,
     next_packet: usize,
-    /// Packets to which `queue` refers, each with the number of its entries in the queue; the first has the number
-    /// `first_loaded`.
+    /// Packets to which `queue` refers, each with the number of its entries in the queue. The first packet has the
+    /// number `first_loaded`.
     loaded: VecDeque<(Packet, usize)>,
     first_loaded: u32,
     queue: VecDeque<QueuedRecord>,
-    /// Entries of the newest packet, held back until the next packet was read.
+    /// Number of entries of the newest packet. They are held back until the next packet has been read.
     newest: usize,
-    /// The tick of the last event, and the number of events with an earlier tick than their predecessor.
+    /// The tick of the last event, and the number of events whose tick is before that of their predecessor.
     reached: Ticks,
     straightened: u64,
     losses: Vec<Loss>,
     last: Option<PacketHead>,
-    /// Whether the losses after the last packet were reported.
+    /// Whether the losses after the last packet have been reported.
     is_over: bool,
 }
 
 /// The largest tick that the tables of a super-trace can hold; a TSC reaches it after a century.
 const LAST_TICK: Ticks = Ticks(i64::MAX as u64);
 
-/// Records of a packet with a tick beyond that: their number, and the offset and tick of the first.
+/// Records of a packet with a larger tick than that: their number, and the offset and tick of the first one.
 #[derive(Clone, Copy, Debug, Default)]
 struct FarRecords {
     count: u64,
@@ -126,8 +126,8 @@ struct QueuedRecord {
 }
 
 impl UserTrace {
-    /// The event types of its streams: the declared ones in their order, and one for undeclared codes,
-    /// whose first parameter is the code.
+    /// The event types of the streams: the declared ones in their order, and one more for undeclared codes. The first
+    /// parameter of the latter is the code.
     pub fn event_types(&self) -> Vec<EventType> {
         let unknown = EventType {
             level: Level::User,
@@ -240,7 +240,7 @@ impl UserStream {
             self.losses.push(Loss { severity: Severity::Note, ..loss });
         }
         if let Some(last) = self.last {
-            // The count restarts with each LWP of that number.
+            // The count starts again with each LWP of that number.
             let continues = head.flags.contains(super::PacketFlags::CONTINUED);
             let begins = head.sequence == 0 && !continues;
             let lost_before = if begins { 0 } else { last.lost };
@@ -266,7 +266,7 @@ impl UserStream {
         self.last = Some(*head);
     }
 
-    /// Reports missing packets before the first one.
+    /// Reports packets that are missing before the first one.
     fn note_missing_start(&mut self, head: &PacketHead, path: &str) {
         if head.sequence > 0 && self.packets.may_begin_later {
             return;
@@ -280,7 +280,7 @@ impl UserStream {
             return;
         }
         let detail = format!("{path}: LWP {}: expected packet 0, found {}", head.lwp, head.sequence);
-        // If its end is missing, too, it is unknown whether a flight recorder has overwritten them.
+        // If the end of the LWP is missing, too, it is unknown whether a flight recorder has overwritten these packets.
         let (kind, severity) = match self.packets.ended {
             true => (LossKind::Damaged, Severity::Gap),
             false => (LossKind::Overwritten, Severity::Note),
@@ -303,7 +303,7 @@ impl UserStream {
         gap
     }
 
-    /// Reports records lost after the last packet, which only the final count includes.
+    /// Reports records lost after the last packet. Only the final count includes them.
     fn note_final_losses(&mut self) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
@@ -320,7 +320,7 @@ impl UserStream {
         };
         let (path, lwp) = (self.packets.path().display(), self.packets.lwp);
         let loss = Loss::new(LossKind::Dropped, Level::User, format!("{path}: LWP {lwp}: {what}"));
-        // Its packets may be in a part that was removed.
+        // The packets of the LWP may be in a part that was removed.
         let is_before = self.packets.is_empty() && self.packets.may_begin_later;
         let severity = if is_before { Severity::Note } else { loss.severity };
         self.losses.push(Loss {
@@ -333,7 +333,7 @@ impl UserStream {
         });
     }
 
-    /// The loss of records with damaged ticks; their time is only known from their packet.
+    /// The loss of records with damaged ticks. Their time is known only from their packet.
     fn far_records(&self, head: &PacketHead, count: u64, at: u32, tick: Ticks) -> Loss {
         let detail = format!(
             "{}: packet {} of LWP {}: byte {at} of its records: expected a tick of at most {}, found {}",
@@ -348,7 +348,8 @@ impl UserStream {
         Loss { lwp: Some(head.lwp), from: first, to: first, count: Some(count), ..loss }
     }
 
-    /// Reports events whose ticks were corrected: no writer's packet contains ticks before those of the last but one.
+    /// Reports events whose ticks were corrected. No writer makes a packet that contains ticks before those of the
+    /// packet before the previous one.
     fn note_straightened(&mut self) {
         let count = std::mem::take(&mut self.straightened);
         if count > 0 {

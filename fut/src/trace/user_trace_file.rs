@@ -1,6 +1,7 @@
-//! The file of a user trace: reads headers and packets at offsets, and searches for the next valid packet.
+//! The file of a user trace. Reads headers and packets at offsets, and searches for the next valid packet.
 //!
-//! Several parts of a trace are read as one: each begins with a header of its own, which is skipped in all but the first.
+//! Several parts of a trace are read as one file. Each begins with its own header, which is skipped in all parts but
+//! the first.
 //!
 //! ```text
 //!   part 5   | header | packet | packet |
@@ -23,29 +24,30 @@ use super::{
     wire::{Cut, TraceError},
 };
 
-/// No writer creates longer packets; a greater length is damage, for which no memory is allocated.
+/// Maximum length of a packet. No writer creates longer ones: a greater length is damage, for which no memory is
+/// allocated.
 const MAX_PACKET_LEN: u64 = 16 << 20;
 
-/// O_NONBLOCK of x86-64: otherwise opening a FIFO would wait for its writer.
+/// O_NONBLOCK of x86-64. Without it, opening a FIFO would wait for its writer.
 const NONBLOCKING: i32 = 0o4000;
 
 /// An open file.
 #[derive(Debug)]
 pub(super) struct UserTraceFile {
     pub(super) path: PathBuf,
-    /// In order; at least one.
+    /// The parts in order; there is at least one.
     parts: Vec<Part>,
     pub(super) len: u64,
 }
 
-/// One file.
+/// The file of one part.
 #[derive(Debug)]
 struct Part {
     path: PathBuf,
     file: File,
-    /// The offset of its first byte that counts.
+    /// The offset, in the whole trace, of the first byte of this part that counts.
     start: u64,
-    /// The bytes before that.
+    /// Number of bytes before that one in the file.
     skipped: u64,
 }
 
@@ -60,7 +62,7 @@ impl UserTraceFile {
         UserTraceFile::of_parts(path, vec![(path.to_path_buf(), file)])
     }
 
-    /// `path` is the name of all of them.
+    /// Reads several parts as one trace. `path` is the name of the whole trace.
     pub(super) fn of_parts(path: &Path, files: Vec<(PathBuf, File)>) -> Result<UserTraceFile, TraceError> {
         let (mut parts, mut len) = (Vec::new(), 0);
         for (path, file) in files {
@@ -83,12 +85,12 @@ impl UserTraceFile {
         self.parts.len() > 1
     }
 
-    /// The number of the part that holds the byte at `at`, from 0.
+    /// The number of the part that contains the byte at `at`, from 0.
     pub(super) fn part_of(&self, at: u64) -> usize {
         self.parts.partition_point(|part| part.start <= at).saturating_sub(1)
     }
 
-    /// The file that holds the byte at `at`, and its offset in it.
+    /// The file that contains the byte at `at`, and the offset of the byte in this file.
     fn place(&self, at: u64) -> (&Path, u64) {
         let part = &self.parts[self.part_of(at)];
         (&part.path, at - part.start + part.skipped)
@@ -100,7 +102,7 @@ impl UserTraceFile {
             let part = &self.parts[index];
             let end = self.parts.get(index + 1).map_or(self.len, |next| next.start);
             let here = into.len().min((end - at) as usize);
-            // Beyond the last byte of all, the file has the error.
+            // If the range extends beyond the last byte of all parts, reading the last file returns the error.
             let here = if index + 1 == self.parts.len() { into.len() } else { here };
             let read = part.file.read_exact_at(&mut into[..here], at - part.start + part.skipped);
             read.map_err(|error| TraceError::Io(part.path.clone(), error))?;
@@ -194,11 +196,11 @@ fn check_head(path: &Path, file: &File, len: u64) -> Result<(), TraceError> {
 
 /// Searches damaged bytes for valid packets.
 ///
-/// A candidate must be read to its end to check it. A file can be full of headers that all claim the rest of the file:
-/// so the search gives up when it has read many times the file's length in vain. Ordinary damage causes far less.
+/// A candidate must be read to its end to check it. A file can be full of headers that all claim the rest of the file.
+/// So the search gives up when it has read many times the length of the file in vain. Ordinary damage causes far less.
 pub(super) struct Search<'s> {
     source: &'s UserTraceFile,
-    /// Bytes that may still be read without finding a packet.
+    /// Number of bytes that may still be read without finding a packet.
     left: u64,
 }
 
@@ -207,7 +209,7 @@ impl Search<'_> {
         Search { source, left: source.len.saturating_mul(16) }
     }
 
-    /// Whether a packet with a correct checksum is at `at`; false if it is too long to check.
+    /// Whether there is a packet with a correct checksum at `at`. False if it is too long to check.
     pub(super) fn is_whole(&mut self, at: u64) -> Result<bool, TraceError> {
         let Ok((head, _)) = self.source.head_at(at)? else { return Ok(false) };
         let Some(left) = self.left.checked_sub(PACKET_HEAD_LEN as u64 + u64::from(head.length)) else {
@@ -233,7 +235,7 @@ impl Search<'_> {
                     return Ok(Some(at + place as u64));
                 }
             }
-            // Windows overlap by three bytes, so that no magic falls between two.
+            // Windows overlap by three bytes, so that no magic is split between two of them.
             at += if len > 3 && at + (len as u64) < self.source.len { len as u64 - 3 } else { len as u64 };
             window.resize((2 * window.len()).min(1 << 16), 0);
         }

@@ -1,4 +1,4 @@
-//! Cuts little-endian values off a slice; the error of each cut names the value.
+//! Cuts little-endian values off a slice. The error of a cut names the value that was expected.
 
 use std::{fmt, path::PathBuf};
 
@@ -11,7 +11,7 @@ pub enum TraceError {
     Bad {
         /// The file; empty if the bytes are from memory.
         file: PathBuf,
-        /// Byte offset in it.
+        /// Byte offset in the file.
         at: u64,
         /// What was expected.
         expected: String,
@@ -59,7 +59,7 @@ impl<'a> Cut<'a> {
     /// The next `len` bytes.
     ///
     /// # Errors
-    /// When fewer are left.
+    /// If fewer are left.
     pub fn bytes(&mut self, len: usize, what: &str) -> Result<&'a [u8], TraceError> {
         let Some((cut, rest)) = self.rest.split_at_checked(len) else {
             return Err(self.bad(format!("{len} bytes of {what}"), format!("{} to the end", self.rest.len())));
@@ -80,7 +80,7 @@ impl<'a> Cut<'a> {
     /// The next `u32`.
     ///
     /// # Errors
-    /// When fewer than 4 bytes are left.
+    /// If fewer than 4 bytes are left.
     pub fn u32(&mut self, what: &str) -> Result<u32, TraceError> {
         self.array(what).map(u32::from_le_bytes)
     }
@@ -88,15 +88,15 @@ impl<'a> Cut<'a> {
     /// The next `u64`.
     ///
     /// # Errors
-    /// When fewer than 8 bytes are left.
+    /// If fewer than 8 bytes are left.
     pub fn u64(&mut self, what: &str) -> Result<u64, TraceError> {
         self.array(what).map(u64::from_le_bytes)
     }
 
-    /// The next text: a `u32` length and its bytes; invalid UTF-8 is replaced.
+    /// The next text: a `u32` length, and its bytes. Invalid UTF-8 is replaced.
     ///
     /// # Errors
-    /// When fewer bytes are left than its length.
+    /// If fewer bytes are left than the length.
     pub fn text(&mut self, what: &str) -> Result<String, TraceError> {
         let len = self.u32(what)?;
         Ok(String::from_utf8_lossy(self.bytes(len as usize, what)?).into_owned())

@@ -1,4 +1,4 @@
-//! Small numbers of one width, packed as Parquet packs them while they come: levels, and yes or no.
+//! Small numbers of equal width, packed in Parquet's format as they arrive. Used for levels and booleans.
 //!
 //! ```text
 //!   bit   63        4 3 2 1 0
@@ -12,13 +12,13 @@ pub(crate) const WORD: usize = u64::BITS as usize;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bits {
     words: Vec<u64>,
-    /// The word that is being filled, and how many of its bits are; fewer than 64.
+    /// The word that is being filled, and how many of its bits are filled; fewer than 64.
     open: u64,
     filled: u32,
 }
 
 impl Bits {
-    /// Appends the lowest `count` bits of `bits`, at most 64; those above are zero.
+    /// Appends the lowest `count` bits of `bits`, at most 64. The bits above must be zero.
     #[inline]
     pub(crate) fn push(&mut self, bits: u64, count: u32) {
         self.open |= bits << self.filled;
@@ -29,16 +29,16 @@ impl Bits {
         }
         self.words.push(self.open);
         self.filled = filled - u64::BITS;
-        // What the full word had no room for. If all of it is left, the shift is 0 and so is what is left.
+        // The bits for which the full word had no room. If `filled` is 0, nothing remains.
         self.open = if self.filled == 0 { 0 } else { bits >> (count - self.filled) };
     }
 
-    /// How many bits there are.
+    /// Number of bits.
     pub(crate) fn len(&self) -> usize {
         self.words.len() * WORD + self.filled as usize
     }
 
-    /// The words; the bits of the last one behind those that were pushed repeat the last `width` of them.
+    /// The words. In the last word, the bits after those that were pushed repeat the last `width` of them.
     pub(crate) fn words(&self, width: usize) -> impl Iterator<Item = u64> + Clone {
         let last = (self.filled > 0).then(|| {
             let pattern = repeated(self.open >> (self.filled as usize - width), width);
@@ -48,7 +48,7 @@ impl Bits {
     }
 }
 
-/// A word full of one number of `width` bits, a divisor of 64; of `number` the lowest bits count.
+/// A word full of one number of `width` bits, a divisor of 64. Only the lowest `width` bits of `number` count.
 pub(crate) fn repeated(number: u64, width: usize) -> u64 {
     let most = u64::MAX >> (WORD - width);
     u64::MAX / most * (number & most)
@@ -58,7 +58,7 @@ pub(crate) fn repeated(number: u64, width: usize) -> u64 {
 mod tests {
     use super::*;
 
-    // Pieces of any length, and a model: one bit after the other.
+    // Compares pieces of any length with a model that handles one bit after the other.
     #[test]
     fn bits_stand_in_the_order_they_came_in() {
         let (mut bits, mut model) = (Bits::default(), Vec::new());

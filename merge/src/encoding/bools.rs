@@ -1,4 +1,4 @@
-//! One chunk of a column of yes or no: a bit each.
+//! One chunk of a boolean column: one bit per row.
 
 use parquet::{basic::Encoding, errors::ParquetError, schema::types::ColumnDescPtr};
 

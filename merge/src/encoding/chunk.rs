@@ -1,4 +1,4 @@
-//! One chunk of a column, page by page, in the format of Parquet: what encoders of ours share.
+//! One chunk of a column, page by page, in the format of Parquet. This is what all our encoders share.
 //!
 //! ```text
 //!   dictionary page  | value | value | …        those that occur, in the order of their first row
@@ -31,35 +31,36 @@ use super::{
 pub(super) struct Chunk {
     column: ColumnDescPtr,
     pages: Vec<(Page, usize)>,
-    /// Those of its pages, and of what they begin with.
+    /// The encodings of its pages, and of the levels at their beginning.
     encodings: Vec<Encoding>,
 }
 
-/// An encoded column chunk, and what its file has to say about it.
+/// An encoded column chunk, and its metadata for the file.
 pub(super) struct EncodedChunk {
     pub(super) bytes: Bytes,
     pub(super) close: ColumnCloseResult,
 }
 
-/// What a chunk ends with, beside its pages.
+/// What a chunk needs in addition to its pages when it is closed.
 #[derive(Default)]
 pub(super) struct Ending {
-    /// The values of the dictionary and how many they are, if pages refer to one.
+    /// The values of the dictionary, encoded, and their number, if pages refer to a dictionary.
     pub(super) dictionary: Option<(Vec<u8>, usize)>,
     pub(super) statistics: Option<Statistics>,
     /// The ranges of the pages.
     pub(super) index: Option<ColumnIndexMetaData>,
 }
 
-/// What a thread makes pages with, one after the other, of all columns: so it stays in the cache. The tables of a compressor
-/// are some hundred KiB.
+/// What a thread needs to make pages. It is used for one page after the other, of all columns, so it stays in the
+/// cache. The tables of a compressor take some hundred KiB.
 struct Workbench {
     zstd: zstd::bulk::Compressor<'static>,
     /// Memory for a page.
     page: Vec<u8>,
     compressed: Vec<u8>,
-    /// The page before, and what it was compressed to. Columns of the same indexes (the code and the name of an event, the
-    /// number and the name of a system call) have the same pages one after the other: one of the two is compressed.
+    /// The previous page, and its compressed form. Columns with the same indexes (the code and the name of an event,
+    /// the number and the name of a system call) have equal pages one after the other. Then only the first of them is
+    /// compressed.
     before: Vec<u8>,
     before_compressed: Compressed,
 }
@@ -71,7 +72,7 @@ impl Workbench {
         Ok(Workbench { zstd, page, compressed, before, before_compressed })
     }
 
-    /// Compresses a page, whose memory the next one gets.
+    /// Compresses a page. Its memory is used again for the next page.
     fn compress_page(&mut self, page: Vec<u8>) -> io::Result<Compressed> {
         if page == self.before {
             self.page = page;
@@ -110,7 +111,7 @@ impl Chunk {
         &self.column
     }
 
-    /// A page begins with its levels.
+    /// Begins a page: writes its levels.
     pub(super) fn begin(&self, levels: &Levels) -> Result<Vec<u8>, ParquetError> {
         let mut page = with_workbench(|bench| Ok(mem::take(&mut bench.page)))?;
         page.clear();
@@ -118,7 +119,7 @@ impl Chunk {
         Ok(page)
     }
 
-    /// Adds a page of some rows. `values` are those with a level, also those that are not there.
+    /// Adds a page of some rows. `values` is the number of levels, so it includes NULLs.
     pub(super) fn page(
         &mut self,
         page: Vec<u8>,
@@ -130,7 +131,7 @@ impl Chunk {
             self.encodings.push(encoding);
         }
         let uncompressed = page.len();
-        // Longer ones have no place in a head; the bytes of a compressed one are about as many at most.
+        // Longer pages do not fit into a page header. The compressed form takes about as many bytes at most.
         if uncompressed > i32::MAX as usize / 2 {
             return Err(ParquetError::General(format!("a page of {uncompressed} bytes is too long")));
         }
@@ -139,7 +140,7 @@ impl Chunk {
         Ok(())
     }
 
-    /// Puts the dictionary in front.
+    /// Ends the chunk. The dictionary comes before its pages.
     pub(super) fn close(self, ending: Ending) -> Result<EncodedChunk, ParquetError> {
         let data: usize = self.pages.iter().map(|(page, _)| page.compressed.bytes.len() + HEAD).sum();
         let dictionary = ending.dictionary.as_ref().map_or(0, |(values, _)| values.len());

@@ -16,15 +16,15 @@ use super::{
     levels::{Levels, Stretch},
 };
 
-/// What a column was filled with.
+/// The contents of a column.
 pub(crate) enum Cells {
-    /// Numbers, or lists of them. Fractions are their bits.
+    /// Numbers, or lists of numbers. Fractions are stored as their bits.
     Numbers(Filled<Vec<i64>>),
     /// Texts, or lists of them.
     Texts(Filled<Texts>),
     /// Indexes into a list of values.
     Keys(Keys),
-    /// Yes or no, in each row.
+    /// A boolean for each row.
     Bools(Bits),
 }
 
@@ -48,7 +48,7 @@ impl Column {
         }
     }
 
-    /// What it was filled with; it is empty then.
+    /// Takes the contents; the column is empty afterwards.
     pub(crate) fn finish(&mut self) -> Cells {
         match self {
             Column::Numbers(numbers) => Cells::Numbers(numbers.take()),
@@ -59,7 +59,7 @@ impl Column {
     }
 }
 
-/// The values of some rows, and where they are.
+/// The values of some rows, and which rows have one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filled<V> {
     pub(crate) levels: Levels,
@@ -70,7 +70,7 @@ pub(crate) struct Filled<V> {
 pub(crate) trait Append: Default {
     type Value<'v>;
     fn append(&mut self, value: Self::Value<'_>);
-    /// None, with room for as many as there are.
+    /// An empty value of this type, with room for as many values as this one has.
     fn as_roomy(&self) -> Self;
 }
 
@@ -102,7 +102,7 @@ impl<V: Append> Filled<V> {
         self.levels.push_empty_lists(lists);
     }
 
-    /// What it was filled with; it is empty then, with room for as much.
+    /// Takes the contents. The column is empty afterwards, with room for as many rows.
     pub(crate) fn take(&mut self) -> Filled<V> {
         let empty = Filled { levels: Levels::default(), values: self.values.as_roomy() };
         std::mem::replace(self, empty)
@@ -110,7 +110,7 @@ impl<V: Append> Filled<V> {
 }
 
 impl Filled<Vec<i64>> {
-    /// Adds a list of numbers that are all there.
+    /// Adds a list of numbers without NULL.
     #[inline]
     pub(crate) fn push_numbers(&mut self, numbers: impl ExactSizeIterator<Item = i64>) {
         self.levels.push_full_list(numbers.len());
@@ -118,11 +118,11 @@ impl Filled<Vec<i64>> {
     }
 }
 
-/// Rows that are [`Gathered`]: a bit of a word each.
+/// Number of rows that are [`Gathered`]: one for each bit of a word.
 pub(crate) const GATHERED_ROWS: usize = u64::BITS as usize;
 
-/// A few rows of a flat column of numbers on their way to it. Together they go there by a word of levels, and, as most columns
-/// have a value in all of them or in none, by one copy or by nothing.
+/// A few rows of a flat column of numbers, before they are added to it together. Adding them takes one word of levels
+/// and, as most columns have a value in all of the rows or in none, one copy or nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gathered {
     values: [i64; GATHERED_ROWS],
@@ -137,7 +137,7 @@ impl Default for Gathered {
 }
 
 impl Gathered {
-    /// Fills a row, below [`GATHERED_ROWS`]. Each is filled once.
+    /// Fills a row, which must be below [`GATHERED_ROWS`]. Each row is filled once.
     #[inline]
     pub(crate) fn fill(&mut self, row: usize, value: Option<i64>) {
         self.values[row % GATHERED_ROWS] = value.unwrap_or_default();
@@ -146,7 +146,7 @@ impl Gathered {
 }
 
 impl Filled<Vec<i64>> {
-    /// Adds the first `rows` that were gathered, which leaves none.
+    /// Adds the first `rows` gathered rows. Afterwards, none are left.
     pub(crate) fn push_gathered(&mut self, gathered: &mut Gathered, rows: usize) {
         let has_value = std::mem::take(&mut gathered.has_value);
         self.levels.push_rows(has_value, rows);
@@ -217,15 +217,15 @@ impl Append for Texts {
     }
 }
 
-/// A column of few words: their places in a list of words, which is kept from batch to batch.
+/// A column with few different words. The cells are indexes into a list of words, which is kept from batch to batch.
 ///
-/// A word is looked for in the list from its start, so the list should be short: all words of a table are states,
-/// reasons and the like. (Event names are not looked for: [`EventRows`](super::EventRows).)
+/// The list is searched linearly, so it should be short: the words of a table are states, reasons and the like. (Event
+/// names are not searched: see [`EventRows`](super::EventRows).)
 #[derive(Default)]
 pub(crate) struct Words {
     words: Vec<Box<str>>,
     keys: Vec<u32>,
-    /// The words, as they are written; `None` if one has come since.
+    /// The words as they are written. `None` if a word was added since.
     values: Option<Arc<Values>>,
 }
 
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        // Stretches with a value in every row, in none, and in some, cut anywhere.
+        // Stretches with a value in every row, in none, and in some, split at any row.
         #[test]
         fn gathered_rows_are_those_that_are_added_one_by_one(
             stretches in vec((0u8..3, 1usize..=GATHERED_ROWS, any::<u64>()), 1..12),

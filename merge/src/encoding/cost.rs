@@ -1,4 +1,4 @@
-//! What encoding costs a row, here and by `parquet`'s writer with the same pages:
+//! The cost of encoding a row, here and with the writer of the `parquet` crate, for the same pages:
 //! `cargo test --release -p sigmund-merge --lib encoding::cost -- --ignored --nocapture`.
 
 use std::{fs, sync::Arc};
@@ -22,14 +22,14 @@ use super::{
 const PAGE_ROWS: usize = 16 << 10;
 const PAGES: usize = 16;
 const ROUNDS: usize = 9;
-/// The kernel brings its sums up to date some hundred times a second: a measurement lasts longer than that.
+/// The kernel updates its sums some hundred times a second. A measurement must last longer than that.
 const ROW_GROUPS: usize = 20;
 
-/// A column as events of a traced program fill it: the value of a row, by its number and a random number.
+/// A column as the events of a traced program fill it: returns the value of a row, from its number and a random number.
 type Value = fn(u64, u64) -> Option<i64>;
 
 const COLUMNS: [(&str, Value); 3] = [
-    // Some events of an LWP, then of another.
+    // Some events of one LWP, then some of another.
     ("lwp", |row, _| Some(1000 + ((row / 6).wrapping_mul(0x9e37_79b9) % 160) as i64)),
     // Numbers, pointers, and often 0.
     ("arg", |_, chance| Some(if chance.is_multiple_of(3) { 0 } else { (chance % 1500) as i64 * 0x10_0010 })),
@@ -74,7 +74,7 @@ fn file(name: &str) -> SerializedFileWriter<Vec<u8>> {
     SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties.build())).unwrap()
 }
 
-/// Nanoseconds of CPU a row.
+/// Nanoseconds of CPU time per row.
 fn ours(name: &str, pages: &[Vec<Option<i64>>]) -> f64 {
     let batch = |page: &Vec<Option<i64>>| {
         let mut filled = Filled::<Vec<i64>>::default();
@@ -118,7 +118,7 @@ fn of_row_groups(name: &str, mut write: impl FnMut(&mut SerializedFileWriter<Vec
     (cpu_time() - start) as f64 / (ROW_GROUPS * PAGES * PAGE_ROWS) as f64
 }
 
-/// Nanoseconds that this thread has run (`/proc/thread-self/schedstat`), whichever other load the machine has.
+/// Nanoseconds that this thread has run (`/proc/thread-self/schedstat`). Independent of other load on the machine.
 fn cpu_time() -> u64 {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     stat.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap()

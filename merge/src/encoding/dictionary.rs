@@ -1,8 +1,8 @@
-//! One chunk of a column of few different values, by dictionary: pages in the format of Parquet.
+//! One chunk of a column with few different values, encoded with a dictionary: pages in the format of Parquet.
 //!
-//! Arrow's writer looks every value up by its bytes, a hash and a comparison each. Here the values are known by their
-//! places in a list to begin with, so a page is made by packing numbers. On `events` this takes four columns out of
-//! the hashing (see ARCHITECTURE.md for what that gained).
+//! Arrow's writer looks up every value by its bytes, with a hash and a comparison each. Here each value already comes
+//! as an index into a list, so a page is made by packing numbers. On `events` this avoids hashing for four columns
+//! (ARCHITECTURE.md has the gain).
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use super::{
     value_index::put_text,
 };
 
-/// The key of a row without a value, and its place.
+/// The key of a row without a value, and the dictionary index for it.
 pub(crate) const NONE: u32 = u32::MAX;
-/// The place of what has not come yet.
+/// The dictionary index of a value that has not occurred yet.
 const NEW: u32 = NONE - 1;
 
-/// A list of values, as in a dictionary page: numbers as their bytes, texts with their length in front.
+/// A list of values, encoded as in a dictionary page: numbers as their bytes, texts after their length.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// The value of each key, which several may share; [`NONE`] for one without.
+    /// The value of each key. Several keys may share a value; [`NONE`] for a key without one.
     of_keys: Vec<u32>,
 }
 
@@ -42,7 +42,7 @@ impl Values {
         self.push_end();
     }
 
-    /// The next key has the value of a key before, or none.
+    /// Gives the next key the value of an earlier key, or none.
     pub(crate) fn push_as(&mut self, key: Option<usize>) {
         self.of_keys.push(key.map_or(NONE, |key| self.of_keys[key]));
     }
@@ -64,7 +64,7 @@ impl Values {
     }
 }
 
-/// The values of some rows: for each its key, which is a place in a list. Columns of equal keys share them.
+/// The values of some rows: for each row its key, which is an index into a list. Columns with equal keys share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     pub(crate) keys: Arc<Vec<u32>>,
@@ -81,7 +81,8 @@ pub(crate) struct DictionaryChunk {
 /// The dictionary of the chunk.
 #[derive(Default)]
 struct KeyPlaces {
-    /// The place of each key that has come; [`NONE`] for one without a value, [`NEW`] for the others.
+    /// The dictionary index of each key that has occurred. [`NONE`] for a key without a value, [`NEW`] for all other
+    /// keys.
     of_keys: Vec<u32>,
     /// The same for values.
     of_values: Vec<u32>,
@@ -94,7 +95,7 @@ impl DictionaryChunk {
         Ok(DictionaryChunk { chunk: Chunk::new(column), places: KeyPlaces::default(), indices: Vec::new() })
     }
 
-    /// Encodes some rows as a page. All keys are of the same list, which may have grown since the page before.
+    /// Encodes some rows as a page. All keys refer to the same list, which may have grown since the previous page.
     pub(crate) fn page(&mut self, rows: &Keys) -> Result<(), ParquetError> {
         let count = rows.keys.len();
         let places = &mut self.places;
@@ -109,7 +110,7 @@ impl DictionaryChunk {
         self.chunk.page(page, count, count, Encoding::RLE_DICTIONARY)
     }
 
-    /// Keeps the rows with a value, and returns which these are.
+    /// Keeps only the rows with a value, and returns which these are.
     fn take_out_none(&mut self) -> Levels {
         if !self.indices.contains(&NONE) {
             return Levels::all(self.indices.len());

@@ -1,5 +1,6 @@
-//! One chunk of a column of ticks: a page whose rows are in the order of time as differences, which are small there
-//! (parquet-format, Encodings.md, "DELTA_BINARY_PACKED = 5"), any other by its bytes ("BYTE_STREAM_SPLIT = 9").
+//! One chunk of a column of ticks. A page whose rows are in time order is encoded as differences, which are small there
+//! (parquet-format, Encodings.md, "DELTA_BINARY_PACKED = 5"). Any other page is encoded by bytes ("BYTE_STREAM_SPLIT =
+//! 9").
 //!
 //! ```text
 //!   page    varint block, varint miniblocks, varint values | zigzag first value | block | block | …
@@ -25,27 +26,28 @@ use super::{
     varint::{varint, zigzag},
 };
 
-/// Values of a miniblock, and miniblocks of a block: the fewest that the format allows, since one long wait widens all of
-/// a miniblock.
+/// Number of values in a miniblock, and of miniblocks in a block. These are the smallest that the format allows,
+/// because one long wait widens all values of a miniblock.
 const MINIBLOCK: usize = 32;
 const MINIBLOCKS: usize = 4;
 const BLOCK: usize = MINIBLOCK * MINIBLOCKS;
 
 /// A column chunk that is being encoded.
 ///
-/// Lengths, and the begins of rows that are in the order of their ends, have no small differences: one long wait widens all of
-/// a block. Of lengths, most bytes are zero, and by their bytes these are together; of ticks, the upper bytes are alike. 6.1
-/// million system calls (hackbench, 2 CPUs) take 1.53 bytes a length so, 1.64 as they are; 2.16 a begin so, 2.49 as
-/// differences. 3.9 million other lengths take 2.50 as differences, 1.67 as they are.
+/// Lengths have no small differences, nor have the begins of rows that are ordered by their ends: one long wait widens
+/// all values of a block. But most bytes of lengths are zero, and splitting by bytes puts these together; of ticks, the
+/// upper bytes are similar. Measurements: for 6.1 million system calls (hackbench, 2 CPUs), a length takes 1.53 bytes
+/// when split, 1.64 when plain; a begin takes 2.16 bytes when split, 2.49 as a difference. For 3.9 million other
+/// lengths it is 1.67 when plain, 2.50 as differences.
 pub(super) struct DifferenceChunk {
     chunk: Chunk,
     pages: Vec<PageRange>,
 }
 
-/// What a reader can skip a page by.
+/// The values of a page, by which a reader can skip it.
 struct PageRange {
     nulls: i64,
-    /// The smallest and the largest, if there are any.
+    /// The smallest and the largest value, if there are any.
     range: Option<(i64, i64)>,
 }
 
@@ -95,13 +97,13 @@ impl DifferenceChunk {
     }
 }
 
-/// Appends the lowest bytes of all values, then the second, and so on.
+/// Appends the lowest bytes of all values, then the second-lowest ones, and so on.
 fn split_bytes(values: &[i64], out: &mut Vec<u8>) {
     let from = out.len();
     out.resize(from + size_of_val(values), 0);
     let all = values.iter().fold(0, |all, value| all | value);
     for (byte, stream) in out[from..].chunks_exact_mut(values.len().max(1)).enumerate() {
-        // The others are zero already.
+        // The remaining bytes are zero already.
         if all >> (8 * byte) == 0 {
             break;
         }
@@ -111,7 +113,7 @@ fn split_bytes(values: &[i64], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the values. What overflows wraps, as it does in readers.
+/// Appends the differences of the values. Overflow wraps, as it does in readers.
 fn encode(values: &[i64], out: &mut Vec<u8>) {
     let first = values.first().copied().unwrap_or(0);
     [BLOCK, MINIBLOCKS, values.len()].into_iter().for_each(|number| varint(number as u64, out));
@@ -124,7 +126,7 @@ fn encode(values: &[i64], out: &mut Vec<u8>) {
 }
 
 fn encode_block(block: &[i64], mut before: i64, out: &mut Vec<u8>) {
-    // After the last value there are zeros.
+    // The block is filled up with zeros after the last value.
     let mut differences = [0u64; BLOCK];
     let mut least = i64::MAX;
     for (value, difference) in block.iter().zip(&mut differences) {
@@ -179,8 +181,8 @@ mod tests {
         assert_eq!(out.len(), 1 + 3 * 8);
     }
 
-    // The example of Encodings.md: of 7 5 3 1 2 3 4 5 the differences are -2 -2 -2 1 1 1 1, the least is -2, and what is
-    // left are 0 0 0 3 3 3 3 in 2 bits each.
+    // The example of Encodings.md: for 7 5 3 1 2 3 4 5 the differences are -2 -2 -2 1 1 1 1, the least is -2, and the
+    // remainders are 0 0 0 3 3 3 3 in 2 bits each.
     #[test]
     fn differences_stand_as_the_specification_draws_them() {
         let mut out = Vec::new();
@@ -201,7 +203,7 @@ mod tests {
     }
 
     proptest! {
-        // Steps of every width, and as many ticks as end everywhere in a block.
+        // Steps of every width, and numbers of ticks that end everywhere in a block.
         #[test]
         fn ticks_of_any_steps_come_back(
             first in any::<i64>(),

@@ -1,4 +1,4 @@
-//! A row group: every column a chunk, encoded as what it was filled with.
+//! A row group. Every column becomes a chunk, encoded according to its contents.
 
 use std::{mem, sync::Arc};
 
@@ -23,14 +23,14 @@ pub(super) type Batch = Vec<Cells>;
 /// The columns of a row group, encoded.
 pub(super) type Chunks = Result<Vec<EncodedChunk>, ParquetError>;
 
-/// A row group that is being encoded. Every column of ours is one column of the file, lists too.
+/// A row group that is being encoded. Every column of a table is one column of the file; this includes lists.
 pub(super) struct OpenGroup {
     schema: SchemaDescPtr,
     /// Empty until there are rows.
     columns: Vec<ColumnEncoder>,
 }
 
-/// A whole row group on its way to being encoded, batch by batch.
+/// A whole row group that is being encoded, batch by batch.
 pub(super) struct Encoding {
     group: OpenGroup,
     batches: std::vec::IntoIter<Batch>,
@@ -65,12 +65,12 @@ impl OpenGroup {
 }
 
 impl Encoding {
-    /// Of these batches.
+    /// The encoding of these batches.
     pub(super) fn new(schema: SchemaDescPtr, batches: Vec<Batch>) -> Encoding {
         Encoding { group: OpenGroup::new(schema), batches: batches.into_iter() }
     }
 
-    /// Encodes the next batch. The row group, if that was the last; then it is done.
+    /// Encodes the next batch. Returns the row group after the last one; then the encoding is done.
     pub(super) fn step(&mut self) -> Option<Chunks> {
         if let Some(batch) = self.batches.next() {
             return self.group.append(&batch).err().map(Err);

@@ -14,7 +14,7 @@ use super::{
 /// Shorter runs are cheaper as literals.
 const SHORTEST_RUN: usize = 16;
 
-/// A width that holds all numbers up to `most`; one bit at least.
+/// The width of numbers up to `most`; at least one bit.
 pub(super) fn width_of(most: u32) -> u32 {
     aligned((u32::BITS - most.leading_zeros()).max(1))
 }
@@ -36,7 +36,7 @@ pub(super) fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
     literals(&values[literals_from..], width, out);
 }
 
-/// Most stretches are no runs: comparing all of one takes less time than looking for its first difference.
+/// Most stretches are not runs. Comparing all values of one takes less time than searching for its first difference.
 fn begins_with_a_run(values: &[u32]) -> bool {
     let Some(stretch) = values.first_chunk::<SHORTEST_RUN>() else { return false };
     stretch.iter().fold(0, |differences, value| differences | (value ^ stretch[0])) == 0
@@ -46,7 +46,7 @@ fn run_length(values: &[u32]) -> usize {
     values.iter().position(|value| *value != values[0]).unwrap_or(values.len())
 }
 
-/// Appends numbers that are packed already: runs are words of one number.
+/// Appends numbers that are already packed. A run is a sequence of words that repeat one number.
 pub(super) fn encode_bits(bits: &Bits, width: usize, out: &mut Vec<u8>) {
     let word_values = bits::WORD / width;
     let mut left = bits.len() / width;
@@ -67,7 +67,7 @@ pub(super) fn encode_bits(bits: &Bits, width: usize, out: &mut Vec<u8>) {
         run(value, length.min(left), width as u32, out);
         left = left.saturating_sub(length);
     }
-    // The last word holds more than there is.
+    // The last word has more numbers than remain.
     let surplus = (bits.len() / width).next_multiple_of(word_values) - (bits.len() / width);
     literals.truncate(literals.len().saturating_sub(surplus / GROUP * width));
     packed_literals(&mut literals, width, out);
@@ -78,7 +78,7 @@ fn run(value: u64, length: usize, width: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
 }
 
-/// Readers know by the number of values where the last group ends.
+/// Appends literals. Readers know from the number of values where the last group ends.
 fn literals(values: &[u32], width: u32, out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
@@ -87,7 +87,7 @@ fn literals(values: &[u32], width: u32, out: &mut Vec<u8>) {
     pack(values, width, out);
 }
 
-/// The same, from whole groups; none are left.
+/// The same, from whole groups. The vector is empty afterwards.
 fn packed_literals(groups: &mut Vec<u8>, width: usize, out: &mut Vec<u8>) {
     if groups.is_empty() {
         return;
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!([0, 1, 2, 4, 16, 255, 256, 1 << 16].map(width_of), [1, 1, 2, 4, 8, 8, 16, 17]);
     }
 
-    /// Reads a whole encoding back, as the specification says.
+    /// Decodes a whole encoding, according to the specification.
     fn decoded(mut bytes: &[u8], width: u32, count: usize) -> Vec<u32> {
         let mut values = Vec::new();
         while values.len() < count {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     proptest! {
-        // Stretches of one number and stretches of many, of any length, beside each other.
+        // Stretches of one number and stretches of different numbers, of any length, in any order.
         #[test]
         fn runs_and_literals_come_back(
             width in 1u32..=20,

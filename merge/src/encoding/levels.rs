@@ -1,4 +1,4 @@
-//! Which values of a column are there, and which lists they are in (Dremel's levels; parquet-format, README.md).
+//! Which rows of a column have a value, and where lists begin (Dremel's levels; parquet-format, README.md).
 //!
 //! ```text
 //!   rows                       7     NULL  9           flat: a bit each, 1 where there is a value
@@ -13,15 +13,15 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::{bits::Bits, hybrid};
 
-/// Levels of an element of a list: no element, for the list is empty; NULL; a value.
+/// Levels of an element of a list: no element, because the list is empty; NULL; a value.
 const EMPTY: u64 = 0;
 const NULL: u64 = 1;
 const VALUE: u64 = 2;
-/// Bits of these.
+/// Number of bits of such a level.
 const ELEMENT_BITS: u32 = 2;
-/// The level of a value, in all places of a word.
+/// A word full of the level of a value.
 const ALL_VALUES: u64 = u64::MAX / 3 * VALUE;
-/// Elements whose levels are written together.
+/// Number of elements whose levels are written together.
 const STRETCH: u32 = u64::BITS / ELEMENT_BITS;
 
 /// The levels of some rows.
@@ -41,7 +41,7 @@ pub(crate) struct Stretch {
 }
 
 impl Levels {
-    /// Of a flat column that has a value in every row.
+    /// The levels of a flat column that has a value in every row.
     pub(crate) fn all(rows: usize) -> Levels {
         let mut levels = Levels { rows, ..Levels::default() };
         (0..rows / 64).for_each(|_| levels.definition.push(u64::MAX, 64));
@@ -49,21 +49,21 @@ impl Levels {
         levels
     }
 
-    /// A row of a flat column.
+    /// Adds a row of a flat column.
     #[inline]
     pub(crate) fn push(&mut self, has_value: bool) {
         self.rows += 1;
         self.definition.push(u64::from(has_value), 1);
     }
 
-    /// Up to 64 rows of a flat column, with a bit for each that has a value.
+    /// Adds up to 64 rows of a flat column. `has_value` has a bit for each row with a value.
     #[inline]
     pub(crate) fn push_rows(&mut self, has_value: u64, rows: usize) {
         self.rows += rows;
         self.definition.push(has_value, rows as u32);
     }
 
-    /// The next element of a list.
+    /// Adds the next element of a list.
     #[inline]
     pub(crate) fn push_element(&mut self, list: &mut Stretch, has_value: bool) {
         if list.elements == STRETCH {
@@ -73,11 +73,11 @@ impl Levels {
         list.elements += 1;
     }
 
-    /// A list of `elements` elements without NULL.
+    /// Adds a list of `elements` elements without NULL.
     #[inline]
     pub(crate) fn push_full_list(&mut self, elements: usize) {
         if elements < STRETCH as usize {
-            // An empty list is one level, too.
+            // An empty list takes one level, too.
             let levels = elements.max(1) as u32;
             let all = (1 << (ELEMENT_BITS * elements as u32)) - 1;
             self.repetition.push((1 << levels) - 2, levels);
@@ -97,7 +97,7 @@ impl Levels {
         self.end_list(list);
     }
 
-    /// Empty lists.
+    /// Adds empty lists.
     pub(crate) fn push_empty_lists(&mut self, lists: usize) {
         const { assert!(EMPTY == 0) };
         self.rows += lists;
@@ -108,12 +108,12 @@ impl Levels {
         }
     }
 
-    /// The list has no more elements: it is a row.
+    /// Ends a list, which makes it a row.
     #[inline]
     pub(crate) fn end_list(&mut self, mut list: Stretch) {
         const { assert!(NULL + 1 == VALUE && EMPTY == 0) };
         if list.elements == 0 {
-            // It is only a level.
+            // An empty list is only a level.
             list.elements = 1;
         }
         self.put_down(&mut list);
@@ -128,17 +128,17 @@ impl Levels {
         *list = Stretch { goes_on: true, ..Stretch::default() };
     }
 
-    /// How many rows these are.
+    /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many levels there are: the rows of a flat column; of lists the elements, and the empty lists.
+    /// Number of levels. For a flat column these are the rows; for lists, the elements and the empty lists.
     pub(crate) fn len(&self) -> usize {
         if self.repetition.len() > 0 { self.repetition.len() } else { self.rows }
     }
 
-    /// Appends what a page begins with: those levels that its column has, each with its length in front.
+    /// Appends the beginning of a page: the levels that its column has, each after its length.
     pub(crate) fn write(&self, column: &ColumnDescriptor, page: &mut Vec<u8>) {
         if column.max_rep_level() > 0 {
             with_length(page, |page| hybrid::encode_bits(&self.repetition, 1, page));
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    // Up to more elements than levels that are put down together.
+    // Up to more elements than levels that are written together.
     #[test]
     fn a_full_list_has_the_levels_of_its_elements() {
         for elements in [0, 1, 2, 31, 32, 33, 64, 65, 100] {

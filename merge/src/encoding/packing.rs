@@ -1,4 +1,4 @@
-//! Numbers of equal width, packed in groups of 8: together they are whole bytes, as many as a number has bits.
+//! Numbers of equal width, packed in groups of 8. A group of `width`-bit numbers takes exactly `width` bytes.
 //!
 //! ```text
 //!   width 3   |v7 |v6 |v5 |v4 |v3 |v2 |v1 |v0 |     24 bits, the lowest byte first
@@ -7,10 +7,11 @@
 /// Numbers in a group.
 pub(super) const GROUP: usize = 8;
 
-/// The width in which numbers of `bits` bits are packed: one that does not split bytes, if that adds few bits.
+/// The width in which numbers of `bits` bits are packed: a width that does not split bytes, if that adds only a few
+/// bits.
 ///
-/// zstd finds what repeats, and what is frequent, by whole bytes. Of system calls and switches (hackbench, 8.1 M events)
-/// a super-trace has 2.59 bytes an event so, 2.79 with the narrowest widths.
+/// zstd finds repetitions and frequencies by whole bytes. For system calls and switches (hackbench, 8.1 M events), a
+/// super-trace takes 2.59 bytes per event with these widths, and 2.79 with the narrowest ones.
 pub(super) fn aligned(bits: u32) -> u32 {
     match bits {
         0..=2 => bits,
@@ -21,12 +22,12 @@ pub(super) fn aligned(bits: u32) -> u32 {
     }
 }
 
-/// Appends the values, none of which needs more than `width` bits, at most 64. The last group is filled up with zeros.
+/// Appends the values, none of which needs more than `width` bits, at most 64. The last group is padded with zeros.
 pub(super) fn pack<T: Copy + Default + Into<u64>>(values: &[T], width: u32, out: &mut Vec<u8>) {
     let from = out.len();
     out.resize(from + values.len().div_ceil(GROUP) * width as usize, 0);
     let out = &mut out[from..];
-    // A width that is known to the compiler makes shifts by constants: a quarter of the time.
+    // If the compiler knows the width, the shifts are by constants, which takes a quarter of the time.
     macro_rules! by_width {
         ($($known:literal)*) => {
             match width {
@@ -82,7 +83,7 @@ mod tests {
         }
     }
 
-    /// The number at a place, bit by bit.
+    /// The number at an index, read bit by bit.
     fn number(bytes: &[u8], width: usize, place: usize) -> u64 {
         let bit = |at: usize| u64::from(bytes[at / 8] >> (at % 8) & 1);
         (0..width).fold(0, |number, b| number | bit(place * width + b) << b)

@@ -1,4 +1,4 @@
-//! A page of a column chunk: its head, with a checksum, and its compressed bytes.
+//! A page of a column chunk: its header, with a checksum, and its compressed bytes.
 //!
 //! ```text
 //!   head                                                     | bytes
@@ -6,16 +6,16 @@
 //!   number of values, encodings                              |
 //! ```
 //!
-//! The head is a `PageHeader` of parquet.thrift in the compact protocol of Thrift: a field is a byte (distance to the number
-//! of the field before, type) and its value, 0 ends a struct. The writer of the parquet crate leaves checksums out; without them
-//! a bit that has changed on a disk is another value in an answer.
+//! The header is a `PageHeader` of parquet.thrift in the compact protocol of Thrift. A field is a byte (distance to the
+//! number of the previous field, type) and its value; 0 ends a struct. The writer of the parquet crate does not write
+//! checksums. Without them, a bit that has changed on a disk would silently change a value in a result.
 
 use bytes::Bytes;
 use parquet::basic::Encoding;
 
 use super::varint::{varint, zigzag};
 
-/// About the bytes of a head.
+/// Approximate length of a header in bytes.
 pub(super) const HEAD: usize = 32;
 
 /// Compressed bytes with their checksum.
@@ -33,9 +33,9 @@ pub(super) struct Page {
     pub(super) compressed: Compressed,
 }
 
-/// What a page has.
+/// The contents of a page.
 pub(super) enum Content {
-    /// The values that occur, in the order of their first row.
+    /// The values that occur, ordered by their first row.
     Dictionary,
     /// Rows.
     Data(Encoding),
@@ -58,7 +58,7 @@ const DATA_PAGE: i64 = 0;
 const DICTIONARY_PAGE: i64 = 2;
 
 impl Page {
-    /// Appends it, and returns the length of its head.
+    /// Appends the page, and returns the length of its header.
     pub(super) fn write(&self, out: &mut Vec<u8>) -> usize {
         let begin = out.len();
         let (kind, field) = match self.content {
@@ -76,7 +76,7 @@ impl Page {
         match self.content {
             Content::Data(encoding) => {
                 of_kind.i32(2, encoding as i64);
-                // Of the definition levels, and of the repetition levels.
+                // The encodings of the definition levels, and of the repetition levels.
                 of_kind.i32(3, Encoding::RLE as i64);
                 of_kind.i32(4, Encoding::RLE as i64);
             }
@@ -96,7 +96,7 @@ impl Page {
 /// A struct that is being written.
 struct Struct<'o> {
     out: &'o mut Vec<u8>,
-    /// The number of its last field.
+    /// The number of the last field that was written.
     last: u8,
 }
 
@@ -124,7 +124,8 @@ impl Struct<'_> {
 mod tests {
     use super::*;
 
-    /// By hand, from parquet.thrift: the crate's reader is no witness for a field that it may skip.
+    /// The expected bytes are made by hand, from parquet.thrift: the reader of the crate may skip this field, so it
+    /// proves nothing.
     #[test]
     fn a_head_has_the_checksum_of_what_follows() {
         let compressed = Compressed::new(Bytes::from_static(b"123456789"));

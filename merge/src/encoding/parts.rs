@@ -1,7 +1,8 @@
-//! The Parquet files of one table: batches in, row groups encoded, parts appended in the order of time.
+//! The Parquet files of one table. Takes batches, encodes row groups, and appends them to the parts in time order.
 //!
-//! With a worker pool, a row group is gathered as it is and encoded as a whole by a worker, or here if all are busy.
-//! Without, each batch is encoded at once, while it is in the cache. The bytes that come out are the same.
+//! With a worker pool, the batches of a row group are gathered, and a worker encodes the whole row group; if all
+//! workers are busy, this thread does. Without a pool, each batch is encoded at once, while it is in the cache. The
+//! resulting bytes are the same.
 
 use std::{
     collections::VecDeque,
@@ -30,11 +31,11 @@ use super::{
 };
 use crate::{error::Error, worker_pool::WorkerPool};
 
-/// Rows of a row group: what a reader can skip by its statistics, and what a worker encodes at a time.
+/// Number of rows of a row group. A reader can skip a row group by its statistics; a worker encodes one at a time.
 const ROW_GROUP_ROWS: usize = 256 << 10;
-/// Rows of a part.
+/// Number of rows of a part.
 const PART_ROWS: usize = 8 << 20;
-/// Row groups of one table that may be encoded at once; later ones wait for the first.
+/// Maximum number of row groups of one table that are being encoded. Later ones wait for the first of them.
 const MOST_UNDER_WAY: usize = 16;
 
 /// The files of one table.
@@ -44,7 +45,7 @@ pub(crate) struct Parts {
     schema: SchemaRef,
     columns: SchemaDescPtr,
     pool: Option<Arc<WorkerPool>>,
-    /// The row group that is being gathered; without a pool, what has its rows already.
+    /// The row group that is being gathered. Without a pool, `open` contains its rows instead.
     gathered: Vec<Batch>,
     open: Option<OpenGroup>,
     rows: usize,
@@ -57,17 +58,17 @@ pub(crate) struct Parts {
     output: Output,
 }
 
-/// What is written, of all tables.
+/// What has been written, of all tables.
 #[derive(Clone, Default)]
 pub(crate) struct Output {
     /// Bytes of encoded rows.
     pub(crate) bytes: Arc<AtomicU64>,
-    /// How files that are complete end.
+    /// The ends of the files that are complete.
     checksums: Arc<Mutex<Checksums>>,
 }
 
 impl Output {
-    /// How the files end that are complete.
+    /// The ends of the files that are complete.
     pub(crate) fn checksums(&self) -> Checksums {
         self.checksums.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -111,7 +112,7 @@ impl Parts {
         })
     }
 
-    /// Adds `rows` rows. A row group may end with them.
+    /// Adds `rows` rows. This may complete a row group.
     pub(crate) fn write(&mut self, batch: Batch, rows: usize) -> Result<(), Error> {
         if rows == 0 {
             return Ok(());
@@ -145,7 +146,7 @@ impl Parts {
                 let (send, receive) = mpsc::channel();
                 let task = move || {
                     let Some(chunks) = encoding.step() else { return true };
-                    // No receiver is left if the merge has ended with an error.
+                    // There is no receiver any more if the merge has ended with an error.
                     let _ = send.send(chunks);
                     false
                 };
@@ -169,7 +170,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Appends the row groups that are encoded, in their order, and waits until at most so many are left.
+    /// Appends the row groups that are encoded, in their order. Waits until at most `left` row groups are left.
     fn append(&mut self, left: usize) -> Result<(), Error> {
         while let Some(first) = self.under_way.pop_front() {
             let (rows, chunks) = match first {
@@ -226,14 +227,14 @@ fn part_name(part: usize) -> String {
 fn open_part(schema: &SchemaRef, folder: &Folder, part: usize) -> Result<SerializedFileWriter<File>, Error> {
     let path = folder.path_of(part_name(part));
     let file = folder.create_file(part_name(part)).map_err(Error::io(&path))?;
-    // Arrow's writer puts the schema as Arrow knows it into the file.
+    // Arrow's writer also writes the Arrow schema to the file.
     let writer = ArrowWriter::try_new(file, Arc::clone(schema), Some(properties()));
     let parts = writer.and_then(ArrowWriter::into_serialized_writer);
     let file = parts.map(|(file, _)| file);
     file.map_err(|error| Error::Parquet { path, error })
 }
 
-/// Completes a file. It ends with what follows its pages.
+/// Completes a file. Returns its end, that is, what follows its pages.
 fn close(file: SerializedFileWriter<File>, path: &Path) -> Result<FileEnd, Error> {
     let from = file.bytes_written() as u64;
     let written = file.into_inner().map_err(|error| Error::Parquet { path: path.to_path_buf(), error })?;

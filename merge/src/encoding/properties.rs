@@ -1,4 +1,4 @@
-//! Properties of a file, and which columns hold ticks.
+//! The properties of a file, and which of its columns are ticks.
 
 use parquet::{
     basic::{Compression, Type, ZstdLevel},
@@ -6,9 +6,9 @@ use parquet::{
     schema::types::ColumnDescPtr,
 };
 
-/// With pages of 32 Ki rows, 105.9 million events (hackbench with all system calls) take 4.91 bytes each at this level, and
-/// 5.03 at level 2 for some 5 % less CPU time; pages of 16 Ki rows at level 2 take 5.10 in the same CPU time as this (means
-/// of four runs in turn, 32.9 and 33.3 s of an AMD EPYC).
+/// With pages of 32 Ki rows, 105.9 million events (hackbench with all system calls) take 4.91 bytes each at this level.
+/// Level 2 takes 5.03 bytes, and some 5 % less CPU time. Pages of 16 Ki rows at level 2 take 5.10 bytes in the same CPU
+/// time as this level (means of four runs in turn, 32.9 and 33.3 s of an AMD EPYC).
 const LEVEL: i32 = 3;
 
 /// How the pages of all columns are compressed.
@@ -16,7 +16,8 @@ pub(super) fn level() -> ZstdLevel {
     ZstdLevel::try_new(LEVEL).unwrap_or_default()
 }
 
-/// How columns are encoded and what a reader can skip them by is decided by each chunk, not here.
+/// These properties do not determine how columns are encoded, or by what a reader can skip them: each chunk decides
+/// that.
 pub(super) fn properties() -> WriterProperties {
     WriterProperties::builder()
         .set_compression(Compression::ZSTD(level()))
@@ -24,7 +25,7 @@ pub(super) fn properties() -> WriterProperties {
         .build()
 }
 
-/// Whether a column holds ticks, which are written as differences.
+/// Whether a column contains ticks, which are written as differences.
 pub(super) fn is_difference(column: &ColumnDescPtr) -> bool {
     column.name().ends_with("_tick") && column.physical_type() == Type::INT64
 }

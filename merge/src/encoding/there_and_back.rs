@@ -1,4 +1,4 @@
-//! For tests: what our encoders write, read by Arrow's reader.
+//! For tests: Arrow's reader reads what our encoders have written.
 
 use std::{iter, sync::Arc};
 
@@ -19,12 +19,12 @@ use super::{
     encoder::Encoding,
 };
 
-/// Writes the batches as a page each of one row group, and reads them with Arrow's reader.
+/// Writes each batch as a page of one row group, and reads them with Arrow's reader.
 pub(super) fn there_and_back(batches: &[ArrayRef]) -> (ArrayRef, Statistics) {
     named("column", batches)
 }
 
-/// The same for a column of this name: those of ticks are encoded in another way.
+/// The same for a column of this name. The name matters, because columns of ticks are encoded differently.
 pub(super) fn named(name: &str, batches: &[ArrayRef]) -> (ArrayRef, Statistics) {
     let ty = batches[0].data_type().clone();
     let can_be_null = !matches!(ty, DataType::List(_) | DataType::Boolean);
@@ -48,7 +48,7 @@ pub(super) fn named(name: &str, batches: &[ArrayRef]) -> (ArrayRef, Statistics) 
     (concat(&read).unwrap(), statistics.unwrap_or(Statistics::boolean(None, None, None, None, false)))
 }
 
-/// A column filled with what is in an array.
+/// A column filled with the values of an array.
 fn cells(rows: &ArrayRef) -> Cells {
     match rows.data_type() {
         DataType::Boolean => {

@@ -1,7 +1,8 @@
-//! The dictionary of a chunk of numbers or texts: each value that has come so far, and its place.
+//! The dictionary of a chunk of numbers or texts: each value that has occurred so far, and its index.
 //!
-//! Most values have come just before, so a small table of recent ones answers most questions with one comparison: each
-//! value has one slot in it, and shares it with others. Only what is not in its slot is looked for by its hash.
+//! Most values have occurred shortly before. So a small table of recent values answers most look-ups with one
+//! comparison. Each value has one slot in this table, and shares it with other values. A value that is not in its slot
+//! is looked up by its hash.
 
 use std::collections::HashMap;
 
@@ -10,28 +11,28 @@ use parquet::basic::Type;
 
 use super::{column::Texts, dictionary::NONE};
 
-/// Slots of recent values: what fits the fastest cache beside the rest (16 and 24 KiB).
+/// Number of slots for recent values. They fit into the fastest cache, beside the other data (16 and 24 KiB).
 const SLOT_BITS: u32 = 10;
 const SLOTS: usize = 1 << SLOT_BITS;
 
-/// The values that have a place, in the order of their first row.
+/// The values that have an index, ordered by their first row.
 pub(super) trait ValueIndex: Default {
     /// The values of some rows, contiguous.
     type Values: Plain;
 
-    /// Those that have a place, in the order of their places.
+    /// The values that have an index, in the order of their indexes.
     fn known(&self) -> &Self::Values;
 
-    /// Appends the places of all these values; new ones get the next place.
+    /// Appends the indexes of all these values to `places`. A new value gets the next index.
     fn find(&mut self, values: &Self::Values, places: &mut Vec<u32>);
 }
 
 /// Values that can be written as they are.
 pub(super) trait Plain {
-    /// How many there are.
+    /// Number of values.
     fn count(&self) -> usize;
 
-    /// Appends them, numbers in the width of `physical`.
+    /// Appends the values; numbers in the width of `physical`.
     fn put(&self, physical: Type, out: &mut Vec<u8>);
 
     /// The smallest and the largest number, if these are numbers.
@@ -47,7 +48,8 @@ pub(super) struct NumberIndex {
 
 impl Default for NumberIndex {
     fn default() -> NumberIndex {
-        // No slot begins with a number that would be looked for there: so a number that is in its slot has a place.
+        // At first, each slot has a number that belongs to another slot. So a number that is found in its slot has an
+        // index.
         let mut recent = Box::new([(0, NONE); SLOTS]);
         recent[slot(0)].0 = 1;
         debug_assert_ne!(slot(0), slot(1));
@@ -176,7 +178,8 @@ pub(super) fn put_text(text: &[u8], out: &mut Vec<u8>) {
     out.extend(text);
 }
 
-/// A text of up to 16 bytes, which are all in it: the first 8 (or 4) and the last, which overlap.
+/// A text of up to 16 bytes, all of which are in this value: the first 8 (or 4) bytes, and the last ones, which
+/// overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Short {
     first: u64,
@@ -227,7 +230,7 @@ mod tests {
 
     use super::{super::column::Append, *};
 
-    /// The place of each value, which is that of its first row among the first rows.
+    /// The expected index of each value: the rank of its first row among all first rows.
     fn expected<V: Hash + Eq + Copy>(values: &[V]) -> Vec<u32> {
         let mut seen = HashMap::new();
         let place = |value: &V| {
@@ -244,7 +247,7 @@ mod tests {
     }
 
     proptest! {
-        // More different numbers than slots, and again.
+        // More different numbers than slots, some of which occur again.
         #[test]
         fn a_number_has_the_place_of_its_first_row(numbers in vec(-2000i64..2000, 0..3000)) {
             let (dictionary, found) = places::<NumberIndex>(&numbers);
@@ -254,7 +257,7 @@ mod tests {
             }
         }
 
-        // Of few letters, so that many begin and end alike, whatever their length.
+        // Texts of few letters, so that many begin and end alike, at any length.
         #[test]
         fn a_text_has_the_place_of_its_first_row(texts in vec("[ab]{0,4}|[ab]{7,9}|[ab]{15,18}", 0..200)) {
             let mut column = Texts::default();

@@ -1,7 +1,8 @@
-//! One chunk of a column of numbers or texts, flat or in lists: by dictionary while that is small, plain after that.
+//! One chunk of a column of numbers or texts, flat or in lists. Values are written with a dictionary while that is
+//! small, and plain afterwards.
 //!
-//! What Arrow's writer does, in the shape that our columns have. It is most of what a merge writes, so it is most of
-//! what writing costs.
+//! This does the same as Arrow's writer, specialised for our columns. Most of what a merge writes is written here, so
+//! most of the cost of writing is here, too.
 
 use parquet::{
     basic::{Encoding, Type},
@@ -17,16 +18,16 @@ use super::{
     value_index::{Plain, ValueIndex},
 };
 
-/// Values of a dictionary. A full one is no longer looked up: later values are written plain.
+/// Maximum number of values in a dictionary. A full one is no longer used: later values are written plain.
 const MOST_PLACES: usize = 1 << 16;
 
 /// A column chunk that is being encoded.
 pub(super) struct ValueChunk<P> {
     chunk: Chunk,
     dictionary: P,
-    /// The places of the values of a page.
+    /// The dictionary indexes of the values of a page.
     indices: Vec<u32>,
-    /// The smallest and the largest number that is not in the dictionary.
+    /// The smallest and the largest number that are not in the dictionary.
     range: Option<(i64, i64)>,
     nulls: u64,
 }
@@ -66,7 +67,7 @@ impl<P: ValueIndex> ValueChunk<P> {
         self.chunk.column().max_rep_level() > 0
     }
 
-    /// Puts the dictionary in front.
+    /// Ends the chunk. The dictionary comes before its pages.
     pub(super) fn close(self) -> Result<EncodedChunk, ParquetError> {
         let statistics = self.statistics();
         let values = self.dictionary.known();
@@ -76,7 +77,7 @@ impl<P: ValueIndex> ValueChunk<P> {
         self.chunk.close(Ending { dictionary, statistics, ..Ending::default() })
     }
 
-    /// Statistics by which a reader skips pages; none for elements of lists.
+    /// Statistics with which a reader skips pages. There are none for elements of lists.
     fn statistics(&self) -> Option<Statistics> {
         if self.is_list() {
             return None;
@@ -94,7 +95,7 @@ impl<P: ValueIndex> ValueChunk<P> {
     }
 }
 
-/// The range of both.
+/// The range that contains both.
 fn wider(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
     match (one, other) {
         (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!((nothing.null_count_opt(), nothing.min_bytes_opt()), (Some(3), None));
     }
 
-    // | 40 000 values | 40 000 others | 40 000 of the first again |: the dictionary is full behind the second.
+    // | 40 000 values | 40 000 others | 40 000 of the first again |: the dictionary is full after the second batch.
     #[test]
     fn behind_a_full_dictionary_values_stand_as_they_are() {
         let batch = |from: i64| Arc::new(Int64Array::from_iter_values((from..from + 40_000).map(|n| n * n)));
@@ -177,7 +178,7 @@ mod tests {
         }
     }
 
-    // Lists of up to 100 elements: more than levels that are put down together.
+    // Lists of up to 100 elements, which is more than the number of levels that are written together.
     fn lists() -> impl Strategy<Value = Vec<Vec<Option<i64>>>> {
         let element =
             prop_oneof![1 => Just(None), 3 => (-40i64..40).prop_map(Some), 1 => any::<i64>().prop_map(Some)];

@@ -1,7 +1,8 @@
-//! User threads that are older than what is kept of a recording: what the recorder carried over of them
-//! (`source/carried.rs`) is true when what is kept begins. Their rows begin there.
+//! User threads that are older than the kept part of a recording. The facts that the recorder carried over about them
+//! (`source/carried.rs`) apply when the kept part begins. The rows of these threads begin there.
 //!
-//! A thread that waits for a lock may have begun before: the length of that wait is not known (rule 6 of `pairing/locks.rs`).
+//! If such a thread waits for a lock, the wait may have begun earlier: its length is unknown (rule 6 of
+//! `pairing/locks.rs`).
 
 use fut::trace::CarriedState;
 use sigmund_model::{Pid, ThreadState, Ticks, Wait};
@@ -13,7 +14,7 @@ use super::{
 use crate::{error::Error, source::CarriedThread};
 
 impl Machine {
-    /// A user thread was there before the first event that is kept.
+    /// A user thread existed before the first event that is kept.
     pub(crate) fn carry_over(
         &mut self,
         carried: &CarriedThread,

@@ -1,5 +1,5 @@
-//! What contradicted the state: each kind is one row of `losses`, with its count, its first case, and for how long what
-//! LWPs and user threads did is unknown because of it.
+//! Evidence that contradicts the state. Each kind of contradiction is one row of `losses`: how often it occurred, its
+//! first example, and for how long the state of LWPs and user threads is unknown because of it.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use super::lwp::LwpEntry;
 /// A kind of contradiction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Contradiction {
-    /// A CPU left its idle task for a runnable LWP, and there is no switch.
+    /// A CPU left its idle task for a runnable LWP, but there is no switch.
     UnseenSwitch,
-    /// A CPU left an LWP for another that was runnable in its run queue, and there is no switch.
+    /// A CPU left an LWP for another one that was runnable in its run queue, but there is no switch.
     UnseenTakeover,
-    /// A CPU has another LWP than the switches say.
+    /// An LWP other than the one according to the switches is on a CPU.
     OtherLwp,
     /// An LWP left its CPU at an unobserved time.
     UnseenDeparture,
     /// An LWP is on a second CPU.
     TwoCpus,
-    /// An LWP recorded an event while the switches say that it is off-CPU.
+    /// An LWP recorded an event while it is off-CPU according to the switches.
     RanOffCpu,
     /// A user thread is mounted on a second LWP.
     TwoLwps,
-    /// An LWP carries another user thread than the switches say.
+    /// An LWP carries a user thread other than the one according to the switches.
     OtherThread,
 }
 
@@ -77,7 +77,7 @@ struct Seen {
     count: u64,
     first: Ticks,
     last: Ticks,
-    /// For how long something is unknown because of them, in ticks: summed over LWPs, or user threads.
+    /// For how long a state is unknown because of these contradictions, in ticks, summed over LWPs or user threads.
     unknown: u64,
     example: String,
 }
@@ -90,15 +90,15 @@ impl Contradictions {
         seen.last = tick;
     }
 
-    /// The time in which contradictions of this kind make the state of an LWP or thread unknown.
+    /// Adds the time for which a contradiction of this kind makes the state of an LWP or thread unknown.
     pub(super) fn unknown(&mut self, what: Contradiction, length: u64) {
         if let Some(seen) = self.seen.get_mut(&what) {
-            // Scribbled-over ticks lie far apart, and each LWP adds to it.
+            // Ticks of a damaged trace are far apart, and each LWP adds to this sum.
             seen.unknown = seen.unknown.saturating_add(length);
         }
     }
 
-    /// Something shows where an LWP is, at `tick`.
+    /// An event at `tick` shows where an LWP is.
     pub(super) fn end_doubt(&mut self, entry: &mut LwpEntry, tick: Ticks) {
         if let Some(what) = entry.doubted.take() {
             self.unknown(what, tick.0 - entry.place_since.0);

@@ -1,4 +1,4 @@
-//! What the machine costs an event: `cargo test --release -p sigmund-merge --lib machine -- --ignored --nocapture`.
+//! The machine's cost per event: `cargo test --release -p sigmund-merge --lib machine -- --ignored --nocapture`.
 
 use std::fs;
 
@@ -12,7 +12,8 @@ const CPUS: u64 = 8;
 const LWPS: u64 = 64;
 const THREADS: u64 = 1000;
 
-/// Of a hundred events: kernel switches, wakeups, user switches, plain user events; the rest are system calls.
+/// The number of events of each kind in a hundred: kernel switches, wakeups, user switches, plain user events. The rest
+/// are system calls.
 struct Mix {
     name: &'static str,
     switches: u64,
@@ -21,7 +22,7 @@ struct Mix {
     user: u64,
 }
 
-/// The LWP on each CPU, so that the events fit together.
+/// The LWP on each CPU. It makes the events consistent.
 struct World {
     random: u64,
     on: Vec<u64>,
@@ -105,7 +106,7 @@ fn nanoseconds_an_event() {
     }
 }
 
-/// Nanoseconds that this thread has run (`/proc/self/task/TID/schedstat`), whoever else is on the machine.
+/// Nanoseconds that this thread has run (`/proc/thread-self/schedstat`). Independent of other load on the machine.
 fn cpu_time() -> u64 {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     stat.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap()

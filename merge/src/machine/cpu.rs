@@ -4,35 +4,36 @@ use std::collections::BTreeMap;
 
 use sigmund_model::{Context, Cpu, Effect, Event, Level, Loss, LossKind, Lwp, Severity, Ticks};
 
-/// CPUs below this number have a place in a table; the largest kernels are built for so many (`NR_CPUS`). A number
-/// beyond is damage, most likely: it costs a search, not memory.
+/// CPUs with numbers below this are in a table; the largest kernels are built for that many (`NR_CPUS`). A higher
+/// number is most likely damage. It costs a search, but no memory for the table.
 const IN_TABLE: usize = 8192;
-/// Interrupts in interrupts that are kept of one CPU. Deeper ones are there only where all exits are missing.
+/// Maximum number of nested interrupts that are kept for one CPU. Deeper nesting occurs only if all exits are missing.
 const DEEPEST: usize = 64;
 
-/// A CPU of which something is known.
+/// A CPU about which something is known.
 #[derive(Debug)]
 pub(crate) struct CpuEntry {
-    /// The LWP on it; `None` if that is not known.
+    /// The LWP on the CPU; `None` if that is unknown.
     pub(super) current: Option<Lwp>,
-    /// The LWP that was on it before an event showed the current one, which no switch had put there.
+    /// The LWP that was on the CPU until an event showed the current one there, although no switch had taken the former
+    /// off.
     pub(super) displaced: Option<Lwp>,
     since: Ticks,
-    /// The last instant at which an event showed that the one on it is there.
+    /// The last instant at which an event showed that the current LWP is on the CPU.
     confirmed: Ticks,
-    /// Its first switch: from then on its LWP is known.
+    /// The first switch of the CPU. From then on its LWP is known.
     pub(super) first_switch: Option<Ticks>,
-    /// The first event that showed an LWP on it before that.
+    /// The first event that showed an LWP on the CPU before that.
     first_shown: Option<Ticks>,
-    /// No source records its switches any more: since when, and which one did last.
+    /// If no source records the switches of the CPU any more: since when, and which source was the last.
     unrecorded: Option<(Ticks, Box<str>)>,
-    /// What was not known of it in recordings that have ended, and between them.
+    /// What was unknown about the CPU in recordings that have ended, and between them.
     losses: Vec<Loss>,
-    /// Interrupts it is in, innermost last; only for sources whose events do not say so themselves.
+    /// The interrupts that the CPU is in, innermost last. Only for sources whose events do not contain this.
     pub(super) interrupts: Vec<i64>,
-    /// Its open gap: the first instant after it.
+    /// The open gap of the CPU: the first instant after it.
     pub(super) gap: Option<Ticks>,
-    /// Whether it may be in an interrupt whose entry is missing.
+    /// Whether the CPU may be in an interrupt whose entry is missing.
     pub(super) interrupts_unknown: bool,
     pub(crate) events: u64,
     pub(crate) busy: u64,
@@ -59,7 +60,7 @@ impl CpuEntry {
         }
     }
 
-    /// Another LWP is on it from now on.
+    /// A different LWP is on the CPU from now on.
     pub(super) fn set_current(&mut self, lwp: Option<Lwp>, tick: Ticks) {
         self.settle(tick);
         self.current = lwp;
@@ -67,25 +68,25 @@ impl CpuEntry {
         self.displaced = None;
     }
 
-    /// If this LWP was on it, its LWP is not known from now on.
+    /// If this LWP was on the CPU, the LWP on the CPU is unknown from now on.
     pub(super) fn left_by(&mut self, lwp: Lwp, tick: Ticks) {
         if self.current == Some(lwp) {
             self.set_current(None, tick);
         }
     }
 
-    /// An event of it was recorded by the LWP that is on it.
+    /// The LWP that is on the CPU has recorded an event there.
     #[inline]
     pub(super) fn confirm(&mut self, tick: Ticks) {
         self.confirmed = tick;
     }
 
-    /// The last instant at which its LWP was certain; tick 0 if it never was.
+    /// The last instant at which the LWP on the CPU was certain; tick 0 if it never was.
     pub(super) fn confirmed(&self) -> Ticks {
         self.confirmed
     }
 
-    /// Counts the time until now.
+    /// Adds the time until now to the sums.
     pub(super) fn settle(&mut self, tick: Ticks) {
         let passed = tick.0 - self.since.0;
         match self.current {
@@ -96,21 +97,22 @@ impl CpuEntry {
         self.since = tick;
     }
 
-    /// An event shows an LWP on it, before its first switch. While nobody records it, that is not what is missing.
+    /// An event shows an LWP on the CPU, before its first switch. While no source records the CPU, its switches are not
+    /// missing.
     pub(super) fn shown(&mut self, tick: Ticks) {
         if self.unrecorded.is_none() {
             self.first_shown.get_or_insert(tick);
         }
     }
 
-    /// No source records its switches from here on; `source` was the last that did.
+    /// No source records the switches of the CPU from here on. `source` was the last one that did.
     pub(super) fn end_recording(&mut self, cpu: Cpu, source: &str, tick: Ticks) {
         self.losses.extend(self.unfollowed(cpu, tick));
         (self.first_switch, self.first_shown) = (None, None);
         self.unrecorded.get_or_insert_with(|| (tick, source.into()));
     }
 
-    /// A source records it again.
+    /// A source records the CPU again.
     pub(super) fn begin_recording(&mut self, cpu: Cpu, tick: Ticks) {
         let Some((from, source)) = self.unrecorded.take() else { return };
         self.gap = self.gap.map(|to| to.min(tick));
@@ -121,13 +123,13 @@ impl CpuEntry {
         self.unrecorded.is_none()
     }
 
-    /// What was not known of it, in the order of time, when the trace has ended.
+    /// What was unknown about the CPU, in time order. Called when the trace has ended.
     pub(super) fn losses(&self, cpu: Cpu, end: Ticks) -> Vec<Loss> {
         let still = self.unrecorded.as_ref().map(|(from, source)| unrecorded(cpu, source, *from, None));
         self.losses.iter().cloned().chain(self.unfollowed(cpu, end)).chain(still).collect()
     }
 
-    /// The time before its first switch, if an event showed an LWP on it then.
+    /// The time before the CPU's first switch, if an event showed an LWP on it then.
     fn unfollowed(&self, cpu: Cpu, end: Ticks) -> Option<Loss> {
         let from = self.first_shown?;
         let to = self.first_switch.unwrap_or(end);
@@ -144,8 +146,8 @@ impl CpuEntry {
         })
     }
 
-    /// What it was doing at an event of it; the interrupts it is in change by the event. `counts`: whether not all sources
-    /// say with every event that it is in one.
+    /// What the CPU was doing at one of its events. The event may also change the interrupts that the CPU is in.
+    /// `counts` is true if some source does not state with every event whether the CPU is in an interrupt.
     #[inline]
     pub(super) fn context(
         &mut self,
@@ -155,7 +157,7 @@ impl CpuEntry {
         counts: bool,
     ) -> Option<Context> {
         if level == Level::User || matches!(event.effect, Effect::KernelSwitch { .. }) {
-            // Neither happens in an interrupt: an exit was not seen.
+            // Neither of these happens in an interrupt. So if one is open, its exit was not traced.
             self.no_interrupts();
         }
         if let Effect::InterruptEnter(number) = event.effect {
@@ -172,7 +174,8 @@ impl CpuEntry {
         Some(if context.is_task() && lwp == Some(Lwp::IDLE) { Context::Idle } else { context })
     }
 
-    /// It runs an LWP, or begins an interrupt: earlier interrupts, seen or not, are over.
+    /// Forgets the interrupts of the CPU, including unknown ones. Called when they are all over, because the CPU runs
+    /// an LWP.
     fn no_interrupts(&mut self) {
         self.interrupts.clear();
         self.interrupts_unknown = false;
@@ -185,7 +188,7 @@ impl CpuEntry {
         self.interrupts.push(number);
     }
 
-    /// Leaves an interrupt, and those inside of it whose exits were lost.
+    /// Leaves an interrupt, and the interrupts inside it whose exits were lost.
     fn leave_interrupt(&mut self, number: i64) {
         match self.interrupts.iter().rposition(|n| *n == number) {
             Some(place) => self.interrupts.truncate(place),
@@ -194,13 +197,13 @@ impl CpuEntry {
     }
 }
 
-/// The time after one recording, up to the next if there is one.
+/// The time after one recording, up to the next one if there is one.
 fn unrecorded(cpu: Cpu, source: &str, from: Ticks, to: Option<Ticks>) -> Loss {
     let until = if to.is_some() { "the next recording" } else { "the end of the trace" };
     let detail = format!("{source}: the kernel side ends here, and no other has CPU {cpu} before {until}");
     let advice = "record the kernel for as long as the program";
     let loss = Loss { advice, ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) };
-    // Recordings end some time. Between two of them, the trace is not whole.
+    // Every recording ends at some time, so that is a note. But between two recordings, the trace has a gap.
     let severity = if to.is_some() { Severity::Gap } else { Severity::Note };
     Loss { severity, cpu: Some(cpu), from: Some(from), to, ..loss }
 }
@@ -229,7 +232,7 @@ impl Cpus {
         }
     }
 
-    /// The CPU of this number; what is known of it begins at `tick`, if it was not known before.
+    /// The CPU of this number. If it was not known yet, what is known about it begins at `tick`.
     #[inline]
     pub(super) fn entry(&mut self, cpu: Cpu, tick: Ticks) -> &mut CpuEntry {
         let place = cpu.0 as usize;
@@ -242,14 +245,14 @@ impl Cpus {
         self.table[place].get_or_insert_with(|| CpuEntry::new(tick))
     }
 
-    /// All of them in the order of their numbers.
+    /// All CPUs in the order of their numbers.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Cpu, &mut CpuEntry)> {
         let of_table =
             (0..).map(Cpu).zip(&mut self.table).filter_map(|(cpu, entry)| Some((cpu, entry.as_mut()?)));
         of_table.chain(self.beyond.iter_mut().map(|(cpu, entry)| (*cpu, entry)))
     }
 
-    /// All of them in the order of their numbers, with their time counted until `tick`.
+    /// All CPUs in the order of their numbers. Their times are counted until `tick`.
     pub(super) fn finish(self, tick: Ticks) -> Vec<(Cpu, CpuEntry)> {
         let of_table = (0..).map(Cpu).zip(self.table).filter_map(|(cpu, entry)| Some((cpu, entry?)));
         let settled = |(cpu, mut entry): (Cpu, CpuEntry)| {

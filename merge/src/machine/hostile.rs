@@ -1,5 +1,5 @@
-//! Any sequence of events at all, as a trace that was scribbled over may have it: nothing panics, time does not go
-//! backward, and CPUs and LWPs agree about which LWP is on which CPU.
+//! Takes arbitrary sequences of events, as a damaged trace may have them. Nothing panics, time does not go backward,
+//! and CPUs and LWPs agree about which LWP is on which CPU.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use sigmund_model::{
 use super::{Begin, End, Intervals, Machine, Placed, lwp::Place};
 use crate::{input_event_types::InputEventType, merge::MergeOptions, source::Recorded, tables::Directory};
 
-/// What happens, so many ticks after what happened before.
+/// What happens, at this many ticks after the previous step.
 #[derive(Clone, Debug)]
 struct Step {
     after: u64,
@@ -153,7 +153,7 @@ fn effects() -> impl Strategy<Value = Effect> {
     ]
 }
 
-/// The lock that the paired events have, too.
+/// The lock that the paired events use, too.
 fn lock() -> Wait {
     Wait { kind: Some(WaitKind::Mutex), on: Some(1) }
 }
@@ -184,7 +184,7 @@ fn steps() -> impl Strategy<Value = Step> {
     let ends = (0..10_u64, proptest::option::of(some()), some(), any::<bool>()).prop_map(
         |(back, cpus, covered, misses_no_switch)| What::Ends { back, cpus, covered, misses_no_switch },
     );
-    // Now and then the counter of a damaged record: the sum of a few of these is beyond 64 bits.
+    // Sometimes the counter of a damaged record: the sum of a few of these exceeds 64 bits.
     let after = prop_oneof![20 => 0..5_u64, 1 => Just(u64::MAX / 8)];
     let is_of = (0..4_u32, 0..4_u32).prop_map(|(lwp, pid)| What::IsOf { lwp, pid });
     let executes = (proptest::option::of(0..3_u32), 0..4_u32, 0..4_u32)
@@ -252,7 +252,7 @@ fn numbered(cpus: Vec<u32>) -> Vec<Cpu> {
     cpus.into_iter().map(Cpu).collect()
 }
 
-/// An LWP is on a CPU if and only if that CPU has it.
+/// Asserts that an LWP is on a CPU if and only if that CPU has it.
 fn agree(machine: &Machine) {
     for cpu in (0..3).map(Cpu) {
         let Some(lwp) = machine.cpus.get(cpu).and_then(|entry| entry.current) else { continue };
@@ -271,7 +271,7 @@ fn agree(machine: &Machine) {
 }
 
 proptest! {
-    // PROPTEST_CASES asks for more than 256: 40 000 found nothing.
+    // PROPTEST_CASES can be set to more than 256 cases: 40 000 have found nothing.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn whatever_happens_time_goes_forward_and_cpus_and_lwps_agree(

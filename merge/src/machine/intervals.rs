@@ -1,4 +1,4 @@
-//! Intervals, as they end: rows of `active`, `thread_states`, `lwp_states`, `threads` and `lwps`.
+//! Intervals that end become rows of `active`, `thread_states`, `lwp_states`, `threads` and `lwps`.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::{
     tables::{Directory, OptionalTable, TableWriter},
 };
 
-/// The writers of the tables of intervals, and the names of those in them.
+/// The writers of the tables of intervals, and the names of the LWPs and threads in them.
 pub(crate) struct Intervals {
     active: TableWriter,
     thread_states: TableWriter,
@@ -27,15 +27,15 @@ pub(crate) struct Intervals {
     threads: TableWriter,
     lwps: TableWriter,
     pub(super) processes: OptionalTable,
-    /// What is paired from events.
+    /// Intervals that are paired from events.
     pub(super) pairing: Pairing,
     pub(super) lwp_names: HashMap<Lwp, Box<str>, RandomState>,
     pub(super) thread_names: HashMap<Thread, Box<str>, RandomState>,
-    /// User events that each LWP could not record.
+    /// Number of user events that each LWP could not record.
     pub(crate) lost: HashMap<Lwp, u64>,
-    /// Rows of `threads` so far.
+    /// Number of rows of `threads` so far.
     pub(crate) threads_written: u64,
-    /// Rows of `lwps` so far, of LWPs that carry threads.
+    /// Number of rows of `lwps` so far for LWPs that carry threads.
     pub(crate) carriers_written: u64,
 }
 
@@ -64,8 +64,8 @@ impl Intervals {
         [active, thread_states, lwp_states, threads, lwps].into_iter().try_for_each(TableWriter::finish)
     }
 
-    /// Ends what the LWP does with its CPU. Active time and unmounted time are counted here, and time on CPUs in
-    /// [`close_place`](Self::close_place): three sums, that the check compares.
+    /// Ends what the LWP does with its CPU. Active time and unmounted time are counted here. Time on CPUs is counted in
+    /// [`close_place`](Self::close_place). So there are three independent sums, which the check compares.
     pub(super) fn close_stretch(
         &mut self,
         entry: &mut LwpEntry,
@@ -120,7 +120,7 @@ impl Intervals {
             entry.on_cpu += length;
         }
         let gone = state == LwpState::Exited;
-        // The wait for a CPU that follows has it, too.
+        // This is stored for the following wait for a CPU, too.
         let left_in = match state {
             LwpState::Running => entry.left_in,
             _ => entry.left_in.take().filter(|_| state == LwpState::Runnable),
@@ -166,7 +166,7 @@ impl Intervals {
         Ok(())
     }
 
-    /// It is not known any more what a user thread does.
+    /// The state of a user thread becomes unknown.
     pub(super) fn lose_thread(&mut self, entry: &mut ThreadEntry, tick: Ticks) -> Result<(), Error> {
         entry.unparked = false;
         self.pairing.lose_thread(Owner::Thread(entry.thread), entry.wakeup.take(), tick)?;
@@ -181,7 +181,7 @@ impl Intervals {
         self.pairing.counters.moves(before, queue, tick)
     }
 
-    /// Writes the state of a user thread that ends.
+    /// Writes the state of a user thread, which ends now.
     pub(super) fn close_thread_state(
         &mut self,
         entry: &mut ThreadEntry,
@@ -209,7 +209,7 @@ impl Intervals {
         self.lwp_names.get(&lwp).map(|name| &**name)
     }
 
-    /// Writes a user thread, which ended at `end`, or never.
+    /// Writes the row of a user thread, which ended at `end`, or has not ended.
     pub(super) fn thread(&mut self, entry: &ThreadEntry, end: Option<Ticks>) -> Result<(), Error> {
         let name = self.thread_names.remove(&entry.thread);
         self.threads_written += 1;
@@ -223,7 +223,7 @@ impl Intervals {
         })
     }
 
-    /// Writes an LWP, which ended at `end`, or never.
+    /// Writes the row of an LWP, which ended at `end`, or has not ended.
     pub(super) fn lwp(&mut self, entry: &LwpEntry, end: Option<Ticks>) -> Result<(), Error> {
         let name = self.lwp_names.get(&entry.lwp).cloned();
         self.carriers_written += u64::from(entry.carries_threads);

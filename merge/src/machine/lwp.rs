@@ -5,28 +5,28 @@ use sigmund_model::{Cpu, Lwp, LwpState, Pid, TaskState, Thread, ThreadState, Tic
 use super::contradictions::Contradiction;
 use crate::pairing::{Call, Queue, Wakeup};
 
-/// The source of the knowledge that an LWP is on a CPU.
+/// The evidence that an LWP is on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// The kernel.
     Kernel,
-    /// A probe of the LWP itself; valid until the kernel shows something else.
+    /// A probe of the LWP itself. Valid until kernel events show something else.
     Probe,
 }
 
-/// Where an LWP is.
+/// The place of an LWP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Nothing has been seen of it yet.
+    /// No event has shown the LWP yet.
     Unknown,
     On(Cpu, By),
     Off(LwpState),
-    /// It was known, and events are missing since, or something contradicted it.
+    /// The place was known, but since then events are missing, or something contradicted it.
     Lost,
 }
 
 impl Place {
-    /// What a thread that is mounted on an LWP in this place does.
+    /// The state of a thread that is mounted on an LWP in this place.
     pub(super) fn thread_state(self) -> ThreadState {
         match self {
             Place::Unknown | Place::Lost => ThreadState::Mounted,
@@ -62,7 +62,7 @@ impl From<Option<Thread>> for Mounted {
     }
 }
 
-/// What the LWP does with the CPU it is on, since when.
+/// What the LWP does with the CPU that it is on, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stretch {
     OffCpu,
@@ -70,7 +70,7 @@ pub(super) enum Stretch {
     Unmounted { since: Ticks },
 }
 
-/// User events that were recorded, and the words of their parameters.
+/// Number of user events that were recorded, and of the words of their parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) events: u64,
@@ -92,60 +92,60 @@ pub(super) struct LwpEntry {
     pub(super) pid: Option<Pid>,
     pub(super) place: Place,
     pub(super) place_since: Ticks,
-    /// It is not known where it is because of this.
+    /// The contradiction because of which the place of the LWP is unknown.
     pub(super) doubted: Option<Contradiction>,
-    /// When it recorded its last event that names its recorder.
+    /// When the LWP recorded its last event that names its recorder.
     pub(super) last_seen: Ticks,
     pub(super) last_cpu: Option<Cpu>,
-    /// The time of a waking whose wakeup has not followed yet.
+    /// The time of a waking that no wakeup has followed yet.
     pub(super) waking: Option<Ticks>,
-    /// Whether it is known to be there, on its CPU or woken: nothing more has been seen of it.
+    /// Whether the LWP is known to exist, on its CPU or woken, while nothing more has been seen of it.
     is_heard_of: bool,
-    /// Whether its creation was seen, and nothing since.
+    /// Whether the creation of the LWP was seen, and nothing since.
     pub(super) is_new: bool,
-    /// The CPU whose run queue it is in, or was in last.
+    /// The CPU whose run queue the LWP is in, or was in last.
     pub(super) queue: Option<Cpu>,
-    /// The run queue that it was put in when it became runnable.
+    /// The run queue that the LWP was put in when it became runnable.
     pub(super) waits_in: Option<Cpu>,
-    /// When it was moved from one run queue to another last: it was on no CPU then.
+    /// When the LWP was last moved from one run queue to another. It was on no CPU at that time.
     pub(super) moved: Ticks,
     pub(super) mounted: Mounted,
     /// The last instant at which an event showed the mounted thread.
     pub(super) mounted_seen: Ticks,
     pub(super) stretch: Stretch,
     pub(super) exiting: bool,
-    /// Whether it is in the list of LWPs that the next gap of a CPU concerns.
+    /// Whether the LWP is in the list of LWPs that the next gap of a CPU affects.
     pub(super) is_listed: bool,
     pub(super) carries_threads: bool,
     pub(super) events: u64,
-    /// What it recorded while no user thread was mounted.
+    /// What the LWP recorded while no user thread was mounted.
     pub(super) recorded: Written,
-    /// What it recorded since its mounted thread last changed: it counts for that thread, when that changes again.
+    /// What the LWP recorded since its mounted thread last changed. It is added to that thread when it changes again.
     pub(super) recorded_since: Written,
     pub(super) on_cpu: u64,
     pub(super) active: u64,
     pub(super) unmounted: u64,
-    /// User events of this stay on a CPU that only their probe has put there.
+    /// Number of user events of this stay on a CPU, if only the probe has shown the LWP there.
     pub(super) unconfirmed: u64,
     pub(super) witness_agree: u64,
     pub(super) witness_disagree: u64,
-    /// The system call that it is in.
+    /// The system call that the LWP is in.
     pub(super) call: Call,
-    /// What it gave to `exit`, or its process to `exit_group` (then `true`).
+    /// The argument of the LWP's `exit`, or of `exit_group` (then `true`).
     pub(super) exit_code: Option<(i64, bool)>,
-    /// A wakeup of it, up to its dispatch.
+    /// A wakeup of the LWP, until its dispatch.
     pub(super) wakeup: Option<Wakeup>,
-    /// Whether a waking has reported the wakeup that follows.
+    /// Whether a waking has already reported the wakeup that follows.
     pub(super) is_waking: bool,
-    /// That waking, if the LWP was awake: it may have left its CPU when the wakeup follows.
+    /// That waking, if the LWP was awake. The LWP may have left its CPU by the time of the wakeup.
     pub(super) early_waking: Option<Wakeup>,
-    /// The state in which it is about to leave its CPU, or has just left it, as the kernel writes it.
+    /// The state in which the LWP is about to leave its CPU, or has just left it, in the kernel's notation.
     pub(super) left_in: Option<TaskState>,
-    /// The run queue that it is counted in.
+    /// The run queue in which the LWP is counted.
     pub(super) counted_in: Option<Queue>,
-    /// How often it was not known where it is.
+    /// How often the place of the LWP was unknown.
     pub(super) doubts: u32,
-    /// Whether its creation was traced.
+    /// Whether the creation of the LWP was traced.
     pub(super) was_created: bool,
     pub(super) cpu_time_ns: Option<u64>,
     pub(super) attached_on_cpu: Option<u64>,
@@ -199,8 +199,8 @@ impl LwpEntry {
         }
     }
 
-    /// It has recorded an event, which says so itself (`is_said`), or which is taken to be its own because it is on that
-    /// CPU.
+    /// The LWP has recorded an event. Either the event names its recorder (`is_said`), or the event is assumed to be
+    /// that of the LWP on its CPU.
     #[inline]
     pub(super) fn count(&mut self, is_said: bool, tick: Ticks) {
         self.events += 1;
@@ -209,14 +209,14 @@ impl LwpEntry {
         }
     }
 
-    /// It is woken, on a CPU or off: its place is unknown from here on.
+    /// The LWP is woken, on a CPU or off. It is known to exist from here on, but its place is unknown.
     pub(super) fn heard_of(&mut self, tick: Ticks) {
         if self.place == Place::Unknown && !std::mem::replace(&mut self.is_heard_of, true) {
             self.place_since = tick;
         }
     }
 
-    /// The word of the table `lwp_states` for where it is; `None` if nothing has been seen of it.
+    /// The state in the table `lwp_states` for the place of the LWP; `None` if nothing has been seen of it.
     pub(super) fn state(&self) -> Option<LwpState> {
         match self.place {
             Place::Unknown => self.is_heard_of.then_some(LwpState::Unknown),
@@ -226,12 +226,13 @@ impl LwpEntry {
         }
     }
 
-    /// Whether it is runnable in the run queue of this CPU. In the run queue of another CPU it waits until it is migrated.
+    /// Whether the LWP is runnable in the run queue of this CPU. In the run queue of another CPU, it waits until it is
+    /// migrated.
     pub(super) fn waits_for(&self, cpu: Cpu) -> bool {
         self.place == Place::Off(LwpState::Runnable) && self.queue == Some(cpu)
     }
 
-    /// Its time on CPUs until now.
+    /// The LWP's time on CPUs until now.
     pub(super) fn on_cpu_until(&self, tick: Ticks) -> u64 {
         match self.place {
             Place::On(..) => self.on_cpu + (tick.0 - self.place_since.0),
@@ -239,14 +240,15 @@ impl LwpEntry {
         }
     }
 
-    /// It begins to record; no thread is mounted yet.
+    /// The LWP begins to record. No thread is mounted yet.
     pub(super) fn attach(&mut self, pid: Pid, cpu_time_ns: Option<u64>, tick: Ticks) {
         self.pid = Some(pid);
         self.carries_threads = true;
         self.attached = cpu_time_ns.map(|ns| (ns, self.on_cpu_until(tick)));
     }
 
-    /// It stops recording: what it has measured itself is compared with what the switches say.
+    /// The LWP stops recording. Its own measurement of its time on CPUs is compared with the time according to the
+    /// switches.
     pub(super) fn detach(&mut self, cpu_time_ns: Option<u64>, tick: Ticks) {
         if let (Some(now_ns), Some((then_ns, then_on_cpu))) = (cpu_time_ns, self.attached.take()) {
             self.cpu_time_ns = Some(now_ns.saturating_sub(then_ns));

@@ -1,14 +1,17 @@
-//! The state of the machine, kept by the switch events: CPU → LWP → user thread.
+//! The state of the machine, kept up to date by the switch events: CPU → LWP → user thread.
 //!
-//! Two facts decide everything: which LWP is on which CPU (the kernel's switches say), and which user thread is
-//! mounted on which LWP (the runtime's switches say). Intervals are what lies between two changes of either.
+//! Everything follows from two facts: which LWP is on which CPU (from the kernel's switches), and which user thread is
+//! mounted on which LWP (from the runtime's switches). An interval is the time between two changes of one of these
+//! facts.
 //!
-//! What contradicts the state (an LWP that runs while it should be off-CPU, say) means that events are missing. The
-//! state then follows the newer evidence, and the contradiction is counted. Rows are written when an interval ends; so
-//! the one that is contradicted is cut at the last event that confirmed it, and what follows is unknown ([`place`]).
-//! A CPU is followed from its first switch on: before that, an event shows the place of its LWP at that instant only.
-//! The same holds after the source that recorded it has ended ([`recording`]).
-//! What streams themselves say is missing makes unknown what depends on it: the rules are at the head of [`gaps`].
+//! Evidence that contradicts the state (for example an LWP that runs while it should be off-CPU) means that events are
+//! missing. Then the state follows the newer evidence, and the contradiction is counted. Rows are written when an
+//! interval ends. So an interval that is contradicted is cut at the last event that confirmed it, and the state after
+//! that is unknown ([`place`]).
+//!
+//! A CPU is followed from its first switch on. Before that, an event shows the place of its LWP only at that instant.
+//! The same applies after the source that recorded the CPU has ended ([`recording`]). If streams report that events are
+//! missing, everything that depends on these events becomes unknown: the rules are at the head of [`gaps`].
 
 mod carried;
 mod contradictions;
@@ -53,7 +56,7 @@ pub(crate) use self::{
 };
 use crate::{error::Error, source::Recorded};
 
-/// Where an event was put.
+/// The place that an event was assigned to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) cpu: Option<Cpu>,
@@ -64,30 +67,30 @@ pub(crate) struct Placed {
     pub(crate) target_thread: Option<Thread>,
 }
 
-/// The results, when the trace has ended.
+/// The results. Available when the trace has ended.
 pub(crate) struct Finished {
     pub(crate) intervals: Intervals,
     /// In the order of their numbers.
     pub(crate) cpus: Vec<(Cpu, CpuEntry)>,
-    /// What was not known, and what contradicted itself.
+    /// What was unknown, and what was contradictory.
     pub(crate) losses: Vec<Loss>,
     pub(crate) witnesses: Witnesses,
 }
 
-/// An LWP that user traces have events of.
+/// An LWP that has events in user traces.
 #[derive(Clone, Copy, Debug)]
 struct Carrier {
-    /// Its process; `None` if several say that it is theirs.
+    /// The process of the LWP; `None` if several processes have events of an LWP with this number.
     pid: Option<Pid>,
-    /// Whether there may have been several with its number.
+    /// Whether several LWPs may have had this number.
     several: bool,
-    /// The last event of the process that is done with it first.
+    /// Of the last events of each process with this LWP number, the earliest.
     first_end: Ticks,
 }
 
 type Carriers = HashMap<Lwp, Carrier, RandomState>;
 
-/// The recorder of an event, if the event names it.
+/// The LWP that recorded an event, if the event names it.
 #[inline]
 fn recorder(event: &Event) -> Option<Lwp> {
     match event.effect {
@@ -110,17 +113,19 @@ pub(crate) struct Machine {
     carriers: Carriers,
     /// The last user event of each LWP of a process.
     ends: HashMap<(Lwp, Pid), Ticks, RandomState>,
-    /// Whether interrupts are counted: a source does not say with every event what the CPU was doing.
+    /// Whether interrupts are counted. This is necessary if a source does not state with every event what the CPU was
+    /// doing.
     counts_interrupts: bool,
-    /// Whether a probe's CPU puts its LWP there, if nothing else is known. Not without switches of the kernel: then
-    /// nothing would ever take the LWP off again.
+    /// Whether the CPU that a probe has recorded is taken as the place of its LWP, if nothing else is known. This
+    /// requires switches of the kernel: without them, nothing would ever take the LWP off the CPU again.
     probes_place: bool,
-    /// Whether the kernel left out switches among LWPs that nobody asked for: then a CPU may have another than the
-    /// switches say, and nothing is wrong.
+    /// Whether the kernel trace leaves out switches between LWPs that were not requested. Then it is no contradiction
+    /// if a CPU has an LWP other than the one according to the switches.
     others_unseen: bool,
-    /// Whether the LWP on a CPU is known even before its first switch: a source that records now misses none.
+    /// Whether the LWP on a CPU is known even before its first switch, because a source that records now misses no
+    /// switch.
     misses_no_switch: bool,
-    /// Whether wakings were followed by wakeups, so that these say when an LWP was runnable.
+    /// Whether wakings have been followed by wakeups. Then the wakeups determine when an LWP was runnable.
     wakeups_follow: bool,
     intervals: Intervals,
     contradictions: Contradictions,
@@ -128,7 +133,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A machine of which nothing is known.
+    /// A machine with an unknown state.
     pub(crate) fn new(intervals: Intervals, probes_place: bool) -> Machine {
         Machine {
             now: Ticks(0),
@@ -151,12 +156,12 @@ impl Machine {
         }
     }
 
-    /// Switches among other LWPs than the program's were left out on purpose.
+    /// Switches between LWPs other than the program's were left out on purpose.
     pub(crate) fn others_are_unseen(&mut self) {
         self.others_unseen = true;
     }
 
-    /// No switch is missing after the first event of a CPU, even in sources without kernel events.
+    /// No switch is missing after the first event of a CPU. This also applies to sources without kernel events.
     pub(crate) fn follow_from_start(&mut self) {
         self.misses_no_switch = true;
     }
@@ -166,7 +171,7 @@ impl Machine {
         self.intervals.name_lwp(lwp, name);
     }
 
-    /// There are user events of this LWP, or it has lost them all.
+    /// There are user events of this LWP, or it has lost all of them.
     pub(crate) fn expect(&mut self, recorded: &Recorded) {
         let Recorded { lwp, pid, last, several } = *recorded;
         self.ends.entry((lwp, pid)).and_modify(|known| *known = last.max(*known)).or_insert(last);
@@ -188,9 +193,10 @@ impl Machine {
         self.intervals.thread_names.insert(thread, name.into());
     }
 
-    /// Says where an event happened, and changes the state by it. `pid` is the process that a user event is of, if its
-    /// source says so; `declared` is the thread that one of its declared fields names. `placed` is filled anew: as a result
-    /// it would be copied twice, right after it was written, which the CPU waits for.
+    /// Determines where an event happened, and changes the state accordingly. `pid` is the process of a user event, if
+    /// its source states it. `declared` is the thread that one of its declared fields names. The result is written to
+    /// `placed`: as a return value it would be copied twice right after it was written, and the CPU would wait for
+    /// that.
     pub(crate) fn take(
         &mut self,
         level: Level,
@@ -224,7 +230,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The next event is at this tick: what is missing before it is opened.
+    /// The next event is at this tick. Opens the gaps before it.
     #[inline]
     fn go_to(&mut self, tick: Ticks) -> Result<(), Error> {
         if self.gaps.next.is_some_and(|next| next < tick) {
@@ -234,8 +240,9 @@ impl Machine {
         Ok(())
     }
 
-    /// Most kernel events change nothing, and are those of the LWP that is known to be on their CPU. For such a one, each
-    /// of the two is looked up once; what comes out is what the rest of [`take`](Self::take) would say. `None` for any other.
+    /// A fast path. Most kernel events change nothing, and are recorded by the LWP that is known to be on their CPU.
+    /// For such an event, the CPU and the LWP are looked up only once each. The result is the same as that of the rest
+    /// of [`take`](Self::take). `None` for any other event.
     #[inline]
     fn take_quiet(&mut self, event: &Event, declared: Option<Thread>, placed: &mut Placed) -> Option<()> {
         if !matches!((event.effect, event.thread), (Effect::None, Reported::Nothing)) {
@@ -262,7 +269,7 @@ impl Machine {
         Some(())
     }
 
-    /// A kernel event: its CPU and the LWP on that are known.
+    /// The place of a kernel event: its CPU, and the LWP on that CPU.
     fn kernel_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
         let said = recorder(event);
         let cpu = event.cpu.or_else(|| said.and_then(|lwp| self.cpu_of(lwp)));
@@ -277,7 +284,7 @@ impl Machine {
         Ok((cpu, lwp))
     }
 
-    /// What the CPU was doing. Kernel events of most sources say so; for the others, interrupts are counted.
+    /// What the CPU was doing. Kernel events of most sources state it; for the others, interrupts are counted.
     fn context(
         &mut self,
         level: Level,
@@ -294,7 +301,7 @@ impl Machine {
         }
     }
 
-    /// The user thread that executed, compared with the one that the event names.
+    /// The user thread that executed. It is compared with the thread that the event names.
     fn thread_of(
         &mut self,
         level: Level,
@@ -333,7 +340,8 @@ impl Machine {
             self.lwp(lwp, tick).mounted_seen = tick;
             return Ok(());
         }
-        // An LWP that begins to record carries no thread, even if one was mounted before its process executed a program.
+        // An LWP that begins to record carries no thread, even if one was mounted before its process executed a new
+        // program.
         if known != Mounted::Unknown && !matches!(event.effect, Effect::LwpAttach { .. }) {
             let detail = format!("LWP {lwp}: {:?} by the switches, {said:?} by its packet", known.thread());
             self.contradictions.add(Contradiction::OtherThread, tick, detail);
@@ -413,7 +421,7 @@ impl Machine {
                 }
                 Ok(())
             }
-            // Of an LWP that is only taken to be the one that recorded it, nothing is compared later.
+            // If it is only assumed that this LWP has recorded the event, its CPU times are not compared later.
             Effect::LwpAttach { pid, cpu_time_ns } => {
                 if let Some(lwp) = placed.lwp.filter(|_| event.lwp.is_some()) {
                     self.lwp(lwp, tick).attach(pid, cpu_time_ns, tick);
@@ -438,7 +446,7 @@ impl Machine {
         }
     }
 
-    /// Ends the trace: open intervals end with it.
+    /// Ends the trace. Open intervals end with it.
     pub(crate) fn finish(mut self, tick: Ticks) -> Result<Finished, Error> {
         self.end_pairs(tick)?;
         let mut lwps: Vec<LwpEntry> = self.lwps.into_values().collect();

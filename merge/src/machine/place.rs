@@ -1,12 +1,13 @@
-//! LWPs come to CPUs and leave them: by switches, or, where a switch is missing, shown by other events.
+//! LWPs come to CPUs and leave them. This happens by switches; where a switch is missing, other events show it.
 //!
-//! What confirms that an LWP is where it is thought to be, so that a contradiction leaves it known up to there:
+//! These events confirm the place that an LWP is assumed to have, so that it is known up to there if it is contradicted
+//! later:
 //!
 //! 1. On a CPU: each event that names this LWP as its recorder.
-//! 2. Runnable in the run queue of a CPU: each event that shows another LWP, or the idle task, on that CPU, if an event on
-//!    that CPU contradicts it; and its move from one run queue to another. A wakeup is none: one that is about to sleep is
-//!    woken while it is on its CPU.
-//! 3. Off-CPU otherwise: nothing but the event that began it.
+//! 2. Runnable in the run queue of a CPU: if an event on that CPU contradicts it, each earlier event that shows another
+//!    LWP, or the idle task, on that CPU; also its move from one run queue to another. A wakeup does not confirm it,
+//!    because an LWP that is about to sleep is woken while it is still on its CPU.
+//! 3. Off-CPU for other reasons: only the event with which it began.
 
 use sigmund_model::{Cpu, EndReason, Lwp, LwpState, Pid, PrevState, Ticks};
 
@@ -19,12 +20,12 @@ use super::{
 };
 use crate::error::Error;
 
-/// How it is known that an LWP is on a CPU.
+/// The evidence that an LWP has come to a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     /// A switch put it there.
     Switched,
-    /// Another event shows it, and that contradicts something, which may be counted already.
+    /// Another event shows it. That contradicts the state; the contradiction may already be counted.
     Shown(Option<Contradiction>),
 }
 
@@ -46,8 +47,9 @@ impl Machine {
         }
     }
 
-    /// Whether the LWP on a CPU is known: from its first switch on, in each recording. A recorder switches tracepoints on
-    /// one after the other, and one CPU after the other; so a switch may be missing after the first event of a CPU.
+    /// Whether the LWP on a CPU is known. That is so from the CPU's first switch on, in each recording. A recorder
+    /// switches on one tracepoint after the other, and one CPU after the other. So a switch may be missing after the
+    /// first event of a CPU.
     pub(super) fn is_followed(&self, cpu: Cpu) -> bool {
         self.misses_no_switch || self.cpus.get(cpu).is_some_and(|entry| entry.first_switch.is_some())
     }
@@ -75,9 +77,9 @@ impl Machine {
         }
     }
 
-    /// An event shows that an LWP is on a CPU, where the switches did not put it (some kernels do not trace all of them).
-    /// Where it was thought to be is certain up to the last instant that something showed it there, and unknown from
-    /// then to this event. `counted`: the contradiction, if the caller has counted it.
+    /// An event shows that an LWP is on a CPU where no switch has put it (some kernels do not trace all switches). Its
+    /// assumed place is certain up to the last instant at which something showed it there, and unknown from then until
+    /// this event. `counted` is the contradiction, if the caller has already counted it.
     pub(super) fn shown(
         &mut self,
         lwp: Lwp,
@@ -89,7 +91,7 @@ impl Machine {
         self.take_cpu(lwp, cpu, by, How::Shown(counted), tick)
     }
 
-    /// A switch puts an LWP on a CPU. Whoever was thought to be there is not.
+    /// A switch puts an LWP on a CPU. If another LWP was assumed to be there, it is not.
     pub(super) fn arrive(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
         self.cpu(cpu, tick).first_switch.get_or_insert(tick);
         if !self.close_cpu_gap(cpu, tick) {
@@ -104,7 +106,7 @@ impl Machine {
         if before == Some(lwp) {
             return self.confirm(lwp, cpu, by, tick);
         }
-        // Uses the state before the change.
+        // This uses the state before the change.
         let certain = self.certain_until(lwp, Some(cpu));
         let mut what = if let How::Shown(counted) = how { counted } else { None };
         if let Some(other) = before {
@@ -128,8 +130,8 @@ impl Machine {
         self.place(lwp, Place::On(cpu, by), tick, EndReason::Dispatched)
     }
 
-    /// An event shows an LWP on a CPU, of which it is not known who is on it before and after: nothing but that the LWP is
-    /// not where it was thought to be.
+    /// An event shows an LWP on a CPU of which it is unknown which LWP is on it before and after. So the event shows
+    /// only that the LWP is not in its assumed place.
     pub(super) fn shown_for_an_instant(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
         if lwp == Lwp::IDLE {
             return Ok(());
@@ -152,7 +154,7 @@ impl Machine {
         self.doubt(lwp, Some(what), certain, tick)
     }
 
-    /// An LWP recorded an event, and did not see on which CPU.
+    /// An LWP recorded an event, but not on which CPU.
     pub(super) fn shown_somewhere(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
         if !matches!(self.lwps.get(lwp).map(|entry| entry.place), Some(Place::Off(_))) {
             return Ok(());
@@ -162,15 +164,15 @@ impl Machine {
         self.doubt(lwp, Some(what), self.certain_until(lwp, None), tick)
     }
 
-    /// The last instant at which something showed an LWP in the place that it is thought to be in, other than an event on
-    /// `cpu` that shows it there now.
+    /// The last instant at which something showed an LWP in its assumed place. An event on `cpu` that shows the LWP
+    /// there now does not count.
     fn certain_until(&self, lwp: Lwp, cpu: Option<Cpu>) -> Ticks {
         let Some(entry) = self.lwps.get(lwp) else { return Ticks(0) };
-        // An event that showed its thread was recorded in this place, too.
+        // An event that showed the mounted thread was recorded in this place, too.
         let since = entry.place_since.max(entry.mounted_seen);
         match entry.place {
             Place::On(..) => since.max(entry.last_seen),
-            // While others were on the CPU whose run queue it was in, it was on none.
+            // While other LWPs were on the CPU whose run queue the LWP was in, it was on no CPU.
             Place::Off(LwpState::Runnable) => match cpu.filter(|cpu| entry.waits_for(*cpu)) {
                 Some(cpu) => since.max(entry.moved).max(self.somebody_on(cpu)),
                 None => since.max(entry.moved),
@@ -180,15 +182,15 @@ impl Machine {
         }
     }
 
-    /// The last instant at which something confirmed the LWP that is on a CPU by the switches.
+    /// The last instant at which something confirmed the LWP that is on a CPU according to the switches.
     fn somebody_on(&self, cpu: Cpu) -> Ticks {
         let Some(entry) = self.cpus.get(cpu) else { return Ticks(0) };
         let last_seen = entry.current.and_then(|lwp| self.lwps.get(lwp)).map(|lwp| lwp.last_seen);
         entry.confirmed().max(last_seen.unwrap_or_default())
     }
 
-    /// Where an LWP was thought to be is certain up to `certain`, and unknown from there, because of what was found at
-    /// `tick`.
+    /// The assumed place of an LWP is certain up to `certain`, and unknown after that, because of a contradiction found
+    /// at `tick`.
     fn doubt(
         &mut self,
         lwp: Lwp,
@@ -209,7 +211,7 @@ impl Machine {
         tick: Ticks,
     ) -> Result<(), Error> {
         self.place(lwp, Place::Lost, certain, EndReason::Resync)?;
-        // Of an LWP that nobody asked for, the switch to another such is not traced.
+        // If only the program's LWPs were recorded, a switch between two other LWPs was left out on purpose.
         let what = what.or_else(|| {
             let detail = format!("LWP {lwp}, before tick {}", tick.0);
             let is_contradiction = !self.others_unseen;
@@ -222,21 +224,22 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether an event of an LWP on a CPU proves that a switch was not traced: it was runnable in the run queue of that
-    /// CPU, which by the switches has somebody else, the idle task or an LWP.
+    /// Whether an event of an LWP on a CPU proves that a switch was not traced. That is so if the LWP was runnable in
+    /// the run queue of that CPU while, according to the switches, the CPU has another LWP or the idle task.
     pub(super) fn is_unseen_switch(&self, lwp: Lwp, cpu: Cpu) -> bool {
         let waits = self.lwps.get(lwp).is_some_and(|entry| entry.waits_for(cpu));
         waits && self.cpus.get(cpu).is_some_and(|cpu| cpu.current.is_some())
     }
 
-    /// An event shows an LWP on a CPU that by the switches has another. What that contradicts.
+    /// An event shows an LWP on a CPU that has another one according to the switches. Returns what that contradicts.
     fn note_displaced(&mut self, other: Lwp, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Option<Contradiction> {
-        // Of one that was displaced and has been heard of since (it was woken, say), it is known that it had left.
+        // If an LWP was displaced and something has been seen of it since (for example its wakeup), it is known that it
+        // had left.
         let is_unheard = self.lwps.get(lwp).is_none_or(|entry| entry.place == Place::Lost);
         let is_back = is_unheard && self.cpus.get(cpu).is_some_and(|entry| entry.displaced == Some(lwp));
         let retracted = if is_back { self.retract(other, lwp, cpu, tick) } else { None };
         let (what, detail) = match other {
-            // LWPs that came in between are not traced.
+            // LWPs that were on the CPU in between are not traced.
             _ if self.others_unseen => return retracted,
             Lwp::IDLE => {
                 (Contradiction::UnseenSwitch, format!("CPU {cpu}: LWP {lwp}, at tick {} or before", tick.0))
@@ -259,8 +262,8 @@ impl Machine {
         self.lwps.get(lwp).is_some_and(|entry| matches!(entry.place, Place::On(_, By::Probe)))
     }
 
-    /// An LWP left its CPU at an unobserved time: it was there when it recorded its last event, and is not at `tick`.
-    /// From the one to the other, and until an event shows it again, it is not known where it is.
+    /// An LWP left its CPU at an unobserved time: it was there when it recorded its last event, and is not there at
+    /// `tick`. Its place is unknown after that last event, until an event shows it again.
     fn gone_unseen(
         &mut self,
         lwp: Lwp,
@@ -278,7 +281,7 @@ impl Machine {
         self.lose_place(lwp, what, certain, tick)
     }
 
-    /// Its place is confirmed; perhaps now by the kernel, too.
+    /// The place of the LWP is confirmed, perhaps now also by the kernel.
     fn confirm(&mut self, lwp: Lwp, cpu: Cpu, by: By, tick: Ticks) -> Result<(), Error> {
         if by == By::Kernel && lwp != Lwp::IDLE {
             self.lwp(lwp, tick).place = Place::On(cpu, By::Kernel);
@@ -287,11 +290,11 @@ impl Machine {
         Ok(())
     }
 
-    /// An LWP leaves its CPU, in a state.
+    /// An LWP leaves its CPU, in the state `left`.
     pub(super) fn leave(&mut self, lwp: Lwp, cpu: Cpu, left: PrevState, tick: Ticks) -> Result<(), Error> {
         let state = left.state;
         if let Some(other) = self.cpu(cpu, tick).current.filter(|other| *other != lwp) {
-            // Damaged: the switch names another LWP than the one that recorded it.
+            // Damaged: the switch names an LWP other than the one that recorded it.
             self.gone_unseen(other, cpu, None, tick)?;
         }
         self.cpu(cpu, tick).set_current(None, tick);
@@ -301,7 +304,7 @@ impl Machine {
         if self.cpu_of(lwp) == Some(cpu) {
             self.second_witness(lwp, tick);
         }
-        // An LWP that is exiting may still sleep; only where the source gives no states, leaving is the end.
+        // An LWP that is exiting may still sleep. Only if the source has no states, leaving the CPU is its end.
         let ends = state == LwpState::Exited || (state == LwpState::OffCpu && self.lwp(lwp, tick).exiting);
         let state = if ends { LwpState::Exited } else { state };
         let reason = match state {
@@ -323,7 +326,7 @@ impl Machine {
             self.lwp(lwp, tick).queue = Some(cpu);
             self.count_runnable(lwp, tick)?;
         }
-        // An LWP that is about to sleep is woken on the CPU that it is still on.
+        // An LWP that is about to sleep is woken on the CPU on which it still is.
         let may_be_on = cpu.is_some_and(|cpu| self.cpus.get(cpu).is_none_or(|c| c.current.is_none()));
         let entry = self.lwp(lwp, tick);
         let (place, first, is_new) = (entry.place, entry.first, entry.is_new);
@@ -336,7 +339,7 @@ impl Machine {
                 self.lwp(lwp, tick).heard_of(tick);
                 Ok(())
             }
-            // It may still be on a CPU whose switches are not traced yet.
+            // The LWP may still be on a CPU whose switches are not traced yet.
             Place::Lost if cpu.is_some_and(|cpu| !self.is_followed(cpu)) => Ok(()),
             Place::Unknown | Place::Off(_) | Place::Lost => {
                 self.place(lwp, Place::Off(LwpState::Runnable), tick, EndReason::Woken)
@@ -351,7 +354,7 @@ impl Machine {
         self.count_runnable(lwp, tick)
     }
 
-    /// An LWP is created. An earlier one with its number has ended, seen or not.
+    /// An LWP is created. An earlier LWP with its number has ended, observed or not.
     pub(super) fn lwp_new(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
         let pid = self.processes.of(lwp);
         if self.lwps.get(lwp).is_some() {
@@ -361,7 +364,7 @@ impl Machine {
         }
         self.number_is_used_again(lwp, pid);
         self.intervals.lwp_names.remove(&lwp);
-        // Unless it may be put on a CPU unseen, now or in a gap before it is woken.
+        // Its state is known, unless it may be put on a CPU unobserved, now or in a gap before it is woken.
         let is_new = !self.gaps.hide_lwps(tick);
         let entry = self.lwp(lwp, tick);
         (entry.is_new, entry.was_created) = (is_new, true);
@@ -377,7 +380,8 @@ impl Machine {
         self.pair_lwp_end(lwp, tick)?;
         let Some(mut entry) = self.lwps.remove(lwp) else { return Ok(()) };
         super::thread::settle_recorded(&mut entry, &mut self.threads);
-        // Of a number that several LWPs had, the gap may be another's; and of one that has shown no user event, too.
+        // If several LWPs had this number, the gap may be that of another one. The same holds if this LWP has shown no
+        // user event.
         if entry.carries_threads && self.carriers.get(&lwp).is_some_and(|carrier| !carrier.several) {
             self.gaps.end_lwp(lwp, tick);
         }
@@ -388,7 +392,7 @@ impl Machine {
         self.intervals.lwp(&entry, Some(tick))
     }
 
-    /// Changes where an LWP is; intervals end and begin.
+    /// Changes the place of an LWP. Intervals end and begin.
     pub(super) fn place(
         &mut self,
         lwp: Lwp,
@@ -437,7 +441,7 @@ impl Machine {
             let state = place.thread_state();
             match reason {
                 EndReason::Preempted if was_on => thread.stalls = thread.stalls.map(|stalls| stalls + 1),
-                // It may have been preempted, or not.
+                // It is unknown whether it was preempted.
                 EndReason::Runnable | EndReason::KernelSwitch if was_on => thread.stalls = None,
                 _ => {}
             }
@@ -452,8 +456,8 @@ impl Machine {
         Ok(())
     }
 
-    /// The LWP has a user event of this process. If its number was last that of another process's LWP, that one has ended
-    /// unseen, and no thread is known to be mounted.
+    /// The LWP has a user event of this process. If the last LWP with this number was one of another process, that LWP
+    /// has ended unobserved, and no thread is known to be mounted.
     #[inline]
     pub(super) fn belongs_to(&mut self, lwp: Lwp, pid: Pid) -> Result<(), Error> {
         let entry = self.lwp(lwp, self.now);
@@ -463,7 +467,8 @@ impl Machine {
         }
     }
 
-    /// The process whose user threads an LWP of this number carries, if only one process has such events.
+    /// The process whose user threads an LWP with this number carries. `None` if several processes have events of such
+    /// an LWP.
     pub(super) fn process_of(&self, lwp: Lwp) -> Option<Pid> {
         self.carriers.get(&lwp)?.pid
     }

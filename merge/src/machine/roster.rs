@@ -1,17 +1,17 @@
 //! The known LWPs and user threads, by number.
 //!
-//! Numbers come from files, so no table is indexed by them: memory grows with the entries that live. The hash has a random
-//! key, so numbers cannot be chosen to collide. One event asks for one entry several times; all but the first find it
-//! in a small cache before the hash. An event that changes nothing costs the machine 41 ns of CPU time, and 88 ns with
-//! std's maps (one thread of a 2-CPU guest with 8 other compilations on it; this crate optimised; the command is in
-//! `cost.rs`, mix "plain events").
+//! The numbers come from files, so no table is indexed by them: memory grows with the entries that live. The hash has a
+//! random key, so numbers cannot be chosen to collide. One event needs the same entry several times. All look-ups but
+//! the first find it in a small cache, without the hash. An event that changes nothing costs the machine 41 ns of CPU
+//! time, and 88 ns with std's maps (one thread of a 2-CPU guest with 8 other compilations on it; this crate optimised;
+//! the command is in `cost.rs`, mix "plain events").
 
 use std::{collections::HashMap, hash::Hash};
 
 use foldhash::fast::RandomState;
 use sigmund_model::{Lwp, Thread};
 
-/// Entries of the cache; a power of two.
+/// Number of entries of the cache; a power of two.
 const RECENT: usize = 64;
 
 /// The number of an LWP or user thread.
@@ -34,11 +34,11 @@ impl Number for Thread {
 /// Entries by number.
 #[derive(Debug)]
 pub(super) struct Roster<K, V> {
-    /// Some are free.
+    /// The entries; some places are free.
     entries: Vec<Option<V>>,
     free: Vec<usize>,
     places: HashMap<K, usize, RandomState>,
-    /// The number that was looked up last, and the place of its entry; removed entries are not kept here.
+    /// The numbers that were looked up last, each with the place of its entry. Removed entries are not kept here.
     recent: [Option<(K, usize)>; RECENT],
 }
 
@@ -72,7 +72,7 @@ impl<K: Number, V> Roster<K, V> {
         self.entries.get_mut(place)?.as_mut()
     }
 
-    /// The entry of this number; `new` makes it if there is none.
+    /// The entry of this number. If there is none, `new` makes it.
     #[inline]
     pub(super) fn entry(&mut self, number: K, new: impl FnOnce() -> V) -> &mut V {
         let place = match self.place(number) {
@@ -100,12 +100,12 @@ impl<K: Number, V> Roster<K, V> {
         self.entries[place].take()
     }
 
-    /// All of them, in no order.
+    /// All entries, in no order.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.entries.iter_mut().flatten()
     }
 
-    /// All of them, in no order.
+    /// All entries, in no order.
     pub(super) fn into_values(self) -> impl Iterator<Item = V> {
         self.entries.into_iter().flatten()
     }

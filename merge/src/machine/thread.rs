@@ -13,44 +13,45 @@ use crate::{
     pairing::{Owner, Queue, Wakeup},
 };
 
-/// A user thread of which something is known.
+/// A user thread about which something is known.
 #[derive(Debug)]
 pub(super) struct ThreadEntry {
     pub(super) thread: Thread,
     pub(super) first: Ticks,
     pub(super) pid: Option<Pid>,
-    /// By what the kernel says of the LWP that carried, created or unparked it, if its own events do not say of which process it
-    /// is.
+    /// The process according to what the kernel reports about the LWP that carried, created or unparked the thread.
+    /// Used if the thread's own events do not state its process.
     pub(super) carrier_pid: Option<Pid>,
     pub(super) created_by: Option<Thread>,
     pub(super) state: ThreadState,
     pub(super) state_since: Ticks,
     pub(super) lwp: Option<Lwp>,
     pub(super) cpu: Option<sigmund_model::Cpu>,
-    /// What it waits for, while it is blocked.
+    /// What the thread waits for, while it is blocked.
     pub(super) wait: Wait,
     pub(super) last_lwp: Option<Lwp>,
-    /// Unparked while it was still mounted, on its way to block.
+    /// Whether the thread was unparked while it was still mounted and about to block.
     pub(super) unparked: bool,
-    /// Its state is not known; it may be mounted on an LWP that has no more user events.
+    /// Whether the state of the thread is unknown, and it may be mounted on an LWP that has no more user events.
     pub(super) may_be_mounted: bool,
-    /// When it was mounted last; 0 if that switch is missing.
+    /// When the thread was last mounted; 0 if that switch is missing.
     mounted_since: Ticks,
-    /// Whether it is in the list of threads that the next gap of an LWP concerns.
+    /// Whether the thread is in the list of threads that the next gap of an LWP affects.
     pub(super) is_listed: bool,
     pub(super) active: u64,
     pub(super) recorded: Written,
     pub(super) dispatches: u64,
     pub(super) migrations: u64,
-    /// `None` if it is not known of some departure of its LWP whether it was a preemption.
+    /// Number of preemptions while mounted. `None` if it is unknown for some departure of its LWP whether it was a
+    /// preemption.
     pub(super) stalls: Option<u64>,
-    /// A wakeup of it, up to its dispatch.
+    /// A wakeup of the thread, until its dispatch.
     pub(super) wakeup: Option<Wakeup>,
-    /// The ready queue that it is counted in.
+    /// The ready queue in which the thread is counted.
     pub(super) queue: Option<Queue>,
-    /// Whether it may have been requesting a lock since before it was known what it does.
+    /// Whether the thread may have been requesting a lock since before its state was known.
     pub(super) may_request: bool,
-    /// How often it was not known whether it was active.
+    /// How often it was unknown whether the thread was active.
     pub(super) doubts: u32,
 }
 
@@ -85,7 +86,7 @@ impl ThreadEntry {
     }
 }
 
-/// How the thread that was mounted before has left.
+/// How the previously mounted thread has left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left {
     state: ThreadState,
@@ -105,7 +106,7 @@ impl Left {
         Left { state, wait, reason }
     }
 
-    /// Its own switch is missing.
+    /// For a thread whose own switch is missing.
     pub(super) fn resync() -> Left {
         Left { state: ThreadState::Unmounted, wait: Wait::default(), reason: EndReason::Resync }
     }
@@ -140,8 +141,8 @@ impl Machine {
         next.map_or(Ok(()), |next| self.mounted(next, lwp, since, tick))
     }
 
-    /// Whom an LWP was thought to carry is certain up to the last event that said so, and what that thread did from there
-    /// to `tick` is unknown.
+    /// The thread that an LWP was assumed to carry is certain up to the last event that showed it. What that thread did
+    /// from there to `tick` is unknown.
     pub(super) fn doubt_mounted(&mut self, lwp: Lwp, what: Contradiction, tick: Ticks) -> Result<(), Error> {
         let Some(carrier) = self.lwps.get(lwp) else { return Ok(()) };
         let seen = carrier.mounted_seen;
@@ -161,7 +162,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The LWP's side of a user context switch.
+    /// The part of a user context switch that concerns the LWP.
     pub(super) fn change_mounted(
         &mut self,
         lwp: Lwp,
@@ -182,7 +183,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The side of the thread that leaves.
+    /// The part that concerns the thread that leaves.
     fn unmounted(&mut self, thread: Thread, left: Left, tick: Ticks) -> Result<(), Error> {
         let Some(entry) = self.threads.get_mut(thread) else { return Ok(()) };
         let unparked = std::mem::take(&mut entry.unparked);
@@ -200,7 +201,7 @@ impl Machine {
             entry.wait = left.wait;
         }
         if state == ThreadState::Unknown && self.gaps.hide_threads(entry.pid) {
-            // It may go on unseen in the open gap, and end what it has begun.
+            // The thread may continue unobserved in the open gap, and end what it has begun.
             let wakeup = entry.wakeup.take();
             self.intervals.pairing.lose_thread(Owner::Thread(thread), wakeup, tick)?;
         }
@@ -219,11 +220,11 @@ impl Machine {
         self.intervals.thread(&entry, Some(tick))
     }
 
-    /// The side of the thread that comes.
+    /// The part that concerns the thread that is mounted.
     fn mounted(&mut self, thread: Thread, lwp: Lwp, since: Ticks, tick: Ticks) -> Result<(), Error> {
         let Some(carrier) = self.lwps.get(lwp) else { return Ok(()) };
         let state = carrier.place.thread_state();
-        // One that was there before the recording is not known to be in a request; one that began in a gap may be.
+        // A thread from before the recording is not known to be requesting a lock. A thread that began in a gap may be.
         let may_request = self.gaps.have_hidden_threads();
         let entry = self
             .threads
@@ -238,7 +239,7 @@ impl Machine {
         entry.mounted_since = since;
         entry.may_be_mounted = false;
         if let Some(wakeup) = entry.wakeup.take() {
-            // It may have been dispatched before, unseen.
+            // The thread may have been dispatched before, unobserved.
             let is_first = !wakeup.in_gap && entry.state != ThreadState::Unknown;
             self.intervals.pairing.wakeups.write(&wakeup, Some(tick).filter(|_| is_first))?;
         }
@@ -248,7 +249,7 @@ impl Machine {
     /// A user thread is created.
     pub(super) fn thread_new(&mut self, thread: Thread, event: &Event, placed: &Placed) -> Result<(), Error> {
         if self.threads.get(thread).is_some_and(|known| known.state == ThreadState::Unknown) {
-            // Its end was missing, and its number is used again.
+            // The end of an earlier thread was missing, and its number is used again.
             self.thread_gone(thread, event.tick)?;
         }
         let pid = placed.lwp.and_then(|lwp| self.lwps.get(lwp)?.pid);
@@ -292,7 +293,7 @@ impl Machine {
     }
 }
 
-/// Counts what an LWP has recorded for the thread that it carries.
+/// Adds what an LWP has recorded to the thread that it carries.
 pub(super) fn settle_recorded(entry: &mut LwpEntry, threads: &mut Roster<Thread, ThreadEntry>) {
     let recorded = std::mem::take(&mut entry.recorded_since);
     match entry.mounted.thread().and_then(|thread| threads.get_mut(thread)) {

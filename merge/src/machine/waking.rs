@@ -1,10 +1,10 @@
-//! Wakings: an LWP is about to become runnable (`sched_waking`). The wakeup itself (`sched_wakeup`) comes a little later; from
-//! then on the LWP is runnable. But traces of `perf sched record` have no wakeups, only wakings.
+//! Wakings: an LWP is about to become runnable (`sched_waking`). The wakeup itself (`sched_wakeup`) comes a little
+//! later; from then on the LWP is runnable. But traces of `perf sched record` have only wakings and no wakeups.
 //!
-//! So a waking is remembered, until a wakeup, a dispatch or a departure of its LWP. One that was dispatched without a
-//! wakeup was runnable from the waking on. Where no wakeup ever followed a waking, that is so for what ends otherwise, too.
-//! As perf does (`timehist_sched_change_event`, tools/perf/builtin-sched.c, v6.12), a waking before the LWP left its CPU
-//! counts for nothing.
+//! So a waking is remembered until a wakeup, a dispatch or a departure of its LWP. If the LWP is dispatched without a
+//! wakeup, it was runnable from the waking on. If no wakeup has ever followed a waking in the trace, the same applies
+//! to LWPs whose waiting ends in another way. As in perf (`timehist_sched_change_event`, tools/perf/builtin-sched.c,
+//! v6.12), a waking before the LWP has left its CPU does not count.
 
 use sigmund_model::{EndReason, Lwp, LwpState, Thread, Ticks};
 
@@ -30,7 +30,8 @@ impl Machine {
     }
 }
 
-/// An LWP changes its place: if a waking of it is remembered, and `counts`, it was runnable from then on.
+/// An LWP changes its place. If a waking of it is remembered and `counts` is set, the LWP was runnable from the waking
+/// on.
 pub(super) fn settle(
     intervals: &mut Intervals,
     threads: &mut Roster<Thread, ThreadEntry>,
@@ -48,7 +49,7 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Nothing about the LWP has changed since `waking`, but that it was woken then.
+/// Makes the LWP runnable from `waking` on. Nothing else about the LWP has changed since then.
 fn runnable_since(
     intervals: &mut Intervals,
     threads: &mut Roster<Thread, ThreadEntry>,

@@ -1,5 +1,5 @@
-//! The two witnesses of a user event's CPU: the probe, which saw it, and the kernel's switches, which say where the LWP
-//! was.
+//! The two witnesses of a user event's CPU: the probe, which has recorded the CPU, and the kernel's switches, which
+//! show where the LWP was.
 
 use sigmund_model::{Cpu, Event, Lwp, Ticks};
 
@@ -15,20 +15,20 @@ use crate::{error::Error, source::FIRST_WITHOUT_KERNEL};
 pub(crate) struct Witnesses {
     /// They agree.
     pub(crate) agree: u64,
-    /// They do not.
+    /// They disagree.
     pub(crate) disagree: u64,
     /// One of them is missing.
     pub(crate) single: u64,
 }
 
 impl Machine {
-    /// The place of a user event. Its LWP is known; the switches show the CPU of that LWP.
+    /// The place of a user event. Its LWP is known; the switches show on which CPU that LWP is.
     pub(super) fn user_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
         let lwp = event.lwp.or_else(|| event.cpu.and_then(|cpu| self.cpus.get(cpu)?.current));
         // The idle task runs no program; an event that names it is damaged.
         let Some(lwp) = lwp.filter(|lwp| *lwp != Lwp::IDLE) else { return Ok((event.cpu, None)) };
         if lwp.0 >= FIRST_WITHOUT_KERNEL {
-            // The kernel's events have another number for it: they would seem to contradict it.
+            // The kernel's events have another number for this LWP: they would seem to contradict it.
             self.witnesses.single += 1;
             self.lwp(lwp, event.tick);
             return Ok((event.cpu, Some(lwp)));
@@ -57,7 +57,7 @@ impl Machine {
                 self.disagree(lwp, tick);
                 Ok(())
             }
-            // It was there, for an unknown time. On a CPU without a gap, switches would have shown it.
+            // The LWP was there, for an unknown time. On a CPU without a gap, switches would have shown it.
             Place::Lost if self.gaps.hide_lwps(tick) => {
                 self.witnesses.single += 1;
                 Ok(())
@@ -93,8 +93,8 @@ impl Machine {
         }
     }
 
-    /// Whether an LWP that no switch had put on `cpu`, which its probes showed there, cannot have gone to `seen` since: the
-    /// switch that takes it off has not come, and on neither CPU are events known to be missing.
+    /// Whether an LWP cannot have moved to `seen`, after its probes showed it on `cpu` without a switch. It cannot if
+    /// no switch has taken it off since, and no events are known to be missing on either CPU.
     fn is_shown_alone(&self, cpu: Cpu, seen: Cpu) -> bool {
         let is_whole = |cpu| self.cpus.get(cpu).is_some_and(|entry| entry.gap.is_none());
         self.cpus.get(cpu).is_some_and(|entry| entry.displaced.is_some()) && is_whole(cpu) && is_whole(seen)
@@ -105,7 +105,7 @@ impl Machine {
         self.lwp(lwp, tick).witness_disagree += 1;
     }
 
-    /// The kernel confirms the CPU that the probes of an LWP recorded: these events have a second witness now.
+    /// The kernel confirms the CPU that the probes of an LWP recorded. So these events now have a second witness.
     pub(super) fn second_witness(&mut self, lwp: Lwp, tick: Ticks) {
         let confirmed = std::mem::take(&mut self.lwp(lwp, tick).unconfirmed);
         self.lwp(lwp, tick).witness_agree += confirmed;
@@ -113,9 +113,9 @@ impl Machine {
         self.witnesses.single -= confirmed;
     }
 
-    /// The kernel says that `lwp` is on a CPU where a probe of `other` had put that one in its place. Nothing but probes
-    /// has shown `other` there, and its clock or its CPU may be wrong: what was a single witness disagrees with the
-    /// kernel now. What that contradicts, if there are such events.
+    /// The kernel shows `lwp` on a CPU where a probe of `other` had put `other` in its place. Nothing but probes has
+    /// shown `other` there, and their clock or their CPU may be wrong. So these events, which had a single witness, now
+    /// disagree with the kernel. Returns what that contradicts, if there are such events.
     pub(super) fn retract(&mut self, other: Lwp, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Option<Contradiction> {
         let entry = self.lwps.get_mut(other).filter(|entry| entry.unconfirmed > 0)?;
         let unconfirmed = std::mem::take(&mut entry.unconfirmed);

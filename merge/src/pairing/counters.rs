@@ -1,7 +1,7 @@
 //! Counters: the number of LWPs in the run queue of each CPU, and of user threads in the ready queue of each process.
 //!
-//! Changes at one instant are one row: a switch that puts one LWP into a queue and takes another out of it changes
-//! nothing.
+//! Changes at the same instant are one row. A switch that puts one LWP into a queue and takes another one out of it
+//! changes nothing.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ struct Length {
 pub(crate) struct Counters {
     rows: OptionalTable,
     lengths: HashMap<Queue, Length, RandomState>,
-    /// Queues that have changed at `at`.
+    /// Queues whose length has changed at `at`.
     changed: Vec<Queue>,
     at: Ticks,
 }

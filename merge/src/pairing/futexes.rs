@@ -6,7 +6,7 @@ const COMMAND: i64 = !(128 | 256);
 /// `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`, `FUTEX_WAIT_REQUEUE_PI`, `FUTEX_LOCK_PI2`.
 const WAITS: [i64; 5] = [0, 6, 9, 11, 13];
 
-/// The address of the futex that a system call waits for, if it does. Arguments that were not recorded are 0.
+/// The address of the futex that a system call waits for, if it waits for one. Arguments that were not recorded are 0.
 pub(crate) fn awaited(call: &str, args: &[i64]) -> Option<i64> {
     let command = args.get(1).copied().unwrap_or(0) & COMMAND;
     match call {

@@ -1,20 +1,21 @@
 //! Waits of the kernel for its own locks: from `contention_begin` to `contention_end` (include/trace/events/lock.h, Linux 5.19
 //! and later).
 //!
-//! 1. A wait is one of an LWP, in task context, or of a CPU, in an interrupt or while it is idle. Both may wait for several locks, one
-//!    inside another: the slow path of a mutex takes a spinlock.
-//! 2. A second begin for the same lock belongs to the same wait: a mutex is waited for spinning, then asleep.
-//! 3. The kernel has no events for locks that are free, nor for releases: such a lock has waits, and neither holds nor a holder.
+//! 1. A wait belongs to an LWP, in task context, or to a CPU, in an interrupt or while it is idle. Both may wait for
+//!    several locks, one inside another: the slow path of a mutex takes a spinlock.
+//! 2. A second begin for the same lock belongs to the same wait: a thread first spins for a mutex, and then sleeps.
+//! 3. The kernel has no events for locks that are free, nor for releases. So a kernel lock has waits, but no holds and
+//!    no holder.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 
-/// Maximum number of waits that one LWP or CPU is in; further ones are left out.
+/// Maximum number of waits that one LWP or CPU is in. Further waits are left out.
 const DEEPEST: usize = 16;
 
-/// Who waits.
+/// The LWP or CPU that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum KernelWaiter {
     Lwp(Lwp),
@@ -55,7 +56,7 @@ impl KernelLocks {
         Some(waits.remove(place))
     }
 
-    /// All waits of an LWP or a CPU, which are open no longer.
+    /// Removes all waits of an LWP or a CPU.
     pub(super) fn take(&mut self, waiter: KernelWaiter) -> Vec<KernelWait> {
         if self.open.is_empty() { Vec::new() } else { self.open.remove(&waiter).unwrap_or_default() }
     }
@@ -67,7 +68,7 @@ impl KernelLocks {
     }
 }
 
-/// The kind of a lock of the kernel by its `LCB_F_*` flags.
+/// The kind of a kernel lock, from its `LCB_F_*` flags.
 pub(crate) fn kernel_lock_kind(flags: Option<i64>) -> &'static str {
     const SPIN: i64 = 1;
     const READ: i64 = 2;
@@ -76,7 +77,7 @@ pub(crate) fn kernel_lock_kind(flags: Option<i64>) -> &'static str {
     const PERCPU: i64 = 16;
     const MUTEX: i64 = 32;
     let Some(flags) = flags else { return "kernel-lock" };
-    // A realtime kernel has locks that sleep in place of those that spin.
+    // A realtime kernel has locks that sleep instead of spinning.
     let spins = flags & (SPIN | RT) != 0;
     match flags & (READ | WRITE) {
         _ if flags & MUTEX != 0 => "kernel-mutex",
@@ -97,7 +98,7 @@ pub(crate) fn kernel_lock_kind(flags: Option<i64>) -> &'static str {
 mod tests {
     use super::*;
 
-    // As `perf lock contention` names them, whose `mutex` also spins.
+    // The names are those of `perf lock contention`, whose `mutex` also spins.
     #[test]
     fn flags_tell_the_kind() {
         let kinds = [

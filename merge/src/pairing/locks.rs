@@ -7,12 +7,13 @@
 //! 3. An exclusive lock has one holder. If another thread acquires it, the release is missing: the end reason is
 //!    `unseen`, and the length of the hold is unknown.
 //! 4. A lock is released by its holder. An exclusive lock may also be released by another thread that has not acquired
-//!    it, because a guard may move. If another thread releases a read lock, it is unknown whose of several holds ends.
-//! 5. A futex has only a wait: that of a system call that slept. So has a lock of the kernel, see
+//!    it, because a guard may move. If another thread releases a read lock, it is unknown which of several holds ends.
+//! 5. A futex has only a wait, which is that of a system call that slept. A kernel lock has only waits, too; see
 //!    [`kernel_locks`](super::kernel_locks).
-//! 6. If the owner may have been waiting before its state was known, the length of the wait, if any, is unknown.
-//! 7. After a gap in the events of its process, a lock may have another holder: its holder is unknown, and a hold
-//!    without a release of its own is known up to the gap.
+//! 6. If the owner may have been waiting before its state was known, it is unknown how long it has waited, or whether
+//!    it has.
+//! 7. After a gap in the events of its process, a lock may have another holder. So its holder is unknown, and a hold
+//!    without its own release is known up to the gap.
 
 use std::collections::HashMap;
 
@@ -51,9 +52,9 @@ pub(crate) struct LockRequest {
 struct Waiting {
     request: LockRequest,
     holder: Option<Owner>,
-    /// When the owner was made ready; it has not acquired the lock since.
+    /// When the owner was made ready. It has not acquired the lock since.
     woken: Option<Ticks>,
-    /// Whether its row is already written: it ended with the unpark.
+    /// Whether the row of this wait is already written, because it ended with the unpark.
     is_written: bool,
 }
 
@@ -66,7 +67,7 @@ struct Hold {
     taken: Ticks,
     /// Whether a gap in the events of its process was open at that time.
     in_gap: bool,
-    /// Whether the release by another thread may have ended this hold.
+    /// Whether a release by another thread may have ended this hold.
     may_be_released: bool,
 }
 
@@ -124,7 +125,7 @@ impl Locks {
         }
     }
 
-    /// The instant from which an acquired lock may have another holder, unobserved.
+    /// The instant from which the acquired lock may have another holder without that being observed.
     fn gap_since(&self, hold: &Hold) -> Option<Ticks> {
         let (pid, _) = hold.request.lock;
         let tick = hold.taken;
@@ -148,7 +149,7 @@ impl Locks {
             && !waiting.is_written
             && self.holds.contains_key(&request.lock)
         {
-            // It was woken without acquiring the lock.
+            // The owner was woken without acquiring the lock.
             waiting.woken = None;
             return Ok(());
         }
@@ -192,7 +193,7 @@ impl Locks {
         let waited = self.waiting.get(&owner).is_some_and(|waiting| waiting.request.lock == request.lock);
         let waiting = if waited { self.waiting.remove(&owner) } else { None };
         let hold = match waiting {
-            // When it was woken, it was not known that acquisitions of this lock are recorded.
+            // When the owner was woken, it was not known yet that acquisitions of this lock are recorded.
             Some(Waiting { is_written: true, .. }) => Hold::of(request, None, true, None),
             Some(Waiting { request: first, holder, .. }) => {
                 let wait = Some(tick.0 - first.since.0).filter(|_| !first.may_go_on);
@@ -246,7 +247,7 @@ impl Locks {
         let hold = holds.remove(place);
         self.no_longer_held(&hold);
         match self.gap_since(&hold).filter(|_| own.is_none()) {
-            // It may have lost the lock before.
+            // The owner may have lost the lock before.
             Some(gap) => self.write_hold(&hold, Some(gap), EndReason::Lost),
             None => self.write_hold(&hold, Some(tick), EndReason::Released),
         }
@@ -303,7 +304,7 @@ impl Locks {
         self.kernel.begins(wait);
     }
 
-    /// The kernel waits for this lock no longer.
+    /// The kernel no longer waits for this lock.
     pub(crate) fn kernel_wait_ends(
         &mut self,
         waiter: KernelWaiter,
@@ -314,7 +315,7 @@ impl Locks {
         wait.map_or(Ok(()), |wait| self.write_kernel_wait(&wait, Some(tick), EndReason::Woken))
     }
 
-    /// The kernel waits for no lock here any more, or it is not known.
+    /// The kernel waits for no lock here any more, or it is unknown whether it does.
     pub(crate) fn kernel_waits_end(
         &mut self,
         waiter: KernelWaiter,
@@ -325,7 +326,7 @@ impl Locks {
         waits.iter().rev().try_for_each(|wait| self.write_kernel_wait(wait, Some(tick), reason))
     }
 
-    /// The ends of these waits were not seen: nothing tells how long they lasted.
+    /// The ends of these waits were not seen, so their lengths are unknown.
     pub(crate) fn kernel_waits_are_lost(&mut self, waiter: KernelWaiter) -> Result<(), Error> {
         let waits = self.kernel.take(waiter);
         waits.iter().rev().try_for_each(|wait| self.write_kernel_wait(wait, None, EndReason::Unseen))
@@ -357,9 +358,9 @@ impl Locks {
             return Ok(());
         }
         let (until, reason) = match (woken, reason) {
-            // It may have been about to acquire the lock.
+            // The owner may have been about to acquire the lock.
             (Some(woken), EndReason::Lost | EndReason::TraceEnd) => (woken, reason),
-            // It was woken and continues without the lock: it waited until the wakeup.
+            // The owner was woken and continues without the lock. So it waited until the wakeup.
             (Some(woken), _) => (woken, EndReason::Woken),
             (None, _) => (tick, reason),
         };
@@ -368,7 +369,7 @@ impl Locks {
         self.write(&request, holder, wait, None, true, reason)
     }
 
-    /// A hold that is known, at most, up to this tick: its release was not seen.
+    /// Writes a hold whose release was not seen. It is known at most up to this tick.
     fn write_unreleased(&mut self, hold: &Hold, tick: Ticks, reason: EndReason) -> Result<(), Error> {
         match self.gap_since(hold).filter(|gap| *gap < tick) {
             _ if hold.may_be_released => self.write_hold(hold, None, EndReason::Unseen),

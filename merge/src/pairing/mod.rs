@@ -1,4 +1,4 @@
-//! Pairs events to intervals: which events belong together, and where an interval begins and ends.
+//! Pairs events to intervals. Determines which events belong together, and where an interval begins and ends.
 //!
 //! The [machine](crate::machine) reports the changes of LWPs, user threads and CPUs. Each file here pairs one kind of
 //! interval from these reports, and writes its table. No later stage pairs events again.

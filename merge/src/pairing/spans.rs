@@ -1,6 +1,6 @@
-//! Spans and functions: from begin to end, of one user thread on any LWP, or of an LWP that carries no user thread.
+//! Spans and functions, from begin to end, of one user thread on any LWP, or of an LWP that carries no user thread.
 //!
-//! They nest. A span that ends also ends the spans nested in it whose own ends are missing (`enclosing`).
+//! They nest. If nested spans have no end of their own, the end of the enclosing span also ends them (`enclosing`).
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(crate) enum Owner {
     Lwp(Lwp),
 }
 
-/// Whether it is a span that the program named, or a function.
+/// Whether this is a span that the program named, or a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpanKind {
     Span,
@@ -202,7 +202,7 @@ impl Spans {
         );
         let known = span.active_before.zip(activity).filter(|(before, now)| before.doubts == now.doubts);
         let active = known.map(|(before, now)| now.active - before.active);
-        // A span of no length was active for none of it, whatever is known of its owner.
+        // A span of length 0 was active for 0 ticks, whatever is known about its owner.
         let active = active.or((tick == span.since).then_some(0));
         self.rows.row(|mut row| {
             row.count(span.since.0).count(tick.0 - span.since.0).maybe_count(thread.map(|thread| thread.0));

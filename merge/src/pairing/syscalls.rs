@@ -2,9 +2,9 @@
 //!
 //! 1. An exit of a call other than the open one gives no row and closes no call. The exit number −1 (of `rt_sigreturn`,
 //!    and of calls that a tracer has skipped) matches any open call.
-//! 2. An entry while a call is open ends the open call, whose exit is missing: it is known up to the last switch of its
-//!    LWP. If two events report the same call (`sys_enter` and `sys_enter_read`), it is one row.
-//! 3. The call of an LWP that ends, ends at the LWP's last switch.
+//! 2. An entry while a call is open ends the open call, whose exit is missing. That call is known up to the last switch
+//!    of its LWP. If two events report the same call (`sys_enter` and `sys_enter_read`), they make one row.
+//! 3. If an LWP ends within a call, the call ends at the LWP's last switch.
 
 use sigmund_model::{EndReason, Lwp, Thread, Ticks};
 
@@ -17,7 +17,7 @@ use crate::{
 /// Maximum number of arguments of a system call.
 const MOST_ARGS: usize = 6;
 
-/// The names of system calls with smaller numbers are found by index, without a hash.
+/// The names of system calls with numbers below this are found by index, without a hash.
 const NUMBERS: usize = 1024;
 
 /// Whether an LWP is in a system call.
@@ -65,7 +65,7 @@ impl Call {
         self.state = State::Outside;
     }
 
-    /// It is not known whether the LWP is in a call.
+    /// It becomes unknown whether the LWP is in a call.
     pub(crate) fn lose(&mut self) {
         self.state = State::Unknown;
     }
@@ -94,7 +94,7 @@ pub(crate) struct OpenCall {
     name: Option<NameId>,
     /// The event type of its entry.
     event_kind: usize,
-    /// Only the first `args_len` are of this call.
+    /// The arguments. Only the first `args_len` belong to this call.
     args: [i64; MOST_ARGS],
     args_len: u8,
     /// The LWP's time on CPUs at the entry; `None` once the time since then is unknown.
@@ -104,14 +104,14 @@ pub(crate) struct OpenCall {
     yields: bool,
 }
 
-/// What is known of an LWP when it enters a system call.
+/// What is known about an LWP when it enters a system call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AtEntry {
     /// The user thread that it carries.
     pub(crate) thread: Option<Thread>,
-    /// It carries user threads, but none now: if it sleeps, it waits for work.
+    /// Whether it carries user threads, but none now. If it sleeps, it waits for work.
     pub(crate) is_idle_carrier: bool,
-    /// Its time on CPUs until now.
+    /// The LWP's time on CPUs until now.
     pub(crate) on_cpu: Option<u64>,
 }
 
@@ -144,7 +144,7 @@ impl OpenCall {
         &self.args[..usize::from(self.args_len)]
     }
 
-    /// The last instant at which it is known to be open, for a call without an exit.
+    /// The last instant at which the call is known to be open. For a call without an exit.
     pub(crate) fn known_until(&self) -> Ticks {
         self.known_until
     }
@@ -186,7 +186,7 @@ impl Syscalls {
         Syscalls { rows, names, by_number: vec![None; NUMBERS], sched_yield, exit, exit_group }
     }
 
-    /// The name's id. Names by number are found without a hash.
+    /// The id of the name. Names by number are found without a hash.
     #[inline]
     fn name_id(&mut self, event: &CallEvent<'_>) -> Option<NameId> {
         let name = event.name?;
@@ -240,15 +240,15 @@ impl Syscalls {
         exits.then(|| (open.args().first().copied().unwrap_or(0), name == self.exit_group))
     }
 
-    /// Whether an entry reports the call that is already open: by another event, or by a duplicate. perf writes some
-    /// samples twice.
+    /// Whether an entry reports the call that is already open. That is so if it is another event, or a duplicate: perf
+    /// writes some samples twice.
     pub(crate) fn is_same_entry(&mut self, open: &OpenCall, event: &CallEvent<'_>, tick: Ticks) -> bool {
         (open.event_kind != event.event_kind || open.since == tick)
             && open.known_until == open.since
             && self.is_same_call(open, event)
     }
 
-    /// Whether an exit is that of the open call.
+    /// Whether an exit belongs to the open call.
     #[inline]
     pub(crate) fn is_exit_of(&mut self, open: &OpenCall, event: &CallEvent<'_>) -> bool {
         (event.number == Some(-1) && event.name.is_none()) || self.is_same_call(open, event)

@@ -1,10 +1,13 @@
 //! Wakeups: from the wakeup of an LWP or a user thread to its next dispatch.
 //!
-//! A wakeup of an LWP begins at `sched_waking`; `sched_wakeup` adds the run queue, or is the begin if wakings are not
-//! traced. The wakeup of an LWP that is awake has no latency; if it left its CPU between the two, its sleep was ended by the
-//! wakeup, and the waker is that of the waking. Neither has a wakeup if the state of the LWP was unknown,
-//! so that it may have been awake, or may have been dispatched and have slept again: the next dispatch may belong to
-//! another wakeup.
+//! A wakeup of an LWP begins at `sched_waking`. `sched_wakeup` adds the run queue; if wakings are not traced, the
+//! wakeup begins there.
+//!
+//! The wakeup of an LWP that is awake has no latency. But the LWP may leave its CPU between the waking and the wakeup:
+//! then the wakeup ended its sleep, and its waker is that of the waking.
+//!
+//! A wakeup also has no latency if the state of the LWP was unknown. Then the LWP may have been awake, or it may have
+//! been dispatched and slept again, and the next dispatch may belong to another wakeup.
 
 use sigmund_model::{Context, Cpu, Level, Lwp, Thread, Ticks};
 

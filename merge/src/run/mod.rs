@@ -1,4 +1,4 @@
-//! A run directory: what one `sigmund record` leaves, before the merge.
+//! A run directory, the result of one `sigmund record` before the merge.
 //!
 //! ```text
 //! RUN/run.json       this manifest: how, when and where it was recorded, clock snapshots
@@ -6,14 +6,15 @@
 //! RUN/user-PID.fut   the user side, a user trace for each process that recorded
 //! ```
 //!
-//! While it is recorded, and after the recorder was killed, the manifest is `unfinished`, and there are besides:
+//! While a run is recorded, and after its recorder was killed, the manifest is `unfinished`, and there are additional
+//! files:
 //!
 //! ```text
 //! RUN/run.snapshots                        clock snapshots, one JSON object a line
 //! RUN/kernel.unfinished, kernel.pages-*    what kernel.dat is made of (fkt_ingest::live)
 //! ```
 //!
-//! [`finish`](unfinished::finish) makes a run of that. A recording that is limited is cut into parts: `parts.rs`.
+//! [`finish`](unfinished::finish) completes such a run. A recording that is limited is cut into parts: see `parts.rs`.
 
 mod parts;
 mod snapshots;
@@ -36,31 +37,31 @@ pub(crate) use unfinished::{finish, is_unfinished};
 
 /// Name of the manifest in a run directory.
 pub(crate) const MANIFEST: &str = "run.json";
-/// Names of the kernel side: recorded by tracepoints, by perf.
+/// Name of the kernel side, recorded by tracepoints.
 pub const KERNEL_DAT: &str = "kernel.dat";
-/// The same, recorded by perf.
+/// Name of the kernel side, recorded by perf.
 pub const KERNEL_PERF: &str = "kernel.perf";
-/// A manifest of a week has a tenth of that, for its clock snapshots.
+/// Maximum length of a manifest. That of a recording of a week has a tenth of this, because of its clock snapshots.
 const MAX_MANIFEST: u64 = 1 << 30;
 
-/// The most parts of a recording that are there: a limit is divided into 16.
+/// Maximum number of parts of a recording at one time. A limit is divided into 16 parts.
 const MOST_PARTS: u32 = 1 << 16;
 
-/// What is known about a recording beside its events.
+/// What is known about a recording in addition to its events.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Whether the recording continues, or its recorder was killed: the fields below are as of its start.
+    /// Whether the recording continues, or its recorder was killed. Then the fields below describe its start.
     #[serde(default)]
     pub unfinished: bool,
     /// The program that was recorded, and its arguments.
     pub command: Vec<String>,
-    /// How it ended: `exit 0`, `signal 9`, …
+    /// How the program ended: `exit 0`, `signal 9`, …
     pub ended: String,
     /// The machine.
     pub host: String,
-    /// `uname -srvm` of it.
+    /// The machine's `uname -srvm`.
     pub kernel: String,
-    /// CPUs that are online.
+    /// Number of online CPUs.
     pub cpus: u32,
     /// Version of the recorder.
     pub recorder: String,
@@ -68,51 +69,51 @@ pub struct Manifest {
     pub kernel_side: KernelSide,
     /// The user side, one for each process.
     pub user_side: Vec<UserSide>,
-    /// Processes that wanted to be recorded and could not be.
+    /// Number of processes that were to be recorded and could not be.
     #[serde(default)]
     pub unrecorded_processes: u64,
-    /// Why, of the first of them.
+    /// The reason for the first of them.
     #[serde(default)]
     pub unrecorded_why: Option<String>,
-    /// How long it took.
+    /// Length of the recording.
     #[serde(default)]
     pub recorded_ns: u64,
-    /// How much time the recorder had on CPUs, to set up and to finish the recording, too.
+    /// CPU time of the recorder, including the time to set up and to finish the recording.
     #[serde(default)]
     pub recorder_cpu_ns: u64,
-    /// How long it took with that.
+    /// The elapsed time to which this CPU time belongs.
     #[serde(default)]
     pub recorder_ns: u64,
-    /// How it was cut into parts, if it was.
+    /// How the recording was cut into parts, if it was.
     #[serde(default)]
     pub rotation: Option<Rotation>,
     /// Clock snapshots, taken at the start, every second and at the end.
     pub snapshots: Vec<ManifestSnapshot>,
-    /// The LWPs that lived when the recording of the kernel had begun, by process. Older recordings have none.
+    /// The LWPs that lived when the recording of the kernel had begun, by process. Older recordings do not have this.
     #[serde(default)]
     pub processes: Vec<ProcessLwps>,
-    /// How long each LWP of the recorded processes had been on CPUs, by the kernel's own sum: read at the start, every
-    /// tenth of a second or less often, and at the end. LWPs that lived between two readings are missing. Older
-    /// recordings have none.
+    /// Time on CPUs of each LWP of the recorded processes, as summed by the kernel. It is read at the start, every
+    /// tenth of a second or less often, and at the end. LWPs that lived only between two readings are missing. Older
+    /// recordings do not have this.
     #[serde(default)]
     pub lwp_cpu_times: Vec<LwpCpuTime>,
-    /// The schemata that it was made by. Older recordings have none.
+    /// The schemata with which the recording was made. Older recordings have none.
     #[serde(default)]
     pub schemata: Vec<RecordedSchema>,
-    /// Tracepoints of theirs that the kernel did not have, `system:event`.
+    /// Tracepoints of these schemata that the kernel did not have, as `system:event`.
     #[serde(default)]
     pub missing_tracepoints: Vec<String>,
-    /// LWPs that one reading found and that are not in `lwp_cpu_times`, because there were too many.
+    /// Number of LWPs that one reading found but that are not in `lwp_cpu_times`, because there were too many.
     #[serde(default)]
     pub lwp_cpu_times_omitted: u64,
 }
 
-/// A schema that a recording was made by. The merge passes it on as it is.
+/// A schema with which a recording was made. The merge passes it on unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedSchema {
     /// Its name.
     pub name: String,
-    /// Its text, TOML.
+    /// Its text, in TOML.
     pub text: String,
 }
 
@@ -131,26 +132,27 @@ impl ProcessLwps {
     }
 }
 
-/// The kernel's own sum of one LWP's time on CPUs, between two instants.
+/// The kernel's own sum of one LWP's time on CPUs, at two instants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LwpCpuTime {
     /// The process.
     pub pid: u32,
     /// The LWP.
     pub tid: u32,
-    /// The reading at the start of the recording. `None`: the LWP was not there yet, and had no CPU time.
+    /// The reading at the start of the recording. `None`: the LWP did not exist yet, and had no CPU time.
     #[serde(default)]
     pub begin: Option<CpuTimeReading>,
-    /// The last reading at which the LWP was there: at the end of the recording, or, if it has ended before, up to a
-    /// tenth of a second earlier than that (more where readings take long). `None`: it was there at the start only.
+    /// The last reading at which the LWP existed. That is at the end of the recording. If the LWP ended earlier, it is
+    /// up to a tenth of a second before that end (more if readings take long). `None`: the LWP existed only at the
+    /// start.
     #[serde(default)]
     pub end: Option<CpuTimeReading>,
 }
 
 /// `sum_exec_runtime` of an LWP, as `/proc/PID/task/TID/schedstat` shows it (kernel/sched/core.c, v6.12).
 ///
-/// The kernel brings it up to date at each switch and each timer tick, not when it is read: an LWP that is on a CPU while
-/// it is read may have run for up to a tick more (1 to 10 ms; longer with `nohz_full`).
+/// The kernel updates it at each switch and each timer tick, not when it is read. So an LWP that is on a CPU during the
+/// reading may have run for up to one tick more (1 to 10 ms; longer with `nohz_full`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTimeReading {
     /// TSC before the file was read.
@@ -168,21 +170,21 @@ pub struct KernelSide {
     pub file: Option<String>,
     /// How it was recorded: `tracefs`, `perf` or `none`.
     pub means: String,
-    /// Why not by better means, if so.
+    /// Why it was not recorded by better means, if there are any.
     pub why: Option<String>,
-    /// Whether switches among LWPs that are not the program's were left out, on purpose.
+    /// Whether switches between LWPs other than the program's were left out, on purpose.
     #[serde(default)]
     pub others_unseen: bool,
-    /// Whether the recorder was killed: what was still in the kernel's buffers is missing at its end.
+    /// Whether the recorder was killed. Then the events that were still in the kernel's buffers are missing at its end.
     #[serde(default)]
     pub cut: bool,
-    /// Events lost on each CPU, where the kernel counted them.
+    /// Number of events lost on each CPU, where the kernel counted them.
     pub lost: Vec<(u32, u64)>,
-    /// Whether the recorder is in another PID namespace than the kernel's events, so that no LWP of the user side can be
-    /// found among them.
+    /// Whether the recorder is in a PID namespace other than that of the kernel's events. Then no LWP of the user side
+    /// can be found among them.
     #[serde(default)]
     pub has_other_numbers: bool,
-    /// TSC at which it was told to record no more. What is on the user side and later has no kernel side.
+    /// TSC at which recording was stopped. The user side after this time has no kernel side.
     #[serde(default)]
     pub stopped_tick: Option<u64>,
 }
@@ -190,27 +192,28 @@ pub struct KernelSide {
 /// The user side of one process.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct UserSide {
-    /// File name in the run directory; of several parts, what it would be if they were one file.
+    /// File name in the run directory. If there are several parts, the name that one file for all of them would have.
     pub file: String,
-    /// The parts of a recording that was cut in which it has a file ([`user_part_name`]).
+    /// If the recording was cut: the parts in which this process has a file ([`user_part_name`]).
     #[serde(default)]
     pub parts: Vec<u32>,
     /// The process.
     pub pid: u32,
-    /// Records that found no room.
+    /// Number of records for which there was no room.
     pub lost: u64,
-    /// Records that were never finished.
+    /// Number of records that were never finished.
     pub unfinished: u64,
-    /// Records that could not be written: the disk was full.
+    /// Number of records that could not be written, because the disk was full.
     #[serde(default)]
     pub unwritten: u64,
-    /// Whether an LWP got no buffer because there was no memory for one. Otherwise, all buffers were in use.
+    /// Whether an LWP got no buffer because there was no memory for one. If false, all buffers were in use.
     #[serde(default)]
     pub no_memory: bool,
-    /// Whether the process lived on when the recording ended: what it recorded afterwards is missing.
+    /// Whether the process was still running when the recording ended. What it recorded afterwards is missing.
     #[serde(default)]
     pub cut: bool,
-    /// What its LWPs are called outside, if the process is in another PID namespace than the recorder.
+    /// The numbers of the process and its LWPs outside, if the process is in a PID namespace other than that of the
+    /// recorder.
     #[serde(default)]
     pub namespace: Option<NamespaceNumbers>,
 }
@@ -218,17 +221,17 @@ pub struct UserSide {
 /// The numbers of a process in another PID namespace, as its recorder sees them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceNumbers {
-    /// The process; 0 if that is not known.
+    /// The process; 0 if unknown.
     pub pid: u32,
-    /// Of each LWP that was found: its number in its own namespace, and the one that the recorder sees.
+    /// For each LWP that was found: its number in its own namespace, and its number for the recorder.
     pub lwps: Vec<(u32, u32)>,
 }
 
-/// Marks the name of a user trace whose process is in another PID namespace, so that a run is known for what it is whose
-/// recorder was killed before it wrote the numbers.
+/// Marks the name of a user trace whose process is in another PID namespace. So this is known even if the recorder was
+/// killed before it wrote the numbers.
 pub const NAMESPACE_MARK: &str = "-namespace";
 
-/// A clock snapshot, as the manifest keeps it.
+/// A clock snapshot, in the form that the manifest contains.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ManifestSnapshot {
     /// Name of the other clock.
@@ -242,7 +245,7 @@ pub struct ManifestSnapshot {
 }
 
 impl ManifestSnapshot {
-    /// From a snapshot.
+    /// Converts a snapshot to this form.
     pub fn new(domain: ClockDomain, snapshot: Snapshot) -> ManifestSnapshot {
         ManifestSnapshot {
             clock: domain.name().into(),
@@ -252,7 +255,7 @@ impl ManifestSnapshot {
         }
     }
 
-    /// As a snapshot; `None` if the clock is not known.
+    /// Converts this to a snapshot; `None` if the clock is unknown.
     pub fn snapshot(&self) -> Option<(ClockDomain, Snapshot)> {
         let domain = ClockDomain::from_name(&self.clock)?;
         Some((domain, Snapshot { before: Ticks(self.before), after: Ticks(self.after), ns: Nanos(self.ns) }))
@@ -263,15 +266,15 @@ impl Manifest {
     /// Reads the manifest of a run directory.
     ///
     /// # Errors
-    /// When there is none, or it is not one.
+    /// If there is none, or it is not a manifest.
     pub fn read(run: &Path) -> Result<Manifest, Error> {
         Manifest::read_in(&Folder::open(run).map_err(Error::io(run))?)
     }
 
-    /// The same, of a folder that is open. Of an unfinished run, the snapshots taken so far are in it.
+    /// The same, for a folder that is already open. For an unfinished run, it includes the snapshots taken so far.
     ///
     /// # Errors
-    /// As those of [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub fn read_in(run: &Folder) -> Result<Manifest, Error> {
         let path = run.path_of(MANIFEST);
         let file = run.open_file(MANIFEST).map_err(Error::io(&path))?;
@@ -293,10 +296,10 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Writes it into a run directory of the caller's own; one that is there is replaced by the whole new one.
+    /// Writes the manifest to a run directory that belongs to the caller. An existing manifest is replaced atomically.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, run: &Folder) -> Result<(), Error> {
         let path = run.path_of(MANIFEST);
         let text = serde_json::to_string_pretty(self)

@@ -1,13 +1,13 @@
-//! The parts of a recording that was cut while it ran, and whose oldest parts may have been removed.
+//! The parts of a recording that was cut while it ran. Its oldest parts may have been removed.
 //!
 //! ```text
-//! RUN/part-00007.json            what this file holds: when the part begins, and its files once it is closed
-//! RUN/kernel.part-00007.dat      the kernel side, a trace.dat; until it is written, what it is made of
-//! RUN/user-PID.part-00007.fut    the user side
-//! RUN/user-PID.part-00007.carried    what removed parts said of its user threads that live: beside the first part
+//! RUN/part-00007.json            the content of this file: when the part begins, and its files once it is closed
+//! RUN/kernel.part-00007.dat      the kernel side, a trace.dat; until that is written, the files from which it is made
+//! RUN/user-PID.part-00007.fut    the user side RUN/user-PID.part-00007.carried    the facts from removed parts about
+//! user threads that live; next to the first part
 //! ```
 //!
-//! From the tick at which a part begins, everything is in it or in later ones.
+//! A part contains what was recorded from the tick at which it begins, as far as it is not in later parts.
 
 use std::io::Read;
 
@@ -18,76 +18,76 @@ use super::ProcessLwps;
 use crate::error::Error;
 
 const NAME: &str = "part-";
-/// One for each LWP that lives is 20 bytes.
+/// Maximum length of the description of a part. Each LWP that lives takes 20 bytes in it.
 const MAX_PART: u64 = 256 << 20;
 
 /// How a recording was cut into parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rotation {
-    /// Identifies the recording: its parts have the same.
+    /// Identifies the recording. All its parts have the same value.
     pub recording: String,
     /// TSC at its start.
     pub began: u64,
-    /// The most bytes of the recording, if limited.
+    /// Maximum number of bytes of the recording, if limited.
     #[serde(default)]
     pub max_bytes: Option<u64>,
-    /// The least time to be kept, in nanoseconds, if limited.
+    /// Minimum time to be kept, in nanoseconds, if limited.
     #[serde(default)]
     pub max_ns: Option<u64>,
-    /// The first part that was kept, and the last.
+    /// The first part that was kept.
     pub first: u32,
-    /// See `first`.
+    /// The last part.
     pub last: u32,
     /// What was removed.
     #[serde(default)]
     pub removed: Removed,
-    /// What zstd made of the kernel side while it was recorded.
+    /// The result of compressing the kernel side with zstd while it was recorded.
     #[serde(default)]
     pub packed: Packed,
 }
 
-/// The contents of parts that were removed because the recording is limited.
+/// What parts contained that were removed because the recording is limited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
-    /// How many.
+    /// Number of removed parts.
     pub parts: u32,
-    /// Their bytes, as they were on the disk.
+    /// Their size on the disk, in bytes.
     pub bytes: u64,
-    /// Events of the kernel in them.
+    /// Number of events of the kernel in them.
     pub kernel_events: u64,
-    /// Events of programs in them.
+    /// Number of events of programs in them.
     pub user_events: u64,
 }
 
 /// Parts of the kernel side that were compressed while the recording continued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packed {
-    /// How many.
+    /// Number of such parts.
     pub parts: u32,
     /// Bytes of pages in them.
     pub page_bytes: u64,
     /// Bytes of their files.
     pub bytes: u64,
-    /// CPU time of compressing them.
+    /// CPU time that compressing took.
     pub cpu_ns: u64,
 }
 
-/// What the file of a part holds.
+/// The contents of the file that describes a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Identifies the recording.
     pub recording: String,
-    /// From 1.
+    /// Number of the part, from 1.
     pub number: u32,
-    /// TSC from which on everything is in this part or later ones; 0 while that is not known.
+    /// TSC from which on everything is in this part or in later ones; 0 while that is unknown.
     pub begins: u64,
-    /// The LWPs that lived then, by process.
+    /// The LWPs that lived at that time, by process.
     #[serde(default)]
     pub processes: Vec<ProcessLwps>,
     /// What had been removed when this part began.
     #[serde(default)]
     pub removed: Removed,
-    /// Its files; none while it is recorded.
+    /// The files of the part; none while it is being recorded.
     #[serde(default)]
     pub files: Vec<PartFile>,
 }
@@ -99,9 +99,9 @@ pub struct PartFile {
     pub name: String,
     /// Its length.
     pub bytes: u64,
-    /// The events in it.
+    /// Number of events in it.
     pub events: u64,
-    /// Events that were lost while it was written: of the user side.
+    /// Number of events that were lost while it was written. Only for the user side.
     #[serde(default)]
     pub lost: u64,
 }
@@ -112,20 +112,20 @@ impl Part {
         format!("{NAME}{number:05}.json")
     }
 
-    /// Writes it, replacing the one before.
+    /// Writes the description. An earlier one is replaced.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, run: &Folder) -> Result<(), Error> {
         let name = Part::name(self.number);
         let json = serde_json::to_vec(self).map_err(std::io::Error::from);
         json.and_then(|json| run.write_file(&name, &json)).map_err(Error::io(&run.path_of(&name)))
     }
 
-    /// Reads the one of this number.
+    /// Reads the description of the part with this number.
     ///
     /// # Errors
-    /// When there is none, or it is not one.
+    /// If there is none, or the file is not one.
     pub fn read(run: &Folder, number: u32) -> Result<Part, Error> {
         let name = Part::name(number);
         let path = run.path_of(&name);
@@ -149,20 +149,20 @@ fn described(name: &str) -> Option<u32> {
     (Part::name(number) == name).then_some(number)
 }
 
-/// The first and the last part of which there is a description; `None` if there is none.
+/// The first and the last part that have a description; `None` if there is none.
 pub(super) fn first_and_last(run: &Folder) -> Result<Option<(u32, u32)>, Error> {
     let names = run.names().map_err(Error::io(run.path()))?;
     let numbers = || names.iter().filter_map(|name| described(name.to_str()?));
     Ok(numbers().min().zip(numbers().max()))
 }
 
-/// Whether a name is that of a description, or of one that is being written.
+/// Whether this is the name of a description, or of a description that is being written.
 pub(super) fn is_description(name: &str) -> bool {
     let whole = name.split_once(".partial-").map_or(name, |(whole, _)| whole);
     described(whole).is_some()
 }
 
-/// Name of a part of a user trace: `user-7.fut` is that of the whole, `user-7.part-00003.fut` that of part 3.
+/// Name of a part of a user trace. If `user-7.fut` is the name of the whole, `user-7.part-00003.fut` is that of part 3.
 pub fn user_part_name(whole: &str, part: u32) -> String {
     let stem = whole.strip_suffix(".fut").unwrap_or(whole);
     format!("{stem}.{NAME}{part:05}.fut")
@@ -170,21 +170,21 @@ pub fn user_part_name(whole: &str, part: u32) -> String {
 
 const CARRIED: &str = ".carried";
 
-/// Name of the file of what was known of the user threads of a user trace when this part began, and the parts before were
-/// removed.
+/// Name of the file with the facts that were carried over about the user threads of a user trace, when this part began
+/// and the earlier parts were removed.
 pub fn user_carried_name(whole: &str, part: u32) -> String {
     let name = user_part_name(whole, part);
     format!("{}{CARRIED}", name.strip_suffix(".fut").unwrap_or(&name))
 }
 
-/// Whether a name is one that [`user_carried_name`] gives, or of such a file that is being written.
+/// Whether [`user_carried_name`] makes this name, or it is the name of such a file that is being written.
 pub(super) fn is_carried(name: &str) -> bool {
     let whole = name.split_once(".partial").map_or(name, |(whole, _)| whole);
     let stem = whole.strip_suffix(CARRIED);
     stem.is_some_and(|stem| stem.starts_with("user-") && whole_and_part(&format!("{stem}.fut")).is_some())
 }
 
-/// The name of the whole, and the number of the part.
+/// The name of the whole user trace, and the number of the part.
 pub fn whole_and_part(name: &str) -> Option<(String, u32)> {
     let (stem, part) = name.strip_suffix(".fut")?.rsplit_once('.')?;
     let number = part.strip_prefix(NAME)?.parse().ok()?;

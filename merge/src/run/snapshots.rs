@@ -1,4 +1,4 @@
-//! Clock snapshots while a recording runs: appended to a file, so that a killed recorder has left them.
+//! Clock snapshots during a recording. They are appended to a file, so that they are kept if the recorder is killed.
 
 use std::{
     fs::File,
@@ -12,15 +12,16 @@ use crate::error::Error;
 
 pub(super) const SNAPSHOTS: &str = "run.snapshots";
 
-/// The file, open for appending. When the manifest is written that has them all, it is [removed](SnapshotLog::remove).
+/// The file, open for appending. It is [removed](SnapshotLog::remove) when the manifest that contains all snapshots has
+/// been written.
 #[derive(Debug)]
 pub struct SnapshotLog(File);
 
 impl SnapshotLog {
-    /// Makes it.
+    /// Creates the file.
     ///
     /// # Errors
-    /// When it cannot be made, or is there.
+    /// If it cannot be created, or already exists.
     pub fn create(run: &Folder) -> Result<SnapshotLog, Error> {
         run.create_file(SNAPSHOTS).map(SnapshotLog).map_err(Error::io(&run.path_of(SNAPSHOTS)))
     }
@@ -28,7 +29,7 @@ impl SnapshotLog {
     /// Appends snapshots.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// If they cannot be written.
     pub fn append(&mut self, snapshots: &[ManifestSnapshot]) -> io::Result<()> {
         let mut lines = Vec::new();
         for snapshot in snapshots {
@@ -38,10 +39,10 @@ impl SnapshotLog {
         self.0.write_all(&lines)
     }
 
-    /// Removes it, if it is there.
+    /// Removes the file, if it exists.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// If it cannot be removed.
     pub fn remove(run: &Folder) -> Result<(), Error> {
         match run.remove_file(SNAPSHOTS) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -52,7 +53,7 @@ impl SnapshotLog {
     }
 }
 
-/// Those of a recorder that was killed; its last line may be a part of one.
+/// The snapshots of a recorder that was killed. The last line may be incomplete.
 pub(super) fn read(run: &Folder) -> Result<Vec<ManifestSnapshot>, Error> {
     if !run.has(SNAPSHOTS) {
         return Ok(Vec::new());

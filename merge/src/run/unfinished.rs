@@ -1,4 +1,4 @@
-//! Finishes a run whose recorder was killed: what it had written becomes kernel.dat and a whole manifest.
+//! Finishes a run whose recorder was killed. What it had written becomes kernel.dat and a complete manifest.
 
 use std::path::Path;
 
@@ -12,12 +12,13 @@ use super::{
 };
 use crate::error::Error;
 
-/// Whether the recorder of a run has not come to its end.
+/// Whether the recorder of a run did not finish it.
 pub(crate) fn is_unfinished(run: &Folder, manifest: Option<&Manifest>) -> bool {
     live::is_unfinished(run) || manifest.is_some_and(|manifest| manifest.unfinished)
 }
 
-/// Finishes it, and returns a sentence about that. The folder must be the caller's own, since files are written there.
+/// Finishes the run, and returns a sentence about that. The folder must belong to the caller, since files are written
+/// to it.
 pub(crate) fn finish(
     path: &Path,
     manifest: Option<Manifest>,
@@ -31,9 +32,9 @@ pub(crate) fn finish(
     let parts = live::finish_parts(&run)?;
     let finished = || kernel.iter().chain(parts.iter().map(|(_, finished)| finished));
     let bytes: u64 = finished().map(|finished| finished.summary.page_bytes()).sum();
-    // Only the last part can be cut off.
+    // Only the last part can be incomplete.
     let stopped = finished().last().map(|finished| finished.stopped);
-    // A recorder that only could not write kernel.dat has written everything else.
+    // A recorder that failed only to write kernel.dat has written everything else.
     let was_killed = manifest.as_ref().is_none_or(|manifest| manifest.unfinished);
     let mut manifest = manifest.unwrap_or_default();
     let rotation = find_parts(&run, manifest.rotation.take())?;
@@ -72,10 +73,10 @@ pub(crate) fn finish(
     Ok((manifest, said))
 }
 
-/// The parts that there are, if the recording was cut into parts.
+/// The parts that exist, if the recording was cut into parts.
 fn find_parts(run: &Folder, rotation: Option<Rotation>) -> Result<Option<Rotation>, Error> {
     let Some((rotation, (first, last))) = rotation.zip(parts::first_and_last(run)?) else { return Ok(None) };
-    // The newest knows most of what was removed.
+    // The newest part knows most about what was removed.
     let removed = Part::read(run, last).map_or(rotation.removed, |part| part.removed);
     Ok(Some(Rotation { first, last, removed, ..rotation }))
 }
@@ -84,7 +85,7 @@ fn has_kernel(run: &Folder, rotation: &Rotation) -> bool {
     (rotation.first..=rotation.last).any(|part| run.has(live::part_name(part)))
 }
 
-/// The user traces in it; files that their recorder has made and not begun are none.
+/// The user traces in the run. Files that their recorder has created but not begun to write do not count.
 fn user_sides(run: &Folder) -> Result<Vec<UserSide>, Error> {
     let names = run.names().map_err(Error::io(run.path()))?;
     let mut sides: Vec<UserSide> = Vec::new();
@@ -115,7 +116,7 @@ fn user_sides(run: &Folder) -> Result<Vec<UserSide>, Error> {
     Ok(sides)
 }
 
-/// Whether a name in a folder is one that a recorder gives, finished or killed.
+/// Whether a recorder, finished or killed, gives files in a folder such a name.
 pub fn is_of_a_run(name: &str) -> bool {
     let is_user_side = name.starts_with("user-") && name.ends_with(".fut");
     let fixed = [MANIFEST, super::snapshots::SNAPSHOTS, KERNEL_DAT, KERNEL_PERF];

@@ -1,10 +1,11 @@
-//! User threads that are older than the events that are kept: of a snapshot, their names; and of a rotated recording:
+//! User threads that are older than the events that are kept.
 //!
-//! What the recorder carried over from the parts of a recording that it removed: user threads that lived when the first
-//! part that is kept began.
+//! For a snapshot, these are the names of the threads. For a rotated recording, these are the facts that the recorder
+//! carried over from the parts that it removed, about user threads that lived when the first part that is kept began.
 //!
-//! The file of it ends where that part's file begins. Until `begins`, when all processes had gone on in files of that part, a
-//! few more records were made: they are read here, and are no events of what is kept.
+//! The file with these facts describes the time at which the file of that part begins. What is kept begins a little
+//! later, at `begins`, when all processes had continued in files of that part. A few records were made in between. They
+//! are read here, and are not events of what is kept.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -21,17 +22,17 @@ use sigmund_model::{
 
 use crate::symbols::{self, Symbols};
 
-/// What is known when an input begins to be kept.
+/// What is known at the time from which an input is kept.
 pub(crate) struct CarriedOver {
-    /// When that is.
+    /// That time.
     pub(crate) begins: Ticks,
     pub(crate) pid: Option<Pid>,
     pub(crate) threads: Vec<CarriedThread>,
-    /// Begins of the spans that are open then, each of its owner.
+    /// Begins of the spans that are open at that time, each with its owner.
     pub(crate) spans: Box<dyn EventStream + Send>,
 }
 
-/// A user thread, and what it does then.
+/// A user thread, and its state at that time.
 #[derive(Clone, Debug)]
 pub(crate) struct CarriedThread {
     pub(crate) thread: Thread,
@@ -46,7 +47,7 @@ impl CarriedThread {
         if let CarriedState::Mounted(lwp) = self.state { Some(lwp) } else { None }
     }
 
-    /// The same with other numbers of its threads.
+    /// Changes the numbers of its threads.
     pub(super) fn renumber_threads(&mut self, number: impl Fn(Thread) -> Thread) {
         self.thread = number(self.thread);
         self.created_by = self.created_by.map(&number);
@@ -55,7 +56,7 @@ impl CarriedThread {
         }
     }
 
-    /// The same with another number of its LWP.
+    /// Changes the number of its LWP.
     pub(super) fn renumber_lwp(&mut self, number: impl Fn(Lwp) -> Lwp) {
         if let CarriedState::Mounted(lwp) = &mut self.state {
             *lwp = number(*lwp);
@@ -63,8 +64,8 @@ impl CarriedThread {
     }
 }
 
-/// Reads the file of a user trace whose parts before `begins` were removed. What cannot be read, or had no room in it, is a
-/// loss.
+/// Reads the facts about a user trace whose parts before `begins` were removed. What cannot be read, or had no room in
+/// the file, is a loss.
 pub(super) fn read(
     path: &Path,
     file: File,
@@ -118,7 +119,8 @@ pub(super) fn read(
             }
         }
     }
-    // Of others, only a creation shows that they live: a thread may be made ready that has ended.
+    // For threads that are not in the file, only a creation shows that they live: a thread that has ended may still be
+    // made ready.
     let mut others: Vec<_> = changes.into_iter().collect();
     others.sort_unstable_by_key(|(owner, _)| *owner);
     for (owner, changed) in others {
@@ -136,8 +138,8 @@ pub(super) fn read(
     (Some(CarriedOver { begins, pid, threads, spans }), losses)
 }
 
-/// The user threads that lived when a snapshot was taken, and whose creation was overwritten: what they did when it begins
-/// is not known.
+/// The user threads that lived when a snapshot was taken, and whose creation was overwritten. Their state when the
+/// snapshot begins is unknown.
 pub(super) fn of_snapshot(trace: &UserTrace, losses: &mut Vec<Loss>) -> Option<CarriedOver> {
     if trace.live().is_empty() {
         return None;
@@ -162,7 +164,7 @@ pub(super) fn of_snapshot(trace: &UserTrace, losses: &mut Vec<Loss>) -> Option<C
     Some(CarriedOver { begins: Ticks(0), pid, threads, spans: Box::new(Begins(VecDeque::new())) })
 }
 
-/// Open spans as events that begin them, with their names.
+/// Makes events that begin the open spans, with their names.
 fn named_begins(
     spans: Vec<(CarriedOwner, CarriedSpan)>,
     (trace, name): (&UserTrace, &Path),
@@ -197,7 +199,7 @@ fn named_begins(
     symbols::named(vec![stream], types, Symbols::of(trace, name)).swap_remove(0)
 }
 
-/// Events that are there already.
+/// A stream of given events.
 struct Begins(VecDeque<Event>);
 
 impl EventStream for Begins {

@@ -1,4 +1,4 @@
-//! A stream of a recorder that was killed: what comes after its last event was recorded by the kernel and is lost.
+//! A stream of a recorder that was killed. What the kernel recorded after its last event is lost.
 
 use std::io;
 
@@ -16,7 +16,7 @@ struct Cut {
     ended: bool,
 }
 
-/// The same stream, and a loss at its end.
+/// The same stream, with a loss at its end.
 pub(super) fn cut(stream: TraceStream, detail: &str) -> TraceStream {
     let TraceStream { clock, cpu, buffer, events } = stream;
     let detail = match cpu {

@@ -1,7 +1,8 @@
-//! Events whose time no column can hold: their counter is damaged. Each is left out and counted, and all others are kept.
+//! Events whose time does not fit into any column, because their counter is damaged. Each of them is left out and
+//! counted; all other events are kept.
 //!
-//! A tick is a signed number of 64 bits in all tables, and so is its time in nanoseconds, where the length of a tick is
-//! known: 292 years. What lies within has lengths that do, too.
+//! In all tables, a tick is a signed number of 64 bits. So is its time in nanoseconds, if the length of a tick is
+//! known; that is 292 years. If two times fit, the length between them fits, too.
 
 use std::{io, path::PathBuf};
 
@@ -10,18 +11,18 @@ use sigmund_model::{Cpu, Event, EventStream, Hertz, Level, Loss, LossKind, Lwp, 
 
 use super::{OpenedInput, clock::Nothing};
 
-/// A time is a floating-point number for a moment on its way to nanoseconds: those of this size are 1024 apart.
+/// While it is converted to nanoseconds, a time is a floating-point number. Numbers of this size are 1024 apart.
 const LAST_NS: u64 = i64::MAX as u64 - (1 << 11);
 
-/// The last tick that all tables and formats can hold.
+/// The last tick that fits into all tables and formats.
 fn last_tick(tick_hz: Option<Hertz>) -> Ticks {
     let hz = tick_hz.map_or(f64::INFINITY, Hertz::per_second);
-    // Saturates: from 1 GHz on, it is the ticks that end first.
+    // This saturates: from 1 GHz on, the ticks are the limit.
     let by_time = (LAST_NS as f64 / 1e9 * hz) as u64;
     Ticks(by_time.min(i64::MAX as u64))
 }
 
-/// Leaves events out that are later, from all streams.
+/// Leaves out later events, from all streams.
 pub(crate) fn leave_out_far_events(sources: &mut [OpenedInput], tick_hz: Option<Hertz>) {
     let last = last_tick(tick_hz);
     for source in sources {
@@ -50,16 +51,16 @@ pub(crate) fn leave_out_far_events(sources: &mut [OpenedInput], tick_hz: Option<
     }
 }
 
-/// A stream without what is too far away.
+/// A stream without events that are too far away.
 struct Near {
     events: Box<dyn EventStream + Send>,
     path: PathBuf,
-    /// Where in the file it is, if that is known.
+    /// Position of the stream in the file, if known.
     place: String,
     level: Level,
     cpu: Option<Cpu>,
     last: Ticks,
-    /// Events read so far.
+    /// Number of events read so far.
     read: u64,
     /// Tick of the last event that was kept.
     kept: Option<Ticks>,
@@ -93,7 +94,7 @@ impl EventStream for Near {
 }
 
 impl Near {
-    /// Goes to the next event that is near: what is between is one loss.
+    /// Goes to the next event that is near. The events that are skipped are one loss.
     #[cold]
     fn skip(&mut self, event: &mut Event) -> io::Result<bool> {
         let (first, tick, lwp) = (self.read, event.tick, event.lwp);

@@ -1,4 +1,4 @@
-//! Streams of the parts of a recording as one, from the tick on at which the first part that was kept begins.
+//! Joins the streams of the parts of a recording into one, from the tick at which the first part that was kept begins.
 //!
 //! ```text
 //!   removed │ part 5        │ part 6         │
@@ -7,7 +7,7 @@
 //!              └ left out and counted: its CPU had a page that was not full when part 5 began
 //! ```
 //!
-//! Whatever has another tick than those of its part is of another recording: it is left out, and is a loss.
+//! An event whose tick is not one of its part belongs to another recording. It is left out, and is a loss.
 
 use std::{
     collections::VecDeque,
@@ -28,7 +28,7 @@ pub(super) struct Piece {
     pub(super) name: String,
     /// `None` if the part is missing.
     pub(super) events: Option<Box<dyn EventStream + Send>>,
-    /// The ticks that its events can have.
+    /// The ticks that the events of the part can have.
     pub(super) ticks: Range<Ticks>,
 }
 
@@ -39,12 +39,13 @@ struct Joined {
     begins: Ticks,
     skipped: Arc<AtomicU64>,
     last: Option<Ticks>,
-    /// Events of the first piece that are of another recording.
+    /// Number of events of the first piece that belong to another recording.
     foreign: u64,
     losses: Vec<Loss>,
 }
 
-/// One stream of those of all parts, with the clock, CPU and buffer of `like`. Events before `begins` are counted.
+/// Makes one stream from those of all parts, with the clock, CPU and buffer of `like`. Events before `begins` are
+/// counted.
 pub(super) fn joined(
     (like, pieces): (TraceStream, Vec<Piece>),
     begins: Ticks,
@@ -79,7 +80,7 @@ impl EventStream for Joined {
             if !piece.ticks.contains(&event.tick) {
                 self.foreign += 1;
             } else if event.tick < self.begins {
-                // Relaxed: it is read when all streams have ended.
+                // Relaxed: it is read after all streams have ended.
                 self.skipped.fetch_add(1, Ordering::Relaxed);
             } else {
                 self.last = Some(event.tick);
@@ -129,11 +130,11 @@ struct Begun {
     events: Box<dyn EventStream + Send>,
     begins: Ticks,
     skipped: Arc<AtomicU64>,
-    /// As of the events left out; `None` when an event has passed.
+    /// The mounted thread according to the events left out; `None` when the first event has passed.
     mounted: Option<Reported<Thread>>,
 }
 
-/// A stream from `begins` on; the events before are counted.
+/// The stream from `begins` on. Earlier events are counted.
 pub(super) fn begun(stream: TraceStream, begins: Ticks, skipped: &Arc<AtomicU64>) -> TraceStream {
     let (events, skipped) = (stream.events, Arc::clone(skipped));
     let events = Box::new(Begun { events, begins, skipped, mounted: Some(Reported::Nothing) });
@@ -160,7 +161,7 @@ impl EventStream for Begun {
             if let Effect::UserSwitch { next, .. } = event.effect {
                 *mounted = next.map_or(Reported::None, Reported::Some);
             }
-            // Relaxed: it is read when all streams have ended.
+            // Relaxed: it is read after all streams have ended.
             self.skipped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -168,7 +169,7 @@ impl EventStream for Begun {
     fn take_losses(&mut self) -> Vec<Loss> {
         let mut losses = self.events.take_losses();
         if self.mounted.is_some() {
-            // What is missing before the beginning is not missing from what is kept.
+            // What is missing before `begins` is not missing from the kept part.
             losses.retain(|loss| loss.to.is_none_or(|to| to >= self.begins));
         }
         losses
@@ -243,14 +244,14 @@ mod tests {
         let [loss] = losses.as_slice() else { panic!("{losses:?}") };
         assert_eq!((loss.from, loss.cpu, loss.level), (Some(Ticks(11)), Some(Cpu(2)), Level::Kern));
         assert_eq!(loss.detail, "6: the part is missing");
-        // At the end, too.
+        // The same at the end.
         let (ticks, _, losses) = read(pieces(None), 0);
         assert_eq!((ticks, losses.len()), (vec![11], 2));
     }
 
     #[test]
     fn events_of_another_recording_are_left_out_and_named() {
-        // Before the recording, after the end of the part.
+        // One event before the recording, and one after the end of its part.
         let pieces = vec![
             piece("5", Some(at([1, 11])), 5..20),
             piece("6", Some(at([2, 3, 99])), 5..30),

@@ -1,4 +1,4 @@
-//! Inputs: what a path is, by its content, and its events as streams with a clock.
+//! Inputs. Determines from its content what a path is, and gives its events as streams with a clock.
 
 mod carried;
 mod clock;
@@ -39,18 +39,18 @@ use crate::{
     symbols::{self, Symbols},
 };
 
-/// Switches of the kernel as trace.dat and CTF, perf, FxT and listings name them.
+/// Names of the kernel's switches in trace.dat and CTF, perf, FxT and listings.
 const SWITCHES: [&str; 5] =
     ["sched_switch", "perf_switch_in", "perf_switch_out", "switch_to", names::KERN_CONTEXT_SWITCH];
 
-/// An LWP of a process, by the user events that there are of it.
+/// An LWP of a process, according to its user events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recorded {
     pub(crate) lwp: Lwp,
     pub(crate) pid: Pid,
-    /// The last of them.
+    /// Its last user event.
     pub(crate) last: Ticks,
-    /// Whether it may have been several, one after the other, with the same number.
+    /// Whether these may be several LWPs, one after the other, with the same number.
     pub(crate) several: bool,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct OpenedInput {
     pub(crate) path: PathBuf,
     pub(crate) types: Vec<EventType>,
     pub(crate) streams: Vec<TraceStream>,
-    /// Ticks per second, if the input has them.
+    /// Ticks per second, if the input contains this.
     pub(crate) tick_hz: Option<Hertz>,
     pub(crate) snapshots: Vec<(ClockDomain, Snapshot)>,
     pub(crate) clock_pairs: Vec<ClockPair>,
@@ -67,31 +67,31 @@ pub(crate) struct OpenedInput {
     pub(crate) thread_names: Vec<(Thread, String)>,
     /// The processes of LWPs that lived when the recording began.
     pub(crate) processes: Vec<(Lwp, Pid)>,
-    /// User events that LWPs could not record.
+    /// Number of user events that each LWP could not record.
     pub(crate) lost: Vec<(Lwp, u64)>,
     /// LWPs that recorded user events.
     pub(crate) carriers: Vec<Recorded>,
-    /// Kernel events that were lost on CPUs.
+    /// Number of kernel events that were lost on each CPU.
     pub(crate) cpus_lost: Vec<(u32, u64)>,
     pub(crate) losses: Vec<Loss>,
-    /// Whether its probes may put LWPs on CPUs: a listing says so, and switches of the kernel allow it.
+    /// Whether probes may put LWPs on CPUs. True for a listing, and for an input that has switches of the kernel.
     pub(crate) probes_place: bool,
-    /// Whether no switch of a CPU is missing behind the first event of that CPU: those who write a listing say so. A
-    /// recorder switches tracepoints on one after the other.
+    /// Whether no switch of a CPU is missing after the first event of that CPU. The writers of a listing state this. It
+    /// is not so for a recorder, which switches on one tracepoint after the other.
     pub(crate) followed_from_start: bool,
-    /// TSC at which recording of the kernel was stopped, if the input has it.
+    /// TSC at which recording of the kernel was stopped, if the input contains this.
     pub(crate) stopped: Option<Ticks>,
-    /// Whether switches among LWPs that are not the program's were left out on purpose.
+    /// Whether switches between LWPs other than the program's were left out on purpose.
     pub(crate) others_unseen: bool,
-    /// Whether its user threads are numbered by their own process, and not by whoever wrote the input.
+    /// Whether its user threads are numbered by their own process, and not by the writer of the input.
     pub(crate) numbers_its_threads: bool,
     /// Facts for the table `info`.
     pub(crate) facts: Vec<(String, String)>,
-    /// What was done to finish the run, if its recorder had not.
+    /// If the recorder had not finished the run: what was done to finish it.
     pub(crate) finished: Option<String>,
-    /// What a rotated recording has removed; the number is of events that its first part has and that are left out.
+    /// What a rotated recording has removed. The number counts the events of its first part that are left out.
     pub(crate) removed: Vec<(Loss, Arc<AtomicU64>)>,
-    /// User threads that are older than what is kept.
+    /// User threads that are older than the kept events.
     pub(crate) carried: Option<CarriedOver>,
 }
 
@@ -103,7 +103,7 @@ impl OpenedInput {
         pids.all(|pid| pid == first).then_some(first)
     }
 
-    /// Whether it may have switches of the kernel, by the events that it declares.
+    /// Whether it may contain switches of the kernel, according to the events that it declares.
     pub(crate) fn has_switches(&self) -> bool {
         let is_switch = |name: &str| SWITCHES.contains(&name);
         self.types.iter().any(|ty| ty.level == Level::Kern && is_switch(&ty.name))
@@ -137,8 +137,8 @@ impl OpenedInput {
     }
 }
 
-/// Opens what is at `paths`: run directories, traces of any format, user traces, listings, in any mix.
-/// What is given twice is left out; the sentences say so.
+/// Opens the inputs at `paths`: any mix of run directories, traces of any format, user traces and listings. Inputs that
+/// are given twice are left out; the returned sentences report this.
 pub(crate) fn open(
     paths: &[PathBuf],
     options: &MergeOptions,
@@ -151,7 +151,8 @@ pub(crate) fn open(
             sources.append(&mut open_trace(path, &mut inputs, options)?);
         }
     }
-    // Beside others it may be empty. Alone, it is not what was meant; what was cut or damaged is a loss.
+    // Beside other inputs, an input may be empty. A single empty input is an error of the user. If it was cut or
+    // damaged, that is a loss.
     let is_empty = |s: &OpenedInput| s.numbers_its_threads && s.streams.is_empty() && s.losses.is_empty();
     if let [path] = paths
         && sources.iter().all(is_empty)
@@ -162,7 +163,7 @@ pub(crate) fn open(
     Ok((sources, inputs.left_out()))
 }
 
-/// Opens one input that is no run; always in the same order.
+/// Opens one input that is not a run. The order of its sources is always the same.
 fn open_trace(path: &Path, inputs: &mut Inputs, options: &MergeOptions) -> Result<Vec<OpenedInput>, Error> {
     if path.is_dir() {
         return if inputs.take_folder(path)? { open_folder(path, options) } else { Ok(Vec::new()) };
@@ -171,7 +172,7 @@ fn open_trace(path: &Path, inputs: &mut Inputs, options: &MergeOptions) -> Resul
     Ok(namespace::renumber_marked(path, sources, inputs))
 }
 
-/// A folder that is a trace, as those of LTTng are.
+/// Opens a folder that is a trace, like those of LTTng.
 fn open_folder(path: &Path, options: &MergeOptions) -> Result<Vec<OpenedInput>, Error> {
     match fkt_ingest::open_with(path, &how(options)) {
         Ok(traces) => Ok(trace_files(path, &traces, options)),
@@ -184,7 +185,7 @@ fn open_folder(path: &Path, options: &MergeOptions) -> Result<Vec<OpenedInput>, 
     }
 }
 
-/// Opens what is in a file that is open; `path` is its name. Nothing, if it is among the inputs already.
+/// Opens the contents of an open file; `path` is its name. Returns nothing if the file is already an input.
 fn open_file(
     path: &Path,
     file: File,
@@ -226,7 +227,7 @@ fn unknown(path: &Path, head: &[u8]) -> Error {
     Error::bad(path, "byte 0", expected, found)
 }
 
-/// How a file begins.
+/// The beginning of a file.
 pub(crate) fn head(path: &Path, mut file: &File) -> Result<Vec<u8>, Error> {
     let mut head = Vec::new();
     file.take(64).read_to_end(&mut head).map_err(Error::io(path))?;
@@ -262,13 +263,13 @@ fn cost_facts(pid: Pid, costs: &ProbeCosts) -> [(String, String); 3] {
     ]
 }
 
-/// When an LWP has recorded its last event, as far as heads can be trusted.
+/// When an LWP has recorded its last event, as far as packet headers can be trusted.
 fn recorded(lwp: &LwpPackets) -> Recorded {
     let last = lwp.heads().map(|head| head.last_tick).max().unwrap_or(Ticks(0));
     Recorded { lwp: lwp.lwp, pid: lwp.pid, last, several: lwp.ends > 1 }
 }
 
-/// A trace that was cut between two packets: only the missing ends of its LWPs show it.
+/// The loss for a trace that was cut between two packets. Only the missing ends of its LWPs show this.
 fn not_ended(path: &Path, lwp: &LwpPackets) -> Loss {
     let detail =
         format!("{}: expected the end of LWP {}, found the end of the file", path.display(), lwp.lwp);
@@ -305,12 +306,12 @@ fn of_listing(path: &Path, listing: Listing) -> OpenedInput {
     source
 }
 
-/// A stream that is not one CPU's.
+/// A stream that is not that of one CPU.
 pub(crate) fn stream_of(clock: ClockDomain, events: Box<dyn EventStream + Send>) -> TraceStream {
     TraceStream { clock, cpu: None, buffer: String::new(), events }
 }
 
-/// User threads are numbered by their process. Of several processes, each but the first gets numbers of its own.
+/// User threads are numbered by their process. If there are several processes, each but the first gets other numbers.
 fn number_processes(sources: &mut [OpenedInput]) {
     for (index, source) in sources.iter_mut().filter(|s| s.numbers_its_threads).enumerate().skip(1) {
         let streams = std::mem::take(&mut source.streams);

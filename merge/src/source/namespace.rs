@@ -1,8 +1,9 @@
-//! User traces of processes in another PID namespace than the kernel's events: their LWPs get the numbers of those events.
+//! User traces of processes in a PID namespace other than that of the kernel's events. Their LWPs get the numbers of
+//! the kernel's events.
 //!
-//! One whose other number was not seen gets a number that no LWP can have (`PID_MAX_LIMIT` is 2^22,
-//! include/linux/threads.h): its user events keep their one witness, the probe, and no event of another LWP is taken for
-//! one of its own.
+//! If the other number of an LWP was not found, the LWP gets a number that no LWP can have (`PID_MAX_LIMIT` is 2^22,
+//! include/linux/threads.h). So its user events keep only one witness, the probe, and no event of another LWP is taken
+//! for one of its own.
 
 use std::{collections::HashMap, io, path::Path};
 
@@ -12,10 +13,11 @@ use sigmund_model::{Effect, Event, EventStream, Level, Loss, LossKind, Lwp, Pid,
 use super::{CarriedThread, Inputs, OpenedInput};
 use crate::run::{NAMESPACE_MARK, NamespaceNumbers};
 
-/// LWPs from here on are those of which no kernel event is known, whatever there is.
+/// LWPs with numbers from this one on have no known kernel events, whatever events there are.
 pub(crate) const FIRST_WITHOUT_KERNEL: u32 = 1 << 30;
 
-/// The same of what a user trace holds that is by its name of such a process, where there is no manifest with numbers.
+/// The same for a user trace whose name shows that its process is in such a namespace, if there is no manifest with
+/// numbers.
 pub(super) fn renumber_marked(
     path: &Path,
     mut sources: Vec<OpenedInput>,
@@ -29,7 +31,8 @@ pub(super) fn renumber_marked(
     sources
 }
 
-/// Puts the numbers of the kernel's events into a user trace. `numbers` is `None` where they are not known at all.
+/// Replaces the numbers in a user trace by those of the kernel's events. `numbers` is `None` if these are not known at
+/// all.
 pub(super) fn renumber(
     run: &Path,
     source: &mut OpenedInput,
@@ -80,7 +83,7 @@ pub(super) fn renumber(
     source.losses.extend(not_found(run, source, &unknown));
 }
 
-/// LWPs whose kernel events, if there are any, cannot be told from those of others.
+/// LWPs whose kernel events, if there are any, cannot be distinguished from those of others.
 fn not_found(run: &Path, source: &OpenedInput, lwps: &[Lwp]) -> Option<Loss> {
     let first = lwps.first()?;
     let detail = format!(
@@ -94,7 +97,7 @@ fn not_found(run: &Path, source: &OpenedInput, lwps: &[Lwp]) -> Option<Loss> {
     Some(Loss { advice, count: None, ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) })
 }
 
-/// Numbers inside of a namespace, and those of the kernel's events.
+/// Numbers inside a namespace, and the corresponding numbers of the kernel's events.
 #[derive(Clone, Debug)]
 struct Numbers {
     pids: Option<(Pid, Pid)>,
@@ -110,7 +113,7 @@ impl Numbers {
         self.pids.filter(|(inside, _)| *inside == pid).map_or(pid, |(_, host)| host)
     }
 
-    /// A fact about a process has its number at the end of its key.
+    /// The key of a fact about a process ends with the number of the process.
     fn fact(&self, key: &mut String) {
         let keys =
             ["process_", info_keys::PROBE_TICKS, info_keys::PROBE_WORD_TICKS, info_keys::PROBE_CLOCK_TICKS];

@@ -1,4 +1,4 @@
-//! User threads of a second process, under numbers that no other process has.
+//! Gives the user threads of a second process numbers that no other process has.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use sigmund_model::{
     Effect, Event, EventStream, EventType, FieldType, Loss, Params, Reported, Thread, Wait, WaitKind,
 };
 
-/// Numbers of one process lie this far apart from those of the next.
+/// A thread number has the number of its process from this bit on.
 const PROCESS_SHIFT: u32 = 40;
 
 /// The number of a thread of this process.
@@ -14,7 +14,7 @@ pub(super) fn of_process(process: u64, thread: Thread) -> Thread {
     Thread(process << PROCESS_SHIFT | thread.0)
 }
 
-/// A stream whose thread numbers are preceded by the number of their process.
+/// A stream whose thread numbers include the number of their process.
 pub(super) struct Renumbered {
     stream: Box<dyn EventStream + Send>,
     first: u64,
@@ -34,7 +34,7 @@ impl Renumbered {
         Thread(self.first | thread.0)
     }
 
-    /// A wait for the end of a thread names it by its number.
+    /// A wait for the end of a thread contains the number of the thread.
     fn wait(&self, wait: Wait) -> Wait {
         let is_thread = wait.kind == Some(WaitKind::Join);
         Wait { on: wait.on.map(|on| if is_thread { self.thread(Thread(on)).0 } else { on }), ..wait }

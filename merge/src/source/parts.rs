@@ -1,5 +1,5 @@
-//! A run that was cut into parts, as inputs: the kernel side is one, and so is each user trace. What is missing, or is of
-//! another recording, is a loss that names the part; the others are read.
+//! A run that was cut into parts, as inputs. The kernel side is one input, and so is each user trace. A part that is
+//! missing, or that belongs to another recording, is a loss that names the part; the other parts are read.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ pub(super) struct Parts<'r> {
     path: &'r Path,
     run: &'r Folder,
     rotation: &'r Rotation,
-    /// Those that there are, by their numbers.
+    /// The parts that exist, by their numbers.
     there: BTreeMap<u32, Part>,
     losses: Vec<Loss>,
     kernel_skipped: Arc<AtomicU64>,
@@ -42,7 +42,7 @@ impl<'r> Parts<'r> {
     /// Reads the descriptions of the parts.
     ///
     /// # Errors
-    /// When there is none of the recording.
+    /// If no part of the recording exists.
     pub(super) fn open(path: &'r Path, run: &'r Folder, rotation: &'r Rotation) -> Result<Parts<'r>, Error> {
         let (kernel_skipped, user_skipped) = (Arc::default(), Arc::default());
         let (there, losses) = (BTreeMap::new(), Vec::new());
@@ -60,7 +60,7 @@ impl<'r> Parts<'r> {
                 }
                 Err(error) => parts.lose(Level::Kern, &format!("part {number} is missing: {error}")),
             }
-            // What a damaged manifest names is not looked for without end.
+            // A damaged manifest may name very many parts. The search for them must end.
             if parts.losses.len() > MOST_MISSING {
                 break;
             }
@@ -73,7 +73,7 @@ impl<'r> Parts<'r> {
         Ok(parts)
     }
 
-    /// Facts, and what is missing.
+    /// Adds the facts, and what is missing.
     pub(super) fn describe(&self, about: &mut OpenedInput) {
         let Rotation { first, last, removed, .. } = self.rotation;
         about.facts.push((info_keys::PARTS.into(), format!("{first} to {last}")));
@@ -81,7 +81,7 @@ impl<'r> Parts<'r> {
             about.facts.push((info_keys::KEPT_FROM.into(), begins.0.to_string()));
             about.processes =
                 self.first().iter().flat_map(|part| &part.processes).flat_map(ProcessLwps::pairs).collect();
-            // They are of the whole recording.
+            // These facts are about the whole recording.
             about.facts.retain(|(key, _)| !key.starts_with(info_keys::LWP_CPU_TIME));
         }
         if let Some(begins) = self.begins().filter(|_| *first > 1) {
@@ -104,7 +104,7 @@ impl<'r> Parts<'r> {
         about.losses.extend(self.losses.iter().cloned());
     }
 
-    /// The kernel side; `None` if no part has one.
+    /// The kernel side; `None` if no part has a kernel side.
     pub(super) fn kernel_side(&self, inputs: &mut Inputs, options: &MergeOptions) -> Option<OpenedInput> {
         let mut opened: Vec<KernelPart> = Vec::new();
         let mut losses = Vec::new();
@@ -124,7 +124,7 @@ impl<'r> Parts<'r> {
             opened.push(KernelPart { name, ticks: self.ticks_of(number), input });
         }
         let first = opened.iter().position(|part| part.input.is_some())?;
-        // Those before it have nothing that could be joined.
+        // The earlier parts have nothing that could be joined.
         let mut parts = opened.split_off(first);
         let mut whole = parts[0].input.take()?;
         let streams = std::mem::take(&mut whole.streams);
@@ -140,7 +140,7 @@ impl<'r> Parts<'r> {
         Some(whole)
     }
 
-    /// The trace of a part; `None` if the part is missing, or was given before.
+    /// The trace of a part; `None` if the part is missing, or was already given as an input.
     fn kernel_part(
         &self,
         number: u32,
@@ -156,7 +156,7 @@ impl<'r> Parts<'r> {
         Ok(open_file(&path, file, inputs, options)?.pop())
     }
 
-    /// A user trace; `None` if all of its files were given before.
+    /// A user trace; `None` if all of its files were already given as inputs.
     pub(super) fn user_side(
         &self,
         side: &UserSide,
@@ -168,7 +168,7 @@ impl<'r> Parts<'r> {
             let name = user_part_name(&side.file, *number);
             match self.user_part(*number, &name, inputs) {
                 Ok(Some(file)) => {
-                    // What is missing at its end is some packets of any LWP.
+                    // At its end, some packets of any LWP are missing.
                     missing.extend(Some(*number).filter(|_| self.is_shorter(*number, &name, &file)));
                     files.push((self.run.path_of(&name), file));
                 }
@@ -220,7 +220,8 @@ impl<'r> Parts<'r> {
         carried
     }
 
-    /// What is unknown of an LWP because a part is missing: from its last event in the parts before.
+    /// What is unknown about an LWP because a part is missing. It is unknown from the LWP's last event in the earlier
+    /// parts on.
     fn missing_part_of(&self, lwp: &LwpPackets, number: u32) -> Loss {
         let begun = self.there.range(..=number).next_back().map_or(0, |(_, part)| part.begins);
         let ends = lwp.heads().map(|head| head.last_tick).filter(|last| last.0 < begun);
@@ -237,7 +238,7 @@ impl<'r> Parts<'r> {
         file.metadata().is_ok_and(|now| now.len() < then)
     }
 
-    /// Opens a file of a user trace, which must be of this recording.
+    /// Opens a file of a user trace, which must belong to this recording.
     fn user_part(&self, number: u32, name: &str, inputs: &mut Inputs) -> Result<Option<File>, Error> {
         let path: PathBuf = self.run.path_of(name);
         let file = self.run.open_file(name).map_err(Error::io(&path))?;
@@ -249,7 +250,7 @@ impl<'r> Parts<'r> {
         let mut last_ticks =
             alone.lwps().iter().flat_map(|lwp| lwp.heads()).map(|head| head.last_tick).peekable();
         let found = last_ticks.peek().copied();
-        // One that is damaged is left out alone, and becomes a loss.
+        // A damaged file is left out alone, and becomes a loss.
         if let Some(found) = found.filter(|_| !last_ticks.any(|last| ticks.contains(&last))) {
             let expected = format!("packets of ticks from {} to {}", ticks.start.0, ticks.end.0);
             let found =
@@ -259,13 +260,13 @@ impl<'r> Parts<'r> {
         Ok(Some(file))
     }
 
-    /// When what is kept begins; `None` if that is the beginning of the recording.
+    /// When the kept part begins; `None` if that is the beginning of the recording.
     fn begins(&self) -> Option<Ticks> {
         let first = self.first().filter(|part| part.number > 1)?;
         Some(Ticks(first.begins))
     }
 
-    /// Those that there are, and those missing between them.
+    /// The numbers of the parts that exist, and of those missing between them.
     fn numbers(&self) -> Range<u32> {
         let (first, last) = (self.there.keys().next(), self.there.keys().next_back());
         first.zip(last).map_or(0..0, |(first, last)| *first..last.saturating_add(1))
@@ -277,16 +278,16 @@ impl<'r> Parts<'r> {
 
     /// The ticks that events of a part can have.
     fn ticks_of(&self, number: u32) -> Range<Ticks> {
-        // 0: its recorder was killed before it knew.
+        // 0 means that the recorder was killed before it knew.
         let next = self.there.range(number + 1..).find(|(_, part)| part.begins > 0);
         let end = next.map_or(u64::MAX, |(_, part)| part.begins.max(self.rotation.began));
         Ticks(self.rotation.began)..Ticks(end)
     }
 
-    /// A file that is shorter or longer than it was is named.
+    /// Reports files that are shorter or longer than they were.
     fn check_lengths(&mut self, part: &Part) {
         for file in &part.files {
-            // One that is missing is a loss of its side.
+            // A missing file is reported as a loss of its side.
             let Ok(found) = self.run.open_file(&file.name).and_then(|opened| opened.metadata()) else {
                 continue;
             };
@@ -312,7 +313,7 @@ struct KernelPart {
     input: Option<OpenedInput>,
 }
 
-/// The stream of the first part, and those of the same clock, CPU and buffer of the others.
+/// The stream of the first part, and the streams of the other parts with the same clock, CPU and buffer.
 fn join_pieces(first: TraceStream, parts: &mut [KernelPart]) -> (TraceStream, Vec<Piece>) {
     let TraceStream { clock, cpu, buffer, events } = first;
     let mut first = Some(events);
@@ -329,5 +330,5 @@ fn join_pieces(first: TraceStream, parts: &mut [KernelPart]) -> (TraceStream, Ve
     (TraceStream { clock, cpu, buffer, events: Box::new(Nothing) }, pieces)
 }
 
-/// The most parts that are reported as missing.
+/// Maximum number of parts that are reported as missing.
 const MOST_MISSING: usize = 1000;

@@ -1,6 +1,6 @@
-//! A run directory as inputs. Its files are opened by their names in it, which are those of regular files: a manifest
-//! that names anything else is refused. A run whose recorder was killed is finished first; one without a manifest is
-//! taken as it is.
+//! A run directory as inputs. Its files are opened by their names in it, and must be regular files: a manifest that
+//! names anything else is refused. If the recorder of a run was killed, the run is finished first. A run without a
+//! manifest is read as it is.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) fn find(path: &Path) -> Result<Option<Folder>, Error> {
     Ok(is_run.then_some(run))
 }
 
-/// Opens its files, except those that are inputs already.
+/// Opens the files of the run, except those that are already inputs.
 pub(super) fn open(
     path: &Path,
     run: &Folder,
@@ -52,7 +52,7 @@ fn open_sides(
     options: &MergeOptions,
 ) -> Result<Vec<OpenedInput>, Error> {
     let KernelSide { file, means, .. } = &manifest.kernel_side;
-    // `--user-only` of a program that records nothing has neither, as it was asked for.
+    // `--user-only` of a program that records nothing has neither side, as requested.
     if file.is_none() && manifest.user_side.is_empty() && means != "none" {
         let expected = "a kernel side (kernel.dat or kernel.perf) or a user side (user-PID.fut)";
         return Err(Error::bad(path, MANIFEST, expected, "neither"));
@@ -104,11 +104,12 @@ fn open_sides(
             sources.push(user);
         }
     }
-    // A run that was given before has been described before.
+    // If the run was already given, it has already been described.
     if sources.is_empty() && inputs.count_left_out() > left_out_before {
         return Ok(sources);
     }
-    // The main clock is the first source's, if no source has the TSC: what only describes the run comes last.
+    // If no source has the TSC, the main clock is that of the first source. So the source that only describes the run
+    // comes last.
     sources.push(about);
     Ok(sources)
 }
@@ -125,7 +126,7 @@ fn open_side(
     open_file(&path, file, inputs, options)
 }
 
-/// What the manifest has beside the events.
+/// What the manifest contains in addition to the events.
 fn about_run(run: &Path, manifest: &Manifest) -> OpenedInput {
     let mut about = OpenedInput::new(run);
     about.snapshots = manifest.snapshots.iter().filter_map(|s| s.snapshot()).collect();
@@ -154,7 +155,8 @@ fn about_run(run: &Path, manifest: &Manifest) -> OpenedInput {
     about
 }
 
-/// The kernel's own sum of an LWP's time on CPUs, between two readings. One that was not there at the first had none.
+/// The increase of the kernel's sum of an LWP's time on CPUs, between two readings. An LWP that did not exist at the
+/// first had none.
 fn lwp_cpu_time(time: &LwpCpuTime) -> Option<(String, String)> {
     let end = time.end.as_ref()?;
     let (from, before_ns) = time.begin.as_ref().map_or((0, 0), |begin| (begin.before, begin.ns));
@@ -184,7 +186,7 @@ fn unrecorded(run: &Path, manifest: &Manifest) -> Option<Loss> {
     Some(Loss { count: Some(count), advice, ..Loss::new(LossKind::NotRecorded, Level::User, detail) })
 }
 
-/// Records of LWPs for which the arena had no ring: only their number is known.
+/// Records of LWPs for which the arena had no ring. Only the number of these records is known.
 fn without_ring(run: &Path, side: &UserSide, lost: &[(Lwp, u64)]) -> Option<Loss> {
     let of_lwps = sum_of_counts(lost.iter().map(|(_, lost)| *lost));
     let count = side.lost.checked_sub(of_lwps).filter(|rest| *rest > 0)?;
@@ -197,7 +199,7 @@ fn without_ring(run: &Path, side: &UserSide, lost: &[(Lwp, u64)]) -> Option<Loss
     Some(Loss { count: Some(count), ..Loss::new(LossKind::Dropped, Level::User, detail) })
 }
 
-/// Records that the recorder had and could not write.
+/// Records that the recorder got but could not write.
 fn unwritten(run: &Path, side: &UserSide) -> Option<Loss> {
     let detail = format!("{}: {}: the file could not be written to its end", run.display(), side.file);
     let advice = "record to a disk with more room, or with --flight";
@@ -205,7 +207,7 @@ fn unwritten(run: &Path, side: &UserSide) -> Option<Loss> {
     (side.unwritten > 0).then_some(Loss { count: Some(side.unwritten), ..loss })
 }
 
-/// The process lived on when the recording ended. What it recorded afterwards was not counted.
+/// The process was still running when the recording ended. What it recorded afterwards was not counted.
 fn cut_at_the_end(run: &Path, side: &UserSide, carriers: &[Recorded]) -> Option<Loss> {
     let UserSide { file, pid, .. } = side;
     let detail = format!(
@@ -238,7 +240,7 @@ fn open_without_manifest(
     Ok(sources)
 }
 
-/// What a recorder may have left in a folder, by its name.
+/// The files that a recorder may have left in a folder, by their names.
 fn sides(run: &Folder) -> Result<Vec<String>, Error> {
     let names = run.names().map_err(Error::io(run.path()))?;
     let is_side = |name: &String| {

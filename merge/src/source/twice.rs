@@ -1,12 +1,14 @@
-//! The same input, given twice: its events happened once, so the second is left out, with a sentence that names both.
+//! The same input, given twice. Its events happened only once, so the second input is left out, with a sentence that
+//! names both.
 //!
-//! Inputs are the same if they are the same file (by device and inode), or hold the same bytes. A run is compared file by
-//! file. A folder that is a trace is compared with the files of other traces, but for its `metadata`: two recordings may
-//! declare the same events. One that has some of its files in common with another input is refused: its events cannot be
-//! told apart from those.
+//! Inputs are the same if they are the same file (by device and inode), or contain the same bytes. A run is compared
+//! file by file. A folder that is a trace is compared with the files of other traces, except for its `metadata`: two
+//! recordings may declare the same events. If a folder has only some files in common with another input, it is refused,
+//! because its events cannot be distinguished from those of the other.
 //!
-//! Two snapshots of one process hold different bytes, and mostly some of the same packets. They are refused, as are a recording and a
-//! snapshot of it: each packet has a number that its LWP gives to no other at the same tick.
+//! Two snapshots of one process contain different bytes, but usually some of the same packets. They are refused, and so
+//! are a recording and a snapshot of it. Common packets are found by their numbers: an LWP gives no two packets the same
+//! number and the same first tick.
 
 use std::{
     collections::HashMap,
@@ -24,43 +26,44 @@ use sigmund_model::{Lwp, Pid, Ticks};
 use super::namespace::FIRST_WITHOUT_KERNEL;
 use crate::error::Error;
 
-/// Bytes at the beginning in which most files of one length differ: user traces have their process there.
+/// Number of bytes at the beginning in which most files of the same length differ. User traces have their process
+/// there.
 const HEAD: usize = 4096;
-/// Bytes that are compared at a time.
+/// Number of bytes that are compared at a time.
 const CHUNK: usize = 1 << 16;
-/// Depth of folders in which a trace may lie, as `fkt_ingest` looks for them.
+/// Maximum depth of folders in which a trace may be, as in `fkt_ingest`.
 const MAX_DEPTH: u32 = 16;
-/// What makes a folder a trace of CTF, and one of perf.
+/// The file that makes a folder a CTF trace. The next one makes it a perf trace.
 const CTF_METADATA: &str = "metadata";
 const PERF_DATA: &str = "data";
 
-/// The files that were opened so far, and what was left out because it is one of them.
+/// The files that were opened so far, and the inputs that were left out because they are among these.
 #[derive(Debug, Default)]
 pub(crate) struct Inputs {
     files: Vec<Known>,
     left_out: Vec<String>,
-    /// Each packet of the user traces, with the path of the first that holds it, by its place in `user_traces`.
+    /// Each packet of the user traces, with the index in `user_traces` of the first trace that contains it.
     packets: HashMap<PacketKey, usize>,
     user_traces: Vec<PathBuf>,
-    /// LWPs with numbers that the kernel gives to none.
+    /// Number of LWPs that got a number which the kernel gives to none.
     without_kernel: u32,
 }
 
 /// Process, LWP, number and first tick.
 type PacketKey = (Pid, Lwp, u64, Ticks);
 
-/// A file that is an input, or a part of one.
+/// A file that is an input, or part of one.
 #[derive(Debug)]
 struct Known {
     path: PathBuf,
     device: u64,
     inode: u64,
     len: u64,
-    /// Hash of how it begins, so that few of many files of one length are read.
+    /// Hash of its beginning. Because of it, only few of many files of the same length have to be read.
     head: u64,
 }
 
-/// In what two files are the same.
+/// How two files are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Same {
     File,
@@ -68,7 +71,7 @@ enum Same {
 }
 
 impl Inputs {
-    /// Notes the file that is at `path`; `false` if it has been given already, and is to be left out.
+    /// Notes the file at `path`. `false` if it was already given, and is to be left out.
     pub(super) fn take_file(&mut self, path: &Path, file: &File) -> Result<bool, Error> {
         let new = Known::of(path, file).map_err(Error::io(path))?;
         if let Some((known, same)) = self.find(&new)? {
@@ -80,7 +83,7 @@ impl Inputs {
         Ok(true)
     }
 
-    /// The same of a folder that is a trace, or holds some.
+    /// The same for a folder that is a trace, or contains some.
     pub(super) fn take_folder(&mut self, path: &Path) -> Result<bool, Error> {
         let mut new = Vec::new();
         collect(path, MAX_DEPTH, &mut new).map_err(Error::io(path))?;
@@ -106,10 +109,10 @@ impl Inputs {
         Ok(true)
     }
 
-    /// Notes the packets of a user trace.
+    /// Records the packets of a user trace.
     ///
     /// # Errors
-    /// When another one holds one of them, too.
+    /// If another user trace has one of these packets, too.
     pub(super) fn take_packets(&mut self, path: &Path, trace: &UserTrace) -> Result<(), Error> {
         let place = self.user_traces.len();
         self.user_traces.push(path.to_path_buf());
@@ -128,24 +131,24 @@ impl Inputs {
         Ok(())
     }
 
-    /// What was left out, a sentence each.
+    /// What was left out, one sentence for each input.
     pub(crate) fn left_out(self) -> Vec<String> {
         self.left_out
     }
 
-    /// The number of an LWP of which no kernel event is known: another one each time.
+    /// A number for an LWP without known kernel events. It is different each time.
     pub(super) fn number_without_kernel(&mut self) -> Lwp {
         let number = Lwp(FIRST_WITHOUT_KERNEL.saturating_add(self.without_kernel).min(i32::MAX as u32));
         self.without_kernel = self.without_kernel.saturating_add(1);
         number
     }
 
-    /// How many files were left out so far.
+    /// Number of files that were left out so far.
     pub(super) fn count_left_out(&self) -> usize {
         self.left_out.len()
     }
 
-    /// The file that a new one is the same as.
+    /// The known file that a new file is the same as.
     fn find(&self, new: &Known) -> Result<Option<(&Known, Same)>, Error> {
         if let Some(known) = self.files.iter().find(|known| known.is_same_file(new)) {
             return Ok(Some((known, Same::File)));
@@ -224,8 +227,8 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(len)
 }
 
-/// The files with events of the traces at or below a folder. Symbolic links are not followed; what cannot be read is left
-/// to the reader of the format.
+/// Collects the files with events of the traces at or below a folder. Symbolic links are not followed. Files that
+/// cannot be read are left to the reader of the format.
 fn collect(folder: &Path, depth: u32, files: &mut Vec<Known>) -> io::Result<()> {
     let mut entries: Vec<_> = fs::read_dir(folder)?.flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -235,7 +238,7 @@ fn collect(folder: &Path, depth: u32, files: &mut Vec<Known>) -> io::Result<()> 
         let (path, name) = (entry.path(), entry.file_name());
         let Ok(kind) = entry.file_type() else { continue };
         if kind.is_dir() && depth > 0 {
-            // Whoever may not look into it finds that out when the trace is opened.
+            // If access to the folder is denied, that is reported when the trace is opened.
             let _ = collect(&path, depth - 1, files);
         } else if kind.is_file()
             && is_trace

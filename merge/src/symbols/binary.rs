@@ -1,7 +1,8 @@
 //! One binary: its symbols, and its source lines if it has them (DWARF).
 //!
-//! The path comes from a trace, and may name anything. Only regular files are opened, up to a size; of those, the
-//! symbol table and the DWARF sections are read. The file has to have the build id that the program had mapped.
+//! The path comes from a trace, and may name anything. Only regular files up to a maximum size are opened. From these,
+//! the symbol table and the DWARF sections are read. The file must have the build id of the file that the program had
+//! mapped.
 
 use std::{
     borrow::Cow,
@@ -23,17 +24,17 @@ use super::{Address, debug_file::candidates, name_with_line};
 
 /// A larger file is not opened.
 const MAX_FILE: u64 = 2 << 30;
-/// DWARF that is longer, all sections together and uncompressed, is not read.
+/// DWARF sections that are larger, all together and uncompressed, are not read.
 const MAX_DWARF: u64 = 1 << 30;
-/// Symbols that are kept.
+/// Maximum number of symbols that are kept.
 const MAX_SYMBOLS: usize = 16 << 20;
-/// `O_NONBLOCK` (include/uapi/asm-generic/fcntl.h): a FIFO that takes the file's place is not waited for.
+/// `O_NONBLOCK` (include/uapi/asm-generic/fcntl.h). Without it, opening a FIFO in place of the file would wait.
 const NONBLOCKING: i32 = 0o4000;
 
 type Elf<'data> = ElfFile64<'data, Endianness, &'data ReadCache<File>>;
 type Lines = Context<EndianArcSlice<RunTimeEndian>>;
 
-/// A binary that was opened. Addresses in it are places in the file.
+/// A binary that was opened. Addresses in it are offsets in the file.
 pub(super) struct Binary {
     segments: Vec<Segment>,
     symbols: Vec<Symbol>,
@@ -50,16 +51,16 @@ struct Segment {
 
 struct Symbol {
     address: u64,
-    /// 0 if the table does not say.
+    /// 0 if the table does not contain it.
     len: u64,
     name: Box<str>,
 }
 
 impl Binary {
-    /// Opens the binary at `path`, if it has this build id (in hexadecimal; empty: whatever it has).
+    /// Opens the binary at `path`, if it has this build id (in hexadecimal; if it is empty, any build id is accepted).
     ///
     /// # Errors
-    /// What is wrong, for people.
+    /// What is wrong, as a text for users.
     pub(super) fn open(path: &Path, build_id: &str) -> Result<Binary, String> {
         if !path.is_absolute() {
             return Err("expected an absolute path".into());
@@ -96,7 +97,7 @@ impl Binary {
         Ok(binary)
     }
 
-    /// Takes the symbols and lines that were split off into this file, if it is one of this build.
+    /// Takes the symbols and lines from a debug file, if it belongs to this build.
     fn take_split_off(&mut self, file: &Path, build_id: &str) -> Option<()> {
         let cache = ReadCache::new(open_file(file).ok()?);
         let elf = Elf::parse(&cache).ok()?;
@@ -111,7 +112,7 @@ impl Binary {
         self.lines.is_some().then_some(())
     }
 
-    /// Why it has fewer names than it could.
+    /// Why the binary has fewer names than it could have.
     pub(super) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
@@ -125,14 +126,14 @@ impl Binary {
         self.named_by_lines(address).or_else(|| self.named_by_symbols(address))
     }
 
-    /// By DWARF: the innermost function at the address, inlined ones included.
+    /// The name according to DWARF: the innermost function at the address, including inlined ones.
     fn named_by_lines(&self, address: u64) -> Option<Arc<str>> {
         let mut frames = self.lines.as_ref()?.find_frames(address).skip_all_loads().ok()?;
         let frame = frames.next().ok()??;
         let place = frame.location.as_ref().and_then(|l| Some((l.file?, l.line?)));
         let inlined = frames.next().is_ok_and(|outer| outer.is_some());
         let symbol = if inlined { None } else { self.symbol(address).map(|symbol| &*symbol.name) };
-        // Line tables alone have names without their modules and classes; mangled symbols have whole ones.
+        // If there are only line tables, their names lack modules and classes. Mangled symbols have complete names.
         let whole = symbol.map(|symbol| (symbol, demangled(symbol))).filter(|(symbol, name)| symbol != name);
         let function = || Some(frame.function.as_ref()?.demangle().ok()?.into_owned());
         let name = match whole {
@@ -166,7 +167,7 @@ fn open_file(path: &Path) -> Result<File, String> {
     Ok(file)
 }
 
-/// Functions, sorted by their address; those of the dynamic table where there are no others.
+/// Functions, sorted by their address. If there are no others, those of the dynamic table.
 fn symbols(elf: &Elf<'_>) -> Vec<Symbol> {
     let mut symbols: Vec<Symbol> = elf.symbols().filter_map(function).take(MAX_SYMBOLS).collect();
     if symbols.is_empty() {

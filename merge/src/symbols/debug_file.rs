@@ -1,20 +1,21 @@
 //! Symbols that were split off a binary: `objcopy --only-keep-debug`, or a distribution's debug packages.
 //!
-//! Where they are is gdb's convention ("Debugging Information in Separate Files" of its manual): by the build id under
-//! `/usr/lib/debug/.build-id`, or under the name that the section `.gnu_debuglink` gives, beside the binary, in
-//! `.debug` there, or in the same place under `/usr/lib/debug`. The file must have the binary's build id.
+//! Where they are follows gdb's convention ("Debugging Information in Separate Files" of its manual). They are found by
+//! the build id under `/usr/lib/debug/.build-id`; or by the name in the section `.gnu_debuglink`, beside the binary, in
+//! `.debug` there, or in the same place under `/usr/lib/debug`. The file must have the build id of the binary.
 
 use std::path::{Path, PathBuf};
 
 const DEBUG_ROOT: &str = "/usr/lib/debug";
 
-/// Where the debug file of the binary at `path` may be, most likely first. `link` is what its section says.
+/// Where the debug file of the binary at `path` may be, most likely places first. `link` is the contents of its
+/// section.
 pub(super) fn candidates(path: &Path, build_id: &str, link: Option<&[u8]>) -> Vec<PathBuf> {
     let mut candidates = Vec::new();
     if let Some((folder, file)) = build_id.split_at_checked(2).filter(|(_, file)| !file.is_empty()) {
         candidates.push(Path::new(DEBUG_ROOT).join(".build-id").join(folder).join(format!("{file}.debug")));
     }
-    // A name, not a path: it comes from the binary.
+    // This must be a name, not a path, because it comes from the binary.
     let name = link.and_then(|link| std::str::from_utf8(link).ok());
     let name = name.filter(|name| !name.is_empty() && *name != ".." && !name.contains(['/', '\0']));
     if let (Some(folder), Some(name)) = (path.parent(), name) {

@@ -1,8 +1,8 @@
-//! Names for the addresses in user events: of spans and traced functions, which the trace names itself, and of code,
-//! by the symbols of the binaries that were mapped.
+//! Names for the addresses in user events. Names of spans and traced functions come from the trace itself. Names of
+//! code come from the symbols of the binaries that were mapped.
 //!
-//! A name is `compute at lu.c:42`, or `compute` where there are no source lines. Any field that is a pointer is looked
-//! at; addresses outside of executable mappings stay numbers. What cannot be named is told once per binary.
+//! A name is `compute at lu.c:42`, or `compute` if there are no source lines. Every field that is a pointer is looked
+//! up. Addresses outside executable mappings stay numbers. If names are missing, this is reported once per binary.
 
 mod binary;
 mod debug_file;
@@ -17,17 +17,17 @@ use sigmund_model::{Level, Loss, LossKind, Severity};
 use self::{binary::Binary, modules::Modules};
 pub(crate) use stream::named;
 
-/// Names that are kept; more distinct addresses than this are looked up again.
+/// Maximum number of names that are kept. If there are more distinct addresses, they are looked up again.
 const MAX_CACHED: usize = 1 << 20;
-/// Binaries that are opened for one trace.
+/// Maximum number of binaries that are opened for one trace.
 const MAX_BINARIES: usize = 1 << 10;
 
-/// What an address is.
+/// The kind of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Address {
-    /// The first instruction of a function, or any other.
+    /// The first instruction of a function, or any other instruction.
     Code,
-    /// Where a call returns to: the instruction before it is the call.
+    /// The return address of a call. The instruction before it is the call.
     Return,
 }
 
@@ -35,16 +35,16 @@ pub(crate) enum Address {
 pub(crate) struct Symbols {
     trace: String,
     modules: Modules,
-    /// By path; `None` if it cannot be used.
+    /// By path; `None` if the binary cannot be used.
     binaries: HashMap<String, Option<Binary>>,
     names: HashMap<(u64, Address), Option<Arc<str>>>,
-    /// Function events whose address is in no mapping.
+    /// Number of function events whose address is in no mapping.
     homeless: u64,
     losses: Vec<Loss>,
 }
 
 impl Symbols {
-    /// Those of this trace. No binary is opened yet.
+    /// The names of this trace. No binary is opened yet.
     pub(crate) fn of(trace: &UserTrace, path: &Path) -> Symbols {
         let place = |p: &fut::trace::NamedPlace| {
             ((p.address, Address::Code), Some(name_with_line(&p.name, Some((&p.file, p.line)))))
@@ -59,12 +59,12 @@ impl Symbols {
         }
     }
 
-    /// Whether there is anything to find a name by.
+    /// Whether there is nothing from which names could be derived.
     pub(crate) fn is_empty(&self) -> bool {
         self.modules.is_empty() && self.names.is_empty()
     }
 
-    /// The name of an address. If it is `expected` to be code and lies in no mapping, that is counted.
+    /// The name of an address. If it is `expected` to be code but is in no mapping, that is counted.
     fn name(&mut self, address: u64, what: Address, expected: bool) -> Option<Arc<str>> {
         if let Some(name) = self.names.get(&(address, what)) {
             return name.clone();
@@ -115,7 +115,7 @@ impl Symbols {
         Loss { severity: Severity::Note, advice, ..note }
     }
 
-    /// What could not be named since this was last asked.
+    /// The addresses that could not be named since the last call.
     fn take_losses(&mut self) -> Vec<Loss> {
         let mut losses = std::mem::take(&mut self.losses);
         let homeless = std::mem::take(&mut self.homeless);

@@ -1,8 +1,8 @@
-//! Which mapping an address is in.
+//! Finds the mapping that an address is in.
 
 use fut::trace::Module;
 
-/// A limit for damaged traces: no program has so many.
+/// A limit for damaged traces: no program has that many mappings.
 const MAX_MODULES: usize = 1 << 16;
 
 /// The executable mappings of one trace.
@@ -13,7 +13,7 @@ pub(super) struct Modules {
 }
 
 impl Modules {
-    /// Of two with the same start, the later one counts.
+    /// If two mappings have the same start, the later one counts.
     pub(super) fn of(modules: &[Module]) -> Modules {
         let usable = |module: &&Module| module.start < module.end && !module.path.is_empty();
         let mut by_start: Vec<Module> =

@@ -1,4 +1,4 @@
-//! A stream whose addresses get their names.
+//! A stream that gives names to the addresses in its events.
 
 use std::{
     io,
@@ -9,9 +9,9 @@ use sigmund_model::{Event, EventStream, EventType, FieldType, Loss};
 
 use super::{Address, Symbols};
 
-/// Events that say where a function or a span begins or ends: their pointers are expected to have names.
+/// Events at the begin or end of a function or a span. Their pointers are expected to have names.
 const PLACES: [&str; 6] = ["PROF_IN", "PROF_OUT", "FUNC_ENTER", "FUNC_EXIT", "SPAN_BEGIN", "SPAN_END"];
-/// The name of a field that holds where a call returns to.
+/// The name of a field that contains the return address of a call.
 const CALL_SITE: &str = "call_site";
 
 /// A stream of user events, with names for the addresses in them.
@@ -90,7 +90,7 @@ impl EventStream for Named {
     fn take_losses(&mut self) -> Vec<Loss> {
         let mut losses = self.stream.take_losses();
         if self.finished {
-            // A stream that ends later reports counts of its own.
+            // A stream that ends later reports its own counts.
             losses.append(&mut self.symbols().take_losses());
         }
         losses

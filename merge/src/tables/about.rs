@@ -41,10 +41,10 @@ pub(crate) fn uncounted_losses(sources: &[OpenedInput], losses: &[Loss]) -> Vec<
     by_cpu.into_iter().filter_map(rest).collect()
 }
 
-/// What a rotated recording has removed: the events of removed parts, and those that the first part has and that are left
-/// out because the other streams begin later. All streams have ended.
+/// What a rotated recording has removed: the events of removed parts, and those events of the first part that are left
+/// out because the other streams begin later. Called when all streams have ended.
 pub(crate) fn removed((loss, skipped): &(Loss, Arc<AtomicU64>)) -> Loss {
-    // Relaxed: whoever counted has handed over its last event since.
+    // Relaxed: each thread that counted has passed on its last event after that.
     let count = loss.count.unwrap_or(0).saturating_add(skipped.load(Ordering::Relaxed));
     Loss { count: Some(count), ..loss.clone() }
 }

@@ -16,8 +16,8 @@ use crate::{
     machine::Placed,
 };
 
-/// Rows with the same tick stay in one batch, and so in one part, up to this number: then the times of two parts do not
-/// overlap.
+/// Rows with the same tick stay in one batch, and so in one part, up to this number of rows. So the times of two parts
+/// do not overlap.
 const MOST_BATCH_ROWS: usize = 8 * BATCH_ROWS;
 
 /// Writes the table `events`.
@@ -37,11 +37,12 @@ pub(crate) struct EventRows {
     cpu_seen: Filled<Vec<i64>>,
     args: Filled<Vec<i64>>,
     texts: Filled<Texts>,
-    /// The last rows that have no texts, as most have none: they are added to `texts` together.
+    /// Number of last rows that have no texts. Most rows have none, so they are added to `texts` together.
     without_texts: usize,
 }
 
-/// The last few rows, but for their parameters: in one place of the cache, and with one look at the room that there is.
+/// The last few rows, without their parameters. They are in one place of the cache, and whether there is room is
+/// checked only once.
 struct GatheredEvents {
     rows: usize,
     tick: [i64; GATHERED_ROWS],
@@ -65,7 +66,7 @@ struct Types {
 }
 
 impl EventRows {
-    /// For events of these types.
+    /// Creates the table for events of these types.
     pub(crate) fn create<'t>(
         directory: &Directory,
         types: impl Iterator<Item = &'t EventType> + Clone,
@@ -135,7 +136,7 @@ impl EventRows {
         self.last != Some(tick) || self.tick.len() >= MOST_BATCH_ROWS
     }
 
-    /// The gathered rows go to the columns.
+    /// Adds the gathered rows to the columns.
     fn settle(&mut self) {
         let gathered = &mut self.gathered;
         let rows = std::mem::take(&mut gathered.rows);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::error::Error;
 
-/// A table that may be left out; its rows are then discarded.
+/// A table that may be left out. If it is, its rows are discarded.
 pub(crate) struct OptionalTable(Option<TableWriter>);
 
 impl OptionalTable {

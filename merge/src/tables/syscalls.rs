@@ -23,7 +23,7 @@ pub(crate) struct SyscallRow<'r> {
     pub(crate) name: Option<u32>,
     pub(crate) args: &'r [i64],
     pub(crate) ret: Option<i64>,
-    /// The part of its length in which its LWP was not on a CPU.
+    /// The part of its length during which its LWP was not on a CPU.
     pub(crate) off_cpu: Option<u64>,
     pub(crate) reason: EndReason,
 }
@@ -45,7 +45,7 @@ pub(crate) struct SyscallRows {
     reason: Vec<u32>,
 }
 
-/// The last few rows, but for their arguments.
+/// The last few rows, without their arguments.
 struct GatheredCalls {
     rows: usize,
     tick: [i64; GATHERED_ROWS],
@@ -104,7 +104,7 @@ impl SyscallRows {
         self.parts.finish()
     }
 
-    /// The gathered rows go to the columns.
+    /// Adds the gathered rows to the columns.
     fn settle(&mut self) {
         let gathered = &mut self.gathered;
         let rows = std::mem::take(&mut gathered.rows);

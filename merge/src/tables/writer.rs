@@ -7,8 +7,8 @@ use crate::{
     error::Error,
 };
 
-/// Number of rows that are gathered before they are encoded, as one page: 256 KiB of 64-bit values, the most that zstd
-/// compresses with its parameters for small inputs.
+/// Number of rows that are gathered before they are encoded, as one page. This is 256 KiB of 64-bit values, which is
+/// the maximum for which zstd uses its parameters for small inputs.
 pub(super) const BATCH_ROWS: usize = 32 << 10;
 
 /// Writes one table.

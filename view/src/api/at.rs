@@ -1,4 +1,4 @@
-//! What a row did at an instant, and who had what it waited for.
+//! The activity of a row at an instant, and the actors that had what the row waited for.
 
 use std::collections::HashMap;
 
@@ -21,10 +21,10 @@ use crate::{
     key::{Key, Kind},
 };
 
-/// Who are listed for a wait.
+/// The largest number of actors listed for a wait.
 const MOST_CULPRITS: usize = 50;
 
-/// LWPs of a process that are looked at for who had them.
+/// The largest number of a process's LWPs that are searched for mounted threads.
 const MOST_LWPS: usize = 256;
 
 pub(super) async fn at(view: &View, query: &Query) -> Result<Value, Refusal> {
@@ -93,7 +93,8 @@ async fn state(view: &View, key: Key, stay: Stay) -> Result<Value, Refusal> {
     Ok(interval)
 }
 
-/// What an interval of a thread waits for, as its address. The length of a sleep is none.
+/// The object for which an interval of a thread waits, as its address. `None` for a sleep: there it is a length of
+/// time.
 pub(super) fn blocked_on(interval: &Value) -> Option<String> {
     let is_sleep = interval.get("blocked_for").and_then(Value::as_str) == Some("sleep");
     interval.get("blocked_on").filter(|_| !is_sleep).and_then(address)
@@ -105,7 +106,8 @@ pub(super) fn address(object: &Value) -> Option<String> {
     Some(format!("{:#x}", number as u64))
 }
 
-/// Who was on the CPU in whose run queue an LWP was: as the culprits of `--states`, user threads if `of_threads`.
+/// The actors that were on the CPU while an LWP was in its run queue, like the culprits of `--states`. User threads if
+/// `of_threads` is set.
 async fn had_cpu(
     view: &View,
     lwp: Option<u32>,
@@ -141,7 +143,7 @@ async fn had_cpu(
     Ok(culprits)
 }
 
-/// Who was mounted on the LWPs of a user thread's process.
+/// The user threads that were mounted on the LWPs of a user thread's process.
 fn had_lwps(view: &View, key: Key, window: Window) -> Vec<Value> {
     let actors = &view.actors;
     let Some(pid) = actors.thread(key.number).map(|row| actors.threads.pids[row]) else { return Vec::new() };
@@ -153,11 +155,11 @@ fn had_lwps(view: &View, key: Key, window: Window) -> Vec<Value> {
     had.culprits(view)
 }
 
-/// Time by who had something.
+/// For how long each actor had the CPU or LWP in question.
 #[derive(Default)]
 struct Had(HashMap<Key, u64>);
 
-/// Intervals of a row that are looked at.
+/// The largest number of a row's intervals that are read.
 const MOST_STAYS: usize = 100_000;
 
 impl Had {
@@ -169,7 +171,7 @@ impl Had {
         }
     }
 
-    /// Who was on a CPU: the user thread that the LWP there carried, or the LWP.
+    /// Adds the actors on a CPU: the user thread that was mounted on the LWP there, or the LWP.
     fn add_cpu(&mut self, view: &View, cpu: usize, window: Window, of_threads: bool) {
         let (stays, _) = view.index.row(Track::CpuLwp, cpu).stays(window.from, window.to, MOST_STAYS);
         for stay in stays.iter().filter(|stay| stay.value != NOBODY) {
@@ -180,7 +182,7 @@ impl Had {
             if of_threads {
                 self.add(view, Track::LwpThread, lwp, Kind::Thread, part);
             }
-            // What no user thread had, the LWP had.
+            // The LWP gets the time in which no user thread was mounted on it.
             let rest = time.saturating_sub(self.all() - before);
             if rest > 0 {
                 *self.0.entry(view.actors.key(Kind::Lwp, lwp)).or_default() += rest;

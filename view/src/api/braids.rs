@@ -1,4 +1,5 @@
-//! The median instance of a span and the slowest one: the walks behind the bands of `--explain`, as rows and pieces.
+//! The median instance of a span and the slowest one, as rows and pieces: the walks from which `--explain` makes its
+//! bands.
 
 use serde_json::Value;
 use sigmund_measures::BRAIDS;

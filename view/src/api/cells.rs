@@ -14,15 +14,15 @@ use serde_json::{Map, Value, json};
 use super::Refusal;
 use crate::View;
 
-/// Numbers of JavaScript are exact up to here.
+/// JavaScript represents integers up to here exactly.
 const EXACT: i64 = 1 << 53;
 
-/// A number; as text if JavaScript could not hold it.
+/// A number; as text if JavaScript cannot represent it exactly.
 pub(super) fn number(number: i64) -> Value {
     if (-EXACT..=EXACT).contains(&number) { json!(number) } else { json!(number.to_string()) }
 }
 
-/// A cell.
+/// The value of a cell.
 pub(super) fn cell(column: &ArrayRef, row: usize) -> Value {
     if column.is_null(row) {
         return Value::Null;
@@ -56,7 +56,7 @@ pub(super) fn cell(column: &ArrayRef, row: usize) -> Value {
     }
 }
 
-/// The rows of a query, as objects by the names of columns; one more than `limit`, if there are more.
+/// The rows of a query, as objects with the columns' names. If there are more than `limit` rows, returns `limit + 1`.
 pub(super) async fn objects(view: &View, query: &str, limit: usize) -> Result<Vec<Value>, Refusal> {
     let mut objects = Vec::new();
     each(view, query, limit, |batch| {
@@ -71,7 +71,7 @@ pub(super) async fn objects(view: &View, query: &str, limit: usize) -> Result<Ve
     Ok(objects)
 }
 
-/// Calls `each` with the batches of a query, at most one row more than `limit` in all.
+/// Calls `each` with the batches of a query: at most `limit + 1` rows in total.
 pub(super) async fn each(
     view: &View,
     query: &str,

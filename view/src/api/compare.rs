@@ -11,12 +11,12 @@ use super::{
 };
 use crate::View;
 
-/// Without a window, all of both; otherwise the same time since the first event of each.
+/// Without a window, all of both super-traces is compared. With a window, the same time since the first event of each.
 pub(crate) async fn compare(a: &View, b: &View, query: &Query) -> Result<Value, Refusal> {
     let name = query.get("name").unwrap_or("summary");
     let measure = named(name).ok_or_else(|| Refusal::missing(format!("{name}: there is no such measure")))?;
     let mut options = options(query)?;
-    // The command takes it for one trace only.
+    // The command accepts this option only for a single trace.
     options.worst = 0;
     let mut command = format!("sigmund --compare {} {}", path_of(a), path_of(b));
     let mut filter = Filter::default();
@@ -47,7 +47,7 @@ pub(crate) async fn compare(a: &View, b: &View, query: &Query) -> Result<Value, 
     Ok(answered(a, &measured, &command, ""))
 }
 
-/// A time since the first event, as the command reads it.
+/// A time since the first event, like the command reads it.
 fn nanos(hz: Hertz, offset: i64) -> Nanos {
     hz.to_nanos(Ticks(offset.max(0) as u64))
 }

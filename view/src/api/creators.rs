@@ -1,4 +1,4 @@
-//! User threads by the one that created them, and how many of a subtree lived when.
+//! The tree of user threads: each is below its creator. Also the number of living threads of a subtree over time.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::{
 
 const MOST_PIXELS: u16 = 2048;
 
-/// User threads by the one that created them.
+/// The tree of user threads: each is below its creator.
 pub(super) fn tree(view: &View, query: &Query) -> Result<Value, Refusal> {
     let children = children(view);
     let parent = parent(query)?;
@@ -32,7 +32,8 @@ pub(super) fn tree(view: &View, query: &Query) -> Result<Value, Refusal> {
     Ok(json!({ "total": of.len(), "threads": rows.collect::<Vec<_>>() }))
 }
 
-/// The mean number of living threads of a subtree, pixel by pixel, and the most at once: exact, from their lives.
+/// The mean number of living threads of a subtree in each pixel, and the largest number at any time. Both are exact,
+/// computed from the threads' lifetimes.
 pub(super) fn living(view: &View, query: &Query) -> Result<Value, Refusal> {
     let Window { from, to } = query.window(view)?;
     let grid = Grid { from, to, pixels: query.parsed::<u16>("pixels")?.unwrap_or(512).clamp(1, MOST_PIXELS) };
@@ -66,7 +67,7 @@ fn parent(query: &Query) -> Result<Option<Key>, Refusal> {
     }
 }
 
-/// The rows of a thread and of all that it created, and those that they created.
+/// The rows of a thread, of the threads that it created, of the threads that these created, and so on.
 fn subtree(view: &View, root: Key) -> Result<Vec<u32>, Refusal> {
     let threads = &view.actors.threads;
     let row = (root.kind == Kind::Thread).then(|| view.actors.thread(root.number)).flatten();
@@ -74,7 +75,8 @@ fn subtree(view: &View, root: Key) -> Result<Vec<u32>, Refusal> {
     let children = children(view);
     let mut rows = vec![row as u32];
     let mut next = 0;
-    // Each thread has one creator, so it comes once; in a circle of a damaged trace, no more often than there are threads.
+    // Each thread has one creator, so it occurs once. A damaged trace may have a cycle: then there are no more rows
+    // than threads.
     while next < rows.len() && rows.len() <= threads.numbers.len() {
         let number = threads.numbers[rows[next] as usize];
         rows.extend(children.get(&number).map(Vec::as_slice).unwrap_or_default());
@@ -84,11 +86,11 @@ fn subtree(view: &View, root: Key) -> Result<Vec<u32>, Refusal> {
     Ok(rows)
 }
 
-/// How many intervals cover each pixel, on average over its ticks.
+/// The mean number of intervals that cover each pixel, over the ticks of the pixel.
 fn means(grid: Grid, lives: &[(i64, i64)]) -> Vec<f64> {
     let pixels = usize::from(grid.pixels);
     let edges: Vec<i64> = (0..=grid.pixels).map(|pixel| grid.edge(pixel)).collect();
-    // Ticks in the pixels in which lives begin and end; and changes of how many cover whole pixels.
+    // Ticks in the pixels in which lives begin and end; and changes of the number of lives that cover whole pixels.
     let (mut partial, mut changes) = (vec![0_i64; pixels], vec![0_i64; pixels + 1]);
     for (begin, end) in lives {
         let first = edges.partition_point(|edge| edge <= begin) - 1;

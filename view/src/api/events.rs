@@ -11,10 +11,10 @@ use crate::{View, key::Kind};
 
 const MOST: usize = 1000;
 
-/// A place between events: before the event that is number `nth` of those of its tick that the question selects.
+/// A place between events. It precedes the event with number `nth` among the selected events with the tick `at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cursor {
-    /// An offset, as all ticks of questions.
+    /// An offset from the first tick of the trace, like all ticks in questions.
     at: i64,
     nth: usize,
 }
@@ -39,7 +39,7 @@ struct Counter<'v> {
 }
 
 impl Counter<'_> {
-    /// The place of an event: the one after those that were placed before it.
+    /// The place of the next event, which has this tick: it follows the places returned before.
     fn place(&mut self, tick: Ticks) -> Cursor {
         let at = self.view.offset(tick.0 as i64);
         let place = if at == self.next.at { self.next } else { Cursor { at, nth: 0 } };
@@ -74,7 +74,7 @@ pub(super) async fn events(view: &View, query: &Query) -> Result<Value, Refusal>
     }
 }
 
-/// `first` is the cursor before the rows, `last` the one after them.
+/// `first` is the cursor before the rows, `last` the cursor after them.
 fn answer(rows: Vec<(Cursor, Value)>, more: bool) -> Value {
     let first = rows.first().map(|(place, _)| place.to_string());
     let last = rows.last().map(|(place, _)| Cursor { nth: place.nth + 1, ..*place }.to_string());
@@ -82,7 +82,7 @@ fn answer(rows: Vec<(Cursor, Value)>, more: bool) -> Value {
     json!({ "more": more, "first": first, "last": last, "rows": rows })
 }
 
-/// What a question selects, at any time.
+/// The events that a question selects, without its window.
 fn selected(query: &Query) -> Result<Filter, Refusal> {
     let mut filter = Filter::default();
     if query.get("key").is_some() {
@@ -104,7 +104,7 @@ fn within(filter: &Filter, Window { from, to }: Window) -> Filter {
     Filter { from: instant(from), to: instant(to - 1), ..filter.clone() }
 }
 
-/// The events of a window that have these places among them, and whether there are more after them.
+/// The events of a window whose numbers in it are in `places`, and whether there are more after them.
 async fn page(
     view: &View,
     filter: &Filter,
@@ -136,7 +136,7 @@ async fn page(
 
 /// The last events of a window before a place, and whether there are more before them.
 ///
-/// Events are read forwards only: from ever earlier, until there are enough.
+/// Events can only be read forwards. So this reads from an earlier and earlier tick, until there are enough events.
 async fn page_before(
     view: &View,
     filter: &Filter,
@@ -159,7 +159,7 @@ async fn page_before(
     }
 }
 
-/// Events of a window before a place.
+/// The number of events of a window before a place.
 async fn count_before(
     view: &View,
     filter: &Filter,
@@ -184,7 +184,7 @@ async fn count_before(
     Ok(count)
 }
 
-/// An event of a listing, as the page knows it.
+/// An event of a listing, in the form that the page reads.
 fn event(view: &View, mut event: Value) -> Value {
     for (name, kind) in [("cpu", Kind::Cpu), ("pid", Kind::Lwp), ("thr", Kind::Thread)] {
         keyed(&mut event, name, kind);
@@ -196,7 +196,7 @@ fn event(view: &View, mut event: Value) -> Value {
         "text": parameters(&event["params"]),
     })
 }
-/// `name=value name=value`, as a line.
+/// The parameters as a line: `name=value name=value`.
 fn parameters(params: &Value) -> String {
     let value = |value: &Value| match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! What is drawn beside states: spans, interrupts, locks, queues.
+//! Objects that are drawn in addition to states: spans, interrupts, locks, queues.
 
 use serde_json::Value;
 use sigmund_model::tables::{COUNTERS, INTERRUPTS, LOCKS, SPANS, Table};
@@ -70,7 +70,7 @@ pub(super) async fn locks(view: &View, query: &Query) -> Result<Value, Refusal> 
     Ok(listed("locks", locks, limit))
 }
 
-/// The points of a queue's length; the first one may lie before the window.
+/// The points at which a queue's length changes. The first one may be before the window.
 pub(super) async fn counters(view: &View, query: &Query) -> Result<Value, Refusal> {
     let Window { from, to } = query.window(view)?;
     let (id, limit) = (query.count("id", 0, u32::MAX as usize)?, query.count("limit", 2000, MOST)?);

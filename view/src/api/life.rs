@@ -1,4 +1,4 @@
-//! The way of a thread: its states in a window, where it was, and who woke it.
+//! The life of a thread: its states in a window, its places, and its wakers.
 
 use serde_json::{Value, json};
 use sigmund_model::tables::WAKEUPS;
@@ -39,7 +39,7 @@ pub(super) async fn life(view: &View, query: &Query) -> Result<Value, Refusal> {
     Ok(json!({ "more": more, "intervals": intervals, "wakeups": wakeups }))
 }
 
-/// A number that becomes a row's name.
+/// Replaces the number in field `name` by the key of a row.
 pub(super) fn keyed(object: &mut Value, name: &str, kind: Kind) {
     let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
     if let Some(number) = object.get(name).and_then(number) {

@@ -1,4 +1,4 @@
-//! Measures of what is selected, with the command and the SQL that give the same.
+//! Measures of a selection, with the command and the SQL that give the same result.
 
 use serde_json::{Value, json};
 use sigmund_measures::{By, Kind as ColumnKind, Value as Cell, named, object_text};
@@ -13,16 +13,16 @@ use crate::{
     key::{Key, Kind},
 };
 
-/// Rows of an answer.
+/// The largest number of rows of an answer.
 const MOST_ROWS: usize = 10_000;
 
-/// Rows that a command names.
+/// The largest number of rows that a command names.
 const MOST_NAMED: usize = 200;
 
-/// A question, as it is written for the command.
+/// A question, in the form in which it is written for the command.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Asked<'a> {
-    /// `None`: all.
+    /// `None` means all rows.
     pub(super) keys: Option<&'a [Key]>,
     pub(super) window: Window,
     pub(super) kind: Kind,
@@ -59,7 +59,7 @@ pub(super) fn filter(view: &View, keys: Option<&[Key]>, window: Window) -> Filte
         keys.map(|key| key.number)
     };
     let is_all = (window.from, window.to) == (view.extent.0, view.extent.1.saturating_add(1));
-    // A window may begin before the trace: beside another one, say.
+    // A window may begin before the trace, for example if the page compares two traces.
     let instant = |tick: i64| (!is_all).then_some(Instant::Tick(Ticks(tick.max(0) as u64)));
     Filter {
         threads: of(Kind::Thread).map(|number| ThreadRef::Number(Thread(number))).collect(),
@@ -71,12 +71,12 @@ pub(super) fn filter(view: &View, keys: Option<&[Key]>, window: Window) -> Filte
     }
 }
 
-/// FROM and TO, if both are there.
+/// The parameters FROM and TO, if both are given.
 pub(super) fn pair(query: &Query) -> Option<(&str, &str)> {
     Some((query.get("pair_from")?, query.get("pair_to")?))
 }
 
-/// How a measure is asked for, apart from the rows and the window.
+/// The options of a measure, except the rows and the window.
 pub(super) fn options(query: &Query) -> Result<MeasureOptions, Refusal> {
     let selector = |text: &str| text.parse::<Selector>();
     let by = match query.get("by") {
@@ -94,7 +94,7 @@ pub(super) fn options(query: &Query) -> Result<MeasureOptions, Refusal> {
     })
 }
 
-/// An answer as the page reads it; instants are offsets of `view`.
+/// An answer in the form that the page reads. Its instants are offsets of `view`.
 pub(super) fn answered(view: &View, measured: &Measured, command: &str, sql: &str) -> Value {
     let answer = &measured.answer;
     let columns = answer
@@ -166,7 +166,7 @@ pub(super) fn command(view: &View, measure: &str, asked: &Asked<'_>) -> (String,
     if let Some((from, to)) = asked.pair {
         command.push_str(&format!(" {} {}", quoted(from), quoted(to)));
         if measure == "reactivity" {
-            // Without it, the command prints the pairs' latency alone.
+            // Without this option, the command prints only the latency of the pairs.
             command.push_str(" --why");
         }
         let (from, to) = (from.replace('\'', "''"), to.replace('\'', "''"));
@@ -185,13 +185,13 @@ pub(super) fn command(view: &View, measure: &str, asked: &Asked<'_>) -> (String,
     (command, sql)
 }
 
-/// The path of a super-trace, for a shell.
+/// The path of a super-trace, quoted for a shell.
 pub(super) fn path_of(view: &View) -> String {
     let path = view.trace.path().canonicalize().unwrap_or_else(|_| view.trace.path().to_path_buf());
     quoted(&path.to_string_lossy())
 }
 
-/// A word for a shell.
+/// A word, quoted for a shell.
 pub(super) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%=".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

@@ -1,6 +1,7 @@
-//! What the page may ask, and the answers. `view/README.md` describes each.
+//! The questions of the page, and their answers. `view/README.md` describes each.
 //!
-//! Ticks are offsets from the trace's first tick, as numbers of JavaScript: 2^53 ticks are 40 days. Windows are half-open.
+//! Ticks are offsets from the trace's first tick, represented as numbers of JavaScript: 2^53 ticks are 40 days. Windows
+//! are half-open.
 
 mod at;
 mod braids;
@@ -40,7 +41,7 @@ pub(crate) enum Answer {
     Binary(Vec<u8>),
 }
 
-/// Why there is none.
+/// The reason why there is no answer.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) kind: RefusalKind,
@@ -49,11 +50,11 @@ pub(crate) struct Refusal {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalKind {
-    /// The question is wrong.
+    /// The question is invalid.
     Wrong,
     /// It would change something.
     Forbidden,
-    /// There is no such thing.
+    /// The named object does not exist.
     Missing,
     /// It needs more memory than it may use.
     TooLarge,
@@ -103,7 +104,7 @@ impl From<sigmund_query::Error> for Refusal {
     }
 }
 
-/// Answers `/api/NAME`. Dropping it ends the work.
+/// Answers `/api/NAME`. Dropping the future ends the work.
 pub(crate) async fn answer(view: &Arc<View>, name: &str, query: &Query) -> Result<Answer, Refusal> {
     let answer = find(view, name, query).await;
     view.index.answered();
@@ -137,7 +138,7 @@ async fn find(view: &Arc<View>, name: &str, query: &Query) -> Result<Answer, Ref
     }))
 }
 
-/// The rows of a list that is cut: `{"more": …, NAME: […]}`.
+/// The rows of a truncated list: `{"more": …, NAME: […]}`.
 fn listed(name: &str, mut rows: Vec<Value>, limit: usize) -> Value {
     let more = rows.len() > limit;
     rows.truncate(limit);

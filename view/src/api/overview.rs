@@ -1,4 +1,4 @@
-//! The whole trace as curves: how many threads in each state, how many events.
+//! The whole trace as curves: the number of threads in each state, and the number of events.
 
 use super::{Query, Refusal, query::Window};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 
 const MOST_PIXELS: u16 = 2048;
 
-/// Rows whose population is computed exactly, pixel by pixel.
+/// Up to this number of rows, the population is computed exactly in each pixel.
 const MOST_ROWS: usize = 2000;
 
 fn grid(window: Window, query: &Query) -> Result<Grid, Refusal> {
@@ -16,7 +16,8 @@ fn grid(window: Window, query: &Query) -> Result<Grid, Refusal> {
     Ok(Grid { from: window.from, to: window.to, pixels })
 }
 
-/// f32: the mean number of user threads in each state, pixel by pixel; of LWPs, if there are none.
+/// The mean number of user threads in each state in each pixel, as f32. If there are no user threads, the number of
+/// LWPs.
 pub(super) fn population(view: &View, query: &Query) -> Result<Vec<u8>, Refusal> {
     let grid = grid(query.window(view)?, query)?;
     let means: Vec<Vec<f32>> = match query.parsed::<u32>("pid")? {
@@ -65,7 +66,7 @@ fn of_process(view: &View, pid: u32, grid: Grid) -> Result<Vec<Vec<f32>>, Refusa
     Ok(sums.into_iter().zip(edges(grid)).map(mean).collect())
 }
 
-/// f32: events of each pixel.
+/// The number of events in each pixel, as f32.
 pub(super) fn density(view: &View, query: &Query) -> Result<Vec<u8>, Refusal> {
     let grid = grid(query.window(view)?, query)?;
     let events = edges(grid).map(|(from, to)| view.index.events(from, to) as f32);

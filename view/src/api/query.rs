@@ -23,42 +23,42 @@ pub(super) struct Window {
 }
 
 impl Query {
-    /// Of a URL's query and a body.
+    /// Makes it from a URL's query and a body.
     pub(crate) fn new(query: &str, body: Value) -> Query {
         Query { parameters: form_urlencoded::parse(query.as_bytes()).into_owned().collect(), body }
     }
 
-    /// A parameter; one that is empty is none.
+    /// A parameter. `None` if it is empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str).filter(|text| !text.is_empty())
     }
 
-    /// A parameter of another type than text.
+    /// A parameter that is not a text.
     pub(super) fn parsed<T: FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
         let Some(text) = self.get(name) else { return Ok(None) };
         let wrong = |_| Refusal::wrong(format!("{name}: expected another value, found `{text}`"));
         text.parse().map(Some).map_err(wrong)
     }
 
-    /// A number of things, at most `most`.
+    /// A number of objects, at most `most`.
     pub(super) fn count(&self, name: &str, default: usize, most: usize) -> Result<usize, Refusal> {
         Ok(self.parsed(name)?.unwrap_or(default).min(most))
     }
 
-    /// The row that it is about.
+    /// The row that the question names.
     pub(super) fn key(&self) -> Result<Key, Refusal> {
         let text = self.get("key").ok_or_else(|| Refusal::wrong("expected key=…"))?;
         text.parse().map_err(Refusal::wrong)
     }
 
-    /// The rows that it is about, separated by commas.
+    /// The rows that the question names, separated by commas.
     pub(super) fn keys(&self) -> Result<Option<Vec<Key>>, Refusal> {
         let Some(text) = self.get("keys") else { return Ok(None) };
         let keys: Result<Vec<Key>, String> = text.split(',').map(str::parse).collect();
         keys.map(Some).map_err(Refusal::wrong)
     }
 
-    /// The window; without one, the trace.
+    /// The window; the whole trace if none is given.
     pub(super) fn window(&self, view: &View) -> Result<Window, Refusal> {
         let tick = |name| -> Result<Option<f64>, Refusal> {
             let tick = self.parsed::<f64>(name)?.or_else(|| self.body.get(name).and_then(Value::as_f64));

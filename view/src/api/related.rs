@@ -1,4 +1,4 @@
-//! Who has to do with a row: woke it or was woken by it, carried it, created it, held its lock.
+//! The rows that are related to a row: they woke it or were woken by it, carried it, created it, or held its lock.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::{
     key::{Key, Kind},
 };
 
-/// The rows that have to do with one.
+/// The rows that are related to one row.
 pub(super) struct Related(HashSet<Key>);
 
 impl Related {
@@ -21,7 +21,7 @@ impl Related {
     }
 }
 
-/// The columns of a table that name rows, and the lengths of its rows.
+/// The columns of a table that name rows, and its column with the length.
 struct Source {
     table: &'static str,
     length: &'static str,
@@ -56,10 +56,10 @@ const SOURCES: [Source; 4] = [
     },
 ];
 
-/// Rows that one may have to do with: beyond that, the others are left out.
+/// The largest number of related rows. Further ones are left out.
 const MOST: usize = 1_000_000;
 
-/// The rows that have to do with `key` in the window, and itself.
+/// The row `key`, and the rows that are related to it in the window.
 pub(super) async fn related(view: &View, key: Key, window: Window) -> Result<Related, Refusal> {
     let mut found = HashSet::from([key]);
     for source in &SOURCES {

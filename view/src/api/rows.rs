@@ -1,4 +1,5 @@
-//! Lists of rows: filtered, sorted, and cut into windows. Threads may be millions, so an order is kept for the next window.
+//! Lists of rows: filtered, sorted, and cut into windows. There may be millions of threads, so an order is kept for the
+//! next window.
 
 use std::{
     cmp::Reverse,
@@ -22,16 +23,17 @@ use crate::{
     key::{Key, Kind},
 };
 
-/// Rows of an answer.
+/// The largest number of rows of an answer.
 pub(super) const MOST: usize = 1000;
 
-/// Orders that are kept.
+/// The largest number of orders that are kept.
 const KEPT: usize = 16;
 
-/// Rows of all orders that are kept, 4 bytes each: of millions of threads, fewer orders.
+/// The largest number of rows of all kept orders together, 4 bytes each. So fewer orders are kept if there are millions
+/// of threads.
 const KEPT_ROWS: usize = 8 << 20;
 
-/// Orders of rows, the last used first, and which threads each has created.
+/// Orders of rows, the most recently used first; and the threads that each thread has created.
 #[derive(Default)]
 pub(crate) struct Orders {
     recent: Mutex<VecDeque<(String, Arc<Vec<u32>>)>>,
@@ -61,10 +63,10 @@ impl Orders {
     }
 }
 
-/// What is asked for, apart from the window of the list.
+/// The requested list, without its window.
 struct Wanted {
     kind: Kind,
-    /// `Some(UNKNOWN)` are those without a process.
+    /// `Some(UNKNOWN)` selects the rows without a process.
     pid: Option<u32>,
     sort: Sort,
     name: Option<String>,
@@ -165,7 +167,7 @@ fn order(view: &View, wanted: &Wanted, related: Option<&Related>) -> Vec<u32> {
     };
     let is_wanted = |row: &usize| {
         let key = actors.key(wanted.kind, *row);
-        // The idle task is no row: its CPU is idle.
+        // The idle task is not a row: while it runs, its CPU is idle.
         key != Key::lwp(0)
             && wanted.pid.is_none_or(|wanted| wanted == pid(*row))
             && related.is_none_or(|related| related.has(key))
@@ -203,14 +205,14 @@ fn order(view: &View, wanted: &Wanted, related: Option<&Related>) -> Vec<u32> {
 
 fn sort_by_name(rows: &mut [u32], view: &View, kind: Kind) {
     let name = |row: &u32| view.actors.name(&view.trace, view.actors.key(kind, *row as usize));
-    // Those without a name last.
+    // Rows without a name are last.
     rows.par_sort_by(|a, b| {
         let (a, b) = (name(a), name(b));
         a.is_none().cmp(&b.is_none()).then_with(|| a.cmp(&b))
     });
 }
 
-/// A row, as the page knows it.
+/// A row, in the form that the page reads.
 pub(super) fn row(view: &View, kind: Kind, row: usize) -> Value {
     let actors = &view.actors;
     let key = actors.key(kind, row);
@@ -243,7 +245,7 @@ pub(super) fn row(view: &View, kind: Kind, row: usize) -> Value {
     }
 }
 
-/// A text to find in names, ignoring case; with `*` or `?` a pattern of the whole name.
+/// A text to find in names, ignoring case. A text with `*` or `?` is a pattern for the whole name.
 pub(super) enum Pattern {
     Part(String),
     Glob(Vec<char>),
@@ -264,7 +266,8 @@ impl Pattern {
     }
 }
 
-/// Goes back to the last `*` where the rest does not fit: no more than the product of both lengths.
+/// When the rest does not match, it returns to the last `*`. The number of steps is at most the product of both
+/// lengths.
 fn glob_fits(glob: &[char], name: &[char]) -> bool {
     let (mut g, mut n, mut star) = (0, 0, None);
     while n < name.len() {

@@ -1,6 +1,6 @@
-//! The time in each state of some rows in a window: the numbers of `--states`, to the tick.
+//! The time in each state of some rows in a window: the numbers of `--states`, exact to the tick.
 //!
-//! States come from the index. Interrupts take their time from `active` (or `running`), as in the measure.
+//! States come from the index. The time of interrupts is subtracted from `active` (or `running`), like in the measure.
 
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ pub(super) async fn selection(view: &View, query: &Query) -> Result<Value, Refus
     }))
 }
 
-/// For how long interrupts ran on top of these rows.
+/// The time for which interrupts ran during the activity of these rows.
 async fn interrupted(
     view: &View,
     query: &Query,
@@ -99,7 +99,7 @@ async fn interrupted(
     Ok(ticks.and_then(|ticks| ticks.as_u64().or_else(|| ticks.as_str()?.parse().ok())).unwrap_or_default())
 }
 
-/// All user threads, or LWPs if there are none; of a process.
+/// All user threads, or all LWPs if there are no user threads; of one process if `pid` is given.
 fn all(view: &View, pid: Option<u32>) -> Vec<Key> {
     let threads = &view.actors.threads;
     if threads.numbers.is_empty() {

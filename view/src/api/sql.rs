@@ -1,4 +1,4 @@
-//! Queries of the page: read-only, and the first rows.
+//! SQL queries of the page. They are read-only, and only the first rows are returned.
 
 use serde_json::{Value, json};
 

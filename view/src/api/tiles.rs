@@ -28,7 +28,7 @@ struct Header {
     from: i64,
     to: i64,
     pixels: u16,
-    /// Who identity tracks name, and their labels.
+    /// The actors that identity tracks name, and their labels.
     ids: Vec<Key>,
     names: Vec<String>,
     rows: Vec<Row>,
@@ -48,7 +48,8 @@ struct Drawn {
     n: usize,
 }
 
-/// The tracks of a kind of row: the name, the track, and what its identities are.
+/// The tracks of a kind of row: the name, the track, and the kind of the actors that it names, if it is an identity
+/// track.
 pub(super) fn tracks(kind: Kind) -> &'static [(&'static str, Track, Option<Kind>)] {
     match kind {
         Kind::Cpu => {
@@ -97,7 +98,7 @@ fn draw(view: &View, keys: &[String], grid: Grid) -> Vec<u8> {
     let names = ids.keys.iter().map(|key| view.actors.label(&view.trace, *key)).collect();
     let (from, to) = (view.offset(grid.from), view.offset(grid.to));
     let header = Header { from, to, pixels: grid.pixels, ids: ids.keys, names, rows };
-    // What is in it can always be written as JSON.
+    // The header's content can always be written as JSON.
     let mut header = serde_json::to_vec(&header).unwrap_or_default();
     header.resize((header.len() + 4).next_multiple_of(8) - 4, b' ');
     let mut answer = Vec::with_capacity(4 + header.len() + body.len());
@@ -115,7 +116,7 @@ fn pictures_of(view: &View, key: &str, grid: Grid) -> Vec<(usize, Picture)> {
     pictures.collect()
 }
 
-/// Who is named in a picture.
+/// The actors that are named in a picture.
 struct Ids<'v> {
     view: &'v View,
     places: HashMap<(Kind, u32), u32>,
@@ -123,7 +124,7 @@ struct Ids<'v> {
 }
 
 impl Ids<'_> {
-    /// The place of a row in the list.
+    /// The index of a row in the list.
     fn place(&mut self, kind: Kind, row: u32) -> u32 {
         let (keys, view) = (&mut self.keys, self.view);
         *self.places.entry((kind, row)).or_insert_with(|| {
@@ -133,7 +134,7 @@ impl Ids<'_> {
     }
 }
 
-/// Several, none of them for half of the time.
+/// Several actors, of which none was there for half of the time.
 const MIXED: u32 = u32::MAX;
 
 fn encode(

@@ -1,4 +1,4 @@
-//! What is known before anything is drawn.
+//! The properties of a super-trace that the page needs before it draws anything.
 
 use serde_json::{Map, Value, json};
 use sigmund_measures::{ALL, Subject};
@@ -12,7 +12,7 @@ use sigmund_sql::{Error, SuperTrace};
 use super::cells::cell;
 use crate::View;
 
-/// A super-trace; `is_compared` if there is another one, of which `/api/b/trace` is.
+/// Describes a super-trace. `is_compared` if there is a second super-trace, which `/api/b/trace` describes.
 pub(crate) fn trace(view: &View, is_compared: bool) -> Value {
     let trace = &view.trace;
     let path = trace.path().canonicalize().unwrap_or_else(|_| trace.path().to_path_buf());
@@ -60,7 +60,8 @@ pub(crate) fn trace(view: &View, is_compared: bool) -> Value {
     })
 }
 
-/// What has to be named, without which the measure is refused and the page does not ask; an actor is one thread or LWP.
+/// The objects that a question must name. Without them the measure would be refused, so the page does not ask. An actor
+/// is one thread or LWP.
 fn required(subject: Subject) -> Option<&'static str> {
     match subject {
         Subject::None | Subject::Optional(_) => None,
@@ -71,15 +72,16 @@ fn required(subject: Subject) -> Option<&'static str> {
     }
 }
 
-/// Processes that are listed.
+/// The largest number of processes in the list.
 const MOST_PROCESSES: usize = 10_000;
 
-/// Losses that are listed.
+/// The largest number of losses in the list.
 const MOST_LOSSES: usize = 1000;
 
-/// The largest error of an instant that was converted from another clock, in ticks; `None` if none is known.
+/// The largest error of an instant that was converted from another clock, in ticks; `None` if no error is known.
 ///
-/// Clocks that only name instants, as the wall clock does, place no events.
+/// Some clocks, like the wall clock, only name instants: the times of events do not depend on them, so they are
+/// ignored.
 pub(crate) async fn clock_bound(trace: &SuperTrace) -> Result<Option<f64>, Error> {
     let Some(hz) = trace.tick_hz() else { return Ok(None) };
     let query = format!(
@@ -92,7 +94,7 @@ pub(crate) async fn clock_bound(trace: &SuperTrace) -> Result<Option<f64>, Error
     Ok(bound.and_then(|bound| bound.as_f64()).filter(|bound| *bound > 0.0))
 }
 
-/// What is missing: kind, level, severity, place, count, and from when to when.
+/// The losses: kind, level, severity, place, count, and the window of each.
 pub(crate) async fn losses(trace: &SuperTrace, first: i64) -> Result<Vec<Value>, Error> {
     let query = format!(
         "SELECT from_tick - {first} AS \"from\", to_tick - {first} AS \"to\", kind, level, severity, cpu, lwp, count, \

@@ -1,4 +1,4 @@
-//! Where the two witnesses of the CPU of a user event disagree: the probe, and the kernel's switches.
+//! The user events for which the two witnesses of the CPU disagree: the probe, and the kernel's switches.
 
 use serde_json::Value;
 use sigmund_model::tables::EVENTS;
@@ -8,12 +8,12 @@ use crate::{View, key::Kind};
 
 const MOST: usize = 1000;
 
-/// The fact of `info` that counts them.
+/// The fact of `info` that counts these events.
 const COUNTED: &str = "witness_disagree";
 
 pub(super) async fn disagreements(view: &View, query: &Query) -> Result<Value, Refusal> {
     let (Window { from, to }, limit) = (query.window(view)?, query.count("limit", 200, MOST)?);
-    // Mostly there are none, and events need not be read.
+    // Usually there are none, and then events need not be read.
     if view.trace.info().get(COUNTED) == Some("0") {
         return Ok(listed("disagreements", Vec::new(), limit));
     }

@@ -1,4 +1,4 @@
-//! Which super-trace an index is of: the names, sizes, times and inodes of its files.
+//! Identifies the super-trace of an index: by the names, sizes, times and inodes of its files.
 
 use std::{fmt::Write, fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -23,7 +23,8 @@ pub(super) fn of(path: &Path) -> String {
     lines.join("\n")
 }
 
-/// A file name for it: FNV-1a, 128 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>). The file has the whole fingerprint.
+/// A file name for a fingerprint: its FNV-1a hash, 128 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>). The file
+/// contains the whole fingerprint.
 pub(super) fn name(fingerprint: &str) -> String {
     const PRIME: u128 = (1 << 88) + 0x13b;
     let hash = fingerprint.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {

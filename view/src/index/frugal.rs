@@ -1,7 +1,7 @@
-//! How much of the mapped index may count as the server's memory.
+//! Limits how much of the mapped index counts as the server's memory.
 //!
-//! Pages of a mapped file are the kernel's to take back, but count as memory of the process (RssFile) until it does. A
-//! question about all rows of a long trace reads gigabytes once.
+//! The kernel may take back the pages of a mapped file at any time, but until then they count as memory of the process
+//! (RssFile). A question about all rows of a long trace reads gigabytes once.
 
 use std::{
     fs,
@@ -9,21 +9,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What anonymous memory and mapped pages may be together. Room is left for what is mapped until somebody looks: on a busy machine
-/// 160 MB were.
+/// Limit of anonymous memory and mapped pages together. It leaves a reserve for pages that are mapped before the next
+/// check: on a busy machine these were 160 MB.
 const MOST_KB: usize = 288 << 10;
 
-/// Mapped pages that are always allowed; those of the program itself are among them.
+/// Mapped pages that are always allowed. They include the pages of the program itself.
 const LEAST_KB: usize = 96 << 10;
 
-/// How often it is looked at while a question is answered. Questions about all rows map some 2 MB in a millisecond; looking takes
-/// 50 µs.
+/// Interval between checks while a question is answered. Questions about all rows map some 2 MB per millisecond, and a
+/// check takes 50 µs.
 const OFTEN: Duration = Duration::from_millis(3);
 
-/// When somebody last looked.
+/// The time of the last check.
 pub(super) struct Looked {
     begun: Instant,
-    /// After `begun`, in µs.
+    /// Time after `begun`, in µs.
     last: AtomicU64,
 }
 
@@ -34,22 +34,22 @@ impl Default for Looked {
 }
 
 impl Looked {
-    /// Whether it is time to look again: then, of the threads that ask at once, one is to do so.
+    /// Whether a check is due. If several threads ask at the same time, only one of them gets `true`.
     pub(super) fn is_due(&self) -> bool {
         let now = self.begun.elapsed().as_micros() as u64;
         let last = self.last.load(Ordering::Relaxed);
-        // Nothing else is published with it.
+        // Relaxed: it publishes no other memory.
         now.saturating_sub(last) >= OFTEN.as_micros() as u64
             && self.last.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 
-/// Whether mapped pages should be given back; never if that is not known.
+/// Whether mapped pages should be given back; `false` if the amount is unknown.
 pub(super) fn is_too_much() -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| is_beyond(&status))
 }
 
-/// `status`: lines of names and kilobytes (proc_pid_status(5)).
+/// `status` has lines of names and kilobytes (proc_pid_status(5)).
 fn is_beyond(status: &str) -> bool {
     let kb = |name| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;

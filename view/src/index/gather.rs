@@ -1,4 +1,4 @@
-//! Makes the arrays of a part of the index from runs, a range of rows at a time.
+//! Makes the arrays of a part of the index from runs, for one range of rows at a time.
 
 use std::{iter::Peekable, ops::Range};
 
@@ -9,7 +9,7 @@ use super::{
     run::{Piece, Run},
 };
 
-/// Arrays of rows, as in [`Arrays`](super::partition::Arrays), but without the row that ends the last one.
+/// Arrays of rows, like [`Arrays`](super::partition::Arrays), but without the entry that ends the last row.
 #[derive(Debug, Default)]
 pub(crate) struct Owned {
     pub(crate) rows: Vec<u8>,
@@ -20,7 +20,7 @@ pub(crate) struct Owned {
     pub(crate) sums: Vec<u8>,
 }
 
-/// Rows that are gathered at once, and what is in the part before them.
+/// Rows that are gathered together, and the numbers of intervals and blocks that precede them in the part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) rows: Range<usize>,
@@ -30,7 +30,7 @@ pub(crate) struct Stretch {
     pub(crate) blocks: usize,
 }
 
-/// Stretches of about so many intervals, or of one row. At least one.
+/// Divides the rows into stretches. Each has about `about` intervals, or is a single row. Returns at least one.
 pub(crate) fn stretches(runs: &[Run], rows: usize, about: usize) -> Vec<Stretch> {
     let mut counts = vec![0_usize; rows];
     runs.iter().flat_map(Run::counts).for_each(|(row, count)| counts[row] += count);
@@ -60,7 +60,7 @@ pub(crate) fn last_row(last: &Stretch) -> Vec<u8> {
     row
 }
 
-/// Gathers the rows of a stretch: of each what the runs have of it, one after the other.
+/// Gathers the rows of a stretch: for each row, its pieces in all runs, one after the other.
 pub(crate) fn gather(runs: &[Run], stretch: &Stretch, values: Values) -> Owned {
     let mut pieces: Vec<Peekable<_>> =
         runs.iter().map(|run| run.pieces(stretch.rows.start).peekable()).collect();
@@ -91,9 +91,9 @@ pub(crate) fn gather(runs: &[Run], stretch: &Stretch, values: Values) -> Owned {
 
 const NO_MAJORITY: Majority = Majority { value: NOBODY, surplus: 0 };
 
-/// A row while it is gathered.
+/// A row that is being gathered.
 struct Line {
-    /// Intervals so far, and where the last one ends.
+    /// The number of intervals so far, and the end of the last one.
     place: usize,
     at: i64,
     sums: [u64; MOST_SUMS],
@@ -101,7 +101,7 @@ struct Line {
 }
 
 impl Line {
-    /// `first`: the number of the row's first interval.
+    /// Adds a piece. `first` is the number of the row's first interval.
     fn add(&mut self, piece: &Piece<'_>, values: Values, first: usize, owned: &mut Owned) {
         owned.lengths.extend_from_slice(piece.lengths);
         owned.values.extend_from_slice(piece.values);
@@ -153,7 +153,7 @@ fn write_row(rows: &mut Vec<u8>, interval: usize, block: usize, start: i64) {
 
 #[cfg(test)]
 impl Owned {
-    /// The rows of runs as a part, in stretches of about so many intervals.
+    /// Makes one part of the rows of runs, in stretches of about `about` intervals.
     pub(crate) fn part(runs: &[Run], rows: usize, values: Values, about: usize) -> Owned {
         let (mut part, stretches) = (Owned::default(), stretches(runs, rows, about));
         for stretch in &stretches {
@@ -173,7 +173,7 @@ impl Owned {
     /// The set.
     ///
     /// # Errors
-    /// As [`TrackSet::new`].
+    /// Like [`TrackSet::new`].
     pub(crate) fn set(&self, values: Values) -> Result<TrackSet<'_>, String> {
         let arrays = Arrays {
             rows: &self.rows,

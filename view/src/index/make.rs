@@ -1,10 +1,10 @@
 //! Makes the index of a super-trace from its tables.
 //!
-//! Tables of intervals are sorted by the end, so those of one row come in the order of time, and rows take turns. Each table
-//! is read once. As many row groups as there are threads are decoded at once, and made runs, which are sorted by row
-//! ([`run`](super::run)); where each row ends is handed from one to the next in the order of the table. When the runs of a
-//! track have [`PART`] intervals they are gathered to a part of the index ([`gather`](super::gather)), and written: memory does
-//! not grow with the trace.
+//! Tables of intervals are sorted by the end. So the intervals of one row are in the order of time, but the intervals
+//! of different rows are mixed. Each table is read once. Up to [`MOST_CHUNKS`] chunks of row groups are decoded at the
+//! same time. Runs are made of them: intervals sorted by row ([`run`](super::run)). The end of each row is passed from
+//! one run to the next, in the order of the table. When the runs of a track have [`PART`] intervals, they are gathered
+//! into a part of the index ([`gather`](super::gather)), and it is written. So the memory does not grow with the trace.
 
 use std::{io, mem, ops::Range, path::Path};
 
@@ -29,24 +29,25 @@ use super::{
 };
 use crate::{Error, actors::Actors};
 
-/// Intervals of a part of a track, about: 5 or 8 bytes each, in memory in up to two tracks.
+/// Approximate number of intervals of a part of a track. Each has 5 or 8 bytes; up to two tracks are in memory.
 const PART: usize = 16 << 20;
 
-/// Rows of a table that are made one run; row groups of a merge have fewer.
+/// Number of a table's rows that are made into one run. Row groups of a merge have fewer rows.
 const CHUNK: usize = 1 << 19;
 
-/// Chunks that are in memory at once: some 50 MB each.
+/// The largest number of chunks in memory: some 50 MB each.
 const MOST_CHUNKS: usize = 4;
 
-/// Intervals that are gathered at once, about.
+/// Approximate number of intervals that are gathered together.
 const STRETCH: usize = 1 << 18;
 
-/// A table, and the tracks that are made of it.
+/// A table, and the tracks that are made from it.
 struct Source {
     table: &'static Table,
     tracks: &'static [Track],
     columns: &'static [&'static str],
-    /// Adds the intervals of a batch to those of the tracks; returns how many are of rows that no table has.
+    /// Adds the intervals of a batch to those of the tracks. Returns the number of intervals whose row is in no table
+    /// of actors.
     place: fn(&Actors, &RecordBatch, &mut [Vec<Interval>]) -> u64,
 }
 
@@ -74,7 +75,7 @@ const SOURCES: [Source; 3] = [
 /// Makes the index, and keeps it at `path`.
 ///
 /// # Errors
-/// When a table cannot be read, or the index cannot be written anywhere.
+/// If a table cannot be read, or the index cannot be written anywhere.
 pub(super) async fn make(
     trace: &SuperTrace,
     actors: &Actors,
@@ -122,7 +123,7 @@ pub(super) async fn make(
                 parts.push(line.write(&mut writer).map_err(on_index)?);
             }
             progress(Progress { table: source.table.name, intervals: done });
-            // Whoever waits for the index may have gone.
+            // The task that waits for the index may have been cancelled.
             tokio::task::yield_now().await;
         }
         for mut line in lines {
@@ -130,7 +131,7 @@ pub(super) async fn make(
         }
     }
     let mut populations = populations.into_iter();
-    // There is at least one.
+    // There is at least one population.
     let mut population = populations.next().unwrap_or_else(|| Counting::new(extent.0, extent.1, states));
     populations.for_each(|other| population.add_all(&other));
     let population = population.finish();
@@ -162,17 +163,17 @@ fn chunks(groups: &RowGroups) -> Vec<Range<usize>> {
     chunks
 }
 
-/// Row groups that were read.
+/// The data of a range of row groups.
 struct Chunk {
     tracks: Vec<Placed>,
     stray: u64,
     rows: usize,
 }
 
-/// What row groups have of a track.
+/// The intervals of one track in a chunk.
 struct Placed {
     intervals: Vec<Interval>,
-    /// Where each row ends: in these row groups, and then before them.
+    /// The end of each row: at first in this chunk; after [`Line::hand_over`], before this chunk.
     ends: Vec<i64>,
 }
 
@@ -219,12 +220,12 @@ impl Placed {
     }
 }
 
-/// A track while it is made.
+/// A track that is being made.
 struct Line {
     track: Track,
-    /// Where each row ends.
+    /// The end of each row so far.
     ends: Vec<i64>,
-    /// What is in no part yet.
+    /// The runs that are not in a part yet.
     runs: Vec<Run>,
     intervals: usize,
 }
@@ -234,7 +235,7 @@ impl Line {
         Line { track, ends: vec![NONE; track.rows(actors)], runs: Vec::new(), intervals: 0 }
     }
 
-    /// Takes the ends of a chunk, and gives those before it.
+    /// Takes the rows' ends of a chunk, and replaces them by the ends before this chunk.
     fn hand_over(&mut self, ends: &mut [i64]) {
         for (last, end) in self.ends.iter_mut().zip(ends) {
             let before = *last;
@@ -243,12 +244,12 @@ impl Line {
         }
     }
 
-    /// Writes what it has as a part.
+    /// Writes its runs as a part.
     fn write(&mut self, writer: &mut Writer) -> io::Result<Part> {
         let (runs, values) = (mem::take(&mut self.runs), self.track.values());
         self.intervals = 0;
         let stretches = stretches(&runs, self.ends.len(), STRETCH);
-        // There is at least one.
+        // There is at least one stretch.
         let (rows, intervals, blocks) = stretches.last().map_or((0, 0, 0), |last| {
             (last.rows.end, last.first_interval + last.intervals, last.first_block + last.blocks)
         });
@@ -281,10 +282,10 @@ impl Line {
     }
 }
 
-/// Row groups of events that are read before somebody may end it.
+/// Number of row groups of events that are read between two points at which the task can be cancelled.
 const READ_AT_ONCE: usize = 64;
 
-/// Events in each bucket, u32.
+/// The number of events in each bucket, as u32.
 async fn density(trace: &SuperTrace, from: i64, width: u64) -> Result<Vec<u8>, Error> {
     let groups = trace.row_groups(&EVENTS, &["ts_tick"])?;
     let mut density = vec![0_u32; BUCKETS];
@@ -312,7 +313,7 @@ fn add(sums: &mut [u32], more: &[u32]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
 }
 
-/// Events follow each other: most are in the bucket of the one before.
+/// Counts the events in each bucket. Events are in the order of time, so most are in the bucket of the previous one.
 fn count_events(batch: &RecordBatch, from: i64, width: u64, counts: &mut [u32]) {
     let ticks = Wide::of(batch, 0);
     let (mut bucket, mut within) = (0, 0..0_u64);
@@ -360,7 +361,7 @@ fn of_lwps(actors: &Actors, batch: &RecordBatch, tracks: &mut [Vec<Interval>]) -
         let from = from.or_zero(row);
         let to = from.saturating_add(length);
         let number = lwp.or_zero(row);
-        // The idle task is on every CPU at once; the CPU is idle then.
+        // The idle task is on several CPUs at the same time; these CPUs are idle then.
         if number == 0 {
             continue;
         }

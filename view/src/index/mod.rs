@@ -1,4 +1,4 @@
-//! The index of a super-trace for drawing: who was where and in which state, as partitions of time with prefix sums.
+//! The index of a super-trace for drawing: the places and states of actors, as partitions of time with prefix sums.
 //!
 //! | track | a row | its values | from |
 //! |---|---|---|---|
@@ -8,7 +8,7 @@
 //! | CPU's LWP | a CPU | the LWP on it | `lwp_states`, running |
 //! | CPU's thread | a CPU | the user thread that executed there | `active` |
 //!
-//! Beside them: how many user threads (or LWPs) were in each state over time, and how many events.
+//! In addition, it has the number of user threads (or LWPs) in each state over time, and the number of events.
 
 mod fingerprint;
 mod frugal;
@@ -57,7 +57,7 @@ impl Track {
         }
     }
 
-    /// How many rows it has.
+    /// The number of its rows.
     fn rows(self, actors: &Actors) -> usize {
         match self {
             Track::ThreadState => actors.threads.numbers.len(),
@@ -79,13 +79,13 @@ struct Part {
     sums: Span,
 }
 
-/// What a file holds.
+/// The content of an index file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Header {
     fingerprint: String,
-    /// Intervals of rows that no table has.
+    /// The number of intervals whose row is in no table of actors.
     stray: u64,
-    /// Those of a track are in the order of time.
+    /// The parts of each track are in the order of time.
     parts: Vec<Part>,
     from: i64,
     bucket: u64,
@@ -100,24 +100,25 @@ pub(crate) struct Index {
     header: Header,
     population: Population,
     density: Vec<u32>,
-    /// When it was last looked at how much of it counts as memory.
+    /// The last check of how much of it counts as memory.
     looked: frugal::Looked,
 }
 
-/// How far the making of an index is.
+/// The progress in making an index.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// The table that is read.
+    /// The table that is being read.
     pub table: &'static str,
     /// Intervals read so far, of all tables.
     pub intervals: u64,
 }
 
 impl Index {
-    /// The index of a super-trace: the one in `cache`, if that is of this super-trace, or else a new one, kept there.
+    /// The index of a super-trace. It is the index in `cache`, if that index belongs to this super-trace; otherwise a
+    /// new one is made and kept there.
     ///
     /// # Errors
-    /// When a table cannot be read, or the index cannot be written anywhere.
+    /// If a table cannot be read, or the index cannot be written anywhere.
     pub(crate) async fn open(
         trace: &SuperTrace,
         actors: &Actors,
@@ -134,7 +135,7 @@ impl Index {
         Index::of(file, &fingerprint, actors).map_err(crate::Error::defect)
     }
 
-    /// Checks that everything fits together.
+    /// Checks that the parts of a mapped index are consistent.
     fn of(file: Mapped, fingerprint: &str, actors: &Actors) -> Result<Index, String> {
         let header: Header = file.header().ok_or("it is not whole")?;
         if header.fingerprint != fingerprint {
@@ -161,9 +162,9 @@ impl Index {
         Ok(Index { file, header, population, density, looked: frugal::Looked::default() })
     }
 
-    /// A row of a track; without intervals, if there is none.
+    /// A row of a track. If it does not exist, it has no intervals.
     pub(crate) fn row(&self, track: Track, row: usize) -> Row<'_> {
-        // A question about all rows reads all of the index.
+        // A question about all rows reads the whole index.
         if self.looked.is_due() {
             self.give_back_too_much();
         }
@@ -174,12 +175,13 @@ impl Index {
         Row::new(sets, track.values(), row)
     }
 
-    /// How many user threads (LWPs, if there are none) were in each state.
+    /// The number of user threads in each state; of LWPs, if there are no user threads.
     pub(crate) fn population(&self) -> &Population {
         &self.population
     }
 
-    /// Events in `[from, to)`; inside of a bucket of [`BUCKETS`] they are taken as even.
+    /// The number of events in `[from, to)`. Events are assumed to be evenly distributed within each of the
+    /// [`BUCKETS`].
     pub(crate) fn events(&self, from: i64, to: i64) -> f64 {
         let offset = |tick: i64| {
             let offset = tick.saturating_sub(self.header.from).max(0) as f64;
@@ -195,12 +197,12 @@ impl Index {
         events
     }
 
-    /// Intervals of rows that no table has, which are not shown.
+    /// The number of intervals whose row is in no table of actors. They are not shown.
     pub(crate) fn stray(&self) -> u64 {
         self.header.stray
     }
 
-    /// To be called after each question: keeps the memory of the server small.
+    /// Must be called after each question. It keeps the server's memory small.
     pub(crate) fn answered(&self) {
         self.give_back_too_much();
     }

@@ -1,8 +1,9 @@
-//! Tracks in memory that can be asked for the exact time in each value of any window: partitions with prefix sums.
+//! Tracks in memory, as partitions of time with prefix sums: they give the exact time in each value for any window.
 //!
-//! A row of a [`TrackSet`] is a sequence of intervals without holes, from its start to its end, each with a value: a state,
-//! or who was there. An interval is its length, 32 bits, and its value. Every 64 intervals of a row are a block; of every
-//! block but the first of a row the set has the tick at which it begins and a [`Summary`] of what is before or in it:
+//! A row of a [`TrackSet`] is a sequence of intervals without gaps, from the row's start to its end. Each has a value:
+//! a state, or the identity of an occupant. An interval is stored as its length, 32 bits, and its value. Every 64
+//! intervals of a row are a block. For every block except the first of a row, the set stores the tick at which it
+//! begins, prefix sums of the intervals before it and, for identities, the [`Majority`] of the previous block:
 //!
 //! ```text
 //!   row 7     start
@@ -10,12 +11,14 @@
 //!   blocks                 ^1       ^2           first tick; prefix sums of the row up to it
 //! ```
 //!
-//! So the time in a state in `[a, b)` is `sums(b) - sums(a)`, and each costs a binary search among blocks and at most 63
-//! additions: exact at any zoom. Lengths of 2^32 ticks and more are listed apart, by interval.
+//! So the time in a state in `[a, b)` is `sums(b) - sums(a)`. Each of the two costs a binary search among blocks and at
+//! most 63 additions, and it is exact at any zoom. Lengths of 2^32 - 1 ticks and more are in a separate list, sorted by
+//! interval.
 //!
-//! A long trace has several sets of the same rows, one of each part of its time: [`Row`](super::row::Row) is a row of all.
+//! A long trace has several sets of the same rows, one for each part of its time. [`Row`](super::row::Row) is a row
+//! through all sets.
 //!
-//! The arrays are little-endian bytes, of a mapped file or of a `Vec`: nothing is decoded when a set is opened.
+//! The arrays are little-endian bytes of a mapped file or of a `Vec`. Nothing is decoded when a set is opened.
 
 /// Intervals in a block.
 pub(crate) const BLOCK: usize = 64;
@@ -23,18 +26,18 @@ pub(crate) const BLOCK: usize = 64;
 /// The bytes of a set's arrays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrays<'a> {
-    /// Of each row: first interval (u64), first block (u64), start (i64); and one row more that ends the last one.
+    /// For each row: first interval (u64), first block (u64), start (i64). One more entry ends the last row.
     pub(crate) rows: &'a [u8],
-    /// u32 of each interval: the lower half of its length.
+    /// For each interval, a u32: its length, or `u32::MAX` if the length is in `long`.
     pub(crate) lengths: &'a [u8],
-    /// 1 or 4 bytes of each interval.
+    /// For each interval, 1 or 4 bytes.
     pub(crate) values: &'a [u8],
-    /// Of each interval of 2^32 ticks and more: its number (u64), its length (u64).
+    /// For each long interval: its number (u64), its length (u64).
     pub(crate) long: &'a [u8],
-    /// i64 of each block but the first ones: the tick at which it begins.
+    /// For each block except the first one of a row, an i64: the tick at which it begins.
     pub(crate) begins: &'a [u8],
-    /// Of the same blocks: prefix sums, u64 of each value that is summed. Of identities also the [`Majority`] of the block
-    /// before: who (u64), surplus (u64).
+    /// For the same blocks: the prefix sum (u64) of each value that is summed. For identities also the [`Majority`] of
+    /// the previous block: value (u64), surplus (u64).
     pub(crate) sums: &'a [u8],
 }
 
@@ -44,12 +47,12 @@ pub(crate) const ROW: usize = 24;
 /// Bytes of an entry of [`Arrays::long`].
 pub(crate) const LONG: usize = 16;
 
-/// What a set's values are.
+/// The kind of a set's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Values {
-    /// One of this number of states: a byte. There is a sum for each state.
+    /// One of this number of states, in a byte. There is a sum for each state.
     States(usize),
-    /// The occupant's row: 32 bits, [`NOBODY`] for none. The sum is the occupied time.
+    /// The row of the occupant, in 32 bits; [`NOBODY`] if there is none. The only sum is the occupied time.
     Identities,
 }
 
@@ -62,17 +65,17 @@ impl Values {
         if let Values::States(_) = self { 1 } else { 4 }
     }
 
-    /// Sums that are kept.
+    /// The number of sums that are stored for a block.
     pub(crate) fn sums(self) -> usize {
         if let Values::States(states) = self { states } else { 1 }
     }
 
-    /// Numbers that are kept of a block: the sums, and the majority of identities.
+    /// The number of integers that are stored for a block: the sums, and the majority of identities.
     pub(crate) fn of_block(self) -> usize {
         self.sums() + if self == Values::Identities { 2 } else { 0 }
     }
 
-    /// The sum that an interval of this value counts in.
+    /// The sum to which an interval of this value adds.
     pub(crate) fn sum_of(self, value: u32) -> Option<usize> {
         match self {
             Values::States(states) => (value as usize) < states,
@@ -109,7 +112,7 @@ impl<'a> TrackSet<'a> {
     /// A set of these arrays.
     ///
     /// # Errors
-    /// When their lengths do not fit together, or a row ends before it begins: what is read later is within them.
+    /// If the arrays' lengths are inconsistent, or a row ends before it begins. So later reads are within the arrays.
     pub(crate) fn new(arrays: Arrays<'a>, values: Values) -> Result<TrackSet<'a>, String> {
         let set = TrackSet { arrays, values };
         let expect = |what: &str, holds: bool| match holds {
@@ -144,7 +147,7 @@ impl<'a> TrackSet<'a> {
         self.arrays.rows.len() / ROW - 1
     }
 
-    /// What its values are.
+    /// The kind of its values.
     pub(crate) fn values(&self) -> Values {
         self.values
     }
@@ -162,17 +165,17 @@ impl<'a> TrackSet<'a> {
         u64_at(self.arrays.rows, 3 * row + 2) as i64
     }
 
-    /// The interval of this number.
+    /// The interval with this number.
     pub(super) fn interval(&self, interval: usize) -> (u64, u32) {
         (self.length(interval), self.value(interval))
     }
 
-    /// The tick at which a block begins: one besides the first one of its row, by its number among these.
+    /// The tick at which a block begins. The first blocks of rows are not numbered.
     pub(super) fn begin(&self, block: usize) -> i64 {
         u64_at(self.arrays.begins, block) as i64
     }
 
-    /// A number of such a block, of [`Values::of_block`].
+    /// An integer that is stored for such a block, by its index among [`Values::of_block`].
     pub(super) fn number(&self, block: usize, place: usize) -> u64 {
         u64_at(self.arrays.sums, block * self.values.of_block() + place)
     }
@@ -207,20 +210,21 @@ impl<'a> TrackSet<'a> {
     }
 }
 
-/// The most sums of a set: there are no more states.
+/// The largest number of sums of a set: there are no more states.
 pub(crate) const MOST_SUMS: usize = 16;
 
-/// Blocks of a row besides its first one.
+/// The number of a row's blocks without its first one.
 pub(crate) fn further_blocks(intervals: usize) -> usize {
     intervals.saturating_sub(1) / BLOCK
 }
 
-/// Who was there most, of intervals given one after another: the vote of Boyer and Moore, weighted by time.
+/// The occupant with the most time among intervals that are given one after another. It is the majority vote of Boyer
+/// and Moore, weighted by time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Majority {
-    /// Who, if `surplus` is not 0.
+    /// The occupant; valid if `surplus` is not 0.
     pub(crate) value: u32,
-    /// His time is at least this, and what is not this is shared evenly with others.
+    /// The occupant's time is at least this. Of the remaining time, it has at most half.
     pub(crate) surplus: u64,
 }
 

@@ -1,6 +1,6 @@
-//! Rows as pixels: the exact share of each state in each pixel's time, and who was there.
+//! Rows as pixels: the exact share of each state in the time of each pixel, and the occupants.
 //!
-//! Pixel `i` of `n` over `[from, to)` is the ticks from `from + ⌊(to - from)·i/n⌋` to the next one.
+//! Pixel `i` of `n` over `[from, to)` has the ticks from `from + ⌊(to - from)·i/n⌋` to the beginning of the next pixel.
 
 use super::{
     partition::{MOST_SUMS, Majority, NOBODY, Stay, Values},
@@ -16,7 +16,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// The tick at which a pixel begins; of `pixels`, the end.
+    /// The tick at which a pixel begins. For `pixel == pixels`, the end of the window.
     pub(crate) fn edge(&self, pixel: u16) -> i64 {
         let length = i128::from(self.to) - i128::from(self.from);
         let offset = length * i128::from(pixel) / i128::from(self.pixels.max(1));
@@ -24,18 +24,19 @@ impl Grid {
     }
 }
 
-/// What a row looks like in a window.
+/// The appearance of a row in a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Picture {
     /// Few intervals: all of them, except those without an occupant.
     Intervals(Vec<Stay>),
-    /// Runs of equal pixels of states: first pixel, pixels, k, then k × (state, share of the time in 1/65535).
+    /// Runs of equal pixels of states: first pixel, number of pixels, k, then k × (state, share of the time in
+    /// 1/65535).
     States(Vec<u16>),
-    /// Runs of equal pixels: first pixel, pixels, share of the time in which anybody was there in 1/65535, who.
+    /// Runs of equal pixels: first pixel, number of pixels, share of the occupied time in 1/65535, occupant.
     Identities(Vec<[u32; 4]>),
 }
 
-/// As many intervals a pixel are sent as intervals: half of them.
+/// A row is sent as intervals if it has at most one interval for this number of pixels.
 const FEW: usize = 2;
 
 /// Draws a row.
@@ -55,7 +56,7 @@ pub(crate) fn picture(row: &Row<'_>, grid: Grid) -> Picture {
     }
 }
 
-/// A time's share of a pixel in 1/65535, never 0.
+/// The share of a time in a pixel, in 1/65535; never 0.
 fn share(time: u64, pixel: u64) -> u16 {
     let share = (u128::from(time) * 65535 + u128::from(pixel) / 2) / u128::from(pixel.max(1));
     u16::try_from(share).unwrap_or(u16::MAX).max(1)
@@ -63,7 +64,7 @@ fn share(time: u64, pixel: u64) -> u16 {
 
 fn states_of(row: &Row<'_>, grid: Grid, states: usize) -> Vec<u16> {
     let mut runs: Vec<u16> = Vec::new();
-    // Where the last run begins, and the pixel after it.
+    // The index at which the last run begins, and the pixel after this run.
     let (mut last, mut after) = (0, u16::MAX);
     let mut cursor = row.cursor();
     let mut edge = grid.edge(0);
@@ -148,15 +149,15 @@ mod tests {
         run::{Interval, NONE, Run, Scratch},
     };
 
-    /// Rows that begin at 100, in parts and runs that are cut at random: `cuts` are shares of the intervals, and whether a
-    /// part ends there.
+    /// Rows that begin at 100, in parts and runs that are cut at random. `cuts` has shares of the intervals, and
+    /// whether a part ends there.
     fn parts_of(rows: &[Vec<(u64, u32)>], values: Values, cuts: &[(f64, bool)]) -> Vec<Owned> {
         let mut intervals = Vec::new();
         for (row, stays) in rows.iter().enumerate() {
             let mut at = 100;
             for (length, value) in stays {
                 let to = at + *length as i64;
-                // A hole is what tables do not have.
+                // Tables have no intervals for gaps.
                 if *value != NOBODY {
                     intervals.push(Interval { row: row as u32, value: *value, from: at, to });
                 }
@@ -202,7 +203,7 @@ mod tests {
     }
 
     fn lengths() -> impl Strategy<Value = u64> {
-        // Zero, short ones, and around the 32 bits of a length.
+        // Lengths: zero, short ones, around 2^32, and beyond.
         prop_oneof![8 => 0_u64..50, 2 => 50_u64..100_000, 1 => (1_u64 << 32) - 2..(1 << 32) + 2, 1 => 1_u64 << 33..1 << 40]
     }
 

@@ -1,28 +1,29 @@
-//! How many rows are in each state over time: integrals over equal buckets of the trace, exact at their edges.
+//! The number of rows in each state over time: integrals over equal buckets of the trace, exact at the edges of
+//! buckets.
 
-/// Buckets of a trace.
+/// The number of buckets of a trace.
 pub(crate) const BUCKETS: usize = 1 << 14;
 
-/// Integrals while intervals come, in any order.
+/// The integrals while intervals are added, in any order.
 pub(crate) struct Counting {
     from: i64,
     width: u64,
     states: usize,
-    /// Ticks in the buckets in which intervals begin and end, by bucket and state.
+    /// Ticks in the first and last buckets of intervals, by bucket and state.
     partial: Vec<i128>,
-    /// Changes of the number of intervals that cover a whole bucket, at its beginning.
+    /// Changes of the number of intervals that cover whole buckets, by the bucket at whose beginning they occur.
     changes: Vec<i128>,
 }
 
 impl Counting {
-    /// Over the trace `[from, to]`.
+    /// Integrals over the trace `[from, to]`.
     pub(crate) fn new(from: i64, to: i64, states: usize) -> Counting {
         let width = (to.abs_diff(from) / BUCKETS as u64 + 1).max(1);
         let cells = (BUCKETS + 1) * states;
         Counting { from, width, states, partial: vec![0; cells], changes: vec![0; cells] }
     }
 
-    /// States that it counts.
+    /// The number of states that it counts.
     pub(crate) fn states(&self) -> usize {
         self.states
     }
@@ -36,7 +37,8 @@ impl Counting {
     pub(crate) fn add(&mut self, from: i64, to: i64, state: usize) {
         let ((first, begin), (last, end)) = (self.bucket(from), self.bucket(to));
         let at = |bucket: usize| bucket * self.states + state;
-        // From `from` on, to the end of its bucket; whole buckets after it; and less what is after `to`.
+        // The ticks from `from` to the end of its bucket are added, then whole buckets; the ticks after `to` are
+        // subtracted.
         self.partial[at(first)] += i128::from(self.width - begin);
         self.partial[at(last)] -= i128::from(self.width - end);
         if first < BUCKETS {
@@ -47,14 +49,14 @@ impl Counting {
         }
     }
 
-    /// Adds the intervals of another one of the same trace.
+    /// Adds the intervals that another one has counted in the same trace.
     pub(crate) fn add_all(&mut self, other: &Counting) {
         let add = |(sum, more): (&mut i128, &i128)| *sum += more;
         self.partial.iter_mut().zip(&other.partial).for_each(add);
         self.changes.iter_mut().zip(&other.changes).for_each(add);
     }
 
-    /// The integrals: ticks of each state, bucket by bucket.
+    /// The integrals: ticks in each state, by bucket.
     pub(crate) fn finish(self) -> Population {
         let mut ticks = vec![0; BUCKETS * self.states];
         let mut covering = vec![0_i128; self.states];
@@ -63,7 +65,7 @@ impl Counting {
                 let place = bucket * self.states + state;
                 *covering += self.changes[place];
                 let whole = *covering * i128::from(self.width);
-                // Ticks of damaged traces may be anywhere.
+                // In a damaged trace, ticks can have any value.
                 ticks[place] = u64::try_from((self.partial[place] + whole).max(0)).unwrap_or(u64::MAX);
             }
         }
@@ -81,7 +83,7 @@ pub(crate) struct Population {
 }
 
 impl Population {
-    /// The mean number of rows in each state in `[from, to)`; inside of a bucket it is taken as even.
+    /// The mean number of rows in each state in `[from, to)`. Within a bucket, it is assumed to be constant.
     pub(crate) fn mean(&self, from: i64, to: i64) -> Vec<f32> {
         let offset = |tick: i64| {
             (tick.saturating_sub(self.from).max(0) as f64 / self.width as f64).min(BUCKETS as f64)

@@ -1,11 +1,11 @@
-//! A row through all parts of the index: one partition of time, with the sums of any window.
+//! A row through all parts of the index: one partition of time, with the sums for any window.
 
 use super::partition::{BLOCK, MOST_SUMS, Majority, Stay, TrackSet, Values};
 
 /// A row of a track.
 pub(crate) struct Row<'a> {
     values: Values,
-    /// Of each part in which it has an interval. Each begins where the one before ends.
+    /// The pieces of all parts in which it has an interval. Each begins where the previous one ends.
     pieces: Vec<Piece<'a>>,
 }
 
@@ -15,13 +15,13 @@ struct Piece<'a> {
     first: usize,
     end: usize,
     first_block: usize,
-    /// Blocks besides the first one.
+    /// The number of blocks without the first one.
     blocks: usize,
     start: i64,
 }
 
 impl<'a> Row<'a> {
-    /// A row of sets that follow each other in time, of equal values.
+    /// A row of sets that follow each other in time, and have the same kind of values.
     pub(crate) fn new(sets: impl Iterator<Item = TrackSet<'a>>, values: Values, row: usize) -> Row<'a> {
         let pieces = sets.filter_map(|set| {
             let (first, end) = (set.first_interval(row), set.first_interval(row + 1));
@@ -34,12 +34,12 @@ impl<'a> Row<'a> {
         Row { values, pieces: pieces.collect() }
     }
 
-    /// What its values are.
+    /// The kind of its values.
     pub(crate) fn values(&self) -> Values {
         self.values
     }
 
-    /// A place in the row, at first at its start.
+    /// A position in the row, initially at its start.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         let mut cursor = Cursor {
             values: self.values,
@@ -54,7 +54,7 @@ impl<'a> Row<'a> {
         cursor
     }
 
-    /// The intervals that have a tick in `[from, to)`, whole; none after `most`, and whether there were more.
+    /// The intervals that overlap `[from, to)`, not truncated. At most `most` intervals, and whether there are more.
     pub(crate) fn stays(&self, from: i64, to: i64, most: usize) -> (Vec<Stay>, bool) {
         let mut cursor = self.cursor();
         cursor.seek(from);
@@ -71,7 +71,7 @@ impl<'a> Row<'a> {
         (stays, false)
     }
 
-    /// How many intervals have a tick in `[from, to)`, about: blocks are counted whole.
+    /// The approximate number of intervals that overlap `[from, to)`: whole blocks are counted.
     pub(crate) fn about(&self, from: i64, to: i64) -> usize {
         let mut intervals = 0;
         for (place, piece) in self.pieces.iter().enumerate() {
@@ -101,7 +101,8 @@ impl Piece<'_> {
         self.set.begin(self.first_block + block - 1)
     }
 
-    /// The last block that begins at or before `tick`, not before `block`; 0 is the first one. Steps that double, then halve.
+    /// The last block, from `block` on, that begins at or before `tick`; 0 is the first block. The search doubles its
+    /// step, and then halves it.
     fn block_from(&self, block: usize, tick: i64) -> usize {
         let (mut low, mut step) = (block, 1);
         while low + step <= self.blocks && self.begin(low + step) <= tick {
@@ -116,7 +117,7 @@ impl Piece<'_> {
         low
     }
 
-    /// Adds the sums up to a block to `sums`.
+    /// Adds the sums before a block to `sums`.
     fn add_before(&self, block: usize, sums: &mut [u64; MOST_SUMS]) {
         if block > 0 {
             let entry = self.first_block + block - 1;
@@ -138,36 +139,36 @@ impl Piece<'_> {
     }
 }
 
-/// A place in a row, that moves forward cheaply.
+/// A position in a row that moves forward at little cost.
 pub(crate) struct Cursor<'r> {
     values: Values,
     pieces: &'r [Piece<'r>],
-    /// The piece it is in.
+    /// The current piece.
     at: usize,
-    /// The interval it is at, and where that begins.
+    /// The current interval, and the tick at which it begins.
     next: usize,
     from: i64,
-    /// Sums of the row up to `from`, and up to the piece.
+    /// The row's sums before `from`, and before the current piece.
     sums: [u64; MOST_SUMS],
     before: [u64; MOST_SUMS],
 }
 
 impl Cursor<'_> {
-    /// Goes to the begin of a piece: `sums` are those up to it.
+    /// Moves to the beginning of a piece. `sums` must be the sums before it.
     fn enter(&mut self, at: usize) {
         if let Some(piece) = self.pieces.get(at) {
             (self.at, self.next, self.from, self.before) = (at, piece.first, piece.start, self.sums);
         }
     }
 
-    /// The interval it is at; `None` at the end of the row.
+    /// The current interval; `None` at the end of the row.
     pub(crate) fn current(&self) -> Option<Stay> {
         let piece = self.pieces.get(self.at).filter(|piece| self.next < piece.end)?;
         let (length, value) = piece.set.interval(self.next);
         Some(Stay { from: self.from, to: self.from.saturating_add_unsigned(length), value })
     }
 
-    /// Goes to the next interval.
+    /// Moves to the next interval.
     pub(crate) fn step(&mut self) {
         let Some(stay) = self.current() else { return };
         if let Some(sum) = self.values.sum_of(stay.value) {
@@ -179,7 +180,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Goes to the interval that has `tick`: to the first one, if `tick` is before the row; never back.
+    /// Moves forward to the interval that contains `tick`. If `tick` is before the row, it stays at the first interval.
     pub(crate) fn seek(&mut self, tick: i64) {
         self.skip_pieces(tick);
         self.skip_blocks(tick);
@@ -188,7 +189,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The sums from the start of the row to `tick`, which is not before the last one asked for.
+    /// The sums from the start of the row to `tick`. Ticks must not decrease from call to call.
     pub(crate) fn sums_at(&mut self, tick: i64) -> [u64; MOST_SUMS] {
         self.seek(tick);
         let mut sums = self.sums;
@@ -219,8 +220,8 @@ impl Cursor<'_> {
         }
     }
 
-    /// Goes on to the next block, if it is at the beginning of one that ends at or before `tick`: for how long anybody was
-    /// there in it, and who most. Of identities.
+    /// Moves to the next block, if it is at the beginning of a block that ends at or before `tick`. Returns the
+    /// occupied time of the skipped block, and its majority. Only for identities.
     pub(crate) fn skip_block(&mut self, tick: i64) -> Option<(u64, Majority)> {
         let piece = self.pieces.get(self.at)?;
         let place = self.next - piece.first;

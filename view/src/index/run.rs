@@ -1,14 +1,14 @@
-//! Intervals of a few row groups, sorted by row: what a part of the index is gathered from.
+//! Intervals of a few row groups, sorted by row. Parts of the index are gathered from them.
 
 use super::partition::{NOBODY, Values};
 
-/// Of a row that has no interval yet: where it ends.
+/// The end of a row that has no interval yet.
 pub(crate) const NONE: i64 = i64::MIN;
 
-/// The value of a hole between two states.
+/// The value of a gap between two states.
 pub(crate) const NO_STATE: u32 = u8::MAX as u32;
 
-/// An interval as a table has it.
+/// An interval of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interval {
     pub(crate) row: u32,
@@ -17,18 +17,18 @@ pub(crate) struct Interval {
     pub(crate) to: i64,
 }
 
-/// Intervals of rows, those of a row one after another: holes are filled, and what overlaps is cut.
+/// Intervals of rows, each row's intervals one after another. Gaps are filled, and overlaps are cut.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     /// By row.
     rows: Vec<OfRow>,
     lengths: Vec<u8>,
     values: Vec<u8>,
-    /// Place and length of each interval of 2^32 ticks and more.
+    /// Index and length of each interval that has `u32::MAX` or more ticks.
     long: Vec<(u32, u64)>,
 }
 
-/// A row of a run: it has the intervals from `first` to that of the next row.
+/// A row of a run. Its intervals are those from `first` to the next row's `first`.
 #[derive(Clone, Copy, Debug)]
 struct OfRow {
     row: u32,
@@ -40,37 +40,38 @@ struct OfRow {
 pub(crate) struct Piece<'r> {
     pub(crate) row: usize,
     pub(crate) start: i64,
-    /// u32 each.
+    /// u32 for each interval.
     pub(crate) lengths: &'r [u8],
-    /// 1 or 4 bytes each.
+    /// 1 or 4 bytes for each interval.
     pub(crate) values: &'r [u8],
-    /// As in [`Run`]: places are counted from `first`.
+    /// Like in [`Run`]: its indices minus `first` are indices in this piece.
     pub(crate) long: &'r [(u32, u64)],
     pub(crate) first: u32,
 }
 
-/// What is known of a row while a run is made.
+/// The state of a row while a run is made.
 #[derive(Clone, Copy)]
 struct Filling {
     row: u32,
-    /// Intervals; then where the next one goes.
+    /// At first the number of its intervals; then the index for its next interval.
     place: u32,
-    /// Where the row begins; then where its last interval ends.
+    /// At first the tick at which the row begins in this run; then the end of its last interval.
     tick: i64,
 }
 
-/// Memory for making runs. Of millions of rows a run has few: the others cost 4 bytes.
+/// Memory for making runs. A run has only few of millions of rows: each other row costs 4 bytes.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    /// Of each row, the place of its filling; of one that has none, `UNTOUCHED`. All have none between two runs.
+    /// For each row, the index of its filling, or `UNTOUCHED` if it has none. Between two runs, no row has one.
     places: Vec<u32>,
 }
 
 const UNTOUCHED: u32 = u32::MAX;
 
 impl Run {
-    /// Sorts the intervals by row. Those of a row are in the order of their ends; `ends` has where each row ends before them.
-    /// `added` is called with what each adds: nothing where the row is already beyond it, or it is empty.
+    /// Sorts the intervals by row. The intervals of each row must be in the order of their ends. `ends` has the end of
+    /// each row before these intervals. `added` is called with the part of each interval that is added; it is not
+    /// called if the interval is empty, or does not extend beyond the end of its row.
     pub(crate) fn new(
         intervals: &mut [Interval],
         ends: &mut [i64],
@@ -137,18 +138,18 @@ impl Run {
         }
     }
 
-    /// How many intervals it has.
+    /// The number of its intervals.
     pub(crate) fn intervals(&self) -> usize {
         self.lengths.len() / 4
     }
 
-    /// Its rows from `first_row` on, with their intervals.
+    /// The pieces of its rows from `first_row` on.
     pub(crate) fn pieces(&self, first_row: usize) -> impl Iterator<Item = Piece<'_>> {
         let begin = self.rows.partition_point(|of| (of.row as usize) < first_row);
         (begin..self.rows.len()).map(|place| self.piece(place))
     }
 
-    /// Its rows, and how many intervals each has.
+    /// Its rows, with the number of intervals of each.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.rows.len()).map(|place| {
             let OfRow { row, first, .. } = self.rows[place];
@@ -238,7 +239,7 @@ mod tests {
             vec![(1, 5, vec![1], vec![6]), (3, 10, vec![10, 10, 10, 10, 1], vec![1, none, 2, 3, 7])];
         assert_eq!(rows_of(&run), expected);
         assert_eq!((added, &ends), (vec![10, 10, 10, 1, 1], &vec![NONE, 6, NONE, 51]));
-        // The next run begins where this one ends, whatever is in between.
+        // The next run begins at the end of this one, even if there is a gap between them.
         let long = 60 + (1_i64 << 33);
         let (run, _) = run_of(&[(3, 55, 60, 1), (1, 2, 8, 2), (3, 60, long, 3)], &mut ends, &mut scratch);
         let expected = vec![(1, 6, vec![2], vec![2]), (3, 51, vec![4, 5, 1 << 33], vec![none, 1, 3])];
@@ -246,7 +247,7 @@ mod tests {
     }
 
     proptest! {
-        // Row groups are decoded at once: where each row ends before them is known from the ends alone.
+        // Row groups are decoded in parallel. The end of each row before a row group follows from the ends alone.
         #[test]
         fn runs_have_what_one_interval_after_the_other_gives(
             intervals in prop::collection::vec((0_u32..4, 0_i64..300, -5_i64..60, 0_u32..9), 0..120),

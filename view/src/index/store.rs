@@ -4,10 +4,10 @@
 //! | arrays, each at a multiple of 8 … | header: JSON | its length: u64 | "sigmund view 3\n\n" |
 //! ```
 //!
-//! It is a cache: written under another name and renamed when it is whole, removed by anybody at any time, and made again
-//! when the super-trace or this layout is another one.
+//! It is a cache. It is written under another name, and renamed when it is complete. It may be removed at any time. It
+//! is made again if the super-trace or this layout has changed.
 
-// Two unsafe operations: the map, and giving its pages back.
+// Two unsafe operations: mapping the file, and giving its pages back.
 #![allow(unsafe_code)]
 
 use std::{
@@ -22,10 +22,10 @@ use rustix::{fs::OFlags, process::geteuid};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-/// The last bytes of a file. Another layout has another number.
+/// The last bytes of a file. When the layout changes, the number changes.
 const MAGIC: &[u8; 16] = b"sigmund view 3\n\n";
 
-/// Where an array is in the file.
+/// The position of an array in the file.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Span {
     offset: u64,
@@ -39,13 +39,13 @@ impl Span {
     }
 }
 
-/// An index while it is written.
+/// An index that is being written.
 pub(crate) struct Writer {
     sink: Sink,
     offset: u64,
 }
 
-/// Where it goes: to the cache, or to a file without a name if there is none.
+/// The destination: the cache, or a file without a name if there is no cache.
 enum Sink {
     Named(NamedTempFile, PathBuf),
     Unnamed(File),
@@ -61,10 +61,10 @@ impl Sink {
 }
 
 impl Writer {
-    /// An index that will be at `path`; in no folder at all, if that cannot be written.
+    /// An index that will be at `path`. If it cannot be written there, it is made in a temporary file without a name.
     ///
     /// # Errors
-    /// When there is no room for temporary files either.
+    /// If temporary files cannot be created either.
     pub(crate) fn new(path: Option<&Path>) -> io::Result<Writer> {
         let named = path.and_then(|path| {
             let folder = path.parent()?;
@@ -78,17 +78,17 @@ impl Writer {
         Ok(Writer { sink, offset: 0 })
     }
 
-    /// Room for an array of so many bytes.
+    /// Reserves space for an array of this length.
     pub(crate) fn reserve(&mut self, length: usize) -> Span {
         let span = Span { offset: self.offset, length: length as u64 };
         self.offset += (length as u64).next_multiple_of(8);
         span
     }
 
-    /// Writes some of an array: from any thread, in any order.
+    /// Writes a part of an array. It may be called from any thread, in any order.
     ///
     /// # Errors
-    /// When the disk is full, for instance.
+    /// If it cannot be written, for example because the disk is full.
     pub(crate) fn write(&self, span: Span, at: usize, bytes: &[u8]) -> io::Result<()> {
         debug_assert!(at as u64 + bytes.len() as u64 <= span.length);
         self.sink.file().write_all_at(bytes, span.offset + at as u64)
@@ -97,17 +97,17 @@ impl Writer {
     /// Writes an array.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// Like [`write`](Self::write).
     pub(crate) fn array(&mut self, bytes: &[u8]) -> io::Result<Span> {
         let span = self.reserve(bytes.len());
         self.write(span, 0, bytes)?;
         Ok(span)
     }
 
-    /// Writes the header, and maps the file, which has its name from now on.
+    /// Writes the header, gives the file its final name, and maps it.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// Like [`write`](Self::write).
     pub(crate) fn finish(self, header: &impl Serialize) -> io::Result<Mapped> {
         let mut end = serde_json::to_vec(header)?;
         let length = end.len() as u64;
@@ -122,12 +122,12 @@ impl Writer {
     }
 }
 
-/// A whole index, mapped.
+/// A complete index, mapped.
 pub(crate) struct Mapped(Mmap);
 
 impl Mapped {
-    /// The index at `path`, if there is a regular file of this user that only this user can write to: the cache may be in a
-    /// folder that others can write to.
+    /// The index at `path`, if that is a regular file of this user that only this user can write to. The check is
+    /// needed because the cache may be in a folder that others can write to.
     pub(crate) fn open(path: &Path) -> Option<Mapped> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
         let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
@@ -146,7 +146,7 @@ impl Mapped {
         Ok(Mapped(map))
     }
 
-    /// Its header.
+    /// The header of the file.
     pub(crate) fn header<'m, H: Deserialize<'m>>(&'m self) -> Option<H> {
         let rest = self.0.strip_suffix(MAGIC)?;
         let (rest, length) = rest.split_last_chunk::<8>()?;
@@ -166,8 +166,8 @@ impl Mapped {
         self.0.len()
     }
 
-    /// Gives the pages back that were read so far: they count as this process's memory no more, and are in the page cache as
-    /// long as the kernel likes. Reading one again is a fault.
+    /// Gives back the pages that were read so far. They no longer count as memory of this process, but the kernel may
+    /// keep them in the page cache. Reading such a page again costs a page fault.
     pub(crate) fn give_back(&self) {
         // SAFETY: the map is shared and read-only, so nothing is lost: pages that are read again come from the file
         // (madvise(2), MADV_DONTNEED), with the bytes they had. References into it stay valid.

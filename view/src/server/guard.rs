@@ -1,4 +1,4 @@
-//! Who may ask: rules 1 to 3 of the server.
+//! Decides which requests are answered: rules 1 to 3 of the server.
 
 use std::net::SocketAddr;
 
@@ -6,12 +6,12 @@ use hyper::{HeaderMap, header};
 
 /// The names and the token of a server.
 pub(super) struct Guard {
-    /// Where it listens; `None` for a Unix socket, which a tunnel connects to any port of a client's machine.
+    /// The server's address; `None` for a Unix socket, because a tunnel connects it to any port of a client's machine.
     address: Option<SocketAddr>,
     token: String,
 }
 
-/// Names of this machine for itself.
+/// Names of a machine for itself.
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 impl Guard {
@@ -19,7 +19,7 @@ impl Guard {
         Guard { address, token }
     }
 
-    /// Why a request is refused before it is looked at; `None` if it is not.
+    /// The reason why a request is refused before its content is examined; `None` if it is not refused.
     pub(super) fn refuses(&self, headers: &HeaderMap) -> Option<&'static str> {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
         let mut hosts = headers.get_all(header::HOST).iter();
@@ -27,7 +27,7 @@ impl Guard {
         if hosts.next().is_some() || !self.is_own(host) {
             return Some("this server has another name");
         }
-        // A page of this server sends no other origin than its own.
+        // A page of this server sends only its own origin.
         let is_own_origin = |origin: &str| origin.strip_prefix("http://") == Some(host);
         if text(header::ORIGIN).is_some_and(|origin| !is_own_origin(origin)) {
             return Some("another origin may not ask");
@@ -41,7 +41,7 @@ impl Guard {
 
     fn is_own(&self, host: &str) -> bool {
         let (name, port) = match host.rsplit_once(':') {
-            // An IPv6 address has colons of its own.
+            // An IPv6 address contains colons.
             Some((name, port)) if !port.ends_with(']') => (name, port),
             _ => (host, "80"),
         };
@@ -52,7 +52,8 @@ impl Guard {
             Some(address) => {
                 let is_loopback = LOOPBACK.contains(&name);
                 let is_address = name.trim_matches(['[', ']']).parse() == Ok(address.ip());
-                // On all addresses of a machine it is reached by any of them, but by no name: that could be rebound.
+                // A server on all addresses of a machine accepts any address as its name, but no host name: a host name
+                // could be rebound.
                 let is_any = address.ip().is_unspecified()
                     && name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
                 (is_loopback && (address.ip().is_loopback() || address.ip().is_unspecified()))
@@ -68,7 +69,7 @@ impl Guard {
         shown.and_then(|shown| shown.strip_prefix("Bearer ")).is_some_and(|shown| self.is_token(shown))
     }
 
-    /// Takes as long for any text of the token's length.
+    /// Takes the same time for all texts of the token's length.
     fn is_token(&self, shown: &str) -> bool {
         let pairs = self.token.bytes().zip(shown.bytes());
         let differing = pairs.fold(0, |differing, (own, other)| differing | (own ^ other));

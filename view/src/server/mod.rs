@@ -6,12 +6,15 @@
 //! respond.rs  a request and its answer
 //! ```
 //!
-//! 1. A request is answered if its `Host` is one of this server's names: a name that was rebound to this machine is not.
-//! 2. A request that another origin's page sends is refused, by `Origin` and `Sec-Fetch-Site`.
-//! 3. A question needs the token, which is in the URL's fragment: it is in no request line, log or `Referer`. The page's
-//!    files hold nothing secret and need none.
-//! 4. Questions only read. Each ends when its client goes or its time is over; as many run at once as may, others wait.
-//! 5. Connections, headers and bodies are bounded: a hundred tabs and a client that sends nothing leave room for others.
+//! 1. A request is answered only if its `Host` is one of this server's names. So a request for a name that was rebound
+//!    to this machine is refused.
+//! 2. A request from a page of another origin is refused. It is recognized by `Origin` and `Sec-Fetch-Site`.
+//! 3. A question needs the token. The token is in the URL's fragment, so it is in no request line, log or `Referer`.
+//!    The page's files contain no secret and need no token.
+//! 4. Questions only read. Each ends when its client disconnects or its time has passed. The number of questions that
+//!    run at the same time is limited; others wait.
+//! 5. Connections, headers and bodies are limited. So a hundred tabs, or a client that sends nothing, do not keep
+//!    others from the server.
 
 mod assets;
 mod guard;
@@ -33,30 +36,31 @@ use tokio::{
 use self::{guard::Guard, respond::Site};
 use crate::live::{Shown, Stage};
 
-/// Connections at once.
+/// The largest number of simultaneous connections.
 const CONNECTIONS: usize = 512;
 
 /// How long a client may take to send a request's headers.
 const HEADERS: Duration = Duration::from_secs(10);
 
-/// Bytes of headers.
+/// The largest size of headers, in bytes.
 const HEADER_BYTES: usize = 32 << 10;
 
-/// How long to wait after an error of `accept`: there are no descriptors left, say.
+/// The wait after an error of `accept`, for example because no descriptors are left.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What questions may use.
+/// The limits of questions.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How long one may take.
+    /// The largest time of one question.
     pub time: Duration,
-    /// How many run at once; others wait.
+    /// The number of questions that may run at the same time; others wait.
     pub queries: usize,
-    /// Memory for the sorts, groups and joins of queries of what is frozen; a super-trace has its own limit.
+    /// Memory for the sorts, groups and joins of queries of a frozen super-trace. Other super-traces have their own
+    /// limit.
     pub memory: usize,
 }
 
-/// Where a server listens.
+/// The socket of a server.
 #[derive(Debug)]
 pub enum Listener {
     /// A TCP socket.
@@ -68,7 +72,7 @@ pub enum Listener {
 /// Serves the page and its questions until `shutdown` is ready.
 ///
 /// # Errors
-/// When the socket cannot be used.
+/// If the socket cannot be used.
 pub async fn serve(
     shown: Shown,
     listener: Listener,
@@ -76,7 +80,7 @@ pub async fn serve(
     limits: Limits,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    // Questions have threads of their own: one that computes for long does not keep the server from answering others.
+    // Questions have their own threads: a long computation does not keep the server from answering others.
     let threads = runtime::Builder::new_multi_thread().thread_name("sigmund-view").enable_all().build()?;
     let address = match &listener {
         Listener::Tcp(listener) => Some(listener.local_addr()?),
@@ -111,7 +115,7 @@ async fn accept(listener: Listener, site: Arc<Site>) -> io::Result<()> {
                 let place = place().await?;
                 match listener.accept().await {
                     Ok((stream, _)) => {
-                        // Answers are small, and a hand waits for them.
+                        // Answers are small, and a person waits for them.
                         let _ = stream.set_nodelay(true);
                         connect(stream, Arc::clone(&site), place);
                     }
@@ -148,7 +152,7 @@ fn connect(
             .header_read_timeout(HEADERS)
             .max_buf_size(HEADER_BYTES)
             .serve_connection(TokioIo::new(stream), service);
-        // Its client may go at any time.
+        // Its client may disconnect at any time.
         let _ = connection.await;
         drop(place);
     });

@@ -18,14 +18,14 @@ use crate::{
     live::Stage,
 };
 
-/// Bytes of a question's body.
+/// The largest size of a question's body, in bytes.
 const BODY: usize = 1 << 20;
 
-/// What the page may load, and from where.
+/// The content that the page may load, and from where.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What all answers say.
+/// The headers of all answers.
 const HEADERS: [(&str, &str); 6] = [
     ("content-security-policy", POLICY),
     ("x-content-type-options", "nosniff"),
@@ -35,11 +35,11 @@ const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// What answers.
+/// The data that is needed to answer requests.
 pub(super) struct Site {
     pub(super) stage: Arc<Stage>,
     pub(super) guard: Guard,
-    /// One for each question that may run.
+    /// One permit for each question that may run at the same time.
     pub(super) places: Arc<Semaphore>,
     pub(super) time: Duration,
     /// The threads of questions.
@@ -105,13 +105,13 @@ impl Site {
         Ok(Query::new(head.uri.query().unwrap_or_default(), body))
     }
 
-    /// Dropped when the client goes, which ends the work.
+    /// Answers a question. If the client disconnects, the future is dropped, which ends the work.
     async fn answer(&self, question: String, query: Query) -> Reply {
         let (stage, places) = (Arc::clone(&self.stage), Arc::clone(&self.places));
         let mut task = JoinSet::new();
         task.spawn_on(
             async move {
-                // It is never closed.
+                // The semaphore is never closed.
                 let _place = places.acquire_owned().await;
                 stage.answer(&question, &query).await
             },

@@ -93,7 +93,7 @@ impl<W: Write> Chrome<W> {
     /// Starts a trace.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn new(out: W, actors: Arc<Actors>) -> io::Result<Chrome<W>> {
         let mut chrome = Chrome {
             out,

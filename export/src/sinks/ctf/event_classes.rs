@@ -56,7 +56,7 @@ struct EventShape {
     by_forms: HashMap<Vec<Form>, u32>,
     /// Names of numbers, for each field; `None` for an event whose numbers must not be enumerations.
     labels: Option<Vec<HashMap<i64, Box<str>>>>,
-    /// Index in `kinds` of each system call.
+    /// The index in `kinds` of each system call.
     calls: HashMap<Box<str>, usize>,
 }
 
@@ -170,7 +170,7 @@ impl EventClasses {
         id
     }
 
-    /// The shape of the event; of a system call, that of the particular call.
+    /// The shape of the event. For a system call, the shape of the particular call.
     #[inline]
     fn system_call(&mut self, kind: usize, params: &Params) -> usize {
         let Some((prefix, index)) = self.kinds[kind].system_call else { return kind };

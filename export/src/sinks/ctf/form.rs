@@ -36,7 +36,7 @@ pub(super) enum TsdlType {
 pub(super) const I64: TsdlType = TsdlType::Integer("int64_t");
 
 impl Form {
-    /// Of a field that is declared as a number.
+    /// Whether it is the type of a field that is declared as a number.
     pub(super) fn is_number(self) -> bool {
         matches!(self, Form::Declared | Form::Wide)
     }

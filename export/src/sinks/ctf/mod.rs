@@ -112,7 +112,7 @@ impl Ctf {
     /// Creates a trace in `folder`, which is created if it does not exist.
     ///
     /// # Errors
-    /// When the folder cannot be created, or is not empty.
+    /// If the folder cannot be created, or is not empty.
     pub fn create(folder: &Path, actors: Arc<Actors>) -> io::Result<Ctf> {
         Ctf::create_in(Folder::create_or_take_empty(folder, None)?, actors)
     }
@@ -120,7 +120,7 @@ impl Ctf {
     /// Creates a trace in an open, empty folder.
     ///
     /// # Errors
-    /// When files cannot be written.
+    /// If files cannot be written.
     pub fn create_in(folder: Folder, actors: Arc<Actors>) -> io::Result<Ctf> {
         Ok(Ctf {
             folder,

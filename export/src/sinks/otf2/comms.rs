@@ -1,4 +1,4 @@
-//! Communicators: the user threads of a process, and those of a team.
+//! Communicators: the user threads of a process, and the user threads of a team.
 //!
 //! A communicator is a group of indices into the list of all locations of its paradigm: the list of all user threads.
 
@@ -12,8 +12,8 @@ use crate::timeline::{Actors, ProcessId, Track};
 /// The paradigm of threads that are created and waited for.
 const CREATED_THREADS: Paradigm = Paradigm::Pthread;
 
-/// The paradigm of threads that are forked and joined. OTF2 has no generic one, so OpenMP's is used, defined with another
-/// name.
+/// The paradigm of threads that are forked and joined. OTF2 has no generic one, so OpenMP's is used, and is defined
+/// with another name.
 pub(super) const TEAMS: Paradigm = Paradigm::OpenMp;
 
 /// Defines the communicator of each of these processes: its user threads.

@@ -1,5 +1,5 @@
-//! Creations and ends of user threads, waits for an end, and teams. All but the waits are known from the actors before the
-//! first change, and are written at their times between the changes.
+//! Creations and ends of user threads, waits for an end, and teams. All except the waits are known from the actors
+//! before the first change. They are written at their times, between the changes.
 //!
 //! ```text
 //! main     ──ThreadCreate──────── blocked (join) ─ ready ─┬─ active     ThreadWait: it continues, and the other has ended,
@@ -9,8 +9,8 @@
 //! part 1          ThreadBegin TeamBegin ─── active ──── TeamEnd ThreadEnd
 //! ```
 //!
-//! A thread first makes the thread that waits for its end ready, and ends then. So the waiting thread may continue before
-//! that end. A member leaves its team no later than at the join, even if the member ends later.
+//! A thread first makes the thread that waits for its end ready, and then ends. So the waiting thread may continue
+//! before that end. A member leaves its team at the join at the latest, even if the member ends later.
 
 use std::{cmp::Ordering, collections::HashMap, io};
 
@@ -31,7 +31,7 @@ pub(super) struct ThreadLifetimes {
     next: usize,
     /// For each thread that is blocked until another ends: the other thread.
     waits_for: HashMap<ThreadId, ThreadId, RandomState>,
-    /// For each thread whose end another waits for: the state of that wait.
+    /// For each thread for whose end another thread waits: the state of this wait.
     waits: HashMap<ThreadId, Wait, RandomState>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct ThreadLifetimes {
 struct Wait {
     by: ThreadId,
     continues: bool,
-    /// The communicator of the ThreadEnd, once it is written.
+    /// The communicator of the ThreadEnd, after that is written.
     ended: Option<CommId>,
 }
 
@@ -101,7 +101,7 @@ impl ThreadLifetimes {
         Ok(ThreadLifetimes { all, next: 0, waits_for: HashMap::default(), waits: HashMap::default() })
     }
 
-    /// Writes begins up to and including this tick, and ends before it.
+    /// Writes the begins up to and including this tick, and the ends before it.
     #[inline]
     pub(super) fn write_until(
         &mut self,
@@ -161,7 +161,7 @@ impl ThreadLifetimes {
         }
     }
 
-    /// Handles that the thread that waited for the end of this one continues.
+    /// Handles the continuation of the thread that waited for the end of this one.
     #[cold]
     fn continues(
         &mut self,
@@ -287,7 +287,7 @@ fn write_thread_event(
     }
 }
 
-/// The thread that has this number at an instant: the last one created before.
+/// The thread that has this number at an instant: the last one created up to the instant.
 fn with_number(actors: &Actors, number: Thread, at: Ticks) -> Option<ThreadId> {
     let behind = actors.threads.partition_point(|thread| (thread.thread, thread.born) <= (number, at));
     let last = behind.checked_sub(1)?;

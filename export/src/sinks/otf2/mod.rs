@@ -46,27 +46,28 @@
 //!
 //! OTF2 has arrows only for MPI messages; wakeups are not messages.
 //!
-//! LWPs are not a team. They are created by the thread that builds the runtime, which need not be one of them and is in
-//! no trace. They attach when they first record, LWPs for blocking calls long after the others, and only the end of the
-//! process waits for them. So there is no fork and no join to write. Which user threads are mounted on which LWPs is
-//! drawn.
+//! LWPs are not a team. The thread that builds the runtime creates them; it need not be one of them, and its creations
+//! are in no trace. LWPs attach when they first record, and LWPs for blocking calls do so much later than the others.
+//! Only the end of the process waits for them. So there is no fork and no join to write. But the user threads that are
+//! mounted on each LWP are drawn.
 //!
 //! Regions are in groups (`thread states`, `spans`…), which have colours in Vampir.
 //!
-//! Not tested in Vampir: whether regions of zero length are visible there is unknown. A location group of unknown type
-//! with threads for the CPUs is also what lo2s writes, whose authors develop Vampir, too.
+//! Not tested in Vampir: it is unknown whether regions of zero length are visible there. For the CPUs, this writes a
+//! location group of unknown type that has threads. lo2s also writes such groups, and its authors develop Vampir, too.
 //!
 //! # Cost
 //!
-//! Ten million changes of random threads take 0.8 s of one CPU, 12 M changes/s, and 5 MiB; of 100,000 threads in turn,
-//! with creating their 200,000 files, 3.8 s and 106 MiB, most of it buffered events. (AMD EPYC, TSC 2.6 GHz, 2 CPUs, to
-//! a tmpfs; `cargo test --release -p sigmund-export --test it -- --ignored --nocapture --test-threads 1 otf2`.)
+//! Ten million changes of random threads take 0.8 s of one CPU, 12 M changes/s, and 5 MiB. Ten million changes of
+//! 100,000 threads in turn take 3.8 s, including the creation of their 200,000 files, and 106 MiB, most of it buffered
+//! events. (AMD EPYC, TSC 2.6 GHz, 2 CPUs, to a tmpfs; `cargo test --release -p sigmund-export --test it -- --ignored
+//! --nocapture --test-threads 1 otf2`.)
 //!
 //! An archive of more than [`MAX_ACTORS`] actors is refused before anything is written.
 //!
-//! The cache of names is cleared when it exceeds 16 MiB, to bound memory; names that occur again are defined again, so
-//! a region may be defined twice. Readers open the files of all locations at once: for a trace with more than 1000,
-//! which has perhaps 300 user threads, `ulimit -n` must be raised.
+//! The cache of names is cleared when it exceeds 16 MiB, to bound memory. Names that occur again are then defined
+//! again, so a region may be defined twice. Readers open the files of all locations at once. So for a trace with more
+//! than 1000 locations, which has perhaps 300 user threads, `ulimit -n` must be increased.
 
 mod comms;
 mod folder_storage;
@@ -91,7 +92,8 @@ use queue_metrics::QueueMetrics;
 use recorded_events::RecordedEvents;
 use regions::Regions;
 
-/// The most actors of an archive. They take from 200,000 to 700,000 files, which is 3 GB where a file takes a block of 4 KiB.
+/// The largest number of actors of an archive. They take 200,000 to 700,000 files: 3 GB if each file takes a block of 4
+/// KiB.
 pub const MAX_ACTORS: usize = 100_000;
 
 /// Writes a timeline as an OTF2 archive.
@@ -127,35 +129,35 @@ impl Otf2 {
     /// Creates an archive in a new or empty folder.
     ///
     /// # Errors
-    /// When there are too many [actors](Self::check), the folder is not empty, or files cannot be written.
+    /// If there are too many [actors](Self::check), the folder is not empty, or files cannot be written.
     pub fn create(folder: &Path, actors: Arc<Actors>) -> io::Result<Otf2> {
         Otf2::check(&actors)?;
         Otf2::create_in(Folder::create_or_take_empty(folder, None)?, actors)
     }
 
-    /// As [`create`](Self::create), in an open, empty folder.
+    /// Like [`create`](Self::create), in an open, empty folder.
     ///
     /// # Errors
-    /// When files cannot be written.
+    /// If files cannot be written.
     pub fn create_in(folder: Folder, actors: Arc<Actors>) -> io::Result<Otf2> {
         let creator = concat!("Sigmund ", env!("CARGO_PKG_VERSION")).into();
         let options = Options { creator, description: actors.name.clone(), ..Options::default() };
         Otf2::with_options_in(folder, actors, options)
     }
 
-    /// As [`create`](Self::create), with other sizes of chunks, memory limit or texts.
+    /// Like [`create`](Self::create), with other sizes of chunks, memory limit or texts.
     ///
     /// # Errors
-    /// As [`create`](Self::create), and when the options are out of range.
+    /// Like [`create`](Self::create); also if the options are out of range.
     pub fn with_options(folder: &Path, actors: Arc<Actors>, options: Options) -> io::Result<Otf2> {
         Otf2::check(&actors)?;
         Otf2::with_options_in(Folder::create_or_take_empty(folder, None)?, actors, options)
     }
 
-    /// Whether an archive can have these actors: it has two files or more for each.
+    /// Whether an archive can have these actors: each takes at least two files.
     ///
     /// # Errors
-    /// When there are more than [`MAX_ACTORS`].
+    /// If there are more than [`MAX_ACTORS`].
     pub fn check(actors: &Actors) -> io::Result<()> {
         let (threads, lwps, cpus) = (actors.threads.len(), actors.lwps.len(), actors.cpus.len());
         if threads + lwps + cpus <= MAX_ACTORS {

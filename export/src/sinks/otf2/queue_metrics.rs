@@ -19,7 +19,7 @@ pub(super) struct QueueMetrics {
     /// Location and metric of each queue: processes first, then CPUs.
     known: Vec<Option<(Location, MetricId)>>,
     processes: usize,
-    /// The group of CPUs, then those of the processes.
+    /// The group of the CPUs, then the groups of the processes.
     groups: Vec<LocationGroupId>,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct ContainerKindInfo {
     pub(super) name: &'static str,
     /// Prefix of the containers' aliases.
     pub(super) prefix: &'static str,
-    /// Of an additional row: the part of its name before ` of ` and the actor's name. (ViTE shows only the first few
+    /// For an additional row, the part of its name before ` of ` and the actor's name. (ViTE shows only the first few
     /// characters.)
     pub(super) row_name: &'static str,
     /// Its states; `None` for a row with slices.
@@ -122,7 +122,7 @@ impl Row {
         self.kind.of().ty
     }
 
-    /// The row of this kind of the same actor.
+    /// The row of this kind that belongs to the same actor.
     pub(super) fn additional(self, kind: ContainerKind) -> Row {
         Row { kind, index: self.index }
     }
@@ -209,7 +209,7 @@ impl SliceType {
 /// A type of links between these kinds of actors.
 #[derive(Clone, Copy)]
 pub(super) struct LinkType {
-    /// Of a migration: the kind of actor that migrates.
+    /// For a migration, the kind of actor that migrates.
     pub(super) migrant: Option<ContainerKind>,
     pub(super) from: ContainerKind,
     pub(super) to: ContainerKind,

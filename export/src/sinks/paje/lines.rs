@@ -152,15 +152,15 @@ impl<W: Write> Lines<W> {
     /// continuations are declared now.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(super) fn prepare(&mut self, name: &str, commas: Commas) -> io::Result<()> {
         self.prepare_with(|text| name::write(text, name, commas))
     }
 
-    /// As [`prepare`](Self::prepare), with a function that appends the written form.
+    /// Like [`prepare`](Self::prepare), with a function that appends the written form.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(super) fn prepare_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut written = std::mem::take(&mut self.text.written);
         written.clear();
@@ -212,7 +212,7 @@ impl<W: Write> Lines<W> {
     /// Ends the line.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.buffer.push(b'\n');
         if self.buffer.len() >= CHUNK { self.write() } else { Ok(()) }
@@ -221,7 +221,7 @@ impl<W: Write> Lines<W> {
     /// Writes the buffered lines.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.write()?;
         self.out.flush()

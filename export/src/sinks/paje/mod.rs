@@ -110,7 +110,7 @@ impl<W: Write> Paje<W> {
     /// Starts a file: writes events, types, states and actors.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn new(out: W, actors: Arc<Actors>) -> io::Result<Paje<W>> {
         let mut paje = Paje {
             lines: Lines::new(out),

@@ -6,7 +6,7 @@ use crate::timeline::{Actors, LwpId, ProcessId, ThreadId};
 
 use super::hierarchy::{ContainerKind, Row};
 
-/// Names in use, and how often each was requested.
+/// Names in use, and how many times each was requested.
 #[derive(Default)]
 pub(super) struct UniqueNames {
     asked: HashMap<String, u32>,
@@ -32,7 +32,7 @@ impl UniqueNames {
         given
     }
 
-    /// These names are not asked for again.
+    /// Removes names that will not be requested again.
     fn forget(&mut self, names: impl IntoIterator<Item = String>) {
         for name in names {
             self.asked.remove(&name);
@@ -47,7 +47,7 @@ pub(super) struct Names {
     cpus: Vec<String>,
     processes: Vec<String>,
     lwps: Vec<String>,
-    /// Of user threads whose labels are not unique. There may be millions of the others.
+    /// The names of user threads whose labels are not unique. There may be millions of other user threads.
     threads: HashMap<u32, Box<str>>,
 }
 
@@ -90,12 +90,12 @@ impl Names {
         name.into()
     }
 
-    /// The name of an additional row of an actor, for the only row of its kind of that actor.
+    /// The name of an additional row of an actor. It must be the only row of its kind of this actor.
     pub(super) fn additional(&mut self, row: Row, actors: &Actors) -> String {
         let name = format!("{} of {}", row.kind.of().row_name, self.of(row, actors));
         let name = self.unique.make_unique(name);
         if row.kind.actor() == ContainerKind::Thread {
-            // Names of threads are unique, so those of their rows are, too.
+            // Names of threads are unique, so the names of their additional rows are unique, too.
             self.unique.forget([name.clone()]);
         }
         name
@@ -127,8 +127,8 @@ fn unique_labels(actors: &Actors, labels: Vec<(String, ProcessId)>, unique: &mut
     labels.into_iter().map(unique).collect()
 }
 
-/// The names of user threads that differ from their labels. Threads with one label have one number, and threads are sorted by
-/// number: so names in use are remembered for the threads of one number only.
+/// The names of user threads that differ from their labels. Threads with the same label have the same number, and
+/// threads are sorted by number. So the names in use are kept only while the threads of one number are named.
 fn unique_thread_labels(actors: &Actors, unique: &mut UniqueNames) -> HashMap<u32, Box<str>> {
     let (mut names, mut from) = (HashMap::new(), 0);
     for of_number in actors.threads.chunk_by(|a, b| a.thread == b.thread) {

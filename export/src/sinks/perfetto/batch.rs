@@ -17,7 +17,7 @@ impl Batch {
     /// Compresses with this zlib level; `None`: uncompressed.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub(super) fn new(level: Option<u32>) -> io::Result<Batch> {
         let compressor = level.map(Compressor::start).transpose()?;
         Ok(Batch { packets: Vec::with_capacity(BATCH + (BATCH >> 2)), compressor })
@@ -49,7 +49,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Writes what is still being compressed.
+    /// Writes the batches that are still being compressed.
     pub(super) fn finish(&mut self, out: &mut impl Write) -> io::Result<()> {
         self.compressor.as_mut().map_or(Ok(()), |compressor| compressor.finish(out))
     }

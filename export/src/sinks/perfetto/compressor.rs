@@ -1,4 +1,5 @@
-//! Compresses batches on another thread, while the next batch is filled: compression takes a fifth to a third of the time.
+//! Compresses batches on another thread while the next batch is filled. Compression takes a fifth to a third of the
+//! time.
 
 use std::{
     io::{self, Write},
@@ -13,21 +14,21 @@ use super::{
     wire::Wire,
 };
 
-/// How many batches are on their way: with one, this thread and the other would often wait for each other.
+/// The largest number of pending batches. With only one, the two threads would often wait for each other.
 const AHEAD: usize = 4;
 
 /// A thread that compresses one batch at a time. It ends when this is dropped.
 pub(super) struct Compressor {
     batches: SyncSender<Vec<u8>>,
     compressed: Receiver<io::Result<Compressed>>,
-    /// How many batches were sent to the thread whose packets are not written yet.
+    /// The number of batches that were sent to the thread, and whose packets are not yet written.
     pending: usize,
 }
 
 /// A packet with a compressed batch.
 struct Compressed {
     packet: Vec<u8>,
-    /// The memory of the batch, without its contents.
+    /// The memory of the batch, without contents.
     emptied: Vec<u8>,
 }
 
@@ -48,7 +49,8 @@ impl Compressor {
         Ok(Compressor { batches, compressed, pending: 0 })
     }
 
-    /// Has this batch compressed, and writes the packet of an earlier one if there are many. An empty batch takes its place.
+    /// Sends a batch to the thread, and replaces it by an empty one. If too many batches are pending, it first writes
+    /// the packet of the earliest one.
     pub(super) fn send(&mut self, batch: &mut Vec<u8>, out: &mut impl Write) -> io::Result<()> {
         let emptied = if self.pending == AHEAD { self.write_next(out)? } else { Vec::new() };
         self.batches.send(std::mem::replace(batch, emptied)).map_err(|_| has_ended())?;
@@ -77,7 +79,7 @@ fn has_ended() -> io::Error {
     io::Error::other("the thread that compresses has ended")
 }
 
-/// The batch as one packet with a complete zlib stream.
+/// Compresses a batch to one packet with a complete zlib stream.
 fn compress(deflate: &mut Compress, mut batch: Vec<u8>) -> io::Result<Compressed> {
     let (mut deflated, mut written) = (Vec::new(), Vec::new());
     deflate_all(deflate, &batch, &mut deflated)?;

@@ -23,7 +23,7 @@ pub(super) struct Events {
 
 impl Events {
     /// # Errors
-    /// When no thread can be started for compression.
+    /// If no thread can be started for compression.
     pub(super) fn new(actors: Arc<Actors>, level: Option<u32>) -> io::Result<Events> {
         let strings = Strings::new(&actors);
         Ok(Events { actors, batch: Batch::new(level)?, strings, tracks: Tracks::new() })
@@ -118,7 +118,7 @@ pub(super) fn note_address(out: &mut Vec<u8>, note: Note, value: i64) {
     annotate(out, Strings::note(note), |out| out.number(annotation::POINTER_VALUE, value as u64));
 }
 
-/// Annotates a value that is no text.
+/// Annotates a value that is not a text.
 #[inline]
 fn annotate(out: &mut Vec<u8>, name: Iid, value: impl FnOnce(&mut Short)) {
     let mut short = Short::default();

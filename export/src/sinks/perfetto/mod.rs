@@ -113,7 +113,7 @@ impl<W: Write> Perfetto<W> {
     /// Starts a compressed trace.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn new(out: W, actors: Arc<Actors>) -> io::Result<Perfetto<W>> {
         Perfetto::with_level(out, actors, Some(LEVEL))
     }
@@ -122,7 +122,7 @@ impl<W: Write> Perfetto<W> {
     /// `compressed_packets`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn uncompressed(out: W, actors: Arc<Actors>) -> io::Result<Perfetto<W>> {
         Perfetto::with_level(out, actors, None)
     }

@@ -74,8 +74,8 @@ impl Wire for Vec<u8> {
     }
 }
 
-/// Writes the length of the contents that begin at `from`, where one byte is reserved for it. Of contents of more than 127 bytes it
-/// takes more, so they are moved.
+/// Writes the length of the contents that begin at `from`. One byte is reserved for it, immediately before `from`. The
+/// length of more than 127 bytes of contents takes more than one byte, so these contents are moved.
 #[inline]
 pub(super) fn set_length(bytes: &mut Vec<u8>, from: usize) {
     let len = bytes.len() - from;
@@ -96,8 +96,8 @@ fn lengthen(bytes: &mut Vec<u8>, from: usize, len: usize) {
     bytes[from - 1..from + more].copy_from_slice(&length.bytes[..length.len]);
 }
 
-/// A few fields, put together before they are appended at once: where each byte is appended alone, most of the time goes into seeing
-/// whether there is room for it.
+/// A few fields that are assembled here, and then appended together. If each byte were appended separately, most of the
+/// time would be spent on checking the capacity.
 pub(super) struct Short {
     bytes: [u8; Short::MAX],
     len: usize,
@@ -110,17 +110,17 @@ impl Default for Short {
 }
 
 impl Short {
-    /// How many bytes it can have.
+    /// The largest number of bytes.
     pub(super) const MAX: usize = 64;
 
-    /// How many bytes it has.
+    /// The number of bytes.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// # Panics
-    /// As all methods, when there is no room.
+    /// If there is no room, like all methods that append.
     #[inline]
     pub(super) fn byte(&mut self, byte: u8) {
         self.bytes[self.len] = byte;
@@ -150,14 +150,15 @@ impl Short {
         self.len += 8;
     }
 
-    /// The beginning of a nested message, up to the byte of its length: see [`set_length`].
+    /// Begins a nested message, and reserves the byte of its length: see [`set_length`].
     #[inline]
     pub(super) fn begin(&mut self, field: u32) {
         self.raw_varint(u64::from(field) << 3 | COUNTED);
         self.byte(0);
     }
 
-    /// Ends the nested message that has begun when there were `from` bytes. It has at most [`MAX`](Self::MAX) bytes, so its length takes one.
+    /// Ends the nested message whose contents begin at byte `from`. It has at most [`MAX`](Self::MAX) bytes, so its
+    /// length takes one byte.
     #[inline]
     pub(super) fn end(&mut self, from: usize) {
         self.bytes[from - 1] = (self.len - from) as u8;
@@ -167,7 +168,7 @@ impl Short {
     #[inline]
     pub(super) fn append_to(&self, out: &mut Vec<u8>) {
         let len = out.len() + self.len;
-        // A copy of a length that is known to the compiler takes a few moves.
+        // Copying a length that the compiler knows takes only a few instructions.
         out.extend_from_slice(&self.bytes);
         out.truncate(len);
     }

@@ -36,9 +36,9 @@ pub(crate) struct Integer {
     /// `None` is the byte order of the trace.
     pub(crate) order: Option<Order>,
     pub(crate) base: u8,
-    /// Whether it is a character, if it has 8 bits.
+    /// Whether it is a character, provided that it has 8 bits.
     pub(crate) is_text: bool,
-    /// The clock whose value it is.
+    /// The clock whose value this field is.
     pub(crate) clock: Option<Arc<str>>,
 }
 

@@ -36,7 +36,7 @@ const MOST_LOOKS: usize = 16;
 /// Whether context switches of the user's own LWPs can be recorded.
 ///
 /// # Errors
-/// The reason why they cannot.
+/// The reason why they cannot be recorded.
 pub fn perf_fallback_available() -> Result<(), Unavailable> {
     SwitchEvent::open(0, -1).map(drop).map_err(|error| Unavailable(refusal(&error)))
 }
@@ -62,7 +62,7 @@ impl PerfRecorder {
     /// process is killed, the file can be read up to its last complete record.
     ///
     /// # Errors
-    /// When the program belongs to another user, [`perf_fallback_available`] returns an error, or the file cannot be
+    /// If the program belongs to another user, [`perf_fallback_available`] returns an error, or the file cannot be
     /// created.
     pub fn start(program: Pid, folder: &Folder, name: &str) -> Result<PerfRecorder, Error> {
         let path = folder.path_of(name);
@@ -119,7 +119,7 @@ impl PerfRecorder {
     /// uses no disk. [`stop`](PerfRecorder::stop) writes what was recorded before.
     ///
     /// # Errors
-    /// When the kernel refuses, which is not expected.
+    /// If the kernel refuses, which is not expected.
     pub fn halt(&self) -> Result<(), Error> {
         let switched: Vec<_> = self.events.iter().map(SwitchEvent::disable).collect();
         switched.into_iter().collect::<std::io::Result<()>>().map_err(|e| Error::io(&self.path, e))
@@ -128,7 +128,7 @@ impl PerfRecorder {
     /// Stops recording, and completes the file.
     ///
     /// # Errors
-    /// When the file could not be written.
+    /// If the file could not be written.
     pub fn stop(mut self) -> Result<PerfSummary, Error> {
         self.finish().map_err(|e| Error::io(&self.path, e))
     }

@@ -1,8 +1,8 @@
-//! The LWP that runs the caller, looked up at every call.
+//! Looks up, at every call, the LWP that runs the caller.
 //!
-//! A user thread may be on another LWP after each call that switches, and a compiler may keep the address of a
-//! thread-local across a call that it does not know to switch. So the variable is defined and read in assembly, like
-//! the one for the current ring.
+//! A user thread may be on another LWP after each call that switches. A compiler may keep the address of a thread-local
+//! across such a call, because it does not know that the call switches. So the variable is defined and read in
+//! assembly, like the variable for the current ring.
 
 use std::ptr;
 
@@ -72,15 +72,17 @@ mod portable {
 use portable::{load, store};
 
 /// Calls `act` with the LWP that runs the caller; `None` on a thread that is not an LWP of a runtime. `act` must not
-/// switch: it would continue with the LWP that it left.
+/// switch: after a switch, the thread may run on another LWP, while `act` would still use the LWP that the thread has
+/// left.
 #[inline(always)]
 pub(super) fn with<R>(act: impl FnOnce(&Lwp) -> R) -> Option<R> {
     let lwp = load();
-    // SAFETY: null, or set by `Entered::new`, whose LWP outlives it and is used by this thread only.
+    // SAFETY: the pointer is null, or `Entered::new` has set it. The LWP outlives the `Entered`, and only this thread
+    // uses it.
     unsafe { lwp.as_ref() }.map(act)
 }
 
-/// While this exists, the calling thread is this LWP.
+/// As long as this value exists, the calling thread is this LWP.
 pub(super) struct Entered<'a>(&'a Lwp);
 
 impl<'a> Entered<'a> {

@@ -1,8 +1,8 @@
 //! The main loop of an LWP: take a ready thread, run it until it leaves, take the next.
 //!
-//! The order of the steps at a switch, which the merge relies on: first the next thread is chosen, then the switch is
+//! The merge relies on the order of the steps at a switch. First the next thread is chosen, then the switch is
 //! recorded, and only then the thread that left is made available to other LWPs. So no LWP can record a switch to a
-//! thread before the LWP that the thread left has recorded its switch.
+//! thread before the LWP that the thread left has recorded its own switch.
 
 mod current;
 mod polling;
@@ -37,7 +37,7 @@ pub(super) use take::{Choice, Stealable};
 /// The kind of an LWP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It runs any ready thread; its number among the workers.
+    /// It runs any ready thread. The number is its number among the workers.
     Worker(usize),
     /// It runs threads of blocking calls, which may block in the kernel.
     Blocking,
@@ -57,9 +57,9 @@ pub(super) struct Lwp {
     /// The descriptors and timers that a worker serves.
     polling: Option<Polling>,
     mounted: Cell<Option<ThreadRef>>,
-    /// Runs next, before all in the queues: it has waited for the end of the mounted thread, which is ending.
+    /// Runs next, before all threads in the queues: it has waited for the end of the mounted thread, which is ending.
     handed_over: Cell<Option<ThreadRef>>,
-    /// Threads that began here and have not ended. Meaningful only if they cannot end on another LWP.
+    /// Number of threads that began here and have not ended. Meaningful only if threads cannot end on another LWP.
     begun: Cell<usize>,
     counts: CountsOfLwp,
     blocks: BlockCache,
@@ -73,7 +73,7 @@ pub(super) struct Lwp {
 pub(super) struct WorkerStatus {
     /// A request: the mounted thread shall leave at its next safe point.
     pub(super) preempt: AtomicBool,
-    /// Number of dispatches: unchanged as long as the same thread is mounted.
+    /// Number of dispatches. It does not change while the same thread is mounted.
     pub(super) dispatches: AtomicU64,
     pub(super) tid: AtomicU64,
     /// It sleeps, or is about to (rule 5 of `reactor/mod.rs`).
@@ -99,8 +99,8 @@ pub(super) fn work(shared: &'static Shared, choice: Choice) -> Stays {
     lwp.stays()
 }
 
-/// Runs the calling thread as an LWP of another kind until `body` returns. `body` gets a function that carries a thread
-/// until it leaves, and returns whether all threads that began here have ended.
+/// Runs the calling thread as an LWP of another kind until `body` returns. The function that `body` gets carries a
+/// thread until the thread leaves, and returns whether all threads that began on this LWP have ended.
 pub(super) fn serve(
     shared: &'static Shared,
     role: Role,
@@ -120,7 +120,7 @@ pub(super) fn serve(
 impl Lwp {
     fn new(shared: &'static Shared, role: Role, home: &'static Home, choice: Option<Choice>) -> Lwp {
         session::attach_now();
-        // SAFETY: takes no arguments and cannot fail.
+        // SAFETY: the call takes no arguments and cannot fail.
         let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
         let worker = choice.as_ref().map(Choice::number);
         let polling = choice.as_ref().map(|choice| {
@@ -148,14 +148,14 @@ impl Lwp {
         if self.shared.is_pinned && self.begun.get() > 0 { Stays::Yes } else { Stays::No }
     }
 
-    /// The next thread for this worker; it sleeps until there is one. `None` when the runtime is shut down.
+    /// The next thread for this worker, which sleeps until there is one. `None` when the runtime is shut down.
     fn wait_for_thread(&self, number: usize) -> Option<ThreadRef> {
         let idle = &self.shared.idle;
         let choice = self.choice.as_ref()?;
         if self.poll_before_search()
             && let Some(thread) = self.take_next()
         {
-            // It does not count as searching, so nobody relies on it.
+            // This LWP does not count as searching, so no waker relies on it.
             return Some(thread);
         }
         idle.begin_search();
@@ -181,7 +181,7 @@ impl Lwp {
             let rests = &self.shared.worker_status[number].rests;
             rests.store(true, Ordering::Relaxed);
             let woke = idle.sleep(number, watch, look, self.shared.patience(), self);
-            // Before anything else is done (rule 5 of `reactor/mod.rs`).
+            // This must come before anything else (rule 5 of `reactor/mod.rs`).
             rests.store(false, Ordering::Relaxed);
             self.shared.reactor.stopped_resting();
             match woke {
@@ -196,7 +196,7 @@ impl Lwp {
                     idle.begin_search();
                 }
                 Woke::AllAsleep => {
-                    // The handler of a deadlock may take its time: meanwhile nobody may rely on this LWP (rule 3 of `idle`).
+                    // The handler of a deadlock may take long. No other LWP may rely on this one meanwhile (rule 3 of `idle`).
                     idle.found_own(|| self.sees_work_for_all() || self.sees_next());
                     self.shared.all_asleep();
                     idle.begin_search();
@@ -205,7 +205,7 @@ impl Lwp {
         }
     }
 
-    /// The search has found this thread.
+    /// Called when the search has found this thread.
     fn found(&self, thread: ThreadRef) {
         let idle = &self.shared.idle;
         match thread.home() {
@@ -217,14 +217,14 @@ impl Lwp {
     /// Runs `thread`, and then ready threads one after the other, until none is ready.
     fn carry(&self, mut thread: ThreadRef) {
         loop {
-            // SAFETY: it was taken out of a ready queue, here or by the caller.
+            // SAFETY: the thread was taken out of a ready queue, here or by the caller.
             let body = unsafe { thread.body(|stack| self.begin(thread, stack)) };
             // SAFETY: the body is at the top of the thread's stack, which this LWP owns as long as it runs the thread.
             let left = self.resume(thread, unsafe { &mut *body });
             let next = match left {
                 CoroutineResult::Return(exit) => {
-                    // Not through the thread: its block may belong to another thread by now. SAFETY: this LWP owns the
-                    // stack, with the body on it, until it gives the stack back.
+                    // The stack is not read from the thread's block, which may belong to another thread by now. SAFETY:
+                    // this LWP owns the stack, with the body on it, until it gives the stack back.
                     let stack = unsafe { (*body).stack };
                     self.stacks.give_back(stack);
                     self.begun.set(self.begun.get().wrapping_sub(1));
@@ -259,7 +259,7 @@ impl Lwp {
         }
     }
 
-    /// The first dispatch of a thread: it gets a stack, and a home if it is pinned to this LWP.
+    /// The first dispatch of a thread. The thread gets a stack, and a home if it is pinned to this LWP.
     #[inline]
     fn begin(&self, thread: ThreadRef, reserved: Option<Stack>) -> Stack {
         self.begun.set(self.begun.get().wrapping_add(1));
@@ -328,9 +328,9 @@ impl Lwp {
         }
     }
 
-    /// In a migrating runtime: the standard library counts panics for each kernel thread, from the start of unwinding
-    /// to its end. So a thread that leaves in between has to come back here. Other threads that leave meanwhile cannot
-    /// be distinguished from it; they come back, too, which is harmless.
+    /// Called in a migrating runtime. The standard library counts panics for each kernel thread, from the start of
+    /// unwinding to its end. So a thread that leaves in between has to come back here. Other threads that leave in that
+    /// time cannot be distinguished from it; they come back, too, which is harmless.
     #[inline]
     fn keep_while_unwinding(&self, thread: ThreadRef) {
         let unwinds = std::thread::panicking();
@@ -353,7 +353,7 @@ impl Lwp {
 #[derive(Clone, Copy)]
 struct Left {
     reason: LeaveReason,
-    /// Address of what it waits for.
+    /// Address of the object that it waits for.
     on: usize,
     blocked_for: Option<WaitKind>,
 }
@@ -363,7 +363,7 @@ impl Left {
         Left { reason, on: 0, blocked_for: None }
     }
 
-    /// There was no previous thread.
+    /// For a switch at which no user thread was mounted before.
     fn unknown() -> Left {
         Left::because(LeaveReason::Unknown)
     }
@@ -386,7 +386,7 @@ pub(super) fn mounted() -> Option<ThreadRef> {
     current::with(|lwp| lwp.mounted.get()).flatten()
 }
 
-/// Number of the set of `shared` for what the calling user thread waits for.
+/// Number of the set of `shared` that serves what the calling user thread waits for.
 #[inline]
 pub(super) fn poll_set(shared: &Shared) -> usize {
     mounted().map_or_else(|| shared.reactor.own_set(), |thread| poll_set_of(shared, thread))
@@ -414,7 +414,7 @@ pub(super) fn may_block() -> bool {
 pub(super) fn make_ready(thread: ThreadRef) {
     record_ready(thread);
     let shared = thread.shared();
-    // Read first: once the thread is in a queue, it may run and end.
+    // Read this first: once the thread is in a queue, it may run and end.
     let wants_reactor = thread.priority() == Priority::Urgent && thread.home().is_none();
     let queued = current::with(|lwp| {
         let ours = std::ptr::eq(lwp.shared, shared);
@@ -433,7 +433,7 @@ pub(super) fn make_ready(thread: ThreadRef) {
     }
 }
 
-/// Makes a thread ready that has waited for the end of the caller, which is ending: it runs next.
+/// Makes a thread ready that has waited for the end of the caller, which is ending. If possible, the thread runs next.
 pub(super) fn hand_over(waiter: ThreadRef) {
     let handed_over = current::with(|lwp| {
         let may_come = waiter.home().is_none_or(|home| std::ptr::eq(home, lwp.home));
@@ -450,7 +450,8 @@ pub(super) fn hand_over(waiter: ThreadRef) {
     }
 }
 
-/// Creates a thread of `shared`, the caller's runtime if the caller is on an LWP, without queueing it.
+/// Creates a thread of the runtime `shared`, without queueing it. On an LWP of that runtime, it uses the LWP's own
+/// counts.
 pub(super) fn begin<T: Send, F: FnOnce() -> T + Send>(
     shared: &'static Shared,
     birth: impl FnOnce(sigmund_model::Thread) -> Birth,

@@ -13,29 +13,31 @@ use crate::{
     },
 };
 
-/// A worker with ready threads polls in turn if it has not for so many ticks of the TSC (some 20 µs).
+/// A worker that has ready threads polls if it has not polled for more than this number of ticks of the TSC (some 20
+/// µs).
 const BETWEEN_POLLS: u64 = 50_000;
-/// And for so many (some 1 ms) while threads of the last batch have not run: they come before those of the next one anyway,
-/// and what the poll has touched of them is still in the caches. A request to an echo server of 10 000 connections takes
-/// 9.6 µs for 11.2 (AMD EPYC, medians of 5 in turns).
+/// The same while threads of the last batch have not run (some 1 ms). These threads come before those of the next batch
+/// anyway, and the data that the poll has touched for them is still in the caches. With this, a request to an echo
+/// server of 10 000 connections takes 9.6 µs instead of 11.2 µs (AMD EPYC, medians of 5 runs in turn).
 const BETWEEN_BATCHES: u64 = 2_500_000;
-/// If a batch has not been run within so many ticks (some 20 µs), another LWP may help.
+/// If a batch has not been run within this number of ticks (some 20 µs), another LWP may help.
 const LONG_BATCH: u64 = 50_000;
-/// After a poll without waiting that found nothing, so many searches go to sleep without one.
+/// After a poll without waiting that found nothing, this number of searches go to sleep without such a poll.
 const SKIPPED: u32 = 15;
 
-/// The set of a worker, and what it knows of it.
+/// The set of a worker, and the state of polling it.
 pub(super) struct Polling {
     set: &'static PollSet,
-    /// `None` if the runtime has ended meanwhile.
+    /// `None` if the runtime had already ended.
     epoll: Option<Arc<Epoll>>,
-    /// When it last polled.
+    /// Tick of the last poll.
     polled_at: Cell<u64>,
     /// Number of searches that do not poll before they sleep.
     skip: Cell<u32>,
-    /// Number of threads of the last batch that it has not taken, as far as it matters to others.
+    /// Number of threads of the last batch that the worker has not taken. 0 when the rest need not be shared with
+    /// others.
     batch: Cell<u32>,
-    /// Where it ended; see [`Lwp::has_polled`].
+    /// Where the batch ended in its queue; see [`Lwp::has_polled`].
     batch_end: Cell<usize>,
 }
 
@@ -61,7 +63,7 @@ impl Lwp {
                 self.queue_polled(thread);
             }),
             Waiter::Task(waker) => {
-                // It makes a thread ready, most likely.
+                // A woken future most likely makes a thread ready.
                 count += 1;
                 tasks += 1;
                 wake(waker);
@@ -69,7 +71,7 @@ impl Lwp {
         });
         polled_at.set(clock::ticks());
         batch.set(count);
-        // Futures are not in the queue: threads that they make ready may come first.
+        // Futures are not in the queue: the threads that they make ready may run before the batch.
         if count > tasks {
             batch_end.set(self.end_of_polled());
         }
@@ -79,8 +81,8 @@ impl Lwp {
         count
     }
 
-    /// Polls without waiting. Called when there is no ready thread: if several have been found lately, more are likely,
-    /// and then going to sleep, which costs more, is spared.
+    /// Polls without waiting. Called when there is no ready thread. If the last polls have found several, more are
+    /// likely, and polling now avoids going to sleep, which costs more.
     pub(super) fn poll_before_search(&self) -> bool {
         let Some(polling) = self.polling.as_ref().filter(|_| self.shared.reactor.is_used()) else {
             return false;
@@ -96,7 +98,7 @@ impl Lwp {
         found
     }
 
-    /// Polls without waiting, at the end of a quantum: threads that are ready then come first.
+    /// Polls without waiting, at the end of a quantum: threads that become ready by this come first.
     #[cold]
     pub(super) fn poll_at_quantum(&self) {
         if self.shared.reactor.is_used() {
@@ -104,7 +106,8 @@ impl Lwp {
         }
     }
 
-    /// Polls without waiting, if it is time to: threads that are ready must not wait until no other is.
+    /// Polls without waiting, if it is time to. Otherwise threads whose events have arrived would wait until no other
+    /// thread is ready.
     #[cold]
     pub(super) fn poll_in_turn(&self) {
         let Some(polling) = &self.polling else { return };
@@ -114,8 +117,8 @@ impl Lwp {
         }
     }
 
-    /// In a migrating runtime, a thread that may be of the last batch was taken: wakes another LWP if the rest of it has
-    /// waited for long.
+    /// Called when a thread was taken that may be of the last batch, in a migrating runtime. Wakes another LWP if the
+    /// rest of the batch has waited for long.
     #[inline]
     pub(super) fn share_batch(&self) {
         let Some(Polling { batch, polled_at, .. }) = &self.polling else { return };
@@ -148,7 +151,7 @@ impl ready::Poll for Lwp {
     }
 }
 
-/// The set for what a thread waits for; see rule 6 of `reactor/registered_fds.rs`.
+/// The number of the set for what a thread waits for; see rule 6 of `reactor/registered_fds.rs`.
 pub(in crate::runtime) fn set_of_caller(shared: &crate::runtime::pool::Shared, thread: ThreadRef) -> usize {
     let reactor = &shared.reactor;
     if thread.priority() == crate::runtime::Priority::Urgent {

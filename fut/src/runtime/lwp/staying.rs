@@ -1,9 +1,9 @@
 //! The kernel thread of an LWP, and why it may outlive its runtime.
 //!
 //! A user thread that is pinned to an LWP may borrow from that LWP's thread-locals, and lend the borrowed values to
-//! user threads on other LWPs. If the runtime is dropped before the thread has ended, its stack is never freed, so what
-//! it borrows must stay valid, too. The end of the LWP would destroy its thread-locals; so an LWP with such threads
-//! sleeps instead.
+//! user threads on other LWPs. If the runtime is dropped before the thread has ended, the stack of the thread is never
+//! freed, so the values that it borrows must stay valid, too. The end of the LWP would destroy its thread-locals. So an
+//! LWP with such threads sleeps instead of ending.
 
 use std::{
     io,
@@ -43,13 +43,13 @@ pub(in crate::runtime) enum Joined {
 #[derive(Debug)]
 pub(in crate::runtime) struct LwpThread {
     thread: thread::JoinHandle<()>,
-    /// In a mutex only to make the type `Sync`; only `join` uses it.
+    /// The mutex only makes the type `Sync`; only `join` uses the receiver.
     stopped: Mutex<mpsc::Receiver<Stays>>,
 }
 
 impl LwpThread {
     /// # Errors
-    /// When the kernel creates no more threads.
+    /// If the kernel creates no more threads.
     pub(in crate::runtime) fn spawn(
         name: String,
         body: impl FnOnce() -> Stays + Send + 'static,
@@ -68,15 +68,16 @@ impl LwpThread {
         Ok(LwpThread { thread, stopped: Mutex::new(stopped) })
     }
 
-    /// Whether this is the calling thread.
+    /// Whether this LWP is the calling thread.
     pub(in crate::runtime) fn is_current(&self) -> bool {
         self.thread.thread().id() == thread::current().id()
     }
 
-    /// Waits until it has ended, or is known never to end, at most until `limit`. What it uses is never freed, so it may
-    /// continue.
+    /// Waits until the LWP has ended, or is known never to end, at most until `limit`. After the limit it may continue:
+    /// nothing that it uses is ever freed.
     pub(in crate::runtime) fn join(self, limit: Option<Instant>) -> Joined {
-        // An LWP does not panic: panics of user threads are caught. If it did nevertheless, its threads would be lost.
+        // An LWP does not panic, since panics of user threads are caught. If it did nevertheless, its threads would be
+        // lost.
         let stopped = self.stopped.into_inner().unwrap_or_else(PoisonError::into_inner);
         let stays = match limit {
             None => stopped.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -92,15 +93,15 @@ impl LwpThread {
     }
 }
 
-/// Waits for the end of a thread, which includes the destructors of its thread-locals, code of the program. At the limit it
-/// is left to itself.
+/// Waits for the end of a thread. This includes the destructors of its thread-locals, which are code of the program. At
+/// the limit the thread is detached.
 fn join_until(thread: thread::JoinHandle<()>, limit: Instant) {
     const PAUSE: Duration = Duration::from_micros(100);
     let thread = thread.into_pthread_t();
     // SAFETY: `into_pthread_t` has passed the thread on to this function: it was neither joined nor detached.
     while unsafe { libc::pthread_tryjoin_np(thread, ptr::null_mut()) } == libc::EBUSY {
         if Instant::now() >= limit {
-            // SAFETY: as above; it was not joined, since it was busy.
+            // SAFETY: as above. The thread was not joined, since it was busy.
             unsafe { libc::pthread_detach(thread) };
             return;
         }

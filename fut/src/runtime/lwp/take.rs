@@ -1,24 +1,28 @@
 //! Which thread an LWP takes next, and into which queue a thread that becomes ready is put.
 //!
-//! Work stealing: an LWP takes the threads that it has made ready (new or unparked) newest first: the newest has its
-//! data in the cache, and a tree of threads is walked depth first, with few stacks in use. In a migrating runtime, the last
-//! unparked one comes before the others, and other LWPs leave it alone for some time (`ready/next.rs`). Threads that have yielded
-//! come after those, oldest first. Other LWPs steal the oldest, which in a tree is the root of the largest part. To
-//! avoid starvation, every [`FAIR_TURN`]th time the oldest of another queue comes first. Threads that were made ready
-//! by others than workers, such as the reactor, are in the shared queue: it is served at every [`ANY_TURN`]th turn of
-//! the yielded ones.
+//! Work stealing: an LWP takes the threads that it has made ready (new or unparked) newest first. The newest has its
+//! data in the cache, and a tree of threads is walked depth first, with few stacks in use. Threads that have yielded
+//! come after those, oldest first. Other LWPs steal the oldest thread, which in a tree is the root of the largest part.
+//! In a migrating runtime, the thread that was unparked last comes before all others, and other LWPs leave it alone for
+//! some time (`ready/next.rs`).
 //!
-//! Threads that the LWP has made ready by polling come in the order of their events: in a pinned runtime as those from
-//! the inbox, in a migrating one after those that have yielded, where others can steal them.
+//! To avoid starvation, at every [`FAIR_TURN`]th turn the oldest thread of another queue comes first. Threads that were
+//! made ready by LWPs that are not workers, such as the reactor, are in the shared queue. That queue comes first at
+//! every [`ANY_TURN`]th turn of threads that have yielded.
+//!
+//! Threads that the LWP has made ready by polling run in the order of their events. In a pinned runtime they are
+//! treated like those from the inbox; in a migrating one they come after those that have yielded, where others can
+//! steal them.
 //!
 //! A thread with a home runs only on that LWP. In a pinned runtime, its first dispatch sets its home. If that LWP makes
-//! it ready, it goes to the LWP's own queues, which are not atomic; if another thread does, it goes to the LWP's inbox,
-//! which is emptied into the own queues before each choice. So other LWPs can only take, and are only woken for,
-//! threads that have not begun. First come those from the inbox, in the order of their arrival: none of the LWP's own
-//! is newer. Then the unparked ones, then new ones, which have no stacks yet. Otherwise, the order is the same.
+//! the thread ready, it goes to the LWP's own queues, which are not atomic. If another thread makes it ready, it goes
+//! to the LWP's inbox, which is emptied into the own queues before each choice. So other LWPs can take only threads
+//! that have not begun, and are woken only for these. The order is: first the threads from the inbox, in the order of
+//! their arrival (none of the LWP's own threads is newer); then the unparked ones; then new ones, which have no stacks
+//! yet. Otherwise, the order is the same.
 //!
-//! In a migrating runtime, only a thread that leaves its LWP while that unwinds has a home, until it comes back. This
-//! is rare; such threads come at a fair turn, or when the shared queue is served.
+//! In a migrating runtime, a thread has a home only if it leaves its LWP while it unwinds, and only until it comes
+//! back. This is rare. Such threads come at a fair turn, or when the shared queue is served.
 
 use std::{
     cell::Cell,
@@ -33,15 +37,16 @@ use crate::runtime::{
     thread::{ThreadRef, UserThread, prefetch, record_ready},
 };
 
-/// At one of this number of turns, a worker looks whether it is time to poll: turns may be long.
+/// Every how many turns a worker checks whether it is time to poll. Turns may be long.
 const POLL_TURN: u32 = 8;
-/// A prime, to avoid resonance with periodic behaviour of programs.
+/// Every how many turns the oldest of another queue comes first. A prime, to avoid resonance with periodic behaviour of
+/// programs.
 const FAIR_TURN: u32 = 61;
-/// At one of this number of turns of threads that have yielded, the shared queue comes first. Checking it costs 0.2 ns
-/// of the 9.8 ns of a yield (1000 threads, one LWP; at every second turn 0.4 ns).
+/// Every how many turns of threads that have yielded the shared queue comes first. Checking it costs 0.2 ns of the 9.8
+/// ns of a yield (1000 threads, one LWP; at every second turn 0.4 ns).
 const ANY_TURN: u32 = 4;
-/// At one of this number of turns, a background thread that is pinned to this LWP comes first. Idle LWPs cannot run it,
-/// so a thread that yields until the background thread has done something would wait for ever.
+/// Every how many turns a background thread that is pinned to this LWP comes first. Idle LWPs cannot run it. So without
+/// this, a thread that yields until the background thread has done something would wait for ever.
 const BACKGROUND_TURN: u32 = 509;
 /// Capacity of each of a worker's deques. Threads that do not fit go to the shared queue.
 const DEQUE_LEN: usize = 1024;
@@ -49,7 +54,7 @@ const DEQUE_LEN: usize = 1024;
 /// The ready queues of a worker, searched before all others.
 pub(in crate::runtime) struct Choice {
     number: usize,
-    /// The thread that was woken last; not used in a pinned runtime, and with one worker.
+    /// The thread that was woken last. Not used in a pinned runtime, nor with only one worker.
     next: NextOwner<UserThread>,
     pub(super) seen: Seen,
     /// New threads, and unparked ones that may migrate: the worker takes the newest, thieves the oldest.
@@ -58,7 +63,7 @@ pub(in crate::runtime) struct Choice {
     oldest_first: Owner<UserThread>,
     /// Threads whose home is this LWP.
     own: OwnQueues,
-    /// Number of threads taken, for the turns at which another queue comes first.
+    /// Number of threads taken so far. It determines the turns at which another queue comes first.
     turns: Cell<u32>,
 }
 
@@ -70,7 +75,7 @@ pub(in crate::runtime) struct Stealable {
 }
 
 impl Choice {
-    /// The queues of `workers` workers; and those from which they may steal.
+    /// Makes the queues of `workers` workers, and the ends from which they may steal.
     pub(in crate::runtime) fn of_workers(workers: usize) -> (Vec<Choice>, Box<[Stealable]>) {
         let choice = |number, next, newest_first, oldest_first| {
             let (own, turns) = (OwnQueues::default(), Cell::new(0));
@@ -94,7 +99,7 @@ impl Choice {
         self.number
     }
 
-    /// Number of threads chosen so far, including this one.
+    /// Number of choices so far, including this one.
     #[inline]
     fn next_turn(&self) -> u32 {
         let turn = self.turns.get().wrapping_add(1);
@@ -108,13 +113,13 @@ impl Stealable {
         self.newest_first.steal().or_else(|| self.oldest_first.steal()).map(ThreadRef::of_block)
     }
 
-    /// Whether there is none that others may take at once.
+    /// Whether there is no thread that others may take at once.
     pub(in crate::runtime) fn is_empty(&self) -> bool {
         self.newest_first.is_empty() && self.oldest_first.is_empty()
     }
 }
 
-/// Prefetches what the LWP takes next from this queue.
+/// Prefetches the threads that the LWP takes next from this queue.
 #[inline]
 fn prefetch_after(queue: &OwnQueue) {
     let block = |after| queue.hint(after).map_or(ptr::null(), |thread| ptr::from_ref(thread.block()));
@@ -131,7 +136,7 @@ impl Lwp {
         }
     }
 
-    /// As [`take_next`](Lwp::take_next), for an idle worker.
+    /// Like [`take_next`](Lwp::take_next), for an idle worker.
     #[inline]
     pub(super) fn take_any(&self, choice: &Choice) -> Option<ThreadRef> {
         self.take_local(choice).or_else(|| self.take_elsewhere(choice))
@@ -170,7 +175,7 @@ impl Lwp {
         }
     }
 
-    /// The next thread when `thread` yields. Does not steal: if there is none here, `thread` itself continues.
+    /// The next thread when `thread` yields. Does not steal: if no thread is ready here, `thread` itself continues.
     #[inline]
     pub(super) fn take_for_yield(&self, thread: ThreadRef) -> Option<ThreadRef> {
         let choice = self.choice.as_ref().filter(|_| !self.shared.is_shut_down())?;
@@ -181,7 +186,7 @@ impl Lwp {
         next
     }
 
-    /// In a migrating runtime.
+    /// The next thread in a migrating runtime.
     #[inline]
     fn take_migrating(&self, choice: &Choice, turn: u32) -> Option<ThreadRef> {
         let any = || self.home.inbox.pop().or_else(|| self.shared.any.pop());
@@ -192,7 +197,7 @@ impl Lwp {
         }
         choice.next.take().or_else(|| choice.newest_first.take_newest()).map(ThreadRef::of_block).or_else(
             || {
-                // Otherwise a thread that the reactor has made ready would wait for a fair turn.
+                // Without this, a thread that the reactor has made ready would wait for a fair turn.
                 if turn.is_multiple_of(ANY_TURN)
                     && let Some(thread) = any()
                 {
@@ -209,7 +214,7 @@ impl Lwp {
         )
     }
 
-    /// Of a pinned runtime.
+    /// The next thread in a pinned runtime.
     #[inline]
     fn take_begun_or_new(&self, choice: &Choice, turn: u32) -> Option<ThreadRef> {
         let own = &choice.own;
@@ -241,7 +246,7 @@ impl Lwp {
             0 => self.home.inbox.pop().or_else(|| self.shared.any.pop()),
             1 if self.shared.is_pinned => choice.own.yielded.take_oldest(),
             1 => choice.oldest_first.take_oldest().map(ThreadRef::of_block),
-            // In a pinned runtime there are two queues, which come in turn.
+            // In a pinned runtime there are two such queues, which are served in turn.
             _ if round.is_multiple_of(2) && self.shared.is_pinned => choice.own.unparked.take_oldest(),
             _ => choice.newest_first.take_oldest().map(ThreadRef::of_block),
         }
@@ -251,7 +256,7 @@ impl Lwp {
     fn take_elsewhere(&self, choice: &Choice) -> Option<ThreadRef> {
         let stealable = &self.shared.stealable;
         for step in 1..stealable.len() {
-            // Each worker begins with its neighbour, so that they do not all try the same one.
+            // Each worker begins with its neighbour, so that not all workers try the same one.
             let stolen = stealable[(choice.number + step) % stealable.len()].steal();
             if stolen.is_some() {
                 return stolen;
@@ -260,10 +265,10 @@ impl Lwp {
         choice.own.background.take_oldest(&self.shared.background)
     }
 
-    /// Of a pinned runtime.
+    /// Moves the threads of the inbox to the LWP's own queues, in a pinned runtime.
     #[cold]
     fn empty_inbox(&self, choice: &Choice) {
-        // Only the threads that are in it now, not those that arrive meanwhile.
+        // Only the threads that are in the inbox now, not those that arrive meanwhile.
         for thread in (0..self.home.inbox.len()).map_while(|_| self.home.inbox.pop()) {
             let is_next = self.shared.policy == Policy::WorkStealing && thread.priority() == Priority::Normal;
             if is_next {
@@ -299,7 +304,8 @@ impl Lwp {
             || !shared.background.is_empty()
     }
 
-    /// Queues a thread of this runtime that was woken here, mostly by the mounted one: in a migrating runtime it runs next.
+    /// Queues a thread of this runtime that was woken here, mostly by the mounted thread. In a migrating runtime it
+    /// runs next.
     #[inline]
     pub(super) fn queue_woken(&self, thread: ThreadRef) {
         let shared = self.shared;
@@ -333,7 +339,7 @@ impl Lwp {
                 }
                 self.shared.idle.wake_one();
             }
-            // The reactor runs them itself after it has unparked all due threads.
+            // The reactor runs urgent threads itself, after it has unparked all due threads.
             None if self.role == Role::Reactor && thread.priority() == Priority::Urgent => {
                 self.shared.urgent.push(thread);
             }
@@ -341,7 +347,8 @@ impl Lwp {
         }
     }
 
-    /// Queues a thread that this worker has made ready by polling: after those that came before it. No LWP is woken.
+    /// Queues a thread that this worker has made ready by polling, after those that are queued there. No LWP is woken,
+    /// unless the queue is full.
     #[inline]
     pub(super) fn queue_polled(&self, thread: ThreadRef) {
         let shared = self.shared;
@@ -366,14 +373,14 @@ impl Lwp {
         }
     }
 
-    /// The end of the queue into which polling puts threads.
+    /// The current end of the queue into which polling puts threads.
     pub(super) fn end_of_polled(&self) -> usize {
         let Some(choice) = &self.choice else { return 0 };
         if self.shared.is_pinned { choice.own.arrived.end() } else { choice.oldest_first.end() }
     }
 
-    /// Whether threads are left of the last batch of [`queue_polled`](Lwp::queue_polled), which ended at `end`, or of those that were
-    /// queued before it.
+    /// Whether some threads before position `end` of that queue have not been taken. `end` is where the last batch of
+    /// [`queue_polled`](Lwp::queue_polled) ended.
     pub(super) fn has_polled(&self, end: usize) -> bool {
         let Some(choice) = &self.choice else { return false };
         let has_taken = if self.shared.is_pinned {
@@ -396,7 +403,7 @@ impl Lwp {
         }
     }
 
-    /// Queues a thread that has yielded after the others.
+    /// Queues a thread that has yielded, after the others.
     #[inline]
     pub(super) fn queue_last(&self, thread: ThreadRef) {
         let Some(choice) = &self.choice else { return self.queue(thread) };
@@ -417,8 +424,8 @@ impl Lwp {
 }
 
 impl Shared {
-    /// The threads that others may steal from a worker go to the shared queue, at most as many as its deques hold: it may
-    /// spawn others meanwhile.
+    /// Moves the threads that others may steal from this worker to the shared queue. It moves at most as many as the
+    /// worker's deques hold, because the worker may spawn more meanwhile.
     pub(in crate::runtime) fn share_queue_of(&'static self, worker: usize) {
         let Some(queues) = self.stealable.get(worker) else { return };
         let next = queues.next.steal().map(ThreadRef::of_block);

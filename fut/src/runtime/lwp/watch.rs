@@ -1,4 +1,5 @@
-//! How an idle LWP looks at the threads that others run next: rule 3 of `ready/next.rs`, rule 11 of `ready/idle/mod.rs`.
+//! How an idle LWP watches the threads that other LWPs run next: rule 3 of `ready/next.rs`, rule 11 of
+//! `ready/idle/mod.rs`.
 
 use std::{cell::Cell, time::Duration};
 
@@ -8,18 +9,19 @@ use crate::{
     runtime::{ready::Watch, thread::ThreadRef},
 };
 
-/// How many ticks (some 20 µs) a thread must have been there to be taken. Its waker may be in the system call that has
-/// woken this LWP, and block soon afterwards: if taken sooner, threads that talk to each other move at each message.
+/// An LWP takes a thread that another one runs next only after it has been there for this number of ticks (some 20 µs).
+/// The waker of the thread may be in the system call that has woken this LWP, and may block soon afterwards. If threads
+/// were taken sooner, threads that talk to each other would move at each message.
 const OLD: u64 = 50_000;
 
-/// How long an LWP first watches; each time twice as long, until it finds a thread to take, or nobody puts any.
+/// How long an LWP watches at first. The time doubles at each watch, until the LWP takes a thread, or no LWP puts any.
 const SHORTEST: Duration = Duration::from_micros(50);
-/// Waking once in this time takes some 1 % of a CPU.
+/// Longest time of a watch. Waking once in this time takes some 1 % of a CPU.
 const LONGEST: Duration = Duration::from_millis(1);
 
-/// What a worker has seen of the others.
+/// What a worker has seen of the threads that other workers run next.
 pub(super) struct Seen {
-    /// Of each worker: how often it had put a thread there, and the tick at which that was first seen.
+    /// For each worker: how often it had put such a thread, and the tick at which this number was first seen.
     puts: Box<[Cell<(u32, u64)>]>,
     /// The sum of all puts when this worker last went to sleep.
     sum: Cell<u32>,
@@ -37,7 +39,7 @@ impl Seen {
 }
 
 impl Lwp {
-    /// At the beginning of a search.
+    /// Called at the beginning of a search.
     pub(super) fn note_next(&self, choice: &Choice) {
         for (other, seen) in self.shared.stealable.iter().zip(&choice.seen.puts) {
             let puts = other.next.puts();
@@ -47,7 +49,8 @@ impl Lwp {
         }
     }
 
-    /// At its end: waits until a thread that was there is old, and takes it, or any that is ready before.
+    /// Called at the end of a search. If another worker has a thread that was there before, waits until it is old, and
+    /// takes it. If any other thread becomes ready meanwhile, takes that one.
     #[cold]
     pub(super) fn steal_next(&self, choice: &Choice) -> Option<ThreadRef> {
         let candidate = || {
@@ -71,7 +74,7 @@ impl Lwp {
         None
     }
 
-    /// Before it goes to sleep: how to watch.
+    /// How to watch. Called before the LWP goes to sleep.
     pub(super) fn plan_watch(&self, choice: &Choice) -> Watch {
         let Seen { sum, pause, .. } = &choice.seen;
         let puts = self.shared.stealable.iter().fold(0_u32, |sum, one| sum.wrapping_add(one.next.puts()));
@@ -81,7 +84,8 @@ impl Lwp {
         Watch { expects, time }
     }
 
-    /// Whether any LWP has a thread that it runs next: this one has none when it goes to sleep, but may have put one as a poller.
+    /// Whether any LWP has a thread that it runs next. This LWP has none when it goes to sleep, but as a poller it may
+    /// have put one.
     pub(super) fn sees_next(&self) -> bool {
         self.shared.stealable.iter().any(|one| !one.next.is_empty())
     }

@@ -21,22 +21,22 @@ impl Attention {
         self.is_used.load(Ordering::Relaxed)
     }
 
-    /// A set of a worker is about to be used. Whether the reactor has to be rung.
+    /// Called before a set of a worker is used. Returns whether the reactor has to be rung.
     #[inline]
     pub(super) fn first_use(&self) -> bool {
         if self.is_used() || self.is_used.swap(true, Ordering::Relaxed) {
             return false;
         }
-        // Pairs with the fence in `wants_tick`: if that worker sees no use, the reactor, which sees the tick that
-        // begins here, sees that the worker does not rest.
+        // Pairs with the fence in `wants_tick`. If the worker there does not see this use, then the reactor sees that
+        // the worker does not rest, because the reactor sees the tick that begins here.
         fence(Ordering::SeqCst);
         self.begin()
     }
 
-    /// The calling worker has stored that it does not rest. Whether the reactor has to be rung.
+    /// Called by a worker after it has stored that it does not rest. Returns whether the reactor has to be rung.
     #[inline]
     pub(super) fn wants_tick(&self) -> bool {
-        // Pairs with those in `first_use` and `stop`.
+        // Pairs with the fences in `first_use` and `stop`.
         fence(Ordering::SeqCst);
         self.is_used() && !self.ticks.load(Ordering::Relaxed) && self.begin()
     }
@@ -50,11 +50,13 @@ impl Attention {
         self.ticks.load(Ordering::Acquire)
     }
 
-    /// Called by the reactor, which has seen that all workers rest. `false` if one has stopped meanwhile: it goes on.
+    /// Called by the reactor when it has seen that all workers rest. Returns `false` if one has stopped resting
+    /// meanwhile; then the reactor continues to tick.
     #[must_use]
     pub(super) fn stop(&self, all_rest: impl Fn() -> bool) -> bool {
         self.ticks.store(false, Ordering::Relaxed);
-        // Pairs with the fence in `wants_tick`: that worker sees that the reactor has stopped, or is seen here.
+        // Pairs with the fence in `wants_tick`: the worker there sees that the reactor has stopped, or the worker is
+        // seen here.
         fence(Ordering::SeqCst);
         if all_rest() {
             return true;
@@ -73,7 +75,7 @@ mod model {
 
     use super::*;
 
-    /// Two workers rest and work; one of them uses a set for the first time. When both have begun to work for good, the
+    /// Two workers rest and work, and one of them uses a set for the first time. When both work and no longer rest, the
     /// reactor ticks, or has been rung.
     #[test]
     fn while_a_worker_works_the_reactor_ticks_or_is_rung() {
@@ -93,13 +95,13 @@ mod model {
                             if attention.first_use() {
                                 rings.fetch_add(1, Ordering::Relaxed);
                             }
-                            // It rests again: only the other one needs the reactor.
+                            // This worker rests again: only the other one needs the reactor.
                             rests[worker].store(true, Ordering::Relaxed);
                         }
                     })
                 })
                 .collect();
-            // The reactor, rung or not.
+            // The reactor, whether it was rung or not.
             let all_rest = || rests.iter().all(|rests| rests.load(Ordering::Relaxed));
             if attention.is_ticking() && all_rest() {
                 let _ = attention.stop(all_rest);

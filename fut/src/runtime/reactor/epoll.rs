@@ -8,12 +8,13 @@ use std::{
     time::Duration,
 };
 
-/// Maximum number of events that one wait fetches: their threads run within a millisecond, if each makes two system calls. With
-/// 256 it took longer than a busy worker may leave its set unserved, so more were fetched meanwhile, out of turn: of 10 000
-/// connections, the slowest hundredth waited 380 ms for an echo, and 127 now.
+/// Maximum number of events that one wait fetches. Their threads run within a millisecond, if each makes two system
+/// calls. With 256 events, they ran for longer than a busy worker may leave its set unserved. So more events were
+/// fetched meanwhile, out of turn: of 10 000 connections, the slowest hundredth waited 380 ms for an echo; with 64
+/// events it waits 127 ms.
 const MOST_EVENTS: usize = 64;
 
-/// What epoll reports; `u64` is what was given to [`Epoll::add`].
+/// What epoll reports. Its `u64` is the word that was passed to [`Epoll::add`].
 pub(in crate::runtime) type Event = libc::epoll_event;
 
 /// An epoll descriptor, and an eventfd in it.
@@ -28,7 +29,7 @@ const BELL: u64 = 0;
 
 impl Epoll {
     /// # Errors
-    /// When no descriptors are available.
+    /// If no descriptors are available.
     pub(super) fn new() -> io::Result<Epoll> {
         // SAFETY: takes no pointer.
         let epoll = opened(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
@@ -40,10 +41,10 @@ impl Epoll {
         Ok(new)
     }
 
-    /// Registers `fd` for both directions; what is ready already is reported, too.
+    /// Registers `fd` for both directions. What is ready already is reported, too.
     ///
     /// # Errors
-    /// Of `epoll_ctl(2)`.
+    /// The errors of `epoll_ctl(2)`.
     pub(super) fn add(&self, fd: BorrowedFd<'_>, word: u64) -> io::Result<()> {
         let both = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLPRI | libc::EPOLLRDHUP;
         self.control(libc::EPOLL_CTL_ADD, fd, both | libc::EPOLLET, word)
@@ -61,13 +62,13 @@ impl Epoll {
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Ends the wait of one thread, or the next wait if none waits.
+    /// Ends the wait of one thread. If no thread waits, ends the next wait.
     pub(super) fn ring(&self) {
-        // It fails only when the counter is full; the edge has been reported then.
+        // The write fails only when the counter is full. Then the edge has been reported.
         let _ = (&self.bell).write(&1_u64.to_ne_bytes());
     }
 
-    /// Waits until there is an event or a ring, which the next wait fetches. May return earlier.
+    /// Waits until there is an event or a ring, but leaves it to be fetched by the next wait. May return earlier.
     pub(super) fn wait_without_fetching(&self) {
         let mut poll = libc::pollfd { fd: self.epoll.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: `poll` is valid during the call.
@@ -75,7 +76,7 @@ impl Epoll {
     }
 
     /// Waits for at most `timeout`, and calls `each` with every event except those of the bell. An interrupted wait
-    /// has none. Returns whether the bell was rung.
+    /// fetches no events. Returns whether the bell was rung.
     pub(super) fn wait(&self, timeout: Option<Duration>, mut each: impl FnMut(Event)) -> bool {
         let mut events = [const { Event { events: 0, u64: BELL } }; MOST_EVENTS];
         let fd = self.epoll.as_raw_fd();
@@ -91,8 +92,8 @@ impl Epoll {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
                 Err(_) => {
-                    // ENOSYS before Linux 5.11, EPERM from a filter of system calls that does not know this one: an
-                    // epoll descriptor can itself be polled, in nanoseconds.
+                    // Before Linux 5.11 the error is ENOSYS; it is EPERM if a system call filter does not know this
+                    // call. An epoll descriptor can itself be polled, with a timeout in nanoseconds.
                     let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
                     let time = timespec(timeout);
                     // SAFETY: both are valid during the call.
@@ -134,7 +135,7 @@ fn wait_ns(fd: RawFd, events: &mut [Event; MOST_EVENTS], timeout: Duration) -> i
 }
 
 fn timespec(time: Duration) -> libc::timespec {
-    // A longer time than this is cut; whoever waits looks at the clock afterwards.
+    // A longer time than this is cut; the caller reads the clock after its wait.
     let seconds = time.as_secs().min(1 << 30);
     libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: libc::c_long::from(time.subsec_nanos()) }
 }
@@ -143,6 +144,6 @@ fn opened(fd: RawFd) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it was opened just now, and belongs to nobody else.
+    // SAFETY: the descriptor was opened just now, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

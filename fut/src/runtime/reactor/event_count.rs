@@ -1,4 +1,4 @@
-//! Waiting for the next event, without missing one: rules 1 to 3 of `registered_fds`, for one direction.
+//! Waits for the next event without missing one: rules 1 to 3 of `registered_fds`, for one direction.
 
 #[cfg(not(loom))]
 use std::sync::{Mutex, MutexGuard};
@@ -18,12 +18,12 @@ pub(super) struct EventCount<W> {
     waiters: Mutex<Waiting<W>>,
 }
 
-/// The waiters: usually one, for which nothing is allocated.
+/// The waiters. Usually there is one, for which nothing is allocated.
 #[derive(Debug)]
 struct Waiting<W> {
     first: Option<W>,
     more: Vec<W>,
-    /// Of the future that was polled last.
+    /// The waker of the future that was polled last.
     task: Option<Waker>,
 }
 
@@ -31,9 +31,9 @@ struct Waiting<W> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Enter {
-    /// It is one of the waiters, and has to park.
+    /// The caller is one of the waiters now, and has to park.
     Entered,
-    /// There was an event meanwhile: it has to retry its call.
+    /// There was an event meanwhile: the caller has to retry its call.
     Missed,
 }
 
@@ -47,14 +47,14 @@ impl<W> Default for EventCount<W> {
 }
 
 impl<W: PartialEq> EventCount<W> {
-    /// The count, to be read before a call.
+    /// The number of events. The caller reads it before it makes a call.
     pub(super) fn events(&self) -> u64 {
-        // Acquire: pairs with the Release in `count`; the following call is made after this load, and sees the state
-        // that the event reports.
+        // Acquire: pairs with the Release in `count`. The call that follows is made after this load, so it sees the
+        // state that the event reports.
         self.events.load(Ordering::Acquire)
     }
 
-    /// Enters `waiter`, whose call would have blocked; `seen` is the count before the call.
+    /// Adds `waiter`, whose call would have blocked, to the waiters. `seen` is the count before that call.
     pub(super) fn enter(&self, waiter: W, seen: u64) -> Enter {
         let mut waiters = self.waiters();
         if self.events.load(Ordering::Relaxed) != seen {
@@ -67,11 +67,11 @@ impl<W: PartialEq> EventCount<W> {
         Enter::Entered
     }
 
-    /// Enters the waker of a future, in place of that of the future polled before; otherwise as
+    /// Adds the waker of a future, in place of the waker of the future polled before. Otherwise like
     /// [`enter`](EventCount::enter).
     #[cfg(any(feature = "compat", loom))]
     pub(super) fn enter_task(&self, waker: &Waker, seen: u64) -> Enter {
-        // Wakers are code of the program: they are cloned and dropped without the lock.
+        // Wakers are code of the program: they are cloned and dropped while the lock is not held.
         let waker = waker.clone();
         let mut waiters = self.waiters();
         if self.events.load(Ordering::Relaxed) != seen {
@@ -89,7 +89,7 @@ impl<W: PartialEq> EventCount<W> {
         drop(task);
     }
 
-    /// Removes `waiter`, which entered when the count was `seen`: it is still there if there was no event since.
+    /// Removes `waiter`, which entered when the count was `seen`. It is still there if there was no event since then.
     pub(super) fn leave(&self, waiter: &W, seen: u64) {
         if self.events.load(Ordering::Relaxed) != seen {
             // The event has taken all waiters.

@@ -1,45 +1,53 @@
-//! Waiting in the kernel for descriptors and timers: a part of being idle. And the reactor's own LWP, for what must not
-//! wait for a worker.
+//! Waiting in the kernel for descriptors and timers, which is a part of being idle. And the reactor's own LWP, for work
+//! that must not wait for a worker.
 //!
-//! A worker that has no ready thread polls a [`PollSet`] of descriptors and timers; what is ready becomes ready threads of
-//! that very LWP, in one batch, and no LWP is woken for them. In a pinned runtime each worker has a set of its own, with
-//! what its own threads wait for, which could not run elsewhere anyway. In a migrating runtime the workers share one.
+//! A worker that has no ready thread polls a [`PollSet`] of descriptors and timers. What is ready makes threads of that
+//! very LWP ready, in one batch, and no LWP is woken for them. In a pinned runtime each worker has its own set, for
+//! what its own threads wait for: these threads could not run elsewhere anyway. In a migrating runtime the workers
+//! share one set.
 //!
-//! The reactor's LWP has the last set, with what urgent threads wait for, threads in blocking calls, those of other
-//! runtimes, and threads of several LWPs for one descriptor. It sleeps in the kernel until a descriptor is ready, a timer
-//! is due, or a quantum may be over; then it unparks the waiting user threads. It runs urgent ones itself, at once: so
-//! even if all workers are busy with threads that never leave, urgent threads run as soon as the kernel gives this LWP a
-//! CPU. It starts with the runtime, so that waiting later needs no descriptor or thread that the kernel may refuse. It
-//! becomes an LWP, with a ring to record to, when there is something to do for the first time.
+//! The reactor's LWP has the last set. It serves urgent threads, threads in blocking calls, threads of other runtimes,
+//! and descriptors for which threads of several LWPs wait. The reactor sleeps in the kernel until a descriptor is
+//! ready, a timer is due, or a quantum may be over. Then it unparks the user threads that wait. It runs urgent ones
+//! itself, at once. So even if all workers are busy with threads that never leave, urgent threads run as soon as the
+//! kernel gives this LWP a CPU. The reactor starts with the runtime, so that waiting later needs no descriptor or
+//! thread that the kernel may refuse. Its thread becomes an LWP, with a ring to record to, when there is something to
+//! do for the first time.
 //!
-//! 1. Each round of the reactor checks everything: quanta, sets of workers, urgent threads, its own set. Work is left for the next round only if that follows at once: it does not sleep while an urgent thread is ready.
-//! 2. A thread that gives it earlier work than it expects (an urgent thread, the end, rule 5) first publishes that work,
-//!    and then rings the bell of its set. A ring persists until the next wait, so it is effective even if the reactor was
-//!    just about to sleep.
-//! 3. Whoever waits in the kernel for a set first becomes its poller, and then looks for the first timer; whoever adds
-//!    one that is due before the poller looks again looks for a poller afterwards, and rings. Both take the lock of the
-//!    timers in between, so a timer is seen or its poller is rung. A set without a poller needs no ring. The poller looks again
-//!    when the first timer that it saw is due, even if that one was removed, and when it is rung.
+//! 1. Each round of the reactor checks everything: quanta, sets of workers, urgent threads, its own set. It leaves work
+//!    for the next round only if that follows at once: it does not sleep while an urgent thread is ready.
+//! 2. A thread that gives the reactor work earlier than it expects (an urgent thread, the end, rule 5) first publishes
+//!    that work, and then rings the bell of the reactor's set. A ring persists until the next wait, so it is effective
+//!    even if the reactor was just about to sleep.
+//! 3. A thread that waits in the kernel for a set first becomes the poller of the set, and then looks for the first
+//!    timer. A thread that adds a timer which is due before the poller looks again looks for a poller afterwards, and
+//!    rings. Both take the lock of the timers in between. So the poller sees the timer, or it is rung. A set without a
+//!    poller needs no ring. The poller looks again when it is rung, and when the first timer that it saw is due, even
+//!    if that timer was removed.
 //! 4. Two threads may poll one set at a time: the kernel gives each event to one of them, and each timer is taken under
-//!    the lock. Only one sleeps in it, its poller, and rings are for that one. A thread that polls without waiting may
-//!    fetch a ring; it rings again if there is a poller. Whoever rang has seen that poller, so the other sees it, too,
-//!    unless it has returned meanwhile and needs no ring. (Without that, a woken LWP slept on.)
-//! 5. Every set is served, even if its workers run threads that never leave. A worker polls when it has no ready thread,
-//!    and now and then when it has. If it does neither for a [`TICK`], the reactor polls its set. So the reactor ticks
-//!    while a worker does not rest, but only once a set of a worker has been used. A worker that stops resting, and the
-//!    first user of a set, publish that and then look whether the reactor ticks; if not, they ring. The reactor publishes
-//!    that it stops ticking, and then looks once more whether all workers rest. With a full fence in between, one of the
-//!    two sees the other (`attention.rs` has the model).
-//! 6. A tick also wakes an LWP if there are threads that it could steal: those of a batch that one of them delays.
-//! 7. Urgent threads cannot starve timers and descriptors: it runs at most [`MOST_AT_ONCE`] of them in a round, and
-//!    each that reaches safe points for at most [`SLICE`]. A thread that reaches none does block the reactor: no timer,
-//!    quantum or descriptor of its set is served meanwhile. In a pinned runtime all urgent threads are pinned to its LWP;
-//!    in a migrating one, any worker may run those that it does not run at once.
-//! 8. Unparking is always safe, but may be spurious: a timer or an event may be late, and by then its thread waits for
-//!    something else, or its block belongs to another thread. So a thread that parks checks its condition again.
-//! 9. Where descriptors are few ([`SHARE`]), the workers of a pinned runtime share a set, too: what is ready for another
-//!    worker goes to its inbox. Where there are no more, the reactor's LWP has the only set, and unparks all threads; it
-//!    is the poller of that set for ever, so workers sleep on their conditions.
+//!    the lock. Only one of them sleeps in the set: its poller, for which the rings are meant. A thread that polls
+//!    without waiting may fetch a ring; it rings again if there is a poller. The thread that rang has seen the poller,
+//!    so this thread sees it, too, unless the poller has returned meanwhile and needs no ring. (Without the second
+//!    ring, a woken LWP slept on.)
+//! 5. Every set is served, even if its workers run threads that never leave. A worker polls when it has no ready
+//!    thread, and now and then when it has. If it does neither for a [`TICK`], the reactor polls its set. So the
+//!    reactor ticks while any worker does not rest, but only once a set of a worker has been used. A worker that stops
+//!    resting publishes that, and so does the first user of a set. Both then check whether the reactor ticks; if not,
+//!    they ring. The reactor publishes that it stops ticking, and then checks once more whether all workers rest. With
+//!    a full fence in between, one of the two sees the other (`attention.rs` has the model).
+//! 6. A tick also wakes an LWP if there are threads that it could steal: threads of a batch that is delayed by one of
+//!    its threads.
+//! 7. Urgent threads cannot starve timers and descriptors. The reactor runs at most [`MOST_AT_ONCE`] of them in a
+//!    round, and each that reaches safe points for at most [`SLICE`]. A thread that reaches none does block the
+//!    reactor: no timer, quantum or descriptor of its set is served meanwhile. In a pinned runtime all urgent threads
+//!    are pinned to the reactor's LWP. In a migrating one, any worker may run the urgent threads that the reactor does
+//!    not run at once.
+//! 8. Unparking is always safe, but may be spurious. A timer or an event may be late; by then its thread may wait for
+//!    something else, or its block may belong to another thread. So a thread that parks checks its condition again.
+//! 9. If there are only few descriptors ([`SHARE`]), the workers of a pinned runtime share a set, too. A thread of
+//!    another worker that becomes ready then goes to the inbox of that worker. If not even these are available, the
+//!    reactor's LWP has the only set, and unparks all threads. It is then the poller of that set for ever, so workers
+//!    sleep on their conditions.
 
 mod attention;
 mod epoll;
@@ -80,21 +88,22 @@ pub(crate) use registered_fds::{Direction, Limit, RegisteredFd};
 pub(crate) use task_timer::TaskTimer;
 pub(super) use waiter::{Waiter, wake};
 
-/// Maximum number of urgent threads that it runs in one round.
+/// Maximum number of urgent threads that the reactor runs in one round.
 const MOST_AT_ONCE: usize = 16;
 /// Maximum time that an urgent thread runs on the reactor's LWP, if it has safe points.
 const SLICE: Duration = Duration::from_millis(1);
-/// How long a set of a busy worker may stay unserved (rule 5), of 100 of which each costs the reactor some 3 µs.
+/// How long a set of a busy worker may stay unserved (rule 5). With 100 sets, each costs the reactor some 3 µs.
 const TICK: Duration = Duration::from_millis(10);
-/// The same, if idle workers could run what is ready (rules 5 and 6).
+/// The same, if idle workers could run the threads that become ready (rules 5 and 6).
 const TICK_SHARED: Duration = Duration::from_millis(2);
 
-/// A runtime takes at most this part of the descriptors that a process may have, if it can do with fewer.
+/// A runtime takes at most one in this number of the descriptors that a process may have, if it can do with fewer.
 const SHARE: u64 = 4;
-/// Descriptors of a set.
+/// Number of descriptors of a set.
 const OF_A_SET: u64 = 2;
 
-/// The sets of `workers` workers, whose timers may be late by `slack`, and of the reactor's LWP; fewer, if descriptors are few.
+/// The sets of `workers` workers, and last the set of the reactor's LWP. Their timers may be late by `slack`. There are
+/// fewer sets if there are few descriptors.
 fn sets(workers: usize, slack: Duration) -> io::Result<Box<[Arc<PollSet>]>> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let is_much = limit.is_some_and(|limit| OF_A_SET * (workers as u64 + 1) > limit / SHARE);
@@ -120,16 +129,16 @@ pub(super) struct Timer {
 
 /// The shared state of the reactor.
 pub(super) struct Reactor {
-    /// Those of the workers, and last that of its own LWP.
+    /// The sets of the workers, and last the set of the reactor's LWP.
     sets: Box<[Arc<PollSet>]>,
-    /// Whether it ticks (rule 5).
+    /// Whether the reactor ticks (rule 5).
     attention: Attention,
     thread: Mutex<Option<LwpThread>>,
-    /// The home of threads pinned to its LWP: in a pinned runtime, the urgent ones.
+    /// The home of threads that are pinned to the reactor's LWP: in a pinned runtime, the urgent ones.
     pub(super) home: Home,
     sources: RegisteredFds,
     quantum: Option<Duration>,
-    /// If the real-time class is requested: the kernel's answer, with the error number if it refuses.
+    /// If the real-time class is requested: the answer of the kernel, with the error number if it has refused.
     realtime: Option<OnceLock<Result<(), i32>>>,
     born: Instant,
     /// End of the slice of the urgent thread on its LWP, in ns since `born`. Used only by the reactor's thread.
@@ -139,7 +148,7 @@ pub(super) struct Reactor {
 
 impl Reactor {
     /// # Errors
-    /// When no descriptors are available.
+    /// If no descriptors are available.
     pub(super) fn new(
         quantum: Option<Duration>,
         realtime: bool,
@@ -164,10 +173,10 @@ impl Reactor {
         })
     }
 
-    /// Starts the thread. Called once.
+    /// Starts the thread of the reactor. Called once.
     ///
     /// # Errors
-    /// When the kernel creates no thread.
+    /// If the kernel creates no thread.
     pub(super) fn start(&self, shared: &'static Shared) -> io::Result<()> {
         let own = &*self.sets[self.own_set()];
         let Some(epoll) = own.epoll() else { return Ok(()) };
@@ -178,7 +187,8 @@ impl Reactor {
             let _carries = carries;
             let reactor = &shared.reactor;
             if reactor.quantum.is_none() && reactor.realtime.is_none() {
-                // There is no work yet. After an interrupted wait, the round finds nothing to do, which is harmless.
+                // There is no work yet. After an interrupted wait, the first round finds nothing to do, which is
+                // harmless.
                 epoll.wait_without_fetching();
             }
             if reactor.is_shut_down() {
@@ -193,12 +203,12 @@ impl Reactor {
         Ok(())
     }
 
-    /// The number of its own LWP's set.
+    /// The number of the set of the reactor's LWP.
     pub(super) fn own_set(&self) -> usize {
         self.sets.len() - 1
     }
 
-    /// The set of a worker: that of the reactor's LWP if there is no other (rule 9).
+    /// The number of the set of a worker. It is that of the reactor's LWP if there is no other (rule 9).
     pub(super) fn worker_set(&self, worker: usize) -> usize {
         worker.checked_rem(self.own_set()).unwrap_or_else(|| self.own_set())
     }
@@ -234,7 +244,7 @@ impl Reactor {
         }
     }
 
-    /// Ends its wait in the kernel, or the next one (rule 2).
+    /// Ends the reactor's current wait in the kernel, or else its next one (rule 2).
     fn notify(&self) {
         self.sets[self.own_set()].ring();
     }
@@ -244,7 +254,7 @@ impl Reactor {
         self.shut_down.load(Ordering::Acquire)
     }
 
-    /// The main loop as an LWP. `events` are those that were received before.
+    /// The main loop of the reactor as an LWP.
     fn run(&self, shared: &'static Shared, epoll: &Epoll, carry: &dyn Fn(ThreadRef) -> bool) {
         if let Some(answer) = &self.realtime {
             let _ = answer.set(realtime::ask().map_err(|error| error.raw_os_error().unwrap_or(libc::EPERM)));
@@ -260,7 +270,7 @@ impl Reactor {
             let next_urgent = || self.home.inbox.pop().or_else(|| shared.urgent.pop());
             for urgent in (0..MOST_AT_ONCE).map_while(|_| next_urgent()) {
                 if !shared.urgent.is_empty() {
-                    // An idle worker can run it without waiting for this LWP.
+                    // An idle worker can run the next urgent thread without waiting for this LWP.
                     shared.idle.wake_one();
                 }
                 let _ = carry(urgent);
@@ -306,7 +316,7 @@ impl Reactor {
         ticks.next
     }
 
-    /// Whether its LWP is in the real-time class; waits for the kernel's answer.
+    /// Whether the reactor's LWP is in the real-time class. Waits for the answer of the kernel.
     pub(super) fn is_realtime(&self) -> io::Result<bool> {
         let Some(answer) = &self.realtime else { return Ok(false) };
         answer.wait().map(|()| true).map_err(io::Error::from_raw_os_error)
@@ -322,7 +332,7 @@ impl Reactor {
         self.born.elapsed().as_nanos() as u64 > self.slice_end.load(Ordering::Relaxed)
     }
 
-    /// Called when an urgent thread was made ready by another thread than the reactor (rule 2).
+    /// Called when a thread other than the reactor has made an urgent thread ready (rule 2).
     pub(super) fn notice_urgent(&self) {
         self.notify();
     }
@@ -342,18 +352,18 @@ impl Reactor {
         Timer { set, timer: self.sets[set].add_timer(deadline, Waiter::Task(waker)) }
     }
 
-    /// The answer is whether its time has come.
+    /// Removes a timer. Returns whether its time has come.
     pub(super) fn remove_timer(&self, timer: Timer) -> bool {
         self.sets[timer.set].remove_timer(timer.timer)
     }
 
-    /// Waits for the end of its LWP until `limit`.
+    /// Ends the reactor. Waits for the end of its LWP until `limit`.
     pub(super) fn shut_down(&self, limit: Option<Instant>) -> Joined {
-        // Release: pairs with the Acquire in `run`.
+        // Release: pairs with the Acquire in `is_shut_down`.
         self.shut_down.store(true, Ordering::Release);
         self.notify();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // An urgent thread may have dropped the runtime: the reactor cannot wait for itself, and ends afterwards.
+        // An urgent thread may have dropped the runtime. Then the reactor cannot wait for itself, and ends afterwards.
         let joined = match thread {
             None => Joined::Stopped,
             Some(thread) if thread.is_current() => Joined::StillRuns,
@@ -367,10 +377,10 @@ impl Reactor {
 
 /// The reactor's view of the workers' sets (rule 5).
 struct Ticks<'a> {
-    /// Each with its number of polls at the last tick.
+    /// Each set with its number of polls at the last tick.
     sets: Vec<(&'a PollSet, u64)>,
     period: Duration,
-    /// `None` while it does not tick.
+    /// When the next tick is; `None` while the reactor does not tick.
     next: Option<Instant>,
 }
 

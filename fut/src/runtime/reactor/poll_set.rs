@@ -1,9 +1,10 @@
 //! The descriptors and timers that are served together: by one worker when it has no ready thread, by all workers of a
 //! migrating runtime in turns, or by the reactor's own LWP. Rules 1 to 6 are at the head of `reactor/mod.rs`.
 //!
-//! A child made by `fork` or `clone` has the descriptor of its parent's epoll. What it removed there, its parent would no
-//! longer hear of; what it fetched, its parent would miss; what it added would be an address in another process. So only
-//! the process that made a set changes it or fetches from it; an idle LWP of a child sleeps on its condition.
+//! A child process made by `fork` or `clone` has the descriptor of its parent's epoll. If the child removed a
+//! descriptor there, the parent would get no more events of it. If the child fetched an event, the parent would miss
+//! it. If the child added a descriptor, the parent would get an address of another process. So only the process that
+//! made a set changes it or fetches from it. An idle LWP of a child sleeps on its condition.
 
 use std::{
     io,
@@ -25,19 +26,19 @@ use super::{
 };
 use crate::runtime::ready::Bell;
 
-/// Longest wait in a child process, where no bell is heard.
+/// Longest wait in a child process, which does not notice rings of the bell.
 const INHERITED: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(in crate::runtime) struct PollSet {
-    /// `None` when the runtime has ended: its descriptors are closed then.
+    /// `None` when the runtime has ended; then the descriptors of the set are closed.
     epoll: Mutex<Option<Arc<Epoll>>>,
-    /// The process that made it.
+    /// The process that made the set.
     owner: Process,
     timers: Timers,
     /// Whether a thread waits in the kernel for this set, or is about to.
     has_poller: AtomicBool,
-    /// Number of polls so far: unchanged while nobody serves this set.
+    /// Number of polls so far. It does not change while no thread serves this set.
     polls: AtomicU64,
 }
 
@@ -45,7 +46,7 @@ impl PollSet {
     /// A set whose timers may be late by `slack`.
     ///
     /// # Errors
-    /// When no descriptors are available.
+    /// If no descriptors are available.
     pub(super) fn new(slack: Duration) -> io::Result<PollSet> {
         Ok(PollSet {
             epoll: Mutex::new(Some(Arc::new(Epoll::new()?))),
@@ -56,7 +57,8 @@ impl PollSet {
         })
     }
 
-    /// `None` when the runtime has ended. Whoever polls keeps it, so that the descriptors stay open meanwhile.
+    /// The epoll of this set; `None` when the runtime has ended. A thread keeps it while it polls, so that the
+    /// descriptors stay open.
     pub(in crate::runtime) fn epoll(&self) -> Option<Arc<Epoll>> {
         self.epoll.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -66,7 +68,7 @@ impl PollSet {
         drop(epoll);
     }
 
-    /// Whether the caller is in another process than that which made this set.
+    /// Whether the caller is in a process other than the one that made this set.
     fn is_inherited(&self) -> bool {
         Process::this() != self.owner
     }
@@ -82,14 +84,15 @@ impl PollSet {
 
     pub(super) fn remove(&self, fd: BorrowedFd<'_>) {
         if let Some(epoll) = self.epoll().filter(|_| !self.is_inherited()) {
-            // It is not in it only if it was closed by others.
+            // This fails only if other code has closed the descriptor.
             let _ = epoll.remove(fd);
         }
     }
 
-    /// Becomes the one thread that waits in the kernel for this set; `false` if another does, or in a child process.
+    /// Becomes the one thread that waits in the kernel for this set. `false` if another thread does, or in a child
+    /// process.
     pub(in crate::runtime) fn begin_wait(&self) -> bool {
-        // AcqRel: one poller after the other, with `end_wait`.
+        // AcqRel: orders one poller after the other; pairs with `end_wait`.
         !self.is_inherited() && !self.has_poller.swap(true, Ordering::AcqRel)
     }
 
@@ -105,8 +108,8 @@ impl PollSet {
         self.polls.load(Ordering::Relaxed)
     }
 
-    /// Waits until something is ready, a timer is due, somebody rings, or `limit` is over. Calls `before` when the wait
-    /// has ended with something to do, and then `ready` with each waiter that is to be unparked or woken.
+    /// Waits until something is ready, a timer is due, the bell is rung, or `limit` is over. If there is something to
+    /// do then, calls `before`, and then `ready` with each waiter that must be unparked or woken.
     pub(in crate::runtime) fn poll(
         &self,
         epoll: &Epoll,
@@ -141,7 +144,7 @@ impl PollSet {
             })
         };
         if is_rung && limit == Some(Duration::ZERO) && self.has_poller() {
-            // It was meant for the poller (rule 4).
+            // The ring was meant for the poller (rule 4).
             epoll.ring();
         }
         if self.timers.is_empty() {
@@ -153,18 +156,18 @@ impl PollSet {
         });
     }
 
-    /// Adds a timer; a thread that waits for a later one is rung.
+    /// Adds a timer. If the poller waits for a later one, it is rung.
     pub(super) fn add_timer(&self, deadline: Instant, waiter: Waiter) -> Timer {
         let (timer, is_sooner) = self.timers.add(deadline, waiter);
-        // The poller has become one before it took the lock of the timers to look for the next: either it has seen
-        // this one, or it is seen here (rule 3).
+        // A poller publishes that it is one before it takes the lock of the timers to look for the next. So either it
+        // has seen this timer, or this thread sees the poller (rule 3).
         if is_sooner && self.has_poller() {
             self.ring();
         }
         timer
     }
 
-    /// The answer is whether its time has come.
+    /// Removes a timer. Returns whether its time has come.
     pub(super) fn remove_timer(&self, timer: Timer) -> bool {
         self.timers.remove(timer)
     }

@@ -1,8 +1,9 @@
-//! Which process this is, without a system call: a poll asks each time (`poll_set.rs`), and getpid(2) takes 150 ns on a guest
-//! (AMD EPYC, Linux 6.18), at 0.2 polls a request of an echo server.
+//! Which process this is, without a system call. Each poll asks for it (`poll_set.rs`), and getpid(2) takes 150 ns on a
+//! guest (AMD EPYC, Linux 6.18); an echo server makes 0.2 polls per request.
 //!
-//! A page that a child process gets empty (MADV_WIPEONFORK, Linux 4.14) holds a number that the parent has drawn. A child
-//! finds 0 there, draws the next, and so differs from its parent, also if it was made by `clone` without handlers.
+//! A page that a child process gets wiped (MADV_WIPEONFORK, Linux 4.14) holds a number that the parent has drawn. A
+//! child finds 0 there and draws the next number. So it differs from its parent, even if it was made by `clone` without
+//! handlers.
 
 use std::{
     ptr,
@@ -12,15 +13,15 @@ use std::{
     },
 };
 
-/// A process, among those that descend from each other by `fork`.
+/// Identifies a process among those that descend from each other by `fork`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process(u64);
 
-/// Copied to children, so none draws a number that an ancestor has.
+/// The last number that was drawn. A child gets a copy, so it never draws the number of an ancestor.
 static DRAWN: AtomicU64 = AtomicU64::new(0);
 
 impl Process {
-    /// The calling one.
+    /// The calling process.
     #[inline]
     pub(super) fn this() -> Process {
         static PAGE: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
@@ -37,14 +38,14 @@ impl Process {
 #[cold]
 fn draw(number: &AtomicU64) -> Process {
     let drawn = DRAWN.fetch_add(1, Ordering::Relaxed) + 1;
-    // Another thread may draw at the same time: the first one counts.
+    // Another thread may draw at the same time: the first number that is stored counts.
     match number.compare_exchange(0, drawn, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => Process(drawn),
         Err(first) => Process(first),
     }
 }
 
-/// A number that is 0, here now and in each child of `fork`. `None` if the kernel cannot do that.
+/// A number that is 0 at first, and again in each child of `fork`. `None` if the kernel does not support this.
 fn wiped_on_fork() -> Option<&'static AtomicU64> {
     const LEN: usize = 4096;
     // SAFETY: a new mapping at an address chosen by the kernel affects no existing memory.
@@ -63,11 +64,11 @@ fn wiped_on_fork() -> Option<&'static AtomicU64> {
     }
     // SAFETY: the page mapped above.
     if unsafe { libc::madvise(page, LEN, libc::MADV_WIPEONFORK) } != 0 {
-        // SAFETY: as above; nobody has used it.
+        // SAFETY: as above; nothing uses the page yet.
         unsafe { libc::munmap(page, LEN) };
         return None;
     }
-    // SAFETY: aligned, zeroed, and never unmapped.
+    // SAFETY: the page is aligned, zeroed, and never unmapped.
     Some(unsafe { &*page.cast::<AtomicU64>() })
 }
 

@@ -1,7 +1,8 @@
-//! Detects that a user thread has run for its quantum. The reactor checks the workers twice per quantum: if one has
-//! carried the same thread for a quantum, it requests that the thread leave at its next safe point. If the thread has
-//! reached none at the next check, it may never leave: then those that are queued behind it and may run elsewhere go to the
-//! queue that all workers share. (The other workers may never look for work elsewhere, if theirs yields for ever.)
+//! Detects that a user thread has run for its quantum. The reactor checks the workers twice per quantum. If a worker
+//! has carried the same thread for a quantum, the reactor requests that the thread leave at its next safe point. If the
+//! thread has reached none at the next check, it may never leave. Then the threads that are queued behind it and may
+//! run elsewhere go to the queue that all workers share. (The other workers may never look for work elsewhere, if their
+//! own threads yield for ever.)
 
 use std::{
     sync::atomic::Ordering,
@@ -18,10 +19,10 @@ pub(super) struct Quanta<'a> {
 
 struct Worker<'a> {
     status: &'a WorkerStatus,
-    /// Its number of dispatches at the last check, and when that number was first seen.
+    /// The worker's number of dispatches at the last check, and when that number was first seen.
     dispatches: u64,
     since: Instant,
-    /// Whether that thread was asked to leave.
+    /// Whether the thread of that dispatch was asked to leave.
     is_asked: bool,
 }
 
@@ -33,8 +34,8 @@ impl<'a> Quanta<'a> {
         Quanta { quantum, next: now, workers: workers.collect() }
     }
 
-    /// Checks the workers if it is time to, and returns the time of the next check. Calls `share` with the number of each
-    /// whose thread was asked to leave, and has not.
+    /// Checks the workers if it is time to, and returns the time of the next check. Calls `share` with the number of
+    /// each worker whose thread was asked to leave at an earlier check and has not left.
     pub(super) fn tick(&mut self, now: Instant, mut share: impl FnMut(usize)) -> Instant {
         if now < self.next {
             return self.next;

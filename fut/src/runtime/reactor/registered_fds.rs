@@ -1,34 +1,35 @@
 //! Descriptors for which user threads wait.
 //!
 //! A descriptor is registered once, for both directions, edge-triggered: the kernel reports when it becomes ready, and
-//! not again until it has been drained. So a call is tried first, and waits only if it would block; only the first call
-//! costs an additional system call, for the registration.
+//! does not report it again until it has been drained. So a call is tried first, and waits only if it would block. Only
+//! the first call costs an additional system call, for the registration.
 //!
-//! 1. Who polls a set (`reactor/mod.rs`) counts an event, and takes the waiters, under the direction's lock; then it
-//!    unparks them all. Each retries its call: an event does not reveal for how many of them it suffices.
-//! 2. A thread reads the count before it makes a call. If the call would block, it takes the lock: if the count is
-//!    unchanged, it enters the waiters, and parks; otherwise it retries. So an event after the start of the call is
-//!    never missed. (A flag that the first caller clears would not suffice: of two callers that both found nothing
+//! 1. A thread that polls a set (`reactor/mod.rs`) counts an event, and takes the waiters, under the lock of the
+//!    direction. Then it unparks them all. Each waiter retries its call: an event does not reveal for how many of them
+//!    it suffices.
+//! 2. A thread reads the count before it makes a call. If the call would block, the thread takes the lock. If the count
+//!    is unchanged, it enters the waiters and parks; otherwise it retries. So an event after the start of the call is
+//!    never missed. (A flag that the first caller clears would not suffice. Of two callers that both found nothing
 //!    before the event, the second would wait, although the first has left data for it.)
 //! 3. A thread that returns from parking is no longer among the waiters, and retries its call before it checks its
 //!    deadline. So data that arrives together with the deadline is not lost, and no event is consumed by a thread that
 //!    gives up: the event has woken all others, too.
-//! 4. Entries are never freed, and used again for other descriptors. An event of the old one that was fetched before
-//!    that counts for the new one: a thread retries a call in vain, as after any late unpark.
-//! 5. When the runtime has ended, no events are counted: all waiters are unparked, and their calls fail, as do those
-//!    that would wait later. Those threads belong to other runtimes; its own no longer run.
-//! 6. A descriptor is in one set at a time. Every set is served sooner or later, whoever waits (rule 5 of
-//!    `reactor/mod.rs`), so the choice of the set decides only who unparks, and how soon. A thread of a worker that
-//!    waits for a descriptor moves it to the set of that worker, unless another thread waits for it. Then, and if the
-//!    caller is not on a worker, or is urgent, it moves to the set of the reactor's LWP, and stays there; so does one
-//!    that has moved [`MOST_MOVES`] times. Moving loses no event: the kernel reports what is ready when a descriptor is
-//!    added to a set, and what the old set has reported is counted as well.
-//!    A future that is polled is a waiter of another kind: at most one for each direction, the one polled last, as with
-//!    tokio's sockets. It does not decide where a descriptor is.
-//! 7. A read of a stream that returns fewer bytes than there is room for has emptied it (epoll(7)), as has one for which
-//!    the kernel reports that none is left (TCP_INQ). The next read of
-//!    that count waits without a call first. Not once the kernel has reported the end of the stream, an error or
-//!    urgent data: those are reported only once, or make reads short. If one is reported later, the count changes.
+//! 4. Entries are never freed, but reused for other descriptors. An event of the old descriptor that was fetched before
+//!    the reuse counts for the new one. Then a thread retries a call in vain, as after any late unpark.
+//! 5. When the runtime has ended, no events are counted. All waiters are unparked, and their calls fail, as do calls
+//!    that would wait later. These threads belong to other runtimes; those of the ended runtime no longer run.
+//! 6. A descriptor is in one set at a time. Every set is served sooner or later, whatever thread waits (rule 5 of
+//!    `reactor/mod.rs`). So the choice of the set decides only which thread unparks, and how soon. When a thread of a
+//!    worker waits for a descriptor, it moves the descriptor to the set of that worker, unless another thread waits for
+//!    it. In these cases the descriptor moves to the set of the reactor's LWP, and stays there: another thread waits
+//!    for it; the caller is not on a worker, or is urgent; it has already moved [`MOST_MOVES`] times. Moving loses no
+//!    event: the kernel reports what is ready when a descriptor is added to a set, and what the old set has reported is
+//!    counted as well. A future that is polled is a waiter of another kind. There is at most one for each direction,
+//!    the one polled last, as with tokio's sockets. It does not affect which set a descriptor is in.
+//! 7. A read of a stream has emptied it if it returns fewer bytes than there is room for (epoll(7)), or if the kernel
+//!    reports with it that none is left (TCP_INQ). As long as the count stays the same, the next read waits without
+//!    making a call first. This does not apply once the kernel has reported the end of the stream, an error or urgent
+//!    data: these are reported only once, or make reads short. If one of them is reported later, the count changes.
 
 use std::{
     collections::HashMap,
@@ -80,7 +81,7 @@ pub(super) struct RegisteredFds(Mutex<Table>);
 struct Table {
     entries: Vec<&'static Waiters>,
     free: Vec<&'static Waiters>,
-    /// In whatever set: the kernel would refuse only a second one in the same set.
+    /// The descriptors of all sets. The kernel would refuse to register one twice only within the same set.
     registered: HashMap<RawFd, &'static Waiters>,
     ended: bool,
 }
@@ -91,11 +92,11 @@ struct Waiters {
     sides: [EventCount<ThreadRef>; 2],
     /// The runtime has ended (rule 5).
     ended: AtomicBool,
-    /// The count of the reading side whose event has been drained, or `NOT_DRAINED` (rule 7).
+    /// The count of the reading side for which nothing is left to read, or `NOT_DRAINED` (rule 7).
     drained: AtomicU64,
-    /// Something was reported after which rule 7 does not hold.
+    /// The kernel has reported something after which rule 7 does not apply.
     always_tries: AtomicBool,
-    /// Number of the set that it is in. Written under the lock of `moves`.
+    /// Number of the set that the descriptor is in. Written under the lock of `moves`.
     set: AtomicUsize,
     moves: Mutex<Moves>,
 }
@@ -105,14 +106,14 @@ const NOT_DRAINED: u64 = u64::MAX;
 #[derive(Debug, Default)]
 struct Moves {
     count: u32,
-    /// It stays with the reactor (rule 6).
+    /// The descriptor stays with the reactor (rule 6).
     stays: bool,
 }
 
 /// A descriptor that is registered with the reactor of a runtime, and its owner.
 #[derive(Debug)]
 pub(crate) struct RegisteredFd<T: AsFd> {
-    /// `None` only while it is being dropped.
+    /// `None` only while this value is being dropped.
     io: Option<T>,
     registration: Registration,
 }
@@ -136,8 +137,9 @@ impl RegisteredFds {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An entry for `fd`, in set number `set`. `is_stale` decides whether the entry that has this number is of another
-    /// descriptor, which was closed without being deregistered: its owner borrowed it, and was leaked.
+    /// Makes an entry for `fd`, in set number `set`. There may be an entry with the same number already. `is_stale`
+    /// decides whether that entry is of another descriptor, which was closed without being deregistered: its owner
+    /// borrowed it, and was leaked.
     fn add(
         &self,
         fd: RawFd,
@@ -180,7 +182,7 @@ impl RegisteredFds {
         let entries = table.entries.clone();
         drop(table);
         for waiters in entries {
-            // Published by the locks in `count` and `enter`.
+            // The locks in `count` and `enter` publish this store.
             waiters.ended.store(true, Ordering::Relaxed);
             waiters.sides.iter().for_each(|side| side.count(Waiter::wake));
         }
@@ -197,7 +199,7 @@ pub(super) fn count(event: Event, mut unpark: impl FnMut(Waiter)) {
     let waiters: &'static Waiters = unsafe { &*ptr::with_exposed_provenance(event.u64 as usize) };
     let events = event.events as i32;
     if events & ALWAYS_TRY != 0 {
-        // Before it is counted, which publishes it (rule 7).
+        // Stored before the event is counted, because the count publishes it (rule 7).
         waiters.always_tries.store(true, Ordering::Relaxed);
     }
     for (direction, mask) in [(Direction::Read, READABLE), (Direction::Write, WRITABLE)] {
@@ -221,7 +223,7 @@ impl Waiters {
         ptr::from_ref(self).expose_provenance() as u64
     }
 
-    /// Whether the reading side was drained after event `seen`, the latest (rule 7).
+    /// Whether the reading side was drained after event `seen`, which is the latest (rule 7).
     fn is_drained(&self, seen: u64) -> bool {
         self.drained.load(Ordering::Relaxed) == seen && !self.always_tries.load(Ordering::Relaxed)
     }
@@ -257,7 +259,7 @@ impl<T: AsFd> RegisteredFd<T> {
     /// Registers `io`, which must be in non-blocking mode, with the reactor of the calling user thread.
     ///
     /// # Errors
-    /// When the reactor has ended, or the kernel cannot wait for this kind of descriptor.
+    /// If the reactor has ended, or the kernel cannot wait for this kind of descriptor.
     ///
     /// # Panics
     /// Outside a runtime; the message names `call`.
@@ -268,7 +270,8 @@ impl<T: AsFd> RegisteredFd<T> {
         let borrowed = io.as_fd();
         let fd = borrowed.as_raw_fd();
         let is_stale = |old: &'static Waiters| {
-            // The kernel has forgotten a closed descriptor, and would add its number once more. It is not moved meanwhile.
+            // The kernel forgets a descriptor when it is closed, so it would accept its number once more. The lock
+            // keeps the entry in its set meanwhile.
             let _moves = old.moves();
             let set = shared.reactor.set(old.set.load(Ordering::Relaxed));
             set.add(borrowed, old.word()).inspect(|()| set.remove(borrowed)).is_ok()
@@ -291,11 +294,11 @@ impl<T: AsFd> RegisteredFd<T> {
         self.io.as_ref().expect("it is only taken when the source is dropped")
     }
 
-    /// Repeats `call` until it does not return `WouldBlock`; between calls, the calling user thread is blocked. A safe
-    /// point.
+    /// Repeats `call` until it does not return `WouldBlock`. The calling user thread is blocked between the calls. This
+    /// is a safe point.
     ///
     /// # Errors
-    /// Those of `call`; `TimedOut` at the limit.
+    /// The errors of `call`; `TimedOut` at the limit.
     ///
     /// # Panics
     /// If it would block outside a runtime; the message names `name`.
@@ -310,8 +313,8 @@ impl<T: AsFd> RegisteredFd<T> {
         self.retry_unless_drained(direction, limit, name, |_| false, call)
     }
 
-    /// As [`retry`](RegisteredFd::retry), for reading a stream: `drains` decides whether the result of a call means that
-    /// nothing is left (rule 7).
+    /// Like [`retry`](RegisteredFd::retry), for reading a stream. `drains` decides whether the result of a call means
+    /// that nothing is left to read (rule 7).
     #[track_caller]
     pub(crate) fn retry_unless_drained<R>(
         &self,
@@ -353,16 +356,17 @@ impl<T: AsFd> RegisteredFd<T> {
             } else if has_left {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
             } else {
-                // Otherwise a loop of calls whose time is over would keep those off the LWP for whom it waits.
+                // Otherwise a loop of calls with an expired time limit would keep the threads that it waits for off the
+                // LWP.
                 yield_now();
             }
             has_left = true;
         }
     }
 
-    /// As [`retry_unless_drained`](RegisteredFd::retry_unless_drained), for a future: instead of blocking, returns
-    /// `Pending`, and the waker is woken at the next event. Of several futures that wait for one direction, only the one
-    /// that was polled last is woken. No safe point.
+    /// Like [`retry_unless_drained`](RegisteredFd::retry_unless_drained), for a future. Instead of blocking, it returns
+    /// `Pending`, and the waker is woken at the next event. Of several futures that wait for one direction, only the
+    /// one that was polled last is woken. This is not a safe point.
     #[cfg(feature = "compat")]
     pub(crate) fn poll_unless_drained<R>(
         &self,
@@ -393,7 +397,7 @@ impl<T: AsFd> RegisteredFd<T> {
             if side.enter_task(context.waker(), seen) == Enter::Missed {
                 continue;
             }
-            // If it entered before the last count, it is woken; otherwise, it sees this flag.
+            // If the waker entered before the last count, it is woken. Otherwise, this call sees the flag.
             return match waiters.check() {
                 Ok(()) => Poll::Pending,
                 Err(error) => Poll::Ready(Err(error)),
@@ -416,7 +420,7 @@ impl<T: AsFd> RegisteredFd<T> {
         if side.enter(thread, seen) == Enter::Missed {
             return Ok(());
         }
-        // If it entered before the last count, it is unparked; otherwise, it sees this flag.
+        // If the thread entered before the last count, it is unparked. Otherwise, it sees the flag here.
         if let Err(error) = registration.waiters.check() {
             side.leave(&thread, seen);
             return Err(error);
@@ -440,7 +444,7 @@ impl<T: AsFd> RegisteredFd<T> {
 }
 
 impl Registration {
-    /// Rule 6: the caller is about to wait.
+    /// Rule 6. Called when the calling thread is about to wait.
     #[inline]
     fn place(&self) {
         let wanted = lwp::poll_set(self.shared);
@@ -467,17 +471,19 @@ impl Registration {
         }
         reactor.use_set(to);
         let fd = self.fd();
-        // First to the other set: if the kernel has no memory for that, it stays where it is, and whoever waits is served.
+        // First add it to the other set. If the kernel has no memory for that, it stays in the old one, which is served
+        // as well.
         if reactor.set(to).add(fd, waiters.word()).is_ok() {
             reactor.set(now).remove(fd);
             waiters.set.store(to, Ordering::Relaxed);
         }
     }
 
-    /// Valid while the owner of the descriptor has not been dropped.
+    /// The descriptor. It is valid as long as its owner has not been dropped.
     fn fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the owner lent it for as long as it is itself only shared, and it has been only shared since: both
-        // callers are called by `RegisteredFd`, while that has it, or when it has just been moved out.
+        // SAFETY: the owner lent the descriptor for as long as the owner itself is only shared, and it has been only
+        // shared since. Both callers of this function are called by `RegisteredFd` while it holds the owner, or when
+        // the owner has just been moved out of it.
         unsafe { BorrowedFd::borrow_raw(self.fd) }
     }
 

@@ -9,8 +9,8 @@ use std::{
 use super::Timer;
 use crate::runtime::{here, pool::Shared};
 
-/// A future's wait for points in time, one after the other. It belongs to the runtime of the user thread that made it,
-/// whose LWPs wake it; once that runtime has ended, nothing does.
+/// Lets a future wait for points in time, one after the other. It belongs to the runtime of the user thread that made
+/// it. The LWPs of that runtime wake the future; once the runtime has ended, nothing wakes it.
 pub(crate) struct TaskTimer {
     shared: &'static Shared,
     added: Option<Added>,
@@ -30,7 +30,8 @@ impl TaskTimer {
         TaskTimer { shared: here(call).shared(), added: None }
     }
 
-    /// Ready at the deadline; until then, the waker of the last call is woken at its deadline.
+    /// `Ready` at the deadline. Until then `Pending`, and the waker of the last call is woken at the deadline of that
+    /// call.
     pub(crate) fn poll(&mut self, deadline: Instant, context: &Context<'_>) -> Poll<()> {
         if Instant::now() >= deadline {
             self.remove();

@@ -1,13 +1,14 @@
 //! Timers, which unpark user threads and wake futures.
 //!
-//! A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan, "Faster Algorithms for the Shortest Path Problem", 1990): times only go on, so
-//! timers lie in buckets by the highest bit in which they differ from the time up to which all have been taken. One is added at the
-//! end of a bucket, and moves to another one only when time comes to its bucket: memory is read in its order, where a tree or a
-//! binary heap of 10^4 timers searches for a place in lines that are in no cache.
+//! The timers form a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan, "Faster Algorithms for the Shortest Path Problem",
+//! 1990). This works because time only advances. Each timer is in a bucket: that of the highest bit in which its time
+//! differs from the time up to which all timers have been taken. A timer is added at the end of a bucket, and moves to
+//! another one only when the time reaches its bucket. So memory is read sequentially. In a tree or a binary heap of
+//! 10^4 timers, the search for a place reads cache lines that are in no cache.
 //!
-//! One that is removed before it is due stays in its bucket until time comes to it, or until half of all are such ones; its waker is
-//! dropped at once. One that has been taken is not searched for: all in the buckets are after the time up to which they have been
-//! taken.
+//! A timer that is removed before it is due stays in its bucket until the time reaches the bucket, or until half of all
+//! timers are removed ones. Its waker is dropped at once. To remove a timer that has already been taken needs no
+//! search: its time is not after the time up to which all have been taken.
 
 use std::{
     cmp::Reverse,
@@ -26,45 +27,46 @@ use crate::runtime::thread::ThreadRef;
 
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// Number of timers in buckets, also of those that were removed; read without the lock.
+    /// Number of timers in the buckets, including removed ones. Read without the lock.
     count: AtomicUsize,
     state: Mutex<State>,
-    /// From when on times are counted.
+    /// The origin of all times.
     born: Instant,
-    /// So long the first one may be late, for more to be due when it is served.
+    /// How late the first timer may be served, so that more are due by then.
     slack: Duration,
 }
 
 #[derive(Debug)]
 struct State {
-    /// By the highest bit in which their times differ from `taken`, and from which on these are larger.
+    /// Bucket n has the timers whose times differ from `taken` in bit n, and in no higher bit. Since they are after
+    /// `taken`, they have a 1 in that bit.
     buckets: [Bucket; 64],
-    /// The buckets that are not empty, as bits.
+    /// One bit for each bucket: whether it is not empty.
     full: u64,
-    /// How many timers are in them.
+    /// Number of timers in the buckets.
     count: usize,
-    /// What is to be woken by those that wake no thread.
+    /// The wakers of timers that wake a task instead of a thread, by the number of the timer.
     tasks: HashMap<u64, Waker, BuildHasherDefault<NumberHasher>>,
-    /// The numbers of those that were removed.
+    /// The numbers of removed timers that are still in a bucket.
     removed: HashSet<u64, BuildHasherDefault<NumberHasher>>,
     next_number: u64,
     /// All timers up to this time have been taken.
     taken: u64,
-    /// When whoever waits for the next timer looks for it again; `None`: when it is told to.
+    /// When the thread that waits for the next timer looks for it again. `None`: only when it is told to.
     looked_for_at: Option<u64>,
 }
 
 #[derive(Debug)]
 struct Bucket {
     added: Vec<Added>,
-    /// The earliest time of all, or of one that was removed.
+    /// The earliest time of all timers in the bucket, including removed ones.
     first: u64,
 }
 
 /// A timer that was added; ordered by time, and by number for equal times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::runtime) struct Timer {
-    /// In ns since the timers were made.
+    /// Time in ns since the timers were made.
     at: u64,
     number: u64,
 }
@@ -72,14 +74,14 @@ pub(in crate::runtime) struct Timer {
 #[derive(Clone, Copy, Debug)]
 struct Added {
     timer: Timer,
-    /// `None` if it wakes a task.
+    /// `None` if the timer wakes a task.
     thread: Option<ThreadRef>,
 }
 
-/// So few removed ones are left in the buckets.
+/// This number of removed timers may always stay in the buckets.
 const FEW: usize = 64;
 
-/// So many places before they are woken, the data of threads is fetched.
+/// How many places before a thread is unparked its data is prefetched.
 const AHEAD: usize = 4;
 
 impl Timers {
@@ -93,17 +95,18 @@ impl Timers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// In ns since the timers were made; what is before that is due then.
+    /// The time in ns since the timers were made. An earlier instant counts as that moment.
     fn ns(&self, at: Instant) -> u64 {
         u64::try_from(at.saturating_duration_since(self.born).as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Adds a timer; returns it, and whether it is due before those who wait look for timers again: then they have to be told.
-    /// A program that sets a time limit for each wait, and then does not need it, tells them once in so long a time.
+    /// Adds a timer. Returns it, and whether it is due before the waiting thread looks for timers again. In that case,
+    /// the waiting thread must be notified. A program that sets a time limit for each wait, and removes it each time,
+    /// notifies the waiting thread only once per such time limit.
     pub(super) fn add(&self, at: Instant, waiter: Waiter) -> (Timer, bool) {
         let at = self.ns(at);
         let mut state = self.state();
-        // One that is due already is taken next.
+        // A timer that is due already is taken next.
         let at = at.max(state.taken.saturating_add(1));
         let timer = Timer { at, number: state.next_number };
         state.next_number += 1;
@@ -120,7 +123,7 @@ impl Timers {
         (timer, is_sooner)
     }
 
-    /// The answer is whether it has been taken: then its time has come.
+    /// Removes a timer. Returns whether it has already been taken, which means that its time has come.
     pub(super) fn remove(&self, timer: Timer) -> bool {
         let mut state = self.state();
         if timer.at <= state.taken {
@@ -131,18 +134,18 @@ impl Timers {
         state.drop_if_many();
         self.count.store(state.count, Ordering::Relaxed);
         drop(state);
-        // Wakers are code of the program.
+        // Wakers are code of the program, so they are dropped while the lock is not held.
         drop(waker);
         false
     }
 
-    /// Whether there is none, not even a removed one, which `next` would have.
+    /// Whether there is no timer. Removed timers that `next` would still consider count as timers.
     pub(super) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// When the next one is to be served, or one that was removed would be, for a caller who waits until then. Takes the lock in any
-    /// case, which orders it with `add`.
+    /// When the first timer is to be served; it may be one that was removed. The caller must wait until then. Takes the
+    /// lock in any case, which orders this call with `add`.
     pub(super) fn next(&self) -> Option<Instant> {
         let mut state = self.state();
         let first = state.first();
@@ -151,7 +154,8 @@ impl Timers {
         self.born.checked_add(Duration::from_nanos(first?).saturating_add(self.slack))
     }
 
-    /// Removes the timers that are due, if the first of them may not be later, and calls `each` with what waits for them.
+    /// If the first timer is as late as the slack allows, removes all timers that are due. Calls `each` with their
+    /// waiters.
     pub(super) fn take_due(&self, now: Instant, mut each: impl FnMut(Waiter)) {
         let now = self.ns(now);
         let slack = u64::try_from(self.slack.as_nanos()).unwrap_or(u64::MAX);
@@ -160,7 +164,7 @@ impl Timers {
             return;
         }
         let mut taken = state.take(now);
-        // The last first, to be taken from the end.
+        // The last timer comes first, because they are taken from the end.
         taken.sort_unstable_by_key(|added| Reverse(added.timer));
         let mut waiters: Vec<Waiter> = taken.into_iter().filter_map(|added| state.waiter(added)).collect();
         self.count.store(state.count, Ordering::Relaxed);
@@ -189,7 +193,7 @@ impl Default for State {
 }
 
 impl State {
-    /// The bucket of a time after `taken`.
+    /// The bucket of a time, which must be after `taken`.
     fn bucket_of(&self, at: u64) -> usize {
         (at ^ self.taken).checked_ilog2().unwrap_or(0) as usize
     }
@@ -203,7 +207,7 @@ impl State {
         self.count += 1;
     }
 
-    /// The earliest time.
+    /// The earliest time, including those of removed timers.
     fn first(&self) -> Option<u64> {
         Some(self.buckets.get(self.full.trailing_zeros() as usize)?.first)
     }
@@ -217,13 +221,14 @@ impl State {
         added
     }
 
-    /// Takes all up to a time, in no order; also those that were removed.
+    /// Takes all timers up to a time, including removed ones, in no order.
     fn take(&mut self, until: u64) -> Vec<Added> {
         let mut taken = Vec::new();
         if until <= self.taken {
             return taken;
         }
-        // In the bucket of that time are some, in those before only timers that are due, and in those after it none.
+        // All timers in the buckets before that of `until` are due, some of those in its bucket, and none in the
+        // buckets after it.
         let last = self.bucket_of(until);
         let mut left = Vec::new();
         while self.full.trailing_zeros() as usize <= last {
@@ -240,7 +245,7 @@ impl State {
         taken
     }
 
-    /// What waits for a timer that was taken; `None` if it was removed before.
+    /// The waiter of a timer that was taken; `None` if the timer was removed before.
     fn waiter(&mut self, added: Added) -> Option<Waiter> {
         if !self.removed.is_empty() && self.removed.remove(&added.timer.number) {
             return None;
@@ -251,7 +256,7 @@ impl State {
         }
     }
 
-    /// Takes all removed ones out, if they are half of all.
+    /// Takes the removed timers out of the buckets, if they are half of all.
     fn drop_if_many(&mut self) {
         if self.removed.len() <= FEW || self.removed.len() < self.count / 2 {
             return;
@@ -266,7 +271,7 @@ impl State {
     }
 }
 
-/// Of numbers that are given out one after the other.
+/// Hashes numbers that are assigned one after the other.
 #[derive(Default)]
 struct NumberHasher(u64);
 
@@ -280,7 +285,7 @@ impl Hasher for NumberHasher {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // The map looks at the lowest and the highest bits.
+        // The map uses the lowest and the highest bits.
         self.0 = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32) ^ number;
     }
 }
@@ -325,7 +330,7 @@ mod tests {
         assert_eq!(timers.next(), Some(at(14)));
     }
 
-    /// Else who waits would look again at once, for ever.
+    /// Otherwise the waiting thread would look again at once, for ever.
     #[test]
     fn a_removed_timer_whose_time_has_come_is_waited_for_no_more() {
         let (timers, at) = timers(0);
@@ -362,8 +367,8 @@ mod tests {
         assert_eq!(timers.next(), Some(at(26)));
     }
 
-    /// As an ordered map does it, for schedules at random: times that are near and far, also before the last that was looked at,
-    /// and hundreds that are removed.
+    /// Compares with an ordered map, for random schedules: near and far times, times before the last one that was
+    /// looked at, and hundreds of timers that are removed.
     #[test]
     fn timers_are_taken_in_order_and_removed_ones_are_not() {
         struct Number(u64, Arc<Mutex<Vec<u64>>>);

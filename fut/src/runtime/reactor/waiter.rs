@@ -1,4 +1,4 @@
-//! What waits for an event or a timer: a user thread, or a future that somebody polls.
+//! What waits for an event or a timer: a user thread, or a future that some code polls.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -7,7 +7,7 @@ use std::{
 
 use crate::runtime::{discard::discard, thread::ThreadRef};
 
-/// One that is to be unparked or woken.
+/// A user thread to unpark, or the waker of a future to wake.
 #[derive(Debug)]
 pub(in crate::runtime) enum Waiter<W = ThreadRef> {
     Thread(W),

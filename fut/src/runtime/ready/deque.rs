@@ -6,21 +6,21 @@
 //!    ▲                     ▲
 //!    thieves take here     the owner may take here
 //! ```
-//! This is the deque of Chase and Lev (SPAA 2005) with the orderings of Lê, Pop, Cohen and Zappa Nardelli (PPoPP 2013),
-//! bounded, so that no memory has to be reclaimed: threads that do not fit go to the queue that all LWPs share.
+//! This is the deque of Chase and Lev (SPAA 2005) with the orderings of Lê, Pop, Cohen and Zappa Nardelli (PPoPP 2013).
+//! It is bounded, so that no memory has to be reclaimed: threads that do not fit go to the queue that all LWPs share.
 //!
-//! 1. `bottom` is written by the owner only. `top` only grows, and only by compare-and-swap: the taker that increments
-//!    it from `t` owns the thread in slot `t`.
-//! 2. Slot `t` is written again only after `top` has passed it: the owner pushes only while not all slots are in use.
-//!    So a taker that read the slot too late fails at its compare-and-swap.
+//! 1. Only the owner writes `bottom`. `top` only grows, and only by compare-and-swap: the taker that increments it from
+//!    `t` owns the thread in slot `t`.
+//! 2. Slot `t` is written again only after `top` has passed it, because the owner pushes only while not all slots are
+//!    in use. So a taker that has read the slot too late fails at its compare-and-swap.
 //! 3. An owner without thieves takes with plain loads and stores.
-//! 4. Every store to `bottom` is a Release: a thief that sees a lower `bottom` stored after a newer slot was written
-//!    must also see that slot. (The model found this; see `model`.)
-//! 5. The owner takes at the bottom by lowering `bottom` and then reading `top`; a thief reads `top` and then `bottom`;
-//!    both have a full fence in between. So at least one sees the other's access; for the last thread, both use
+//! 4. Every store to `bottom` is a Release. A thief may see a lower `bottom` that was stored after a newer slot was
+//!    written; then it must also see that slot. (The model found this; see `model`.)
+//! 5. The owner takes at the bottom by lowering `bottom` and then reading `top`. A thief reads `top` and then `bottom`.
+//!    Both have a full fence in between. So at least one sees the other's access. For the last thread, both use
 //!    compare-and-swap on `top`.
 //!
-//! The owner is a type: an [`Owner`] can be moved to another thread, that of the LWP, but neither copied nor shared (it
+//! The owner is a type. An [`Owner`] can be moved to another thread, that of the LWP, but neither copied nor shared (it
 //! is not `Sync`). Thieves have a [`Thief`], which can only steal.
 
 use std::{cell::Cell, marker::PhantomData, mem::size_of};
@@ -53,7 +53,7 @@ struct Deque<T: 'static> {
     slots: Box<[AtomicPtr<T>]>,
 }
 
-/// A value on its own cache line (on two, because the prefetcher fetches pairs).
+/// A value on its own cache line (on a pair of lines, because the prefetcher fetches pairs).
 #[derive(Debug)]
 #[repr(align(128))]
 struct OwnLine<T>(T);
@@ -63,7 +63,7 @@ struct OwnLine<T>(T);
 #[must_use]
 enum Steal<T: 'static> {
     Nothing,
-    /// Another taker got it: a retry may succeed.
+    /// Another taker got the item. A retry may succeed.
     Missed,
     Got(&'static T),
 }
@@ -80,7 +80,7 @@ impl<T: Sync> Owner<T> {
         Owner { deque: Arc::new(Deque::new(slots, true)), _one_thread: PhantomData }
     }
 
-    /// Whether it is empty. Thieves may empty it meanwhile; only the owner adds to it.
+    /// Whether the deque is empty. Thieves may empty it at any time; only the owner adds items.
     #[inline]
     pub(in crate::runtime) fn is_empty(&self) -> bool {
         self.deque.is_empty()
@@ -92,31 +92,31 @@ impl<T: Sync> Owner<T> {
         self.deque.push(item)
     }
 
-    /// Takes the newest.
+    /// Takes the newest item.
     #[inline]
     pub(in crate::runtime) fn take_newest(&self) -> Option<&'static T> {
         self.deque.take_newest()
     }
 
-    /// Takes the oldest.
+    /// Takes the oldest item.
     #[inline]
     pub(in crate::runtime) fn take_oldest(&self) -> Option<&'static T> {
         self.deque.take_oldest_surely()
     }
 
-    /// The position after the newest, for [`has_taken`](Owner::has_taken).
+    /// The position after the newest item, for [`has_taken`](Owner::has_taken).
     #[inline]
     pub(in crate::runtime) fn end(&self) -> usize {
         self.deque.bottom.0.load(Ordering::Relaxed)
     }
 
-    /// Whether all that was before this position has been taken.
+    /// Whether all items before position `end` have been taken.
     #[inline]
     pub(in crate::runtime) fn has_taken(&self, end: usize) -> bool {
         self.deque.top.0.load(Ordering::Relaxed).wrapping_sub(end) as isize >= 0
     }
 
-    /// The item `after` places after the oldest, which may be outdated, or null: a hint for prefetching.
+    /// The item `after` places after the oldest. A hint for prefetching: it may be outdated, or null.
     #[inline]
     pub(in crate::runtime) fn hint(&self, after: usize) -> *const T {
         let top = self.deque.top.0.load(Ordering::Relaxed);
@@ -125,13 +125,13 @@ impl<T: Sync> Owner<T> {
 }
 
 impl<T: Sync> Thief<T> {
-    /// Whether it appeared empty; other threads change it meanwhile.
+    /// Whether the deque appeared empty. Other threads may change it at any time.
     #[inline]
     pub(in crate::runtime) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Takes the oldest.
+    /// Takes the oldest item.
     #[inline]
     pub(in crate::runtime) fn steal(&self) -> Option<&'static T> {
         self.0.take_oldest_surely()
@@ -160,11 +160,11 @@ impl<T> Deque<T> {
         self.bottom.0.load(Ordering::Relaxed).wrapping_sub(top) as isize <= 0
     }
 
-    /// By the owner: adds `item` as the newest. Returns it as the error if there is no room.
+    /// Called by the owner. Adds `item` as the newest. Returns it as the error if there is no room.
     #[inline]
     fn push(&self, item: &'static T) -> Result<(), &'static T> {
         let bottom = self.bottom.0.load(Ordering::Relaxed);
-        // Acquire: pairs with the swap in `take_oldest`: the slot was read before `top` left it (rule 2).
+        // Acquire: pairs with the swap in `take_oldest`; the taker has read the slot before `top` passed it (rule 2).
         let top = self.top.0.load(Ordering::Acquire);
         if bottom.wrapping_sub(top) >= self.slots.len() {
             return Err(item);
@@ -175,7 +175,7 @@ impl<T> Deque<T> {
         Ok(())
     }
 
-    /// By the owner: takes the newest.
+    /// Called by the owner. Takes the newest item.
     #[inline]
     fn take_newest(&self) -> Option<&'static T> {
         let bottom = self.bottom.0.load(Ordering::Relaxed);
@@ -195,7 +195,7 @@ impl<T> Deque<T> {
         if left > 0 {
             return Some(self.item(newest));
         }
-        // SeqCst: pairs with the same in `take_oldest` (rule 1).
+        // SeqCst: pairs with the compare-and-swap in `take_oldest` (rule 1).
         let won = left == 0
             && self
                 .top
@@ -203,8 +203,8 @@ impl<T> Deque<T> {
                 .compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok();
         let item = won.then(|| self.item(newest));
-        // Release: pairs with the Acquire in `take_oldest`, like every store to `bottom` (rule 4): its reader sees the
-        // slots.
+        // Release: pairs with the Acquire in `take_oldest`, like every store to `bottom` (rule 4). A thread that reads
+        // this value also sees the slots.
         self.bottom.0.store(bottom, Ordering::Release);
         item
     }
@@ -223,10 +223,10 @@ impl<T> Deque<T> {
         }
     }
 
-    /// By the owner or a thief: takes the oldest.
+    /// Called by the owner or a thief. Takes the oldest item.
     #[inline]
     fn take_oldest(&self) -> Steal<T> {
-        // Acquire: pairs with the compare-exchange below, of another taker.
+        // Acquire: pairs with the compare-exchange of another taker, which is the one below.
         let top = self.top.0.load(Ordering::SeqCst);
         #[cfg(loom)]
         fence(Ordering::SeqCst);
@@ -243,7 +243,7 @@ impl<T> Deque<T> {
             // SAFETY: as below; nothing else takes (rule 3).
             return Steal::Got(unsafe { &*item });
         }
-        // SeqCst: pairs with the same in `take_newest` (rule 1).
+        // SeqCst: pairs with the compare-and-swap in `take_newest` (rule 1).
         match self.top.0.compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed) {
             // SAFETY: rule 1: this taker owns the slot, and `push` stored a reference in it.
             Ok(_) => Steal::Got(unsafe { &*item }),
@@ -251,7 +251,7 @@ impl<T> Deque<T> {
         }
     }
 
-    /// Retries as long as another taker was faster.
+    /// Retries as long as another taker gets the item.
     #[inline]
     fn take_oldest_surely(&self) -> Option<&'static T> {
         loop {
@@ -265,7 +265,7 @@ impl<T> Deque<T> {
 
     fn item(&self, position: usize) -> &'static T {
         let item = self.slot(position).load(Ordering::Relaxed);
-        // SAFETY: only called for a slot that the owner has won, and into which `push` stored a reference.
+        // SAFETY: this is called only for a slot that the owner has won, and into which `push` stored a reference.
         unsafe { &*item }
     }
 }
@@ -313,7 +313,7 @@ mod model {
 
     static ITEMS: [u8; 4] = [0, 1, 2, 3];
 
-    /// The owner pushes four items into two slots and takes them; two thieves steal meanwhile. Each is taken exactly
+    /// The owner pushes four items into two slots and takes them, while two thieves steal. Each item is taken exactly
     /// once.
     #[test]
     fn every_thread_is_taken_exactly_once() {

@@ -1,11 +1,11 @@
-//! The inbox of an LWP to which user threads are pinned: other LWPs put such a thread there when they make it ready.
+//! The inbox of an LWP to which user threads are pinned. Other LWPs put such a thread there when they make it ready.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::SharedQueue;
 use crate::runtime::thread::ThreadRef;
 
-/// The inbox of an LWP. Never freed, like the blocks of the threads pinned to it.
+/// The inbox of an LWP, and how to wake it. Never freed, like the blocks of the threads pinned to it.
 #[repr(align(128))]
 pub(in crate::runtime) struct Home {
     /// Ready threads. Other threads push, the LWP pops.
@@ -15,11 +15,11 @@ pub(in crate::runtime) struct Home {
 
 /// How to wake the LWP after a push to its inbox.
 pub(in crate::runtime) enum Wakeup {
-    /// It is the worker with this number, and sleeps in [`Idle`](super::Idle).
+    /// The LWP is the worker with this number, and sleeps in [`Idle`](super::Idle).
     Worker(usize),
-    /// It is the reactor, and sleeps in the kernel.
+    /// The LWP is that of the reactor, and sleeps in the kernel.
     Reactor,
-    /// It is an LWP for blocking calls, and sleeps here while its call is blocked on a primitive of this crate.
+    /// The LWP is one for blocking calls. It sleeps here while its call is blocked on a primitive of this crate.
     Own(SleepEvent),
 }
 
@@ -49,7 +49,7 @@ impl Home {
         Home { inbox: SharedQueue::default(), wakeup }
     }
 
-    /// Called by its LWP, which is not a worker: waits for the next thread.
+    /// Waits for the next thread. Called by the LWP of this home, which is not a worker.
     pub(in crate::runtime) fn wait_for_thread(&self) -> ThreadRef {
         loop {
             // The wakeup follows the push. An outdated wakeup only causes another iteration.

@@ -1,15 +1,16 @@
-//! The thread that an LWP runs next: of those that its threads have woken, the last.
+//! The thread that an LWP runs next: the last one that was woken by its threads.
 //!
-//! Whoever wakes another thread mostly blocks soon afterwards: two threads that talk to each other, a thread that unlocks
-//! and then locks again. Then the woken one continues here, with what it needs in the cache, before another LWP could have
-//! taken it. So it is not put where others steal at once. But if its waker computes for long, an idle LWP takes it.
+//! A thread that wakes another one mostly blocks soon afterwards: two threads talk to each other, or a thread unlocks
+//! and then locks again. Then the woken thread continues on this LWP, with its data in the cache, before another LWP
+//! could have taken it. So it is not put where others steal at once. But if its waker computes for long, an idle LWP
+//! takes it.
 //!
-//! 1. Only the LWP itself puts a thread here, and it counts how often. The one that was here before goes to a queue.
-//! 2. Whoever exchanges the thread for null or for another one owns it.
-//! 3. A thief takes only a thread that was here when it looked before: the count is the same. So it looks twice, some
-//!    time apart. (It may be wrong in rare cases, and take a new one; that does no harm.)
+//! 1. Only the LWP itself puts a thread here, and it counts how often. The thread that was here before goes to a queue.
+//! 2. The LWP that exchanges the thread for null, or for another thread, owns it.
+//! 3. A thief takes a thread only if it was here when the thief looked before, which it knows from an unchanged count.
+//!    So it looks twice, some time apart. (In rare cases this is wrong and it takes a new thread; that does no harm.)
 //!
-//! When idle LWPs look is described in `idle/mod.rs`, rule 11.
+//! Rule 11 of `idle/mod.rs` describes when idle LWPs look.
 
 use std::{cell::Cell, ptr};
 
@@ -18,15 +19,16 @@ use crate::model_check::{
     atomic::{AtomicPtr, AtomicU32, Ordering},
 };
 
-/// The end of the LWP.
+/// The end that the LWP uses.
 #[derive(Debug)]
 pub(in crate::runtime) struct NextOwner<T: Sync + 'static> {
     next: Arc<Next<T>>,
-    /// Whether it has put a thread that it has not taken; a thief may have. Also makes the type not `Sync`: rule 1.
+    /// Whether the LWP has put a thread and not taken it since; a thief may have taken it. This field also makes the
+    /// type not `Sync`: rule 1.
     has_put: Cell<bool>,
 }
 
-/// The end of other LWPs.
+/// The end that other LWPs use.
 #[derive(Debug)]
 pub(in crate::runtime) struct NextThief<T: Sync + 'static>(Arc<Next<T>>);
 
@@ -38,26 +40,26 @@ struct Next<T: 'static> {
     puts: AtomicU32,
 }
 
-/// Both ends; there is no thread.
+/// Makes both ends, without a thread.
 pub(in crate::runtime) fn next<T: Sync>() -> (NextOwner<T>, NextThief<T>) {
     let next = Arc::new(Next { item: AtomicPtr::new(ptr::null_mut()), puts: AtomicU32::new(0) });
     (NextOwner { next: Arc::clone(&next), has_put: Cell::new(false) }, NextThief(next))
 }
 
 impl<T: Sync> NextOwner<T> {
-    /// Puts `item` here, and returns the one that was here before.
+    /// Puts `item` here, and returns the thread that was here before.
     #[inline]
     pub(in crate::runtime) fn put(&self, item: &'static T) -> Option<&'static T> {
         let Next { item: slot, puts } = &*self.next;
         puts.store(puts.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         let item = ptr::from_ref(item).cast_mut();
         if !self.has_put.replace(true) {
-            // It is null: only this LWP puts. Release: publishes the thread's block; pairs with the Acquire of
-            // those who take it.
+            // The slot is null, because only this LWP puts threads. Release: publishes the thread's block; pairs with
+            // the Acquire of the thread that takes it.
             slot.store(item, Ordering::Release);
             return None;
         }
-        // Release: as above. What it reads, this LWP has stored.
+        // Release: as above. The value that the swap returns was stored by this LWP.
         to_reference(slot.swap(item, Ordering::Release))
     }
 
@@ -67,7 +69,7 @@ impl<T: Sync> NextOwner<T> {
             return None;
         }
         self.has_put.set(false);
-        // What it reads, this LWP has stored.
+        // Relaxed: the value that the swap returns was stored by this LWP.
         to_reference(self.next.item.swap(ptr::null_mut(), Ordering::Relaxed))
     }
 }
@@ -82,17 +84,17 @@ impl<T: Sync> NextThief<T> {
         self.0.puts.load(Ordering::Relaxed)
     }
 
-    /// Whether there is a thread, and it was already here when `puts` was read (rule 3).
+    /// Whether there is a thread that was already here when `puts` was read (rule 3).
     pub(in crate::runtime) fn is_there_since(&self, puts: u32) -> bool {
         !self.is_empty() && self.puts() == puts
     }
 
-    /// Takes that thread.
+    /// Takes that thread, if it is still here.
     pub(in crate::runtime) fn steal_if_old(&self, puts: u32) -> Option<&'static T> {
         if self.puts() == puts { self.steal() } else { None }
     }
 
-    /// Takes the thread, unless another taker was faster.
+    /// Takes the thread, unless another taker gets it first.
     pub(in crate::runtime) fn steal(&self) -> Option<&'static T> {
         let Next { item: slot, .. } = &*self.0;
         let item = slot.load(Ordering::Relaxed);
@@ -105,9 +107,9 @@ impl<T: Sync> NextThief<T> {
     }
 }
 
-/// Of a pointer taken from a slot.
+/// Converts a pointer taken from a slot.
 fn to_reference<T>(item: *mut T) -> Option<&'static T> {
-    // SAFETY: null, or stored by `put` from a `'static` reference.
+    // SAFETY: the pointer is null, or `put` stored it from a `'static` reference.
     unsafe { item.as_ref() }
 }
 
@@ -140,7 +142,7 @@ mod model {
 
     static ITEMS: [u8; 3] = [0, 1, 2];
 
-    /// The LWP puts three threads and takes one in between; two thieves steal meanwhile. Each is taken exactly once.
+    /// The LWP puts three threads and takes one in between, while two thieves steal. Each thread is taken exactly once.
     #[test]
     fn every_thread_that_is_put_is_taken_exactly_once() {
         let mut builder = loom::model::Builder::new();

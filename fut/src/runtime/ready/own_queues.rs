@@ -1,5 +1,5 @@
-//! Ready queues of threads pinned to one LWP, used by that LWP only: nothing is atomic, and no LWP is woken for threads
-//! that are queued here.
+//! Ready queues of threads that are pinned to one LWP. Only that LWP uses them, so nothing is atomic, and no LWP is
+//! woken for threads that are queued here.
 
 use std::{
     cell::{Cell, RefCell},
@@ -9,7 +9,7 @@ use std::{
 use super::SharedQueue;
 use crate::runtime::thread::ThreadRef;
 
-/// The queues of one LWP. Borrowed only during a call of this module, in which nothing switches.
+/// The queues of one LWP. They are borrowed only during a call of this module, and such a call never switches.
 #[derive(Default)]
 pub(in crate::runtime) struct OwnQueues {
     /// Threads unparked by others; the LWP takes the oldest.
@@ -27,7 +27,7 @@ pub(in crate::runtime) struct OwnQueues {
 #[derive(Default)]
 pub(in crate::runtime) struct OwnQueue {
     threads: RefCell<VecDeque<ThreadRef>>,
-    /// How often the oldest was taken.
+    /// How often the oldest thread was taken.
     taken: Cell<usize>,
 }
 
@@ -37,12 +37,13 @@ impl OwnQueue {
         self.threads.borrow_mut().push_back(thread);
     }
 
-    /// The position after the newest, for [`has_taken`](OwnQueue::has_taken), if the newest is never taken.
+    /// The position after the newest thread, for [`has_taken`](OwnQueue::has_taken). Valid only if the newest is never
+    /// taken.
     pub(in crate::runtime) fn end(&self) -> usize {
         self.taken.get().wrapping_add(self.threads.borrow().len())
     }
 
-    /// Whether all that was before this position has been taken.
+    /// Whether all threads before position `end` have been taken.
     pub(in crate::runtime) fn has_taken(&self, end: usize) -> bool {
         self.taken.get().wrapping_sub(end) as isize >= 0
     }
@@ -66,14 +67,14 @@ impl OwnQueue {
     }
 }
 
-/// The part of a first-in, first-out queue from which only this LWP may take; the rest is a [`SharedQueue`]. Together
+/// The part of a first-in, first-out queue from which only this LWP may take. The rest is a [`SharedQueue`]. Together
 /// they keep the order of arrival, as this LWP sees it.
 #[derive(Default)]
 pub(in crate::runtime) struct OwnPart(RefCell<VecDeque<Entry>>);
 
 struct Entry {
     thread: ThreadRef,
-    /// Number of threads pushed to the rest before this one: they come first.
+    /// Number of threads pushed to the rest before this one. Those come first.
     after: u64,
 }
 
@@ -91,7 +92,7 @@ impl OwnPart {
         rest.pop().or_else(|| own.pop_front().map(|entry| entry.thread))
     }
 
-    /// The oldest of this part.
+    /// Takes the oldest thread of this part.
     pub(in crate::runtime) fn take_own(&self) -> Option<ThreadRef> {
         self.0.borrow_mut().pop_front().map(|entry| entry.thread)
     }

@@ -12,7 +12,7 @@ use crate::runtime::thread::ThreadRef;
 
 #[derive(Default)]
 pub(in crate::runtime) struct SharedQueue {
-    /// Length of `threads`; read without the lock, like the next two.
+    /// Length of `threads`. Read without the lock, like the next two.
     len: AtomicUsize,
     /// Number of threads pushed so far.
     came: AtomicU64,

@@ -1,9 +1,9 @@
 //! The guard page below a stack: an access to it raises SIGSEGV before the adjacent stack is reached.
 //!
 //! Linux 6.13 has guards that need no mapping (`MADV_GUARD_INSTALL`). On older kernels a guard is a page without access
-//! rights, which splits its mapping: each stack takes two more mappings. A process has at most `vm.max_map_count`
-//! mappings (65530), which its allocator and its other threads also need. So the number of stacks is limited such that
-//! an eighth of the mappings is left: 28669 stacks. A stack without a guard is never used.
+//! rights. It splits its mapping, so each stack takes two more mappings. A process has at most `vm.max_map_count`
+//! mappings (65530), which its allocator and its other threads also need. So the number of stacks is limited to 28669,
+//! which leaves an eighth of the mappings to these. A stack without a guard is never used.
 //!
 //! One page is enough: Rust code touches each page of a large frame in order (`probe-stack` of rustc), as does C code
 //! compiled with `-fstack-clash-protection`.
@@ -23,20 +23,20 @@ const MADV_GUARD_INSTALL: i32 = 102;
 /// Documentation/admin-guide/sysctl/vm.rst.
 const USUAL_MAX_MAP_COUNT: usize = 65530;
 
-/// Accounts for guards that are pages without access rights.
+/// Counts guards that are pages without access rights, and limits their number.
 #[derive(Debug)]
 pub(super) struct SplitGuards {
     made: AtomicUsize,
     most: OnceLock<usize>,
 }
 
-/// The guards of this process. They are never unmapped.
+/// These guards of this process. They are never unmapped.
 static SPLIT_GUARDS: SplitGuards = SplitGuards { made: AtomicUsize::new(0), most: OnceLock::new() };
 
 /// Makes the page at `low` a guard.
 ///
 /// # Errors
-/// When the limit of guards is reached.
+/// If the limit of guards is reached.
 ///
 /// # Safety
 /// `low` is the address of an unused page of a private mapping.
@@ -52,7 +52,7 @@ pub(super) unsafe fn install(low: usize) -> io::Result<()> {
 
 impl SplitGuards {
     /// # Errors
-    /// As [`install`].
+    /// Like [`install`].
     ///
     /// # Safety
     /// As for [`install`].
@@ -78,7 +78,7 @@ fn max_map_count() -> usize {
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(USUAL_MAX_MAP_COUNT)
 }
 
-/// An eighth is left to other uses.
+/// The limit of guards; an eighth of the mappings is left to other uses.
 fn most_guards(max_map_count: usize) -> usize {
     (max_map_count - max_map_count / 8) / 2
 }

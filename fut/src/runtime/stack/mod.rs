@@ -1,13 +1,13 @@
-//! Stacks of user threads: allocated from large mappings, each above a guard page, and reused.
+//! Stacks of user threads. They are allocated from large mappings, each above a guard page, and reused.
 //!
 //! ```text
 //! region   | guard | stack 0 … top | body | guard | stack 1 … top | body | …      top: where a stack begins
 //! ```
-//! A thread gets its stack at its first dispatch, and gives it back when it ends: the next thread of the LWP begins on
-//! cache lines that are hot. A stack takes memory only as far as it was ever used.
+//! A thread gets its stack at its first dispatch, and gives it back when it ends. The next thread of the LWP then
+//! begins on cache lines that are hot. A stack takes memory only as far as it was ever used.
 //!
-//! Tops have different offsets in their pages: 1000 threads whose hot lines were all in the same cache sets would evict
-//! each other. (1000 threads that yield in turn: see `benches`.)
+//! The tops of stacks have different offsets in their pages. If the hot lines of 1000 threads were all in the same
+//! cache sets, they would evict each other. (1000 threads that yield in turn: see `benches`.)
 
 mod guard;
 mod other_sizes;
@@ -36,17 +36,17 @@ const BATCH: usize = 16;
 const FIRST_REGION: usize = 16;
 const MAX_REGION: usize = 1024;
 
-/// One stack, free or in use. A plain reference: stacks are never unmapped.
+/// One stack, free or in use. It is a plain reference, because stacks are never unmapped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
-    /// Where it begins: its highest address, below the [`BODY_LEN`] bytes for the body.
+    /// The highest address of the stack, where it begins. The [`BODY_LEN`] bytes above it are for the body.
     top: NonZeroUsize,
     /// The lowest address, where the guard page is.
     limit: NonZeroUsize,
 }
 
 impl Stack {
-    /// The [`BODY_LEN`] bytes above its top, for the coroutine that runs on it.
+    /// The [`BODY_LEN`] bytes above the top of the stack, for the coroutine that runs on it.
     #[inline]
     pub(super) fn place_of_body(&self) -> *mut u8 {
         self.top.get() as *mut u8
@@ -56,7 +56,7 @@ impl Stack {
         self.limit.get()
     }
 
-    /// Distance to the next stack of its pool: less than a page is left out above the body, for the colour.
+    /// Distance to the next stack of its pool. The colour leaves less than a page unused above the body.
     #[inline]
     fn stride(&self) -> usize {
         (self.top.get() + BODY_LEN - self.limit.get()).next_multiple_of(GUARD_LEN)
@@ -96,7 +96,7 @@ impl StackPool {
     /// Creates a pool with a few stacks of `size` bytes.
     ///
     /// # Errors
-    /// When there is no memory or address space for them.
+    /// If there is no memory or address space for them.
     pub(super) fn new(size: usize) -> io::Result<StackPool> {
         let too_large = || io::Error::new(io::ErrorKind::InvalidInput, format!("stacks of {size} bytes"));
         let stride = size.checked_next_multiple_of(GUARD_LEN).and_then(|size| size.checked_add(GUARD_LEN));
@@ -114,7 +114,7 @@ impl StackPool {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves a few stacks to `to`, at least one.
+    /// Moves a few stacks, at least one, to `to`.
     fn take(&self, to: &mut Vec<Stack>) -> io::Result<()> {
         let mut free = self.free();
         if free.stacks.is_empty() {
@@ -125,7 +125,7 @@ impl StackPool {
         Ok(())
     }
 
-    /// Adds stacks, at least one.
+    /// Maps more stacks, at least one, and adds them to `free`.
     fn map_region(&self, free: &mut Free) -> io::Result<()> {
         let mut count = free.next_region.clamp(self.first_region, MAX_REGION);
         let start = loop {
@@ -155,7 +155,7 @@ impl StackPool {
             let (top, limit) = addresses.ok_or_else(|| io::Error::other("a stack at address 0"))?;
             free.stacks.push(Stack { top, limit });
         }
-        // The stack that was created first is taken first.
+        // Reversed, so that the stack that was created first is taken first.
         free.stacks[stacks_before..].reverse();
         free.next_region = count * 2;
         Ok(())
@@ -178,8 +178,8 @@ impl StackPool {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // With huge pages, the use of one stack would allocate memory for about 30 neighbours. SAFETY: the mapping made
-        // above; the advice changes no contents. A refusal is harmless.
+        // With huge pages, the use of one stack would allocate memory for about 30 neighbours. SAFETY: this is the
+        // mapping made above; the advice changes no contents. If the kernel refuses, that is harmless.
         unsafe { libc::madvise(start, len, libc::MADV_NOHUGEPAGE) };
         Ok(start.addr())
     }
@@ -196,7 +196,8 @@ impl StackCache {
         StackCache { pool, free: RefCell::default() }
     }
 
-    /// Takes a stack. The process ends if there is no memory for one: the thread to run on it was already created.
+    /// Takes a stack. If there is no memory for one, the process ends: the thread that is to run on it was already
+    /// created.
     #[inline]
     pub(super) fn take(&self) -> Stack {
         let mut free = self.free.borrow_mut();

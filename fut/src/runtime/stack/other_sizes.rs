@@ -1,6 +1,7 @@
-//! Stacks of single threads that were asked for by size, or before the thread's first dispatch.
+//! Stacks of single threads, for which a size was requested, or which are taken before the first dispatch of the
+//! thread.
 //!
-//! Sizes are powers of two, so that few pools suffice, each of which reuses its stacks.
+//! Sizes are powers of two, so that a few pools suffice. Each pool reuses its stacks.
 
 use std::{
     io,
@@ -9,18 +10,18 @@ use std::{
 
 use super::{Free, GUARD_LEN, Stack, StackPool};
 
-/// Smallest size, as of [`RuntimeBuilder::stack_size`](crate::RuntimeBuilder::stack_size).
+/// Smallest size, the same as for [`RuntimeBuilder::stack_size`](crate::RuntimeBuilder::stack_size).
 const SMALLEST: usize = 16 << 10;
 
-/// The pools of other sizes than the usual one. Never freed, as their stacks.
+/// The pools of sizes other than the usual one. Never freed, like their stacks.
 #[derive(Default)]
 pub(super) struct OtherSizes(Mutex<Vec<&'static StackPool>>);
 
 impl StackPool {
-    /// A stack of at least `size` bytes; of the usual size if that is not given.
+    /// Takes a stack of at least `size` bytes, or of the usual size if `size` is `None`.
     ///
     /// # Errors
-    /// When there is no memory, address space or guard for it.
+    /// If there is no memory, address space or guard for it.
     pub(in crate::runtime) fn reserve(&self, size: Option<usize>) -> io::Result<Stack> {
         let Some(size) = size else { return self.take_one() };
         let no_memory = |error: io::Error| {
@@ -36,7 +37,7 @@ impl StackPool {
     }
 
     fn pool_of(&self, stride: usize) -> &'static StackPool {
-        // A critical section cannot panic.
+        // No code in a critical section can panic.
         let mut pools = self.others.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pool) = pools.iter().find(|pool| pool.stride == stride) {
             return pool;

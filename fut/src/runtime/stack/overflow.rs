@@ -1,8 +1,8 @@
 //! Reports which user thread has overflowed its stack.
 //!
 //! An access to a guard page raises SIGSEGV. The handler runs on the LWP's alternate stack (the standard library
-//! installs one for each of its threads). If the address is in the guard of the mounted thread's stack, it prints a
-//! message and ends the process. Every other SIGSEGV is passed to the previous handler.
+//! installs one for each of its threads). If the address is in the guard of the mounted thread's stack, the handler
+//! prints a message and ends the process. Every other SIGSEGV is passed to the previous handler.
 
 use std::{
     fmt::Write,
@@ -26,7 +26,7 @@ static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
 pub(in crate::runtime) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // If this fails, the library must not be closed by the program.
+        // Keeps this library loaded, since it contains the handler. If this fails, the program must not close the library.
         let _ = crate::session::stay_loaded();
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: reads the current action; `before` is valid for writing.
@@ -62,7 +62,7 @@ extern "C" fn on_fault(_signal: i32, info: *mut libc::siginfo_t, _context: *mut 
         );
         die(text.as_str());
     }
-    // The previous handler gets the fault when the instruction is retried.
+    // Restores the previous handler, which gets the fault when the instruction is retried.
     let before = BEFORE.load(Ordering::Acquire);
     // SAFETY: `watch` stored a valid action before it installed this handler.
     unsafe { libc::sigaction(libc::SIGSEGV, before, ptr::null_mut()) };

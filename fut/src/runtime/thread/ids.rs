@@ -1,4 +1,4 @@
-//! Numbers of user threads, unique in a process, also with several runtimes; 0 means none.
+//! Numbers of user threads. They are unique in a process, even with several runtimes; 0 means no thread.
 
 use std::{
     cell::Cell,
@@ -7,7 +7,7 @@ use std::{
 
 use sigmund_model::Thread;
 
-/// How many numbers an LWP takes at a time, to reduce writes to the shared word.
+/// How many numbers an LWP takes at a time, so that it rarely writes to the shared word.
 const BATCH: u64 = 256;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -29,7 +29,7 @@ impl Ids {
         Thread(self.next.replace(self.next.get() + 1))
     }
 
-    /// For a thread that is not created on an LWP.
+    /// The number of a thread that is not created on an LWP.
     pub(in crate::runtime) fn next_outside() -> Thread {
         Thread(NEXT.fetch_add(1, Ordering::Relaxed))
     }

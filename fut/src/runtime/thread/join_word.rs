@@ -7,8 +7,9 @@
 //!
 //!   waiter ──▶ RUNNING                   its waiter gives up: at its deadline, or because the runtime was dropped
 //! ```
-//! A handle has one owner, so there is at most one waiter. The thread makes one transition, at its end; the owner of
-//! the handle makes at most one before that, and takes it back if it gives up. The second of the two takes or drops the result.
+//! A handle has one owner, so there is at most one waiter. The thread makes one transition, at its end. Before that,
+//! the owner of the handle makes at most one, and takes it back if it gives up. The second of the two takes or drops
+//! the result.
 
 use std::{
     ptr::{self, NonNull},
@@ -33,11 +34,12 @@ const DETACHED: usize = 2;
 /// Set in the address of a waiter that is not a user thread of the same runtime.
 const OUTSIDE: usize = 4;
 
-/// The word.
+/// The state word.
 #[derive(Debug)]
 pub(super) struct JoinWord(AtomicUsize);
 
-/// A plain thread, a user thread of another runtime, or one with a deadline, that waits for a user thread. Located on the waiter's stack.
+/// A waiter for the end of a user thread: a plain thread, a user thread of another runtime, or one with a deadline. It
+/// is located on the waiter's stack.
 #[derive(Debug)]
 pub(in crate::runtime) struct OutsideWaiter {
     waiter: Parker,
@@ -60,11 +62,11 @@ pub(in crate::runtime) enum Awaited {
 #[derive(Debug)]
 #[must_use]
 pub(super) enum Ended {
-    /// None yet: the result stays for the handle's owner.
+    /// There is none yet: the result stays for the handle's owner.
     NoWaiter,
-    /// This user thread: the caller has to make it ready.
+    /// This user thread waits: the caller has to make it ready.
     Waiter(ThreadRef),
-    /// A waiter outside the runtime, which was woken.
+    /// A waiter outside the runtime. It was woken.
     OutsideWaiter,
     /// The handle was dropped: the caller drops the result.
     Detached,
@@ -79,15 +81,15 @@ impl JoinWord {
         self.0.store(RUNNING, Ordering::Relaxed);
     }
 
-    /// Called by the thread after its result was stored. Unless the caller has to drop the result, the thread's block
-    /// may already be reused when this returns.
+    /// Called by the thread after its result was stored. When this returns, the thread's block may already be reused,
+    /// unless the caller has to drop the result.
     pub(super) fn end(&self) -> Ended {
         // Release: pairs with the Acquire in `is_ended`, `wait` and `detach`; publishes the result.
         // Acquire: pairs with the Release in `wait` and `detach`.
         match self.0.swap(ENDED, Ordering::AcqRel) {
             RUNNING => Ended::NoWaiter,
             DETACHED => {
-                // Nothing else reads the word, but who looks whether the thread goes on: it does, to drop its result.
+                // The word is only read to check whether the thread continues. It does: it still has to drop its result.
                 self.0.store(DETACHED, Ordering::Relaxed);
                 Ended::Detached
             }
@@ -106,11 +108,11 @@ impl JoinWord {
     }
 
     pub(super) fn is_ended(&self) -> bool {
-        // Acquire: pairs with the Release in `end`; the result is visible.
+        // Acquire: pairs with the Release in `end`; makes the result visible.
         self.0.load(Ordering::Acquire) == ENDED
     }
 
-    /// Enters `waiter`, which is already switched out; `false` if the thread has ended.
+    /// Enters `waiter`, which has already left its LWP. Returns `false` if the thread has ended.
     pub(super) fn wait(&self, waiter: ThreadRef) -> bool {
         self.change(ptr::from_ref(waiter.0).expose_provenance())
     }
@@ -119,7 +121,8 @@ impl JoinWord {
         self.change(waiter.as_ptr().expose_provenance() | OUTSIDE)
     }
 
-    /// The handle was dropped; `false` if the thread had ended: the caller has to drop its result.
+    /// Called when the handle is dropped. Returns `false` if the thread has ended: then the caller has to drop its
+    /// result.
     pub(super) fn detach(&self) -> bool {
         self.change(DETACHED)
     }
@@ -129,8 +132,9 @@ impl JoinWord {
         self.0.compare_exchange(RUNNING, to, Ordering::Release, Ordering::Acquire).is_ok()
     }
 
-    /// Blocks the calling plain thread, or user thread, until the end of the thread `id`, or the deadline, or until it is
-    /// known that the thread never ends: whoever changes that wakes the waiters that are registered with `carried`.
+    /// Blocks the calling plain thread, or user thread, until the thread `id` ends, until the deadline, or until it is
+    /// known that the thread never ends. When the last becomes known, the waiters that are registered with `carried`
+    /// are woken.
     pub(super) fn join_from_outside(
         &self,
         id: Thread,
@@ -145,14 +149,14 @@ impl JoinWord {
         if !self.wait_outside(place) {
             return Awaited::Ended;
         }
-        // Acquire: pairs with the Release in `wake`; the result is visible.
+        // Acquire: pairs with the Release in `wake`; makes the result visible.
         while !waiter.woken.load(Ordering::Acquire) {
             let is_late = deadline.is_some_and(|at| Instant::now() >= at);
             if is_late || never_ends() {
                 if self.give_up(place) {
                     return if is_late { Awaited::TimedOut } else { Awaited::Never };
                 }
-                // It has ended, and is about to wake its waiter.
+                // The thread has ended, and is about to wake its waiter.
                 deadline = None;
             }
             let on = WaitsFor { kind: WaitKind::Join, address: id.0 as usize, holder: None, is_fed: false };
@@ -164,7 +168,8 @@ impl JoinWord {
         Awaited::Ended
     }
 
-    /// The runtime has ended, or the deadline passed, so the waiter gives up; `false` if the thread had ended before.
+    /// The waiter gives up, because the runtime has ended or the deadline has passed. Returns `false` if the thread has
+    /// ended before.
     fn give_up(&self, waiter: NonNull<OutsideWaiter>) -> bool {
         let waiting = waiter.as_ptr().expose_provenance() | OUTSIDE;
         // Acquire on failure: pairs with the Release in `end`.
@@ -174,9 +179,9 @@ impl JoinWord {
 
 impl OutsideWaiter {
     /// # Safety
-    /// `waiter` is on the stack of a thread that does not return before it is woken.
+    /// `waiter` is on the stack of a thread that does not return before it is woken here.
     unsafe fn wake(waiter: *const OutsideWaiter) {
-        // SAFETY: the caller guarantees that it is valid until `woken` is set.
+        // SAFETY: the caller guarantees that the waiter is valid until `woken` is set.
         let fields = unsafe { &*waiter };
         // A copy, because the original may be freed as soon as its thread sees the flag.
         let waiter = fields.waiter;
@@ -193,8 +198,8 @@ mod model {
     use super::*;
     use crate::model_check::UnsafeCell;
 
-    /// A waiter gives up, as at its deadline, while the thread ends; then it waits without a limit. Whoever takes the result
-    /// sees it, and a waiter that has given up is not woken, since it may be gone.
+    /// A waiter gives up, as at its deadline, while the thread ends; then it waits without a limit. When it takes the
+    /// result, it sees it. A waiter that has given up is not woken, since it may be gone.
     #[test]
     fn who_gives_up_and_waits_again_sees_the_result() {
         loom::model(|| {
@@ -203,7 +208,7 @@ mod model {
             let ending = {
                 let (word, result) = (Arc::clone(&word), Arc::clone(&result));
                 thread::spawn(move || {
-                    // SAFETY: only the thread writes it, before its end.
+                    // SAFETY: only the thread writes the result, before its end.
                     result.with_mut(|result| unsafe { *result = 1 });
                     matches!(word.end(), Ended::OutsideWaiter)
                 })

@@ -1,6 +1,6 @@
-//! A user thread: a block with its state words, name, closure or result, and its stack after the first dispatch.
+//! A user thread: a block with its state words, name, and closure or result; and its stack after the first dispatch.
 //!
-//! Blocks are allocated in slabs, reused, and never freed: a reference to one is always valid, without reference
+//! Blocks are allocated in slabs, reused, and never freed. So a reference to a block is always valid, without reference
 //! counting. Unparking a thread that has ended meanwhile has no effect, or wakes another thread spuriously; blocked
 //! threads check their conditions again anyway. The slabs also allow listing all threads, without a list to which each
 //! creation would have to write; see [`slab`].
@@ -49,14 +49,14 @@ use park_word::{ParkWord, Unparked};
 use payload::Payload;
 use tag::NameTag;
 
-/// Why a user thread leaves its LWP, passed to that LWP.
+/// Why a user thread leaves its LWP. It is passed to that LWP.
 #[derive(Clone, Copy)]
 pub(super) enum Leave {
     /// It yields.
     Yield,
     /// It yields because its quantum is over.
     Quantum,
-    /// It blocks until it is unparked; its wait slot holds what it waits for.
+    /// It blocks until it is unparked. Its wait slot describes what it waits for.
     Park,
     /// It blocks until this thread has ended.
     Join(ThreadRef),
@@ -86,7 +86,7 @@ impl From<LeaveWord> for Leave {
             0 => Leave::Yield,
             1 => Leave::Quantum,
             2 => Leave::Park,
-            // SAFETY: blocks have higher addresses than the constants, so this is the address of a block, stored by the
+            // SAFETY: blocks have higher addresses than the constants. So this is the address of a block, stored by the
             // conversion above; blocks are never freed.
             other => Leave::Join(ThreadRef(unsafe { &*ptr::with_exposed_provenance(other) })),
         }
@@ -109,13 +109,13 @@ type Run = unsafe fn(ThreadRef) -> Exit;
 pub(super) struct Body {
     /// The suspended execution. It owns nothing but the stack, so it need not be dropped.
     pub(super) coroutine: ManuallyDrop<Coroutine<(), LeaveWord, Exit, Stack>>,
-    /// A copy of the stack: taking it out of the coroutine would require moving that.
+    /// A copy of the stack: taking the stack out of the coroutine would require moving the coroutine.
     pub(super) stack: Stack,
 }
 
 const _: () = assert!(size_of::<Body>() <= BODY_LEN && align_of::<Body>() <= 16);
 
-/// The state of a thread, for inspection by other threads.
+/// What a thread is doing, for inspection by other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Doing {
@@ -132,16 +132,17 @@ pub(super) enum Doing {
 pub(super) struct UserThread {
     park: ParkWord,
     doing: AtomicU8,
-    /// The token of [`park`](crate::park), which waits of other kinds leave alone.
+    /// The token of [`park`](crate::park). Other kinds of waits do not use it.
     permit: Permit,
     priority: Cell<Priority>,
-    /// Tid of the LWP that last carried it; 0 before the first dispatch.
+    /// Tid of the LWP that last carried the thread; 0 before the first dispatch.
     last_lwp: AtomicU32,
-    /// The LWP to which it is pinned, if any.
+    /// The LWP to which the thread is pinned, if any.
     home: Cell<Option<&'static Home>>,
     id: AtomicU64,
     join: JoinWord,
-    /// Its stack and suspended execution, stored at the top of the stack; null before the first dispatch.
+    /// The stack of the thread and its suspended execution, stored at the top of the stack; null before the first
+    /// dispatch.
     body: AtomicPtr<Body>,
     // Second cache line.
     /// For switching back to the LWP. Read only by the thread itself.
@@ -149,25 +150,25 @@ pub(super) struct UserThread {
     /// Null before the block's first use.
     shared: AtomicPtr<Shared>,
     run: Cell<Option<Run>>,
-    /// Its stack; before the first dispatch, only if it was given one when it was created.
+    /// The stack of the thread. Before the first dispatch, only if the thread was given one when it was created.
     stack: Cell<Option<Stack>>,
     pub(super) waits: WaitSlot,
-    /// As [`Birth::in_blocking`].
+    /// Like [`Birth::in_blocking`].
     in_blocking: AtomicBool,
-    /// It never runs again (`left_behind.rs`).
+    /// The thread never runs again (`left_behind.rs`).
     left_behind: AtomicBool,
     locals: UnsafeCell<Option<Box<Locals>>>,
-    /// Called when it ends, or is left behind.
+    /// Called when the thread ends, or is left behind.
     at_end: UnsafeCell<Option<AtEnd>>,
     name: UnsafeCell<Option<Cow<'static, str>>>,
     tag: NameTag,
     payload: Payload,
 }
 
-// SAFETY: the cells are accessed only by the current owner of the thread: its creator, then the LWP that has taken it
-// out of a ready queue, and the thread itself on that LWP. Queues and state words pass it on with Release and Acquire.
-// What its closure owns is `Send` (required by `spawn`); what is on its stack stays on its LWP, unless the program has
-// promised that it may move (`RuntimeBuilder::migrating`). All other fields are atomic.
+// SAFETY: the cells are accessed only by the current owner of the thread. The owner is its creator, then the LWP that
+// has taken it out of a ready queue, and the thread itself on that LWP. Queues and state words pass the ownership on
+// with Release and Acquire. What its closure owns is `Send` (required by `spawn`). What is on its stack stays on its
+// LWP, unless the program has promised that it may move (`RuntimeBuilder::migrating`). All other fields are atomic.
 unsafe impl Sync for UserThread {}
 
 /// A reference to a user thread, with which it can be unparked.
@@ -197,8 +198,9 @@ impl std::fmt::Debug for ThreadRef {
     }
 }
 
-/// A function that is called when a thread ends: after its user-locals were dropped, before those who join it are woken. If
-/// the thread is left behind (`left_behind.rs`), another one calls it. It gets the number of the thread.
+/// A function that is called when a thread ends: after its user-locals were dropped, and before the threads that join
+/// it are woken. If the thread is left behind (`left_behind.rs`), another thread calls it. It gets the number of the
+/// thread.
 pub(super) type AtEnd = Box<dyn FnOnce(Thread) + Send>;
 
 /// The properties of a new thread, except its closure.
@@ -208,10 +210,10 @@ pub(super) struct Birth {
     pub(super) priority: Priority,
     pub(super) home: Option<&'static Home>,
     pub(super) shared: &'static Shared,
-    /// `None`: any of the usual size, at its first dispatch.
+    /// The stack. `None`: any stack of the usual size, taken at the first dispatch.
     pub(super) stack: Option<Stack>,
     pub(super) at_end: Option<AtEnd>,
-    /// It is for an LWP for blocking calls, which goes on when its runtime is dropped.
+    /// The thread is for an LWP for blocking calls, which continues after its runtime was dropped.
     pub(super) in_blocking: bool,
 }
 
@@ -259,8 +261,8 @@ impl ThreadRef {
         self.0.left_behind.store(false, Ordering::Relaxed);
         last_lwp.store(0, Ordering::Relaxed);
         id.store(birth.id.0, Ordering::Relaxed);
-        // Release: pairs with the Acquire fence of inspecting threads. One that sees any of the following writes sees
-        // the number.
+        // Release: pairs with the Acquire fence of inspecting threads. A thread that sees any of the following writes
+        // also sees the number.
         fence(Ordering::Release);
         self.0.priority.set(birth.priority);
         self.0.home.set(birth.home);
@@ -282,7 +284,8 @@ impl ThreadRef {
         self.set_doing(Doing::New);
     }
 
-    /// Its stack and suspended execution; of a new thread, `stack` gets the one that it was given, if any.
+    /// The stack of the thread and its suspended execution. For a new thread they are made here: `stack` gets the stack
+    /// that the thread was given at its creation, if any, and returns the one to use.
     ///
     /// # Safety
     /// The caller took the thread out of a ready queue, so it is the only owner.
@@ -299,7 +302,7 @@ impl ThreadRef {
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), LeaveWord>, ()| {
             self.0.yielder.set(yielder);
             match self.0.run.get() {
-                // SAFETY: `begin` set it together with the payload of its type, and it is called once.
+                // SAFETY: `begin` set it together with the payload of its type, and it is called only once.
                 Some(run) => unsafe { run(self) },
                 None => Exit::Detached,
             }
@@ -309,17 +312,18 @@ impl ThreadRef {
         place
     }
 
-    /// Called after the switch, or after it was held: it waits, unless it was unparked meanwhile.
+    /// Parks the thread, unless it was unparked meanwhile. Called after the switch, or after the thread was held.
     pub(super) fn park(self) -> Parked {
         self.0.park.park()
     }
 
-    /// Called after the switch: it waits for the end of `other`; `false` if that has already ended.
+    /// Makes the thread wait for the end of `other`. Called after the switch. Returns `false` if `other` has already
+    /// ended.
     pub(super) fn wait_for_end_of(self, other: ThreadRef) -> bool {
         other.0.join.wait(self)
     }
 
-    /// Stores that LWP `tid` carries it now; returns the previous LWP, if it was another.
+    /// Stores that LWP `tid` carries the thread now. Returns the previous LWP, if it was another one.
     #[inline]
     pub(super) fn carried_by(self, tid: u32) -> Option<u32> {
         let before = self.0.last_lwp.load(Ordering::Relaxed);
@@ -330,7 +334,7 @@ impl ThreadRef {
         (before != 0).then_some(before)
     }
 
-    /// Its block, for queues.
+    /// The block of the thread, for queues.
     #[inline]
     pub(super) fn block(self) -> &'static UserThread {
         self.0
@@ -346,7 +350,7 @@ impl ThreadRef {
         self.0.priority.get()
     }
 
-    /// The LWP to which it is pinned, if any.
+    /// The LWP to which the thread is pinned, if any.
     #[inline]
     pub(super) fn home(self) -> Option<&'static Home> {
         self.0.home.get()
@@ -357,23 +361,24 @@ impl ThreadRef {
         self.0.home.set(home);
     }
 
-    /// There is no LWP for blocking calls: before its first dispatch, it goes to the others.
+    /// Called before the first dispatch of the thread, if there is no LWP for blocking calls: it then goes to the other
+    /// LWPs.
     pub(super) fn is_in_no_blocking_call(self) {
         self.0.in_blocking.store(false, Ordering::Relaxed);
     }
 
-    /// It never runs again. `false` if that was known before.
+    /// Stores that the thread never runs again. Returns `false` if that was stored before.
     pub(super) fn set_left_behind(self) -> bool {
-        // Release: pairs with the Acquire in `join_from_outside`; what it has done is visible.
+        // Release: pairs with the Acquire in `join_from_outside`; publishes what the thread has done.
         !self.0.left_behind.swap(true, Ordering::AcqRel)
     }
 
-    /// What is to be called at its end, which is now.
+    /// Takes the function that is to be called at the end of the thread. The thread is ending now, or was left behind.
     ///
     /// # Safety
-    /// The thread itself calls this, or the only one that has left it behind.
+    /// The caller is the thread itself, or the only thread that has left it behind.
     pub(super) unsafe fn take_at_end(self) -> Option<AtEnd> {
-        // SAFETY: written before the thread began; the caller guarantees that nobody else accesses it.
+        // SAFETY: it was written before the thread began. The caller guarantees that no other thread accesses it.
         unsafe { &mut *self.0.at_end.get() }.take()
     }
 
@@ -386,7 +391,7 @@ impl ThreadRef {
 
 /// Operations of the thread itself.
 impl ThreadRef {
-    /// Leaves the LWP, and returns when the thread is dispatched again, in a migrating runtime possibly on another LWP.
+    /// Leaves the LWP. Returns when the thread is dispatched again; in a migrating runtime, this may be on another LWP.
     #[inline]
     pub(super) fn leave(self, leave: Leave) {
         // SAFETY: the thread itself calls this, so its coroutine runs, and its yielder is set and valid.
@@ -406,7 +411,7 @@ impl ThreadRef {
         self.0.locals.get()
     }
 
-    /// The runtime it belongs to.
+    /// The runtime that the thread belongs to.
     #[inline]
     pub(super) fn shared(self) -> &'static Shared {
         self.runtime().expect("a thread that was begun has a runtime")
@@ -415,12 +420,12 @@ impl ThreadRef {
 
 /// Operations of any thread.
 impl ThreadRef {
-    /// Its number.
+    /// The number of the thread.
     pub(crate) fn id(self) -> Thread {
         Thread(self.0.id.load(Ordering::Relaxed))
     }
 
-    /// Makes it ready if it is blocked; otherwise its next blocking call returns at once.
+    /// Makes the thread ready if it is parked. Otherwise its next parking returns at once.
     pub(crate) fn unpark(self) {
         match self.0.park.unpark() {
             Unparked::MakeReady => lwp::make_ready(self),
@@ -428,7 +433,7 @@ impl ThreadRef {
         }
     }
 
-    /// As [`unpark`](ThreadRef::unpark), with `make_ready` in place of the usual queue.
+    /// Like [`unpark`](ThreadRef::unpark), but `make_ready` queues the thread.
     #[inline]
     pub(super) fn unpark_into(self, make_ready: impl FnOnce(ThreadRef)) {
         match self.0.park.unpark() {
@@ -437,7 +442,8 @@ impl ThreadRef {
         }
     }
 
-    /// If it is parked, takes ownership: it does not run before the caller parks it again (rule 5 of its word).
+    /// Takes ownership of the thread, if it is parked. It does not run before the caller parks it again (rule 5 of
+    /// `park_word.rs`).
     #[must_use]
     pub(super) fn hold(self) -> bool {
         self.0.park.hold()
@@ -483,29 +489,30 @@ impl ThreadRef {
     }
 }
 
-/// Operations of the owner of its handle.
+/// Operations of the owner of the thread's handle.
 impl ThreadRef {
     pub(super) fn is_ended(self) -> bool {
         self.0.join.is_ended()
     }
 
-    /// Blocks the caller, which has a deadline, or is not a user thread of the same runtime, or is in a blocking call.
+    /// Blocks the caller until the thread ends. For callers that have a deadline, are not user threads of the same
+    /// runtime, or are in a blocking call.
     pub(super) fn join_from_outside(self, deadline: Option<Instant>) -> Awaited {
         // Acquire: pairs with the Release in `set_left_behind`.
         let never_ends = || self.shared().carried.is_over() || self.0.left_behind.load(Ordering::Acquire);
         self.0.join.join_from_outside(self.id(), &self.shared().carried, never_ends, deadline)
     }
 
-    /// Its name.
+    /// The name of the thread.
     ///
     /// # Safety
     /// The caller owns the handle, or is the thread itself, so that the block is not freed meanwhile.
     pub(super) unsafe fn name(self) -> Option<&'static str> {
-        // SAFETY: written before the thread began, and not again before the block is freed.
+        // SAFETY: the name was written before the thread began, and is not written again before the block is freed.
         unsafe { &*self.0.name.get() }.as_deref()
     }
 
-    /// Returns its result, and frees its block.
+    /// Returns the result of the thread, and frees its block.
     ///
     /// # Safety
     /// The thread has ended, `T` is the type of its result, and the caller owns the handle and drops it.
@@ -516,23 +523,23 @@ impl ThreadRef {
         result
     }
 
-    /// Drops the handle. A panic while the result is dropped is caught, whether the thread or the owner of the handle
-    /// drops it, which depends on timing.
+    /// Drops the handle. The result is dropped by the thread or by the owner of the handle, depending on timing. In
+    /// both cases a panic while it is dropped is caught.
     ///
     /// # Safety
     /// `T` is the type of the thread's result, and the caller owns the handle.
     pub(super) unsafe fn detach<T>(self) {
         if !self.0.join.detach() {
-            // SAFETY: it has ended; the caller guarantees the rest.
+            // SAFETY: the thread has ended; the caller guarantees the rest.
             discard(unsafe { self.take_result::<T>() });
         }
     }
 
-    /// Frees its block: it may belong to another thread from now on.
+    /// Frees the block of the thread. It may belong to another thread from now on.
     pub(super) fn give_back(self) {
         self.set_doing(Doing::Nothing);
         self.0.id.store(0, Ordering::Relaxed);
-        // SAFETY: it has ended and its handle is dropped: nothing else accesses the name.
+        // SAFETY: the thread has ended and its handle is dropped, so nothing else accesses the name.
         let name = unsafe { &mut *self.0.name.get() };
         if name.is_some() {
             *name = None;
@@ -544,7 +551,7 @@ impl ThreadRef {
 /// The main function of a user thread, on its own stack.
 ///
 /// # Safety
-/// Its payload holds an `F`.
+/// The payload of the thread is an `F`.
 unsafe fn run<T: Send, F: FnOnce() -> T + Send>(thread: ThreadRef) -> Exit {
     // SAFETY: the caller guarantees it.
     let body = unsafe { thread.0.payload.take::<F>() };
@@ -565,9 +572,9 @@ unsafe fn run<T: Send, F: FnOnce() -> T + Send>(thread: ThreadRef) -> Exit {
             Exit::Joinable
         }
         Ended::Detached => {
-            // SAFETY: it was stored above, and nothing else takes it.
+            // SAFETY: the result was stored above, and nothing else takes it.
             discard(unsafe { thread.0.payload.take::<thread::Result<T>>() });
-            // Drops variables that the result's destructor has created. SAFETY: as above; no code of the program runs
+            // Drops user-locals that the result's destructor has created. SAFETY: as above; no code of the program runs
             // in this thread after that.
             unsafe { super::local::drop_all(thread) };
             Exit::Detached
@@ -575,7 +582,7 @@ unsafe fn run<T: Send, F: FnOnce() -> T + Send>(thread: ThreadRef) -> Exit {
     }
 }
 
-/// Records that `thread` is ready, before any other LWP can dispatch it.
+/// Records that `thread` is ready. Called before any other LWP can dispatch it.
 pub(super) fn record_ready(thread: ThreadRef) {
     thread.set_doing(Doing::Ready);
     scheduler::thread_ready(thread.id());

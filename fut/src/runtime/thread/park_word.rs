@@ -10,11 +10,11 @@
 //! 1. RUNNABLE does not distinguish a mounted thread from one in a ready queue. So yielding does not touch the word.
 //! 2. A thread that blocks first leaves its LWP. That LWP, no longer on the thread's stack, then sets the word to
 //!    PARKED. So a thread found PARKED may be run at once.
-//! 3. The thread that changes PARKED to RUNNABLE, and only that one, makes the thread ready.
+//! 3. The thread that changes PARKED to RUNNABLE makes the parked thread ready, and no other thread does.
 //! 4. An unpark before the thread is parked leaves a token, NOTIFIED. Blocking takes the token and returns.
-//! 5. To inspect a parked thread, another thread holds it: it changes PARKED to RUNNABLE, and parks it again
-//!    afterwards, as its LWP did. Until then the thread does not run, and what it waits for stays borrowed by its
-//!    stack. An unpark meanwhile leaves a token, which the second parking finds; then rule 3 applies to the holder.
+//! 5. To inspect a parked thread, another thread holds it: it changes PARKED to RUNNABLE, and later parks it again,
+//!    like its LWP did. Until then the thread does not run, and what it waits for stays borrowed by its stack. An
+//!    unpark in that time leaves a token, which the second parking finds; then rule 3 applies to the holder.
 
 use crate::model_check::atomic::{AtomicU8, Ordering};
 
@@ -22,7 +22,7 @@ const RUNNABLE: u8 = 0;
 const NOTIFIED: u8 = 1;
 const PARKED: u8 = 2;
 
-/// The word.
+/// The state word.
 #[derive(Debug)]
 pub(super) struct ParkWord(AtomicU8);
 
@@ -30,9 +30,9 @@ pub(super) struct ParkWord(AtomicU8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Unparked {
-    /// It was parked: the caller has to make it ready (rule 3).
+    /// The thread was parked: the caller has to make it ready (rule 3).
     MakeReady,
-    /// It was not parked: it has a token now.
+    /// The thread was not parked: it has a token now.
     TokenLeft,
 }
 
@@ -40,9 +40,9 @@ pub(super) enum Unparked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(in crate::runtime) enum Parked {
-    /// It waits to be unparked.
+    /// The thread waits to be unparked.
     Waiting,
-    /// It was unparked meanwhile, and is ready.
+    /// The thread was unparked meanwhile: the caller has to make it ready (rule 3).
     TokenTaken,
 }
 
@@ -51,14 +51,14 @@ impl ParkWord {
         ParkWord(AtomicU8::new(RUNNABLE))
     }
 
-    /// For a new thread in the same block: removes a token left for the previous one.
+    /// Called for a new thread in the same block. Removes a token left for the previous thread.
     pub(super) fn reset(&self) {
         self.0.store(RUNNABLE, Ordering::Relaxed);
     }
 
-    /// Called by the thread itself, before it leaves: takes the token; `false` if there is none.
+    /// Takes the token. Called by the thread itself, before it leaves. Returns `false` if there is no token.
     pub(super) fn take_token(&self) -> bool {
-        // Acquire: pairs with the Release in `unpark`; the unparking thread's earlier writes are visible.
+        // Acquire: pairs with the Release in `unpark`; makes the earlier writes of the unparking thread visible.
         self.0.load(Ordering::Relaxed) == NOTIFIED && self.0.swap(RUNNABLE, Ordering::Acquire) == NOTIFIED
     }
 
@@ -69,17 +69,17 @@ impl ParkWord {
         match self.0.compare_exchange(RUNNABLE, PARKED, Ordering::Release, Ordering::Acquire) {
             Ok(_) => Parked::Waiting,
             Err(_) => {
-                // Only the thread's owner takes tokens, so it is still there.
+                // Only the thread's owner takes tokens, so the token is still there.
                 self.0.swap(RUNNABLE, Ordering::Acquire);
                 Parked::TokenTaken
             }
         }
     }
 
-    /// Called by any thread (rule 5). `false`: it was not parked.
+    /// Called by any thread (rule 5). Returns `false` if the thread was not parked.
     #[must_use]
     pub(super) fn hold(&self) -> bool {
-        // Acquire: pairs with the Release in `park`; the thread's stack is visible.
+        // Acquire: pairs with the Release in `park`; makes the thread's stack visible.
         self.0.compare_exchange(PARKED, RUNNABLE, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -113,7 +113,7 @@ mod model {
 
     use super::*;
 
-    /// A thread waits for `flag`, on an LWP that parks it; two others set the flag and unpark it.
+    /// A thread waits for `flag`, on an LWP that parks it. Two other threads set the flag and unpark it.
     #[test]
     fn no_unpark_is_lost_and_none_makes_ready_twice() {
         let mut builder = loom::model::Builder::new();
@@ -128,7 +128,7 @@ mod model {
                     thread::spawn(move || {
                         flags[n].store(true, Ordering::Relaxed);
                         if word.unpark() == Unparked::MakeReady {
-                            // Release: in place of the ready queue.
+                            // Release: represents the Release of the ready queue.
                             made_ready.fetch_add(1, Ordering::Release);
                         }
                     })
@@ -139,7 +139,7 @@ mod model {
                 if word.take_token() || word.park() == Parked::TokenTaken {
                     continue;
                 }
-                // Parked: only an unpark that makes it ready continues it.
+                // The thread is parked: it continues only when an unpark makes it ready.
                 while made_ready.load(Ordering::Acquire) == readied {
                     thread::yield_now();
                 }
@@ -149,7 +149,7 @@ mod model {
             assert_eq!(made_ready.load(Ordering::Relaxed), readied);
         });
     }
-    /// One thread waits, one unparks it, and a third inspects it meanwhile.
+    /// One thread waits, one unparks it, and a third one inspects it meanwhile.
     #[test]
     fn a_thread_that_is_held_does_not_run_and_loses_no_unpark() {
         let mut builder = loom::model::Builder::new();

@@ -1,5 +1,5 @@
-//! The storage in a user thread's block for its closure, and later for its result. A value that is too large is boxed,
-//! and the storage holds the box.
+//! The storage for a user thread's closure, and later its result, in the block of the thread. A value that is too large
+//! is boxed, and the storage holds the box.
 
 use std::{
     cell::UnsafeCell,
@@ -30,11 +30,11 @@ impl Payload {
     pub(super) unsafe fn put<V>(&self, value: V) {
         let place = self.0.get();
         if const { Payload::fits::<V>() } {
-            // SAFETY: it fits, is aligned, and used only by the caller.
+            // SAFETY: the value fits and is aligned; only the caller uses the storage.
             unsafe { place.cast::<V>().write(value) };
         } else {
             let boxed = Box::into_raw(Box::new(value));
-            // SAFETY: a pointer fits and is aligned; the storage is used only by the caller.
+            // SAFETY: a pointer fits and is aligned; only the caller uses the storage.
             unsafe { place.cast::<*mut V>().write(boxed) };
         }
     }
@@ -42,7 +42,7 @@ impl Payload {
     /// Takes the value out.
     ///
     /// # Safety
-    /// A `V` was stored last, and not taken yet; nothing else uses the storage.
+    /// A `V` was stored last, and has not been taken since; nothing else uses the storage.
     #[inline]
     pub(super) unsafe fn take<V>(&self) -> V {
         let place = self.0.get();
@@ -52,7 +52,7 @@ impl Payload {
         }
         // SAFETY: the caller guarantees it; `put` wrote a pointer.
         let boxed = unsafe { place.cast::<*mut V>().read() };
-        // SAFETY: `put` made it from a box, and it is the only copy.
+        // SAFETY: `put` made the pointer from a box, and this is the only copy.
         *unsafe { Box::from_raw(boxed) }
     }
 }
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn small_and_large_values_come_back() {
         let payload = Payload::new();
-        // SAFETY: put and taken in turn, by one thread.
+        // SAFETY: the value is put and taken in turn, by one thread.
         unsafe { payload.put([7_u64; 12]) };
         // SAFETY: as above.
         assert_eq!(unsafe { payload.take::<[u64; 12]>() }, [7; 12]);

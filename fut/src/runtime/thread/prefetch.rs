@@ -1,4 +1,4 @@
-//! Fetching what an LWP needs of the threads that it runs next.
+//! Prefetches the data of the threads that an LWP runs next.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,8 @@ use super::{ThreadRef, UserThread};
 #[inline]
 pub(in crate::runtime) fn prefetch(block_soon: *const UserThread, stack_next: *const UserThread) {
     prefetch_line(block_soon.cast());
-    // SAFETY: null, or a block, which is never freed. It does not matter if it belongs to another thread by now.
+    // SAFETY: the pointer is null, or to a block, which is never freed. It does not matter if the block belongs to
+    // another thread by now.
     if let Some(next) = unsafe { stack_next.as_ref() } {
         let body = next.body.load(Ordering::Relaxed).cast::<u8>();
         // The body, and the frames of the suspended switch below it.

@@ -9,7 +9,7 @@ use super::{ThreadRef, UserThread};
 
 /// Number of blocks allocated at once.
 const SLAB: usize = 256;
-/// Number of blocks that an LWP moves between its cache and the shared free ones at once.
+/// Number of blocks that an LWP moves at once between its cache and the free blocks shared by all.
 const BATCH: usize = 64;
 
 static SLABS: Mutex<Slabs> = Mutex::new(Slabs { all: Vec::new(), free: Vec::new() });
@@ -28,7 +28,7 @@ impl Slabs {
             let slab: &'static [UserThread] =
                 Vec::leak(std::iter::repeat_with(UserThread::unused).take(SLAB).collect());
             self.all.push(slab);
-            // The first of the slab is taken first.
+            // Reversed, so that the first block of the slab is taken first.
             self.free.extend(slab.iter().rev().map(ThreadRef));
         }
     }
@@ -54,7 +54,7 @@ pub(in crate::runtime) fn all() -> Vec<ThreadRef> {
     slabs().all.iter().flat_map(|slab| slab.iter()).map(ThreadRef).collect()
 }
 
-/// Free blocks held by one LWP. The one freed last is taken first: its lines are in the CPU's cache.
+/// Free blocks held by one LWP. The block freed last is taken first: its lines are in the CPU's cache.
 #[derive(Default)]
 pub(in crate::runtime) struct BlockCache(RefCell<Vec<ThreadRef>>);
 
@@ -73,7 +73,7 @@ impl BlockCache {
         let mut free = self.0.borrow_mut();
         free.push(block);
         if free.len() > 4 * BATCH {
-            // The least recently used ones.
+            // The least recently used blocks.
             slabs().free.extend(free.drain(..2 * BATCH));
         }
     }

@@ -1,4 +1,4 @@
-//! The beginning of a thread's name, for inspection of a live program: readable at any time, without a lock.
+//! The beginning of a thread's name, for inspecting a live program. It can be read at any time, without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ const LEN: usize = 32;
 pub(super) struct NameTag([AtomicU64; LEN / 8]);
 
 impl NameTag {
-    /// Called by the thread that creates this one, or that frees its block.
+    /// Called by the thread that creates this one, or by the thread that frees its block.
     #[inline]
     pub(super) fn set(&self, name: &str) {
         if name.is_empty() {
@@ -25,8 +25,8 @@ impl NameTag {
         }
     }
 
-    /// The name. If it changes meanwhile, the result may be mixed; the caller checks whether the block still belongs to
-    /// the same thread.
+    /// The name. If the name changes meanwhile, the result may be mixed. The caller then checks whether the block still
+    /// belongs to the same thread.
     pub(super) fn get(&self) -> String {
         if self.0[0].load(Ordering::Relaxed) == 0 {
             return String::new();

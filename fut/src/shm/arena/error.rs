@@ -8,7 +8,7 @@ use std::{fmt, io, path::PathBuf};
 pub enum ArenaError {
     /// The memory, the file or the socket cannot be created, opened, sized or mapped.
     Io(PathBuf, io::Error),
-    /// It is not an arena, or not of this version.
+    /// The memory is not an arena, or not one of this version.
     Foreign {
         /// The file.
         file: PathBuf,
@@ -17,8 +17,8 @@ pub enum ArenaError {
         /// What was found.
         found: String,
     },
-    /// The recorder cannot be reached: it has ended, or this process has another root directory or user than the one
-    /// that the recorder started.
+    /// The recorder cannot be reached. It has ended, or this process has another root directory or user than the
+    /// process that the recorder started.
     Unreachable {
         /// The recorder's socket.
         socket: PathBuf,

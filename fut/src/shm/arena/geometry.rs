@@ -6,19 +6,19 @@ use crate::shm::platform::PACKET_LEN;
 /// The size of an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Packets of 64 KiB in each ring; a power of two, 2 to 65536.
+    /// Number of packets of 64 KiB in each ring; a power of two, 2 to 65536.
     pub packets: u32,
-    /// Number of rings, the maximum number of LWPs at a time; 1 to 4096.
+    /// Number of rings. This is the maximum number of LWPs at a time; 1 to 4096.
     pub rings: u32,
 }
 
 /// What a full ring does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Loses the newest records and counts them. A drain writes the trace meanwhile.
+    /// It loses the newest records and counts them. A drain writes the trace while the program runs.
     #[default]
     Discard,
-    /// Loses the oldest records: the flight recorder. There is no drain; a snapshot copies the contents.
+    /// It loses the oldest records (flight recorder). There is no drain; a snapshot copies the contents.
     Overwrite,
 }
 
@@ -37,14 +37,14 @@ impl Mode {
 }
 
 impl Default for Geometry {
-    /// 4 MiB for each of up to 512 LWPs: 4 ms of the fastest probes. Only rings in use take memory.
+    /// 4 MiB for each of up to 512 LWPs. The fastest probes fill this in 4 ms. Only rings in use take memory.
     fn default() -> Geometry {
         Geometry { packets: 64, rings: 512 }
     }
 }
 
 impl Geometry {
-    /// Rule 11 of the ring requires a few in overwrite mode.
+    /// The minimum number of packets. In overwrite mode, rule 11 of the ring requires a few more.
     fn least_packets(mode: Mode) -> u32 {
         match mode {
             Mode::Discard => 2,

@@ -1,10 +1,10 @@
 //! Allocates the memory of arenas.
 //!
-//! Under `sigmund record` the recorder creates it: a memfd that is sealed, so that no process, including the recorded
-//! one, can shrink or grow it. Accessing a page beyond the end of a file raises SIGBUS; all pages of sealed memory
-//! exist. A process that records without a recorder creates such memory, too. Only if
-//! [`ENV_ARENA_DIR`](crate::ENV_ARENA_DIR) names a folder without a recorder, a process creates a file there; a reader
-//! of the file has to trust that process.
+//! Under `sigmund record` the recorder creates the memory. It is a memfd that is sealed, so that no process, including
+//! the recorded one, can shrink or grow it. Accessing a page beyond the end of a file would raise SIGBUS; of sealed
+//! memory, all pages exist. A process that records without a recorder creates such memory, too. There is one exception:
+//! if [`ENV_ARENA_DIR`](crate::ENV_ARENA_DIR) names a folder without a recorder, the process creates a file there. A
+//! reader of the file has to trust that process.
 
 use std::{
     fs::{File, OpenOptions},
@@ -30,10 +30,11 @@ const NAME: &str = "fut-arena";
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 impl Arena {
-    /// Creates the arena of process `pid` in a file at `path`, readable by its owner only. The file must not exist.
+    /// Creates the arena of process `pid` in a file at `path`. Only its owner can read the file. The file must not
+    /// exist before.
     ///
     /// # Errors
-    /// When the file cannot be created or mapped, or the geometry is out of bounds.
+    /// If the file cannot be created or mapped, or the geometry is out of bounds.
     pub fn create(path: &Path, geometry: Geometry, mode: Mode, pid: Pid) -> Result<Arena, ArenaError> {
         check(path, geometry, mode)?;
         let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
@@ -47,12 +48,12 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Opens the arena that another process has created in a file. That process can still truncate the file, and then
-    /// the reader gets SIGBUS: only for trusted processes. For untrusted ones, a recorder hands out memory of fixed
-    /// length: [`ArenaServer`](crate::drain::ArenaServer).
+    /// Opens the arena that another process has created in a file. Use it only for trusted processes: such a process
+    /// can still truncate the file, and then the reader gets SIGBUS. For untrusted processes, a recorder hands out
+    /// memory of fixed length: [`ArenaServer`](crate::drain::ArenaServer).
     ///
     /// # Errors
-    /// When the file cannot be opened or mapped, or is not (yet) a complete arena.
+    /// If the file cannot be opened or mapped, or is not (yet) a complete arena.
     pub fn open(path: &Path) -> Result<Arena, ArenaError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -66,7 +67,7 @@ impl Arena {
         Err(foreign(path, "\"FUTARENA\"", format!("{magic:#x}")))
     }
 
-    /// Private memory of this process, without a descriptor or a name elsewhere.
+    /// An arena in private memory of this process. The memory has no descriptor, and no name elsewhere.
     #[cfg(all(feature = "probes", feature = "drain"))]
     pub(crate) fn alone(geometry: Geometry, mode: Mode) -> Result<Arena, ArenaError> {
         let name = std::path::PathBuf::from(NAME);
@@ -79,8 +80,8 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Memory for another process, and a descriptor of it. Its header is filled in; the process publishes it after it
-    /// has written its metadata.
+    /// An arena for another process, and a descriptor of its memory. The header is filled in. The process publishes the
+    /// arena after it has written its metadata.
     #[cfg(feature = "drain")]
     pub(crate) fn for_another(geometry: Geometry, mode: Mode, pid: Pid) -> Result<(Arena, File), ArenaError> {
         let name = std::path::PathBuf::from(NAME);
@@ -93,7 +94,7 @@ impl Arena {
         Ok((arena, file))
     }
 
-    /// Maps memory that the recorder has created for this process; `socket` is the recorder's.
+    /// Maps memory that the recorder has created for this process. `socket` is the socket of the recorder.
     #[cfg(feature = "probes")]
     pub(crate) fn received(memory: std::os::fd::OwnedFd, socket: &Path) -> Result<Arena, ArenaError> {
         let file = File::from(memory);
@@ -178,17 +179,18 @@ impl Arena {
         header.version.store(VERSION, Ordering::Release);
     }
 
-    /// Publishes the arena as complete, and the process to which it belongs.
+    /// Publishes the arena as complete, and stores the process that it belongs to.
     pub(crate) fn publish(&self, pid: Pid) {
         self.pid.store(pid.0, Ordering::Relaxed);
         self.published.store(true, Ordering::Relaxed);
         self.header().pid.store(pid.0, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `is_published`; the header and the first metadata are complete if the
-        // magic is seen.
+        // Release: pairs with the Acquire in `is_published`. A reader that sees the magic word also sees the complete
+        // header and the first metadata.
         self.header().magic.store(MAGIC, Ordering::Release);
     }
 
-    /// Whether the process has published it. From then on [`pid`](Arena::pid) is the number that the process stored.
+    /// Whether the process has published the arena. From then on [`pid`](Arena::pid) is the number that the process
+    /// stored.
     pub(crate) fn is_published(&self) -> bool {
         // Acquire: pairs with the Release in `publish`.
         let published = self.header().magic.load(Ordering::Acquire) == MAGIC;
@@ -216,7 +218,7 @@ fn sealed(geometry: Geometry) -> io::Result<File> {
     use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
 
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Since Linux 6.3; some systems require the flag that it is not executable.
+    // NOEXEC_SEAL marks the memory as not executable, which some systems require. It exists since Linux 6.3.
     let memory = match memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL) {
         Err(rustix::io::Errno::INVAL) => memfd_create(NAME, flags)?,
         made => made?,
@@ -226,7 +228,7 @@ fn sealed(geometry: Geometry) -> io::Result<File> {
     Ok(File::from(memory))
 }
 
-/// A program with little address space (`RLIMIT_AS`) needs it itself: refuse an arena of more than a third.
+/// Refuses an arena of more than a third of a limited address space (`RLIMIT_AS`): the program itself needs the space.
 #[cfg(feature = "probes")]
 fn leave_address_space(arena: u64) -> io::Result<()> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
@@ -243,7 +245,7 @@ fn no_address_space(arena: u64) -> io::Error {
     io::Error::new(io::ErrorKind::OutOfMemory, text)
 }
 
-/// Accessing a page for which there is no memory would kill the process: return an error now instead.
+/// Returns an error if there is no memory for the start of the arena. Otherwise a later access would kill the process.
 fn allocate_start(file: &File) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::empty(), 0, RINGS_START as u64)?)
 }

@@ -1,4 +1,4 @@
-//! The arena: the shared memory that holds all rings of a process, and its metadata.
+//! The arena: the shared memory that contains all rings of a process, and its metadata.
 //!
 //! ```text
 //! arena  0      4 KiB                4 KiB + 16 KiB        1 MiB
@@ -10,12 +10,13 @@
 //!        48     52         56              64                   72
 //!        | mode | reported | overwritten LWPs | their packets | their bytes     | their lost     |
 //! ```
-//! The creator of the memory writes version, packets, rings and mode; the process writes the rest. The magic word is
-//! written last, after the process and its metadata are described; before that, the arena must not be drained.
+//! The creator of the memory writes the version, the number of packets and rings, and the mode; the process writes the
+//! rest. The magic word is written last, after the process and its metadata are described. Before that, the arena must
+//! not be drained.
 //!
 //! A recorder does not trust what a process writes here. It stores the geometry and the mode before the process gets
-//! the memory; every other word is read atomically, once for each decision, and bounded before it is used. Bytes are
-//! copied out with atomic loads, and examined in the copy.
+//! the memory. Every other word is read atomically, only once for each decision, and bounded before it is used. Bytes
+//! are copied out with atomic loads, and examined in the copy.
 
 mod error;
 mod geometry;
@@ -57,7 +58,7 @@ struct ArenaHeader {
     unattached_lost: AtomicU64,
     /// 0 for `Mode::Discard`, 1 for `Mode::Overwrite`.
     mode: AtomicU32,
-    /// 1 when a child of the process has reported that it is not recorded.
+    /// 1 when a child of the process has reported that it (the child) is not recorded.
     child_reported: AtomicU32,
     overwritten_lwps: AtomicU64,
     overwritten_packets: AtomicU64,
@@ -65,7 +66,7 @@ struct ArenaHeader {
     overwritten_lost: AtomicU64,
 }
 
-/// The losses of an arena in overwrite mode by reuse of the rings of ended LWPs.
+/// What was lost in overwrite mode because the rings of ended LWPs were reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OverwrittenLwps {
     /// Number of LWPs whose rings were reused.
@@ -89,7 +90,7 @@ pub struct Arena {
     /// Whether the arena was seen to be published.
     published: AtomicBool,
     path: PathBuf,
-    /// Whether a drain has claimed it through this value.
+    /// Whether a drain has claimed the arena through this value.
     #[cfg_attr(not(feature = "drain"), expect(dead_code, reason = "only drains claim it"))]
     drained: AtomicBool,
 }
@@ -99,12 +100,12 @@ impl Arena {
         header_of(&self.mapping)
     }
 
-    /// The process it belongs to.
+    /// The process that the arena belongs to.
     pub fn pid(&self) -> Pid {
         Pid(self.pid.load(Ordering::Relaxed))
     }
 
-    /// Its file, or a substitute for messages.
+    /// The file of the arena, or a substitute for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -114,17 +115,17 @@ impl Arena {
         self.path = path;
     }
 
-    /// Its size.
+    /// The size of the arena.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// The mode of its rings.
+    /// The mode of the rings.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The rings that were used so far.
+    /// The rings that have been used so far.
     pub fn rings(&self) -> impl Iterator<Item = Ring<'_>> {
         // Acquire: pairs with the AcqRel in `use_ring`.
         let used = self.header().rings_used.load(Ordering::Acquire).min(self.geometry.rings);
@@ -148,7 +149,7 @@ impl Arena {
         !self.drained.swap(true, Ordering::Relaxed)
     }
 
-    /// Records that were emitted by LWPs for which there was no ring.
+    /// Number of records emitted by LWPs for which there was no ring.
     pub fn unattached_lost(&self) -> u64 {
         self.header().unattached_lost.load(Ordering::Relaxed)
     }
@@ -158,7 +159,7 @@ impl Arena {
         self.header().full.load(Ordering::Relaxed) != 0
     }
 
-    /// The losses by reuse of rings, in overwrite mode.
+    /// What was lost by reuse of rings, in overwrite mode.
     pub fn overwritten_lwps(&self) -> OverwrittenLwps {
         let header = self.header();
         OverwrittenLwps {
@@ -182,8 +183,8 @@ impl Arena {
         bytes
     }
 
-    /// Frees the memory of all records and metadata. The control blocks stay: a forked process may still be about to
-    /// use them.
+    /// Frees the memory of all records and metadata. The control blocks stay, because a forked process may still be
+    /// about to use them.
     #[cfg(feature = "drain")]
     pub(crate) fn discard_records(&self) {
         self.mapping.discard(METADATA_START, RINGS_START - METADATA_START);
@@ -198,7 +199,7 @@ impl Arena {
 /// Operations of the traced process.
 #[cfg(feature = "probes")]
 impl Arena {
-    /// Takes a free ring and returns it, in the state `Busy`, with its number; its memory is allocated.
+    /// Takes a free ring, and allocates its memory. Returns it in the state `Busy`, with its number.
     pub(crate) fn use_ring(&self) -> Option<(u32, Producer<'_>)> {
         use super::ring::RingState;
 
@@ -213,7 +214,7 @@ impl Arena {
             let Some(producer) = ring.take_free() else { continue };
             let start = RINGS_START + self.geometry.ring_len() * ring_index as usize;
             if !self.mapping.prefault(start, self.geometry.ring_len()) {
-                // Frees the part that was allocated.
+                // Frees the part of the ring that was allocated.
                 self.mapping.discard(start, self.geometry.ring_len());
                 header.full.store(1, Ordering::Relaxed);
                 producer.give_back();
@@ -233,7 +234,7 @@ impl Arena {
         loop {
             let ended = (0..).zip(self.rings()).filter(|(_, ring)| ring.state() == RingState::Ended);
             let (number, oldest) = ended.min_by_key(|(_, ring)| ring.ended_at())?;
-            // Otherwise another thread has taken it, and the next one is tried.
+            // If another thread has taken it first, the next one is tried.
             if let Some(oldest) = oldest.take_ended() {
                 let (header, (sequence, _)) = (self.header(), oldest.position());
                 let bytes = oldest.bytes();
@@ -255,7 +256,7 @@ impl Arena {
         self.header().unattached_lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Publishes a packet of metadata; `false` if there is no room for it. One caller at a time.
+    /// Publishes a packet of metadata. `false` if there is no room for it. There must be only one caller at a time.
     pub(crate) fn push_metadata(&self, packet: &[u8]) -> bool {
         let len = &self.header().metadata_len;
         let from = len.load(Ordering::Relaxed) as usize;
@@ -263,7 +264,8 @@ impl Arena {
             return false;
         }
         let to = self.mapping.at(METADATA_START + from).as_ptr();
-        // SAFETY: inside the metadata part by the check above, and after the published part, so nothing reads it.
+        // SAFETY: the bytes are inside the metadata part by the check above, and after the published part, so nothing
+        // reads them.
         unsafe { std::ptr::copy_nonoverlapping(packet.as_ptr(), to, packet.len()) };
         // Release: pairs with the Acquire in `metadata`.
         len.store((from + packet.len()) as u64, Ordering::Release);

@@ -7,15 +7,15 @@ use super::{
     producer::{Memory, Producer, Run, numbers, points_passed, with_all_interruptions},
 };
 
-/// A producer of five records and its handlers, against a drain that polls three times; then the rest is taken, as
-/// after the death of the producer. Two packets of two records each, so that packets are reused, and some records are
-/// lost.
+/// A producer of five records and its handlers run against a drain that polls three times. Then the rest is taken, as
+/// after the death of the producer. There are two packets of two records each, so that packets are reused, and some
+/// records are lost.
 fn discard(run: &Run) -> usize {
     let memory = Arc::new(Memory::new(2, false));
     let drained = run.at_once.then(|| {
         let memory = Arc::clone(&memory);
         thread::spawn(move || {
-            // SAFETY: the only consumer until this thread is joined.
+            // SAFETY: this is the only consumer until this thread is joined.
             let mut ring = unsafe { memory.ring().consumer() };
             let mut bytes = [0; PACKET_LEN - PACKET_HEAD_LEN];
             let mut drained = Vec::new();
@@ -60,14 +60,14 @@ fn loom_discard_loses_nothing_that_it_does_not_count() {
     with_all_interruptions([3, 2], discard);
 }
 
-/// Rule 8a: a producer of three records and its handlers, against a drain that copies what is committed of the packet that is
-/// being filled, once.
+/// Rule 8a: a producer of three records and its handlers run against a drain that copies, once, the committed part of
+/// the packet that is being filled.
 fn cut(run: &Run) -> usize {
     let memory = Arc::new(Memory::new(2, false));
     let copied = run.at_once.then(|| {
         let memory = Arc::clone(&memory);
         thread::spawn(move || {
-            // SAFETY: the only consumer until this thread is joined.
+            // SAFETY: this is the only consumer until this thread is joined.
             let ring = unsafe { memory.ring().consumer() };
             let mut bytes = [0; PACKET_LEN - PACKET_HEAD_LEN];
             let taken = ring.copy_begun(&mut bytes).expect("the first packet is open");

@@ -4,7 +4,8 @@ use loom::{sync::Arc, thread};
 
 use super::producer::{Memory, NEVER, Producer, RECORD, Run, numbers, points_passed, with_all_interruptions};
 
-/// An overwriting producer against a snapshot: two or four packets of one record, all full when the snapshot begins.
+/// A producer that overwrites runs against a snapshot. There are two or four packets of one record each, all full when
+/// the snapshot begins.
 fn overwrite(run: &Run) -> usize {
     // Rule 11: with handlers, four packets are required.
     let count = if run.has_handlers() { 4 } else { 2 };
@@ -16,7 +17,7 @@ fn overwrite(run: &Run) -> usize {
         let memory = Arc::clone(&memory);
         thread::spawn(move || memory.ring().snapshot().expect("a live ring"))
     });
-    // Together with a handler's record these are two as well, few enough to check every interleaving.
+    // One record and that of a handler are two as well. These are few enough to check every interleaving.
     producer.run(if run.has_handlers() && run.at_once { 1 } else { 2 }, &run.handlers_at);
     let points = points_passed();
     let copied = copied.map(|copies| copies.join().unwrap());
@@ -40,7 +41,7 @@ fn overwrite(run: &Run) -> usize {
         assert!(unique && kept.iter().all(|n| *n <= producer.next.get()), "{kept:?}");
         let first_kept = emitted.stored.len() as u64 - kept.len() as u64;
         if whole {
-            // The producer has stopped: all missing records were overwritten, and are counted.
+            // The producer has stopped, so all missing records were overwritten, and are counted.
             assert_eq!(
                 memory.ring().position().0 + 1 - snapshot.overwritten,
                 count.min(snapshot.packets.len() as u64)
@@ -49,7 +50,7 @@ fn overwrite(run: &Run) -> usize {
             assert_eq!(snapshot.overwritten_bytes, RECORD as u64 * first_kept, "{kept:?} of {emitted:?}");
         }
         if !run.has_handlers() {
-            // All records that existed when the snapshot began and were not overwritten meanwhile.
+            // The snapshot has all records that existed when it began and were not overwritten meanwhile.
             let first = snapshot.overwritten as u32 + 1;
             assert!(kept.iter().copied().eq((first..).take(kept.len())), "{kept:?}");
             assert!(kept.len() + first as usize > before, "{kept:?} from {first}");

@@ -6,9 +6,9 @@ pub(super) use loom::sync::atomic::{AtomicU32, AtomicU64, fence};
 
 use super::ring::Control;
 
-/// Only the words of a live packet header.
+/// Length of a packet header, which has only the words of a live one.
 pub(super) const PACKET_HEAD_LEN: usize = 48;
-/// One or two records without parameters.
+/// Length of a packet with one or two records without parameters.
 pub(crate) const PACKET_LEN: usize = PACKET_HEAD_LEN + 16 * super::RECORDS_IN_PACKET;
 
 loom::thread_local! {
@@ -20,7 +20,7 @@ loom::thread_local! {
 pub(super) struct Handlers {
     /// Number of interruption points passed so far.
     pub(super) passed: usize,
-    /// Those at which a handler runs; a handler passes points itself.
+    /// The points at which a handler runs. A handler passes points itself.
     pub(super) at: VecDeque<usize>,
     pub(super) handler: Option<Rc<dyn Fn()>>,
 }
@@ -44,14 +44,14 @@ pub(super) fn interruption_point() {
     }
 }
 
-/// One instruction, which no handler interrupts. Release, as is every store of x86-64, see `local`.
+/// Stands for one instruction, which no handler interrupts. It is a Release, like every store of x86-64; see `local`.
 pub(super) fn local_fetch_add(word: &AtomicU64, n: u64) -> u64 {
     word.fetch_add(n, Ordering::Release)
 }
 
 pub(super) unsafe fn copy_words(from: NonNull<AtomicU64>, to: &mut [u8]) {
     for (index, to) in to.chunks_exact_mut(8).enumerate() {
-        // SAFETY: valid for that many words, as the caller guarantees.
+        // SAFETY: the pointer is valid for that many words, as the caller guarantees.
         let word = unsafe { from.add(index).as_ref() };
         to.copy_from_slice(&word.load(Ordering::Acquire).to_le_bytes());
     }
@@ -59,9 +59,9 @@ pub(super) unsafe fn copy_words(from: NonNull<AtomicU64>, to: &mut [u8]) {
 
 pub(super) unsafe fn fill_with_zeros(from: NonNull<AtomicU64>, len: usize) {
     for index in 0..len / 8 {
-        // SAFETY: valid for that many words, as the caller guarantees.
+        // SAFETY: the pointer is valid for that many words, as the caller guarantees.
         let word = unsafe { from.add(index).as_ref() };
-        // Also in the middle; a handler cannot distinguish one zeroed word from two.
+        // One interruption in the middle suffices: a handler cannot distinguish one zeroed word from two.
         if index == len / 16 {
             interruption_point();
         }

@@ -37,14 +37,14 @@ impl Memory {
 
     pub(super) fn ring(&self) -> Ring<'_> {
         let packets = NonNull::from(&self.packets[0]);
-        // SAFETY: all of it is borrowed from `self`, and has the required length.
+        // SAFETY: all memory is borrowed from `self`, and has the required length.
         unsafe {
             Ring::from_raw(NonNull::from(&self.state), NonNull::from(&self.control), packets, self.count)
         }
     }
 }
 
-/// The facts known to the producer.
+/// What the producer knows about its records.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Emitted {
     pub(super) stored: Vec<u32>,
@@ -121,7 +121,7 @@ pub(super) fn emit(ring: &RingProducer<'_>, number: u32) -> Room {
     }
 }
 
-/// The numbers of the records in these bytes, none of which is torn.
+/// The numbers of the records in these bytes. Asserts that none of the records is torn.
 pub(super) fn numbers(bytes: &[u8]) -> Vec<u32> {
     let number = |record: crate::trace::Record<'_>| {
         assert_eq!(record.tick.0, FIRST_TICK + u64::from(record.head.code), "torn");
@@ -130,7 +130,7 @@ pub(super) fn numbers(bytes: &[u8]) -> Vec<u32> {
     Records::of(bytes).map(number).collect()
 }
 
-/// How a model is run: where handlers run, and whether the other side runs concurrently, or only after the producer
+/// How a model is run: where handlers run, and whether the other side runs concurrently or only after the producer has
 /// stopped.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
@@ -144,10 +144,10 @@ impl Run {
     }
 }
 
-/// Runs `model` without a handler, with one at every point, and at every pair of points (of those with one handler and the
-/// other side at once a third, if it is not to be long); a model returns how many
-/// points its producer passed. With a pair, the other side does not run concurrently, to limit the number of
-/// interleavings.
+/// Runs `model` without a handler, with a handler at every point, and with handlers at every pair of points. With one
+/// handler and the other side running concurrently, it runs only a third of the points, unless `FUT_LONG` is set. With
+/// a pair, the other side does not run concurrently, to limit the number of interleavings. A model returns how many
+/// points its producer passed.
 pub(super) fn with_all_interruptions(
     preemptions: [usize; 2],
     model: impl Fn(&Run) -> usize + Copy + Send + Sync + 'static,
@@ -170,7 +170,8 @@ pub(super) fn with_all_interruptions(
     let is_long = crate::environment::variable("FUT_LONG").is_some();
     let points = check(preemptions[0], Run { handlers_at: vec![NEVER], at_once: true });
     let check_with_first_at = |first: usize| {
-        // These are nearly all executions: a third of the points; all of them with `FUT_LONG`.
+        // Nearly all executions are in these runs. So they are made for a third of the points only, or for all with
+        // `FUT_LONG`.
         if is_long || first % 3 == 1 {
             check(preemptions[1], Run { handlers_at: vec![first], at_once: true });
         }
@@ -179,7 +180,7 @@ pub(super) fn with_all_interruptions(
             check(0, Run { handlers_at: vec![first, second], at_once: false });
         }
     };
-    // One model takes longer than all others together, and they are independent: they are run on all CPUs.
+    // One model takes longer than all others together. Its parts are independent, so they run on all CPUs.
     let next = std::sync::atomic::AtomicUsize::new(1);
     let take_part = || {
         while let first = next.fetch_add(1, Ordering::Relaxed)

@@ -14,7 +14,7 @@ use crate::trace::{PacketFlags, PacketHead, PacketKind};
 /// A packet taken by the drain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
-    /// Its header for the file.
+    /// The header of the packet, as it is written to the file.
     pub(crate) head: PacketHead,
     /// Reserved bytes, including those of holes.
     pub(crate) reserved: u64,
@@ -41,20 +41,20 @@ impl<'arena> Ring<'arena> {
     /// The consumer of this ring.
     ///
     /// # Safety
-    /// While it is used, there is no other consumer of the ring.
+    /// As long as the consumer is used, the ring has no other consumer.
     pub(crate) unsafe fn consumer(self) -> Consumer<'arena> {
         Consumer { ring: self }
     }
 }
 
 impl Consumer<'_> {
-    /// The next packet to take.
+    /// The number of the next packet to take.
     pub(crate) fn next_to_take(&self) -> u64 {
         self.control().released.load(Ordering::Relaxed)
     }
 
-    /// Takes the next packet of a live producer, copying its records to `to`; `None` if it cannot be taken yet (rule
-    /// 7).
+    /// Takes the next packet of a live producer, and copies its records to `to`. `None` if the packet cannot be taken
+    /// yet (rule 7).
     pub(crate) fn take_closed(&mut self, to: &mut [u8]) -> Option<Taken> {
         let sequence = self.next_to_take();
         if sequence >= self.position().0 {
@@ -70,8 +70,8 @@ impl Consumer<'_> {
         self.copy_packet(sequence, self.last_end(sequence), to)
     }
 
-    /// Copies the records of the next packet up to the first that is not committed; the packet is not taken, and its
-    /// producer continues (rule 8a). Those records come again, first and unchanged, when it is taken.
+    /// Copies the records of the next packet, up to the first one that is not committed. The packet is not taken, and
+    /// its producer continues (rule 8a). When the packet is taken later, it begins with the same records, unchanged.
     pub(crate) fn copy_begun(&self, to: &mut [u8]) -> Option<Taken> {
         let sequence = self.next_to_take();
         if sequence > self.position().0 {
@@ -100,7 +100,7 @@ impl Consumer<'_> {
 }
 
 impl Ring<'_> {
-    /// The end of the records in a packet that the cursor has left, if it is known (rule 4).
+    /// The end of the records in a packet that the cursor has left; `None` while it is not known (rule 4).
     fn closed_end(&self, sequence: u64) -> Option<usize> {
         // Acquire: pairs with the Release in `make_room`.
         let end = self.head(sequence).end.load(Ordering::Acquire) as usize;
@@ -123,7 +123,7 @@ impl Ring<'_> {
         Taken { head, reserved: to.len() as u64, records: kept.records, holes: kept.holes }
     }
 
-    /// Copies the words of a packet up to `end`, and its header, of which length and last tick are not known.
+    /// Copies the words of a packet up to `end`, and its header, whose length and last tick are not filled in.
     fn copy_words_of<'t>(&self, sequence: u64, end: usize, to: &'t mut [u8]) -> (PacketHead, &'t mut [u8]) {
         // The value was written by another process and is not trusted.
         let to = &mut to[..(end - PACKET_HEAD_LEN) / 8 * 8];

@@ -11,20 +11,20 @@ use super::Ring;
 pub(crate) struct Fill {
     /// The mounted user thread.
     pub(crate) mounted: Option<Thread>,
-    /// Packets with records that are not drained, including the current one.
+    /// Number of packets with records that are not drained, including the current one.
     pub(crate) in_use: u64,
     /// Number of packets of the ring.
     pub(crate) capacity: u64,
-    /// Packets begun by its LWP so far.
+    /// Number of packets begun so far by the LWP of the ring.
     pub(crate) packets: u64,
-    /// Bytes of records written by its LWP so far.
+    /// Bytes of records written so far by the LWP of the ring.
     pub(crate) bytes: u64,
     /// Packets overwritten by newer ones; 0 in discard mode.
     pub(crate) overwritten: u64,
 }
 
 impl Ring<'_> {
-    /// Its fill level.
+    /// The fill level of the ring.
     pub(crate) fn fill(&self) -> Fill {
         let control = self.control();
         let (sequence, _) = self.position();
@@ -45,8 +45,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Calls `code` with the codes of the records in the last packets, at most `most` packets. A packet that is taken
-    /// or overwritten meanwhile is left out; `place` is a buffer for one packet.
+    /// Calls `code` with the code of each record in the last packets, at most `most` packets. A packet that is taken or
+    /// overwritten meanwhile is left out. `place` is a buffer for one packet.
     #[cfg(feature = "drain")]
     pub(crate) fn sample(&self, most: u64, place: &mut [u8], mut code: impl FnMut(u32)) {
         use crate::trace::{RECORD_HEAD_LEN, RecordHead};
@@ -67,8 +67,8 @@ impl Ring<'_> {
             }
             let len = self.copy_packet(sequence, self.last_end(sequence), place).head.length as usize;
             // Acquire: pairs with the Release fence in `reopen_packet`, as in `snapshot_packet`. In discard mode the
-            // drain has no such fence, and a packet that it takes at the same time may be counted in part, which is
-            // acceptable in a sample.
+            // drain has no such fence. So a packet that the drain takes at the same time may be counted in part, which
+            // is acceptable in a sample.
             fence(Ordering::Acquire);
             if label.load(Ordering::Relaxed) != sequence + 1 {
                 continue;

@@ -1,4 +1,4 @@
-//! The producer's side of a ring: beginning one, opening packets, counting losses. Reserving and committing are in
+//! The producer's side of a ring: beginning a ring, opening packets, counting losses. Reserving and committing are in
 //! `probe::emit`.
 
 use std::{marker::PhantomData, ops::Deref, ptr::NonNull, sync::atomic::Ordering};
@@ -12,8 +12,8 @@ use super::{
     Control, OFFSET_MASK, Ring, RingState,
 };
 
-/// The cursor's offset after a record was lost: greater than `PACKET_LEN`, so that the reservation is not taken for the
-/// first of rule 4, and low, so that further additions never overflow into the sequence.
+/// The cursor's offset after a record was lost. It is greater than `PACKET_LEN`, so that the reservation is not taken
+/// for the first one of rule 4. It is also low, so that further additions never overflow into the sequence.
 const FULL: u64 = PACKET_LEN as u64 + 8;
 
 /// The result of [`Producer::make_room`].
@@ -26,8 +26,8 @@ pub(crate) enum Room {
     Lost,
 }
 
-/// The handle of the LWP that owns a ring (rule 1), including its signal handlers, which may create their own. It
-/// cannot be sent to or shared with another thread.
+/// The handle of the LWP that owns a ring (rule 1). The LWP's signal handlers may create their own handles. A handle
+/// cannot be sent to another thread, nor shared with it.
 pub(crate) struct Producer<'arena> {
     ring: Ring<'arena>,
     _of_its_lwp: PhantomData<*const ()>,
@@ -57,12 +57,12 @@ impl<'arena> Deref for Producer<'arena> {
 }
 
 impl<'arena> Ring<'arena> {
-    /// Takes a free ring and sets it to `Busy`; `None` if it is in use.
+    /// Takes a free ring and sets it to `Busy`. `None` if the ring is in use.
     pub(crate) fn take_free(self) -> Option<Producer<'arena>> {
         self.take_over(RingState::Free)
     }
 
-    /// Takes the ring of an ended LWP, in overwrite mode; in discard mode it belongs to the drain.
+    /// Takes the ring of an ended LWP, in overwrite mode. In discard mode such a ring belongs to the drain.
     pub(crate) fn take_ended(self) -> Option<Producer<'arena>> {
         let overwrites = self.control().overwrites.load(Ordering::Relaxed) != 0;
         if overwrites { self.take_over(RingState::Ended) } else { None }
@@ -70,13 +70,13 @@ impl<'arena> Ring<'arena> {
 
     fn take_over(self, from: RingState) -> Option<Producer<'arena>> {
         let busy = RingState::Busy as u32;
-        // AcqRel: pairs with `set_state`; the writes of the previous owner are visible.
+        // AcqRel: pairs with `set_state`; makes the writes of the previous owner visible.
         let taken =
             self.state_word().compare_exchange(from as u32, busy, Ordering::AcqRel, Ordering::Relaxed);
         taken.is_ok().then_some(Producer { ring: self, _of_its_lwp: PhantomData })
     }
 
-    /// The tick at which its LWP ended.
+    /// The tick at which the LWP of the ring ended.
     pub(crate) fn ended_at(&self) -> u64 {
         self.control().ended_at.load(Ordering::Relaxed)
     }
@@ -86,14 +86,14 @@ impl<'arena> Producer<'arena> {
     /// The ring of the calling LWP, from its control block.
     ///
     /// # Safety
-    /// `control` points to a control block that `begin` has filled in for the calling LWP, in memory that stays mapped for
-    /// `'arena`; the LWP has not ended the ring.
+    /// `control` points to a control block that `begin` has filled in for the calling LWP. Its memory stays mapped for
+    /// `'arena`. The LWP has not ended the ring.
     pub(crate) unsafe fn of_lwp(control: NonNull<Control>) -> Producer<'arena> {
         // SAFETY: the caller guarantees that the pointer is valid.
         let fields = unsafe { control.as_ref() };
         let base = fields.base.load(Ordering::Relaxed) as *mut AtomicU64;
         let count = fields.mask.load(Ordering::Relaxed) + 1;
-        // `begin` stored these addresses, which are not null; the control block is only a fallback.
+        // `begin` stored these addresses, which are not null. The address of the control block is only a fallback.
         let packets = NonNull::new(base).unwrap_or(control.cast());
         let state =
             NonNull::new(fields.state_at.load(Ordering::Relaxed) as *mut AtomicU32).unwrap_or(control.cast());
@@ -104,35 +104,35 @@ impl<'arena> Producer<'arena> {
     /// The ring of a model's producer.
     ///
     /// # Safety
-    /// The calling thread has taken it.
+    /// The calling thread has taken the ring.
     #[cfg(all(test, loom))]
     #[allow(dead_code, reason = "the ring that is not the model's has no use for it")]
     pub(crate) unsafe fn of_ring(ring: Ring<'arena>) -> Producer<'arena> {
         Producer { ring, _of_its_lwp: PhantomData }
     }
 
-    /// Its control block, to which probes write.
+    /// The control block of the ring, to which probes write.
     pub(crate) fn control(&self) -> &'arena Control {
         self.ring.control()
     }
 
-    /// Sets the state to `Live`; called after `begin`.
+    /// Sets the state to `Live`. Called after `begin`.
     pub(crate) fn go_live(&self) {
         self.set_state(RingState::Live);
     }
 
-    /// Sets the state to `Ended`: the LWP writes no more to it.
+    /// Sets the state to `Ended`: the LWP no longer writes to the ring.
     pub(crate) fn end(self, now: Ticks) {
         self.control().ended_at.store(now.0, Ordering::Relaxed);
         self.set_state(RingState::Ended);
     }
 
-    /// Frees the ring without using it; called before `begin`.
+    /// Frees the ring without using it. Called before `begin`.
     pub(crate) fn give_back(self) {
         self.set_state(RingState::Free);
     }
 
-    /// Fills in the control block and the first packet for an LWP, in the state `Busy`.
+    /// Fills in the control block and the first packet for an LWP. The state stays `Busy`.
     pub(crate) fn begin(&self, overwrites: bool, pid: Pid, lwp: Lwp, cpu: NonNull<u32>, now: Ticks) {
         let control = self.control();
         control.base.store(self.packets.as_ptr() as u64, Ordering::Relaxed);
@@ -166,16 +166,17 @@ impl<'arena> Producer<'arena> {
         head.lost.store(control.lost.load(Ordering::Relaxed), Ordering::Relaxed);
         head.bytes_before.store(control.closed_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         interruption_point();
-        // Release: pairs with the Acquire in `snapshot_packet`; the packet consists of its header and zeros.
+        // Release: pairs with the Acquire in `snapshot_packet`; publishes the header and the zeros of the packet.
         head.label.store(sequence + 1, Ordering::Release);
     }
 
     /// Clears the oldest packet and gives it this number (rule 9).
     fn reopen_packet(&self, sequence: u64, now: Ticks) {
-        // Release: pairs with the Acquire of the label in `snapshot_packet`, which then sees that it was claimed.
+        // Release: pairs with the Acquire of the label in `snapshot_packet`, which then sees that the packet was
+        // claimed.
         self.head(sequence).label.store(0, Ordering::Release);
-        // Release: pairs with the Acquire fence in `snapshot_packet`; a reader that copied a zero sees the cleared
-        // label.
+        // Release: pairs with the Acquire fence in `snapshot_packet`. A reader that has copied a zero also sees the
+        // cleared label.
         fence(Ordering::Release);
         interruption_point();
         // SAFETY: rule 9: this LWP has claimed the packet, or begins the ring.
@@ -211,7 +212,7 @@ impl<'arena> Producer<'arena> {
             return Room::TryAgain;
         }
         let next = sequence + 1;
-        // Acquire: pairs with the Release in `release`; the zeros of the packet are visible.
+        // Acquire: pairs with the Release in `release`; makes the zeros of the packet visible.
         let has_packet = next - control.released.load(Ordering::Acquire) < self.count;
         interruption_point();
         if has_packet {
@@ -237,7 +238,7 @@ impl<'arena> Producer<'arena> {
         }
     }
 
-    /// `false` if a handler has interrupted and already moved it.
+    /// Moves the cursor. `false` if a handler has interrupted and already moved it.
     fn swap_cursor(&self, current: u64, new: u64) -> bool {
         let cursor = &self.control().cursor;
         // Release: pairs with the Acquire in `position`; publishes the new packet's header.

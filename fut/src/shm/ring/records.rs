@@ -16,9 +16,9 @@ pub(super) struct Kept {
 
 /// Keeps the committed records, and removes the gaps between them.
 ///
-/// A probe writes the header first and the tick last, so a record that was never committed has a length, or is all
-/// zeros (its probe was interrupted between reserving and writing). The length of the latter is only known from the
-/// next record. `first_tick` is approximately when the packet was begun.
+/// A probe writes the header first and the tick last. So a record that was never committed has a length, or is all
+/// zeros (its probe was interrupted between reserving and writing). In the latter case, only the next record shows
+/// where it ends. `first_tick` is approximately when the packet was begun.
 pub(super) fn keep_committed(bytes: &mut [u8], first_tick: u64) -> Kept {
     let mut kept = Kept::default();
     let mut at = 0;
@@ -48,7 +48,7 @@ pub(super) fn keep_committed(bytes: &mut [u8], first_tick: u64) -> Kept {
     kept
 }
 
-/// The records before the first one that is not committed: they are final.
+/// Keeps the records before the first one that is not committed: these are final.
 pub(super) fn committed_prefix(bytes: &[u8]) -> Kept {
     let mut kept = Kept::default();
     while let Some((tick, head)) = words_at(bytes, kept.len) {
@@ -63,8 +63,8 @@ pub(super) fn committed_prefix(bytes: &[u8]) -> Kept {
     kept
 }
 
-/// Where the next record begins: at the next non-zero word, if that is a tick. Otherwise that word is the header of
-/// another record without a tick.
+/// Where the next record begins. That is at the next non-zero word, if this word is a tick. Otherwise this word is the
+/// header of another record without a tick.
 #[cold]
 fn skip_zeros(bytes: &[u8], from: usize, first_tick: u64) -> usize {
     let is_something = |at: &usize| words_at(bytes, *at).is_some_and(|(word, _)| word != 0);

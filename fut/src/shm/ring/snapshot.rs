@@ -10,38 +10,39 @@ use super::{
 };
 use crate::trace::{PacketFlags, PacketHead, PacketKind};
 
-/// Attempts to copy a ring if the producer overwrites all packets meanwhile.
+/// How often a ring is copied, at most, if its producer overwrites all packets meanwhile.
 const TRIES: usize = 4;
 
 /// The result of copying one packet.
 #[derive(Debug)]
 enum Copied {
     Whole(Taken),
-    /// The probe that claimed it was overtaken by a signal handler: it has no records and will have none.
+    /// A signal handler has overtaken the probe that claimed the packet: the packet has no records and will have none.
     Empty,
-    /// It was overwritten by a newer one.
+    /// The packet was overwritten by a newer one.
     Overwritten,
 }
 
 /// The last packets of a ring, copied.
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotOfRing {
-    /// Oldest first, without a gap, including the current one; each with the offset of its records in `bytes`.
+    /// The packets, oldest first and without a gap, including the current one. Each with the offset of its records in
+    /// `bytes`.
     pub(crate) packets: Vec<(Taken, usize)>,
     /// The records.
     pub(crate) bytes: Vec<u8>,
-    /// Packets of the LWP that were overwritten.
+    /// Number of packets of the LWP that were overwritten.
     pub(crate) overwritten: u64,
-    /// Bytes of records that were in them.
+    /// Bytes of records that were in these packets.
     pub(crate) overwritten_bytes: u64,
-    /// Records lost by then.
+    /// Number of records lost by then.
     pub(crate) lost: u64,
     /// Whether the LWP has ended.
     pub(crate) ended: bool,
 }
 
 impl Ring<'_> {
-    /// Copies the current records; `None` if the ring is not in use, or was reassigned meanwhile.
+    /// Copies the current records. `None` if the ring is not in use, or was reassigned meanwhile.
     pub(crate) fn snapshot(&self) -> Option<SnapshotOfRing> {
         let state = self.state();
         if state != RingState::Live && state != RingState::Ended {
@@ -49,22 +50,23 @@ impl Ring<'_> {
         }
         let users = self.control().users.load(Ordering::Relaxed);
         let mut snapshot = self.copy_last(state == RingState::Ended);
-        // Needed when the copying thread was off its CPU while a whole ring was written.
+        // This is needed if the copying thread was off its CPU while the producer wrote a whole ring.
         for _ in 1..TRIES {
             if !snapshot.packets.is_empty() {
                 break;
             }
             snapshot = self.copy_last(state == RingState::Ended);
         }
-        // Acquire: pairs with the Release fence in `reopen_packet`: if packets of a new LWP were copied, its use of the
-        // ring is visible here.
+        // Acquire: pairs with the Release fence in `reopen_packet`. If packets of a new LWP were copied, it is visible
+        // here that this LWP uses the ring.
         fence(Ordering::Acquire);
         let same = matches!(self.state(), RingState::Live | RingState::Ended)
             && self.control().users.load(Ordering::Relaxed) == users;
         same.then_some(snapshot)
     }
 
-    /// Copies from the newest backwards, so that the result has no gap: the producer overwrites the oldest first.
+    /// Copies backwards from the newest packet, so that the result has no gap: the producer overwrites the oldest
+    /// first.
     fn copy_last(&self, ended: bool) -> SnapshotOfRing {
         let mut snapshot = SnapshotOfRing { ended, lost: self.lost(), ..SnapshotOfRing::default() };
         let (newest, _) = self.position();
@@ -102,7 +104,7 @@ impl Ring<'_> {
             return if overwritten { Copied::Overwritten } else { Copied::Empty };
         }
         let taken = self.copy_packet(sequence, self.last_end(sequence), to);
-        // Acquire: pairs with the Release fence in `reopen_packet`: if a zero or a record of this packet's successor
+        // Acquire: pairs with the Release fence in `reopen_packet`. If a zero or a record of this packet's successor
         // was copied, the cleared label is visible.
         fence(Ordering::Acquire);
         if label.load(Ordering::Relaxed) == sequence + 1 { Copied::Whole(taken) } else { Copied::Overwritten }

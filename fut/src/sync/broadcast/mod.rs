@@ -1,13 +1,15 @@
-//! A channel of which each receiver gets each value, as tokio's.
+//! A channel in which each receiver gets each value, like tokio's.
 //!
 //! ```text
 //!   positions   … 5 | 6  7  8  9 | 10          the ring keeps the last `capacity` values; `tail` is 10
 //!                     ▲        ▲
 //!                     slow     fast            what a receiver reads next; one at 5 has lost a value
 //! ```
-//! 1. All is under one lock. Values are shared (`Arc`), and cloned and dropped without it: those are code of the program.
+//! 1. All state is under one lock. Values are shared (`Arc`). They are cloned and dropped while the lock is not held,
+//!    because that runs code of the program.
 //! 2. A value counts the receivers that have not read it. The last one takes it out of the ring.
-//! 3. Sending never waits: it overwrites the oldest value, and a receiver that has not read it is told how many it lost.
+//! 3. Sending never waits: it overwrites the oldest value. A receiver that has not read that value is told how many it
+//!    lost.
 //!
 //! ```
 //! # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -38,38 +40,38 @@ use super::{
     wait_list::{Answer, WaitList, answer_all},
 };
 
-/// Sends to all receivers. Clones send to the same ones.
+/// Sends to all receivers. Clones send to the same receivers.
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
 
 struct Shared<T> {
     state: SpinLock<State<T>>,
-    /// A plain thread has made it, and may well keep one of its ends.
+    /// A plain thread has made the channel, and may well keep one of its ends.
     is_from_outside: bool,
 }
 
 struct State<T> {
-    /// The value at a position is in the slot of this number modulo the length.
+    /// The slot of a value is its position modulo the number of slots.
     slots: Box<[Slot<T>]>,
     /// The position of the next value.
     tail: u64,
     senders: usize,
     receivers: usize,
-    /// Receivers that have read everything.
+    /// Receivers that have read everything and wait for the next value.
     waiting: WaitList<u64>,
 }
 
 struct Slot<T> {
     value: Option<Arc<T>>,
-    /// Number of receivers that have not read it.
+    /// Number of receivers that have not read the value.
     unread: usize,
 }
 
 /// A channel that keeps the last `capacity` values, at least 1.
 ///
 /// # Panics
-/// If no memory can hold so many.
+/// If there is no memory for that many slots.
 pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let slots = (0..capacity.max(1)).map(|_| Slot { value: None, unread: 0 }).collect();
     let state = State { slots, tail: 0, senders: 1, receivers: 1, waiting: WaitList::new() };
@@ -78,7 +80,7 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Sends a value to all receivers that exist now; returns their number. Never waits.
+    /// Sends a value to all receivers that exist now. Returns their number. Never waits.
     ///
     /// # Errors
     /// Returns the value if there is no receiver.

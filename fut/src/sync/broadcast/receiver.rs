@@ -23,7 +23,7 @@ pub struct Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    /// A receiver that is already counted, and reads from `next` on.
+    /// Makes a receiver that is already counted. It reads from position `next` on.
     pub(super) fn new(shared: Arc<Shared<T>>, next: u64) -> Receiver<T> {
         Receiver { shared, next }
     }
@@ -41,12 +41,12 @@ impl<T> Receiver<T> {
         Receiver::subscribe(Arc::clone(&self.shared))
     }
 
-    /// Number of values that were sent and that it has not read, including those that it has lost.
+    /// Number of values that were sent and that this receiver has not read, including those that it has lost.
     pub fn len(&self) -> usize {
         (self.shared.state.lock().tail - self.next) as usize
     }
 
-    /// Whether it has read everything.
+    /// Whether this receiver has read everything.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -61,8 +61,9 @@ impl<T: Clone> Receiver<T> {
     /// Waits for the next value.
     ///
     /// # Errors
-    /// [`Lagged`](RecvError::Lagged) if values were overwritten before it read them: the next call returns the oldest that
-    /// is left. [`Closed`](RecvError::Closed) if it has read everything and all senders were dropped.
+    /// [`Lagged`](RecvError::Lagged) if values were overwritten before this receiver read them: then the next call
+    /// returns the oldest value that is left. [`Closed`](RecvError::Closed) if it has read everything and all senders
+    /// were dropped.
     pub fn recv(&mut self) -> Result<T, RecvError> {
         self.recv_before(None).map_err(|error| match error {
             TryRecvError::Lagged(lost) => RecvError::Lagged(lost),
@@ -70,10 +71,10 @@ impl<T: Clone> Receiver<T> {
         })
     }
 
-    /// As [`recv`](Receiver::recv), waiting at most for `timeout`.
+    /// Like [`recv`](Receiver::recv), but waits at most for `timeout`.
     ///
     /// # Errors
-    /// [`Empty`](TryRecvError::Empty) if none came in time; as [`recv`](Receiver::recv).
+    /// [`Empty`](TryRecvError::Empty) if no value came in time; otherwise as for [`recv`](Receiver::recv).
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, TryRecvError> {
         self.recv_before(deadline_after(timeout))
     }
@@ -81,7 +82,7 @@ impl<T: Clone> Receiver<T> {
     /// Receives the next value if there is one.
     ///
     /// # Errors
-    /// [`Empty`](TryRecvError::Empty) if there is none; as [`recv`](Receiver::recv).
+    /// [`Empty`](TryRecvError::Empty) if there is no value; otherwise as for [`recv`](Receiver::recv).
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let mut state = self.shared.state.lock();
         if self.next == state.tail {
@@ -113,8 +114,8 @@ impl<T: Clone> Receiver<T> {
                 continue;
             }
             *waiter.payload() = self.next;
-            // SAFETY: the waiter is not moved; it is pushed again, or this returns, only after it was answered or has
-            // left the list.
+            // SAFETY: the waiter is not moved. It is pushed again, or this function returns, only after it was answered
+            // or has left the list.
             unsafe { state.waiting.push_back(&waiter) };
             drop(state);
             let address = Arc::as_ptr(&self.shared).addr();

@@ -1,21 +1,21 @@
-//! The values in a channel, in blocks: growing moves no value, and allocates nothing under the lock of the channel.
+//! The values in a channel, in blocks. Growing moves no value, and allocates nothing under the lock of the channel.
 //!
 //! ```text
 //!   front          middle                    back           spare
 //!   | 1 2 3 |      | 4 … 19 | 20 … 51 |      | 52 53 |      |       |
 //!   pop ◀──                                      ◀── push
 //! ```
-//! 1. While there are few values, all are in `front`, which is a ring. When it is full, values go to `back`, until `front` is
-//!    empty and the next block takes its place.
+//! 1. While there are few values, all are in `front`, which is a ring. When `front` is full, values go to `back`, until
+//!    `front` is empty and the next block takes its place.
 //! 2. If there are values, there are some in `front`.
-//! 3. When `back` is full, it becomes the last block of `middle`, and the spare block takes its place. If there is none, a
-//!    value cannot be pushed before [`Room`] was added.
+//! 3. When `back` is full, it becomes the last block of `middle`, and the spare block takes its place. If there is no
+//!    spare block, a value can be pushed only after [`Room`] was added.
 
 use std::{collections::VecDeque, mem};
 
 /// Number of values in the first block.
 const FIRST: usize = 16;
-/// Maximum number of values in a block; fewer if they take more than so many bytes.
+/// Maximum number of values in a block, and maximum size of their memory in bytes. The smaller limit applies.
 const MOST: usize = 4096;
 const MOST_BYTES: usize = 256 << 10;
 
@@ -44,7 +44,7 @@ pub(super) struct Room<T> {
 }
 
 impl Needs {
-    /// Must not be called with the lock held.
+    /// Allocates this memory. Must not be called while the lock is held.
     pub(super) fn allocate<T>(self) -> Room<T> {
         Room { block: VecDeque::with_capacity(self.block), middle: VecDeque::with_capacity(self.middle) }
     }
@@ -72,7 +72,8 @@ impl<T> Buffer<T> {
         self.len == 0
     }
 
-    /// What has to be added before another value can be pushed to a buffer that holds at most `capacity`.
+    /// The capacities that must be added before another value can be pushed. The buffer holds at most `capacity`
+    /// values.
     #[inline]
     pub(super) fn needs(&self, capacity: usize) -> Option<Needs> {
         let is_in_front = self.front.len() == self.len && self.front.len() < self.front.capacity();
@@ -93,7 +94,8 @@ impl<T> Buffer<T> {
         Some(Needs { block: self.len.clamp(FIRST, most).min(capacity), middle })
     }
 
-    /// Adds what `needs` has asked for. Returns what is left of it, to be dropped without the lock.
+    /// Adds the memory that `needs` has requested. Returns the unused part, which must be dropped while the lock is not
+    /// held.
     #[must_use = "it must not be dropped under the lock"]
     pub(super) fn add(&mut self, mut room: Room<T>) -> Room<T> {
         if room.middle.capacity() > self.middle.capacity() {
@@ -152,7 +154,7 @@ impl<T> Buffer<T> {
         }
     }
 
-    /// Whether there is a block to be dropped without the lock. Looked at after each `pop`.
+    /// Whether there is an empty block to drop while the lock is not held. Checked after each `pop`.
     #[inline]
     pub(super) fn has_emptied(&self) -> bool {
         self.emptied.capacity() > 0 && size_of::<T>() > 0
@@ -168,7 +170,7 @@ impl<T> Buffer<T> {
 mod tests {
     use super::*;
 
-    /// Pushes and pops as a channel does; counts the blocks.
+    /// Pushes and pops like a channel, and counts the blocks.
     struct Channel {
         buffer: Buffer<u32>,
         capacity: usize,

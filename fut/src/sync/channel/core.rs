@@ -1,15 +1,16 @@
 //! The shared state of a channel.
 //!
-//! 1. Receivers wait only while the buffer is empty and no sender waits; senders only while the buffer is full.
-//! 2. A sender that finds a receiver waiting puts the value into that waiter. A receiver that makes room moves the
-//!    value of the first sender waiting into the buffer. So values, senders and receivers all keep their order, and no
-//!    other thread can take the value or room for which a waiter was woken.
-//! 3. All this happens under one lock, for a few instructions. Memory for the buffer is allocated and freed without the lock.
-//! 4. A sender that gives up at its deadline takes its value back out of its waiter; a receiver that finds a value in
-//!    its own was answered, and has not timed out.
-//! 5. A waiter of a selection is first claimed, under the same lock. One that cannot be claimed is removed: its thread has
-//!    selected another operation, or withdraws (`selection.rs`).
-//! 6. A channel of time has a message when that is due; its receivers wait until then at most.
+//! 1. Receivers wait only while the buffer is empty and no sender waits. Senders wait only while the buffer is full.
+//! 2. A sender that finds a waiting receiver puts the value into that waiter. A receiver that makes room moves the
+//!    value of the first waiting sender into the buffer. So values, senders and receivers all keep their order, and no
+//!    other thread can take the value or the room for which a waiter was woken.
+//! 3. All this happens under one lock, for a few instructions. Memory for the buffer is allocated and freed while the
+//!    lock is not held.
+//! 4. A sender that gives up at its deadline takes its value back out of its waiter. A receiver that finds a value in
+//!    its waiter was answered, and has not timed out.
+//! 5. A waiter of a selection must first be claimed, under the same lock. A waiter that cannot be claimed is removed:
+//!    its thread has selected another operation, or withdraws (`selection.rs`).
+//! 6. A channel of time has a message when the message is due. Its receivers wait until then at most.
 
 use std::time::Instant;
 
@@ -32,23 +33,23 @@ pub(super) const UNBOUNDED: usize = usize::MAX;
 pub(super) struct Core<T> {
     state: SpinLock<State<T>>,
     capacity: usize,
-    /// A plain thread has made it, and may well keep one of its ends.
+    /// A plain thread has made the channel, and may well keep one of its ends.
     is_from_outside: bool,
 }
 
 struct State<T> {
     buffer: Buffer<T>,
-    /// Each holds the value to send.
+    /// Waiting senders. Each has the value to send in its waiter.
     senders: WaitList<Slot<T>>,
-    /// Each holds the value that it received, once answered.
+    /// Waiting receivers. Once answered, each has the value that it received in its waiter.
     receivers: WaitList<Slot<T>>,
     sender_count: usize,
     receiver_count: usize,
-    /// Of a channel of time.
+    /// Only for a channel of time.
     timer: Option<Timer<T>>,
 }
 
-/// The value of a waiter, and its choice if it is one of a selection.
+/// The value of a waiter, and its choice if the waiter is part of a selection.
 pub(super) struct Slot<T> {
     pub(super) value: Option<T>,
     choice: Option<Choice>,
@@ -91,7 +92,7 @@ impl<T> Core<T> {
         self.is_from_outside
     }
 
-    /// A channel of time with one receiver: its sender is the clock, which is never dropped.
+    /// A channel of time with one receiver. Its sender is the clock, which is never dropped.
     pub(super) fn timed(timer: Timer<T>) -> Core<T> {
         let core = Core::new(1);
         core.state.lock().timer = Some(timer);
@@ -115,7 +116,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// `Full` means that the deadline passed.
+    /// Sends the value. The error `Full` means that the deadline has passed.
     pub(super) fn send(&self, value: T, deadline: Option<Instant>) -> Result<(), (NotSent, T)> {
         checkpoint();
         match self.try_send(value) {
@@ -140,10 +141,10 @@ impl<T> Core<T> {
         }
     }
 
-    /// `Empty` means that the deadline passed.
+    /// Receives a value. The error `Empty` means that the deadline has passed.
     pub(super) fn recv(&self, deadline: Option<Instant>) -> Result<T, NotReceived> {
         checkpoint();
-        // Before the lock is taken: a plain thread may allocate its token.
+        // This comes before the lock is taken, because a plain thread may allocate its token.
         let here = Parker::here();
         loop {
             let mut state = self.state.lock();
@@ -195,7 +196,7 @@ impl<T> Core<T> {
         let undelivered = std::mem::replace(&mut state.buffer, Buffer::new());
         drop(state);
         self.close(|state| &mut state.senders);
-        // Destructors are code of the program, so they do not run under the lock.
+        // Destructors are code of the program, so they do not run while the lock is held.
         drop(undelivered);
     }
 
@@ -223,12 +224,12 @@ impl<T> Core<T> {
     #[cold]
     fn grow(&self, needs: Needs) {
         let room = needs.allocate();
-        // Another thread may have done it meanwhile.
+        // Another thread may have grown the buffer meanwhile.
         let unused = self.state.lock().buffer.add(room);
         drop(unused);
     }
 
-    /// Rule 3.
+    /// Rule 3: frees the emptied block.
     #[cold]
     fn free_emptied(&self) {
         let emptied = self.state.lock().buffer.take_emptied();
@@ -270,7 +271,8 @@ impl<T> Core<T> {
         }
     }
 
-    /// Waits in the list, under the lock under which there was no value: so none was missed. `None` if there may be one now (rule 6).
+    /// Waits in the list. The caller still holds the lock under which it found no value, so no value is missed. Returns
+    /// `None` if there may be a value now (rule 6).
     #[inline(never)]
     fn recv_later(
         &self,
@@ -291,7 +293,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// `None`: the deadline passed, and the waiter has left the list.
+    /// Waits for an answer. `None`: the deadline has passed, and the waiter has left the list.
     fn wait(
         &self,
         waiter: &Waiter<Slot<T>>,
@@ -304,7 +306,7 @@ impl<T> Core<T> {
         wait_or_leave(&self.state, list, waiter, &on, deadline)
     }
 
-    /// Enters a receiver of a selection, unless it can receive.
+    /// Enters the waiter of a selection that receives, unless it can receive at once.
     ///
     /// # Safety
     /// The waiter is not moved, and the selection exists, until `leave_receivers` has returned.
@@ -323,7 +325,7 @@ impl<T> Core<T> {
         Entered::Waiting(state.timer.as_ref().map(|timer| timer.next))
     }
 
-    /// Enters a sender of a selection, unless it can send.
+    /// Enters the waiter of a selection that sends, unless it can send at once.
     ///
     /// # Safety
     /// As for `enter_receiver`, with `leave_senders`.
@@ -339,17 +341,17 @@ impl<T> Core<T> {
         Entered::Waiting(None)
     }
 
-    /// Removes a receiver of a selection, if it is in the list.
+    /// Removes the waiter of a selection that receives, if it is in the list.
     pub(super) fn leave_receivers(&self, waiter: &Waiter<Slot<T>>) {
         let _was_there = self.state.lock().receivers.remove(waiter);
     }
 
-    /// Removes a sender of a selection, if it is in the list.
+    /// Removes the waiter of a selection that sends, if it is in the list.
     pub(super) fn leave_senders(&self, waiter: &Waiter<Slot<T>>) {
         let _was_there = self.state.lock().senders.remove(waiter);
     }
 
-    /// Answers all waiters in the list: the other side is disconnected.
+    /// Answers all waiters in the list. Called when the other side is disconnected.
     fn close(&self, list: fn(&mut State<T>) -> &mut WaitList<Slot<T>>) {
         loop {
             let mut wakeups = Wakeups::new();
@@ -368,13 +370,14 @@ impl<T> Core<T> {
     }
 }
 
-/// Rule 5: removes waiters that cannot be claimed; whether there is one that was claimed, which is now the first.
+/// Rule 5: removes waiters that cannot be claimed, up to the first that can. Returns whether there is one; it is now
+/// the first in the list, and claimed.
 fn claim_first<T>(list: &mut WaitList<Slot<T>>) -> bool {
     while let Some(slot) = list.front() {
         match slot.choice {
             // SAFETY: the waiter is in the list, whose lock the caller holds.
             Some(choice) if !unsafe { choice.claim() } => {
-                // Whoever selected its other operation unparks the thread.
+                // The thread that selected another operation of this selection does the unpark.
                 let _unparked = list.pop_front(Answer::TryAgain);
             }
             _ => return true,
@@ -383,7 +386,7 @@ fn claim_first<T>(list: &mut WaitList<Slot<T>>) -> bool {
     false
 }
 
-/// Whether a waiter in the list is not of the same selection, and can be claimed.
+/// Whether the list has a waiter that belongs to another selection, or to none, and can be claimed.
 fn is_open<T>(list: &mut WaitList<Slot<T>>, own: Choice) -> bool {
     list.any(|slot| {
         // SAFETY: the waiter is in the list, whose lock the caller holds.
@@ -402,10 +405,10 @@ enum Send {
     Refused(NotSent),
 }
 
-/// What was received, and the sender to be unparked, whose value was moved to the buffer.
+/// What was received. Also the sender whose value was moved to the buffer, which has to be unparked.
 type Received<T> = (Result<T, NotReceived>, Option<Parker>);
 
-/// Must not be called with the lock held.
+/// Unparks the sender, and returns the value. Must not be called while the lock is held.
 #[inline]
 fn finish<T>((value, freed): Received<T>) -> Result<T, NotReceived> {
     if let Some(sender) = freed {
@@ -415,7 +418,7 @@ fn finish<T>((value, freed): Received<T>) -> Result<T, NotReceived> {
 }
 
 impl<T> State<T> {
-    /// Takes the value out of the slot if it was sent.
+    /// Sends the value. If it was sent, it is no longer in the slot.
     fn send(&mut self, slot: &mut Option<T>, capacity: usize) -> Send {
         if self.receiver_count == 0 {
             return Send::Refused(NotSent::Disconnected);
@@ -442,7 +445,7 @@ impl<T> State<T> {
         self.timer.as_ref().is_some_and(Timer::is_due)
     }
 
-    /// Takes a value. The value of a sender that waits takes its room.
+    /// Takes a value. The value of a waiting sender takes the room that becomes free.
     ///
     /// # Errors
     /// If the buffer has to be grown first.

@@ -2,11 +2,11 @@
 
 use std::{error::Error, fmt};
 
-/// All receivers were dropped; holds the value.
+/// All receivers were dropped. Contains the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
-/// Why a value could not be sent at once; holds the value.
+/// The reason why a value could not be sent immediately. Contains the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
     /// There is no room; with capacity 0, no receiver waits.
@@ -15,10 +15,10 @@ pub enum TrySendError<T> {
     Disconnected(T),
 }
 
-/// Why a value could not be sent in time; holds the value.
+/// The reason why a value could not be sent in time. Contains the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendTimeoutError<T> {
-    /// Whether there was no room in time.
+    /// There was no room in time.
     Timeout(T),
     /// All receivers were dropped.
     Disconnected(T),
@@ -28,7 +28,7 @@ pub enum SendTimeoutError<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecvError;
 
-/// Why no value was received at once.
+/// The reason why no value was received immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryRecvError {
     /// The channel is empty.
@@ -71,7 +71,7 @@ impl<T> TrySendError<T> {
         matches!(self, TrySendError::Full(_))
     }
 
-    /// All receivers were dropped.
+    /// Whether all receivers were dropped.
     pub fn is_disconnected(&self) -> bool {
         matches!(self, TrySendError::Disconnected(_))
     }
@@ -90,14 +90,14 @@ impl<T> SendTimeoutError<T> {
         matches!(self, SendTimeoutError::Timeout(_))
     }
 
-    /// All receivers were dropped.
+    /// Whether all receivers were dropped.
     pub fn is_disconnected(&self) -> bool {
         matches!(self, SendTimeoutError::Disconnected(_))
     }
 }
 
 impl TryRecvError {
-    /// The channel is empty.
+    /// Whether the channel is empty.
     pub fn is_empty(&self) -> bool {
         *self == TryRecvError::Empty
     }
@@ -109,7 +109,7 @@ impl TryRecvError {
 }
 
 impl RecvTimeoutError {
-    /// No value arrived in time.
+    /// Whether no value arrived in time.
     pub fn is_timeout(&self) -> bool {
         *self == RecvTimeoutError::Timeout
     }

@@ -1,11 +1,11 @@
-//! Channels between user threads: many senders, many receivers, as crossbeam's.
+//! Channels between user threads, with many senders and many receivers, like crossbeam's.
 //!
-//! A channel has room for a number of values ([`bounded`]) or for any ([`unbounded`]). With capacity 0, a sender waits
-//! until a receiver takes its value. After all senders were dropped, receivers get the remaining values, and then an
-//! error; after all receivers were dropped, sending fails and the values in the channel are dropped.
+//! A channel has room for a number of values ([`bounded`]) or for any number ([`unbounded`]). With capacity 0, a sender
+//! waits until a receiver takes its value. After all senders were dropped, receivers get the remaining values, and then
+//! an error. After all receivers were dropped, sending fails, and the values in the channel are dropped.
 //!
-//! [`select!`](crate::select) waits for the first of several operations; [`after`], [`tick`] and [`never()`] are channels
-//! for it.
+//! [`select!`](crate::select) waits for the first of several operations. The channels [`after`], [`tick`] and
+//! [`never()`] are made for it.
 //!
 //! ```
 //! # let runtime = fut::Runtime::builder().lwps(2).build()?;

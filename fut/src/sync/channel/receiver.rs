@@ -26,12 +26,12 @@ pub struct Iter<'a, T>(&'a Receiver<T>);
 #[derive(Debug)]
 pub struct TryIter<'a, T>(&'a Receiver<T>);
 
-/// As [`Iter`], owning the receiver.
+/// Like [`Iter`], but owns the receiver.
 #[derive(Debug)]
 pub struct IntoIter<T>(Receiver<T>);
 
 impl<T> Receiver<T> {
-    /// A receiver that the core has already counted.
+    /// Makes a receiver that the core has already counted.
     pub(super) fn new(core: Arc<Core<T>>) -> Receiver<T> {
         Receiver { core }
     }
@@ -43,7 +43,7 @@ impl<T> Receiver<T> {
     /// Waits for a value.
     ///
     /// # Errors
-    /// When there is none and all senders were dropped.
+    /// If there is no value and all senders were dropped.
     pub fn recv(&self) -> Result<T, RecvError> {
         self.core.recv(None).map_err(|_| RecvError)
     }
@@ -51,7 +51,7 @@ impl<T> Receiver<T> {
     /// Receives a value if one is available.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no value.
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         self.core.try_recv().map_err(|why| match why {
             NotReceived::Empty => TryRecvError::Empty,
@@ -62,7 +62,7 @@ impl<T> Receiver<T> {
     /// Waits for a value, at most for `timeout`.
     ///
     /// # Errors
-    /// When none arrived in time, or there is none and all senders were dropped.
+    /// If no value arrived in time, or there is none and all senders were dropped.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.recv_before(deadline_after(timeout))
     }
@@ -70,7 +70,7 @@ impl<T> Receiver<T> {
     /// Waits for a value until `deadline`.
     ///
     /// # Errors
-    /// When none arrived in time, or there is none and all senders were dropped.
+    /// If no value arrived in time, or there is none and all senders were dropped.
     pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
         self.recv_before(Some(deadline))
     }

@@ -1,12 +1,12 @@
-//! Waiting for the first of several operations on channels that is possible.
+//! Waiting until the first of several operations on channels is possible.
 //!
-//! 1. All operations are tried, without waiting, in a random order: so none that stays possible starves, whatever else the
-//!    program selects in between.
-//! 2. If none is possible, a waiter for each enters the list of its channel; the protocol of the choice is that of
-//!    `selection.rs`. A waiter does not enter a list while its operation is possible (rule 1 of
-//!    `core.rs` holds): then the thread withdraws, and tries all again. So it never completes an operation
-//!    while another side may select one of its waiters.
-//! 3. Two waiters of one selection never match each other.
+//! 1. All operations are tried, without waiting, in a random order. So no operation that stays possible starves,
+//!    whatever else the program selects in between.
+//! 2. If none is possible, a waiter for each operation enters the list of its channel. `selection.rs` describes how one
+//!    of them is chosen. A waiter does not enter a list while its operation is possible (so rule 1 of `core.rs` holds).
+//!    In that case the thread withdraws, and tries all operations again. So it never completes an operation while
+//!    another side may select one of its waiters.
+//! 3. Two waiters of the same selection never match each other.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -24,38 +24,39 @@ use super::{
     selection::{Choice, Selection},
 };
 
-/// Number of selections so far: the seeds of their orders.
+/// Number of selections so far. It is the seed of the order in which a selection tries its operations.
 static SELECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// How long to wait for an operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
     Forever,
-    /// Not at all.
+    /// Do not wait.
     Now,
     Within(Duration),
     Until(Instant),
 }
 
-/// An operation that was entered, or not.
+/// Whether the waiter of an operation was entered.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub enum Entered {
-    /// It is possible, so its waiter was not entered.
+    /// The operation is possible, so its waiter was not entered.
     Possible,
-    /// Its waiter is in the list; it becomes possible at this time, if there is one.
+    /// The waiter is in the list. If there is a time, the operation becomes possible then.
     Waiting(Option<Instant>),
 }
 
-/// An operation on a channel, with the waiter for it. Only those here: [`select`] relies on what they do.
+/// An operation on a channel, with the waiter for it. Only this crate implements it: [`select`] relies on the behaviour
+/// of the operations.
 pub trait Operation: private::Sealed {
-    /// Completes it if that is possible without waiting. Its waiter is in no list.
+    /// Completes the operation if that is possible without waiting. Its waiter must be in no list.
     fn try_now(&mut self) -> bool;
-    /// Enters its waiter, unless it is possible.
+    /// Enters the waiter, unless the operation is possible.
     fn enter(&self, choice: Choice) -> Entered;
-    /// Removes its waiter, if it is in the list.
+    /// Removes the waiter, if it is in the list.
     fn leave(&self);
-    /// It was selected, and left: stores its result.
+    /// Stores the result. Called when the operation was selected, and its waiter has left the list.
     fn finish(&mut self);
     /// The address that identifies the channel in a trace.
     fn address(&self) -> usize;
@@ -99,14 +100,14 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receive<'_, T> {
-    /// The result, if it was completed.
+    /// The result, if the operation was completed.
     pub fn take(self) -> Option<Result<T, RecvError>> {
         self.result
     }
 }
 
 impl<T> Send<'_, T> {
-    /// The result, if it was completed. If not, the value is dropped.
+    /// The result, if the operation was completed. If not, the value is dropped.
     pub fn take(self) -> Option<Result<(), SendError<T>>> {
         self.result
     }
@@ -186,7 +187,7 @@ pub fn select(operations: &mut [&mut dyn Operation], limit: Limit) -> bool {
         Limit::Until(deadline) => Some(deadline),
     };
     let address = operations.first().map_or(0, |first| first.address());
-    // Models have one order: one that differs between executions is none of the interleavings.
+    // Models use a fixed order. loom does not explore orders that differ between executions.
     if !cfg!(loom) {
         shuffle(operations, SELECTIONS.fetch_add(1, Ordering::Relaxed));
     }
@@ -208,7 +209,8 @@ pub fn select(operations: &mut [&mut dyn Operation], limit: Limit) -> bool {
     }
 }
 
-/// Fisher and Yates; the random numbers are those of SplitMix64 (Steele, Lea and Flood, 2014).
+/// Shuffles by the method of Fisher and Yates. The random numbers are those of SplitMix64 (Steele, Lea and Flood,
+/// 2014).
 fn shuffle(operations: &mut [&mut dyn Operation], seed: u64) {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for last in (1..operations.len()).rev() {
@@ -220,7 +222,7 @@ fn shuffle(operations: &mut [&mut dyn Operation], seed: u64) {
     }
 }
 
-/// How waiting for all operations ended. No waiter is in a list any more.
+/// How waiting for all operations ended. No waiter is in a list any more at that point.
 enum Outcome {
     Selected(usize),
     TryAgain,
@@ -240,7 +242,7 @@ fn wait(operations: &[&mut dyn Operation], address: usize, deadline: Option<Inst
         }
     }
     let outcome = wait_for_selection(&selection, operations, address, due, is_possible);
-    // Rule 3 of the selection. Nothing between its creation and here panics.
+    // Rule 3 of `selection.rs`. Nothing between the creation of the selection and this point panics.
     operations.iter().for_each(|operation| operation.leave());
     match outcome {
         Some(index) => Outcome::Selected(index),
@@ -249,7 +251,7 @@ fn wait(operations: &[&mut dyn Operation], address: usize, deadline: Option<Inst
     }
 }
 
-/// `None`: it was withdrawn.
+/// Waits until an operation is selected. `None`: the thread has withdrawn.
 fn wait_for_selection(
     selection: &Selection,
     operations: &[&mut dyn Operation],
@@ -261,7 +263,7 @@ fn wait_for_selection(
     let is_fed = operations.iter().any(|operation| operation.is_from_outside());
     let on = WaitsFor { kind: WaitKind::Select, address, holder: None, is_fed };
     let leave = || {
-        // Then no operation is selected any more, unless one was before.
+        // From now on no operation is selected, unless one was before.
         let _withdrawn = selection.withdraw();
         operations.iter().for_each(|operation| operation.leave());
     };
@@ -277,7 +279,7 @@ fn wait_for_selection(
             _ if is_possible => continue,
             None => here.park(&on),
             Some(at) if Instant::now() < at => here.park_until(&on, at),
-            // As for the waits of a single operation: a limit of 0 still lets others run.
+            // As in the waits of a single operation, a limit of 0 still lets others run.
             Some(_) if !has_left => yield_now(),
             Some(_) if selection.withdraw() => return None,
             Some(_) => continue,
@@ -315,14 +317,15 @@ fn wait_for_selection(
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// - `recv(receiver) -> pattern => arm`: the pattern gets a `Result<T, RecvError>`; a disconnected channel is always
-///   possible.
-/// - `send(sender, value) -> pattern => arm`: a `Result<(), SendError<T>>`. The value is computed before the wait, and
-///   dropped if another operation is selected (as in Go; crossbeam computes it afterwards).
-/// - `default => arm`: if none is possible now. `default(timeout) => arm`: if none is in time. It comes last.
+/// - `recv(receiver) -> pattern => arm`: the pattern gets a `Result<T, RecvError>`. For a disconnected channel this is
+///   always possible.
+/// - `send(sender, value) -> pattern => arm`: the pattern gets a `Result<(), SendError<T>>`. The value is computed
+///   before the wait, and dropped if another operation is selected (as in Go; crossbeam computes it afterwards).
+/// - `default => arm`: selected if no operation is possible now. `default(timeout) => arm`: selected if none is
+///   possible in time. It must come last.
 ///
-/// If several are possible, one of them is chosen at random. A wait for several is of the kind
-/// [`WaitKind::Select`](crate::WaitKind::Select) in traces.
+/// If several operations are possible, one of them is chosen at random. In traces, a wait for several is of the kind
+/// [`WaitKind::Select`](crate::WaitKind::Select).
 #[macro_export]
 macro_rules! select {
     ($($arms:tt)+) => { $crate::__select!(@parse [] $($arms)+) };
@@ -366,7 +369,7 @@ macro_rules! __select {
             (::core::unreachable!("one operation was selected")))
     };
     (@run [$({ $operation:ident $channel:ident ($of:expr) ($make:expr) ($result:pat) $arm:block })*] ($limit:expr) ($default:expr)) => {
-        // The operations, and what they borrow, are gone when an arm is evaluated.
+        // The operations, and the values that they borrow, no longer exist when an arm is evaluated.
         match {
             $(
                 let $channel = $of;

@@ -18,7 +18,7 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// A sender that the core has already counted.
+    /// Makes a sender that the core has already counted.
     pub(super) fn new(core: Arc<Core<T>>) -> Sender<T> {
         Sender { core }
     }
@@ -27,7 +27,7 @@ impl<T> Sender<T> {
         &self.core
     }
 
-    /// Sends a value; waits for room.
+    /// Sends a value. Waits until there is room.
     ///
     /// # Errors
     /// Returns the value if all receivers were dropped.
@@ -46,7 +46,7 @@ impl<T> Sender<T> {
         })
     }
 
-    /// Sends a value; waits for room at most for `timeout`.
+    /// Sends a value. Waits for room, at most for `timeout`.
     ///
     /// # Errors
     /// Returns the value if there was no room in time, or all receivers were dropped.
@@ -54,7 +54,7 @@ impl<T> Sender<T> {
         self.send_before(value, deadline_after(timeout))
     }
 
-    /// Sends a value; waits for room until `deadline`.
+    /// Sends a value. Waits for room, at most until `deadline`.
     ///
     /// # Errors
     /// Returns the value if there was no room in time, or all receivers were dropped.

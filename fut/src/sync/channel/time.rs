@@ -1,4 +1,5 @@
-//! Channels of time: nobody sends to them, their messages become due. Receiving checks the clock, so they need no thread.
+//! Channels of time. No thread sends to them: their messages become due. Receiving checks the clock, so they need no
+//! thread.
 
 use std::{
     sync::Arc,
@@ -7,16 +8,16 @@ use std::{
 
 use super::{Receiver, core::Core};
 
-/// The messages of such a channel.
+/// The messages of a channel of time.
 pub(super) struct Timer<T> {
     pub(super) next: Instant,
-    /// `None`: there is one message.
+    /// `None`: there is only one message.
     period: Option<Duration>,
     make: fn(Instant) -> T,
 }
 
 impl<T> Timer<T> {
-    /// The message that is due, if there is one; also whether it was the last.
+    /// Takes the message that is due, if there is one. Also returns whether it was the last.
     pub(super) fn take(&mut self) -> Option<(T, bool)> {
         let now = Instant::now();
         if now < self.next {
@@ -33,8 +34,8 @@ impl<T> Timer<T> {
     }
 }
 
-/// A channel with one message, which can be received after `duration`: the time at which it became due. Afterwards it is
-/// empty, and never disconnected. See [`select!`](crate::select).
+/// A channel with one message, which can be received after `duration`. The message is the time at which it became due.
+/// Afterwards the channel is empty, and never disconnected. See [`select!`](crate::select).
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(1).build()?;
@@ -54,20 +55,20 @@ pub fn after(duration: Duration) -> Receiver<Instant> {
     Instant::now().checked_add(duration).map_or_else(never, at)
 }
 
-/// As [`after`], at a point in time.
+/// Like [`after`], for a point in time.
 pub fn at(when: Instant) -> Receiver<Instant> {
     timed(Timer { next: when, period: None, make: |due| due })
 }
 
-/// A channel with a message every `period`: the time at which it became due. Messages that are not received in time are
-/// not kept: the next one is due a period after the last was received.
+/// A channel with a message every `period`. The message is the time at which it became due. Messages do not accumulate:
+/// the next one is due a period after the last one was received.
 pub fn tick(period: Duration) -> Receiver<Instant> {
     let Some(next) = Instant::now().checked_add(period) else { return never() };
     timed(Timer { next, period: Some(period), make: |due| due })
 }
 
-/// A channel without messages, which is never disconnected: for an arm of [`select!`](crate::select) that is switched
-/// off.
+/// A channel that never has a message and is never disconnected. Use it for an arm of [`select!`](crate::select) that
+/// is switched off.
 pub fn never<T>() -> Receiver<T> {
     Receiver::new(Arc::new(Core::new(0)))
 }

@@ -1,5 +1,5 @@
-//! Models of waiters whose threads never run again: at any moment after they have queued, they are taken out of the queue
-//! (rule 7 of `sync/mod.rs`).
+//! Models of waiters whose threads never run again. They are taken out of the queue at any moment after they have
+//! queued (rule 7 of `sync/mod.rs`).
 
 use loom::{sync::Arc, thread};
 
@@ -17,7 +17,7 @@ fn loom_mutex_goes_on_to_the_next_when_a_waiter_is_left_behind() {
         let got_it = left.join().unwrap();
         patient.join().unwrap();
         assert_eq!(mutex.try_lock().map(|value| *value), Some(2 + i32::from(got_it)));
-        // No bit of a waiter is left: it is locked without looking at the queue, and unlocked.
+        // The word has no bit of a waiter left: the mutex is locked without looking at the queue, and unlocked.
         *mutex.lock() += 1;
         assert!(mutex.try_lock().is_some());
     });
@@ -52,7 +52,7 @@ fn loom_semaphore_gets_the_permits_back_when_a_waiter_is_left_behind() {
     });
 }
 
-/// One notification, and two threads that wait, of which one is left behind: the other gets it.
+/// There is one notification, and two threads wait. One of them is left behind: the other gets the notification.
 #[test]
 fn loom_notify_notifies_another_when_a_waiter_is_left_behind() {
     check(Some(3), || {

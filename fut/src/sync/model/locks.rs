@@ -37,7 +37,7 @@ fn loom_mutex_excludes_two_and_loses_no_wakeup() {
     });
 }
 
-/// One thread waits, one barges, one holds the mutex twice: overtaking and handing over.
+/// One thread waits, one barges, and one locks the mutex twice. This covers overtaking and handing over.
 #[test]
 fn loom_mutex_excludes_three() {
     check(Some(3), || {
@@ -67,7 +67,7 @@ fn loom_mutex_that_timed_out_is_not_held_and_one_that_was_handed_over_is() {
     });
 }
 
-/// The thread that gives up may be the one that was woken: then the other must not sleep for ever.
+/// The thread that gives up may be the one that was woken. Then the other one must not sleep for ever.
 #[test]
 fn loom_mutex_passes_a_wakeup_on_when_the_woken_one_gives_up() {
     check(Some(4), || {

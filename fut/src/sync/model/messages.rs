@@ -5,7 +5,8 @@ use loom::{sync::Arc, thread};
 use super::{check, passed};
 use crate::sync::{Notify, broadcast, oneshot, watch};
 
-/// There are two notifications and two threads; the one with a deadline must not lose what it was given.
+/// There are two notifications and two threads. The thread with a deadline must not lose a notification that it was
+/// given.
 #[test]
 fn loom_notify_does_not_spend_a_notification_on_one_that_timed_out() {
     check(Some(3), || {

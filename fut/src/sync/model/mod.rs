@@ -1,8 +1,8 @@
-//! Models: loom runs them in every interleaving, and with every value that an atomic load may return.
+//! Models. loom runs them in every interleaving, and with every value that an atomic load may return.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p sigmund-fut --release --lib loom`
 //!
-//! Each of these changes, made alone, was tried and fails the model named.
+//! Each of these changes was tried alone. It makes the named model fail.
 //!
 //! | changed | fails |
 //! |---|---|
@@ -39,8 +39,9 @@ mod waits;
 #[cfg(test)]
 use std::time::Instant;
 
-/// A deadline that has passed. The waiter queues nevertheless, and gives up at its first check, which loom places
-/// before, between and after all steps of other threads: this covers every race between a deadline and a hand-over.
+/// A deadline that has already passed. The waiter queues nevertheless, and gives up at its first check. loom places
+/// that check before, between and after all steps of other threads. This covers every race between a deadline and a
+/// hand-over.
 #[cfg(test)]
 fn passed() -> Instant {
     Instant::now()

@@ -26,7 +26,7 @@ struct Token {
 std::thread_local! {
     /// The threads that have called [`Parker::here`] in this execution. loom runs all threads of a model on one kernel thread.
     static THREADS: RefCell<Vec<(ThreadId, Arc<Token>)>> = const { RefCell::new(Vec::new()) };
-    /// Those of them that never run again when they wait.
+    /// The threads that are left behind when they wait: they never run again.
     static LEFT_BEHIND: RefCell<Vec<ThreadId>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -40,8 +40,8 @@ pub(super) fn forget_all() {
     LEFT_BEHIND.with_borrow_mut(Vec::clear);
 }
 
-/// Runs `body` in the calling thread as that of a runtime which is dropped: when it has to wait, it never returns. Whether it
-/// did not have to.
+/// Runs `body` in the calling thread, like a user thread of a runtime that is dropped: if `body` has to wait, it does
+/// not return. Returns whether it did not have to wait.
 #[cfg(test)]
 pub(super) fn leave_behind(body: impl FnOnce()) -> bool {
     LEFT_BEHIND.with_borrow_mut(|left| left.push(thread::current().id()));
@@ -78,8 +78,8 @@ impl Parker {
         thread::yield_now();
     }
 
-    /// If the thread was left behind, it leaves the queue here, at any moment after it has entered it, and does not
-    /// return.
+    /// If the thread is left behind, it leaves the queue here, at any moment after it has entered the queue, and does
+    /// not return.
     pub(crate) fn in_queue(self, leave: &LeaveQueue<'_>) {
         if LEFT_BEHIND.with_borrow(|left| left.contains(&thread::current().id())) {
             leave();

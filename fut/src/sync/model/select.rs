@@ -9,7 +9,7 @@ use crate::sync::channel::{
     Receiver, RecvError, SendError, Sender,
 };
 
-/// Receives from either; `None`: the time was over.
+/// Receives from one of the two; `None` if the time was over.
 fn recv_either<T>(first: &Receiver<T>, second: &Receiver<T>, limit: Limit) -> Option<Result<T, RecvError>> {
     let (mut first, mut second) = (first.__receive(), second.__receive());
     let mut operations: [&mut dyn Operation; 2] = [&mut first, &mut second];
@@ -30,7 +30,7 @@ fn send_either<T>(
     first.take().or(second.take())
 }
 
-/// Two senders, hand to hand: both values come, and each once.
+/// Two senders pass values directly to a receiver: both values arrive, each once.
 #[test]
 fn loom_select_receives_from_both() {
     check(Some(2), || {
@@ -48,7 +48,7 @@ fn loom_select_receives_from_both() {
     });
 }
 
-/// Selections on both sides: one value goes over, and each side has the same.
+/// Selections on both sides: one value is passed, and both sides agree on which.
 #[test]
 fn loom_select_meets_select() {
     check(Some(3), || {
@@ -59,14 +59,14 @@ fn loom_select_meets_select() {
             assert_eq!(sent, Some(Ok(())));
             (to_first, to_second)
         });
-        // In the other order.
+        // In the opposite order.
         let received = recv_either(&second, &first, Limit::Forever);
         assert!(matches!(received, Some(Ok(1 | 2))));
         drop(sends.join().unwrap());
     });
 }
 
-/// Either both sides have it that the value went over, or both that the time was over.
+/// Either both sides have passed the value, or both have timed out.
 #[test]
 fn loom_select_neither_loses_nor_duplicates_a_value_at_a_deadline() {
     check(Some(3), || {
@@ -82,7 +82,7 @@ fn loom_select_neither_loses_nor_duplicates_a_value_at_a_deadline() {
     });
 }
 
-/// A plain receiver waits for the value that a selection withdraws from, or gets.
+/// A plain receiver waits for a value. A selection gets that value, or withdraws from it.
 #[test]
 fn loom_select_passes_a_value_on_when_it_selects_another() {
     check(Some(2), || {

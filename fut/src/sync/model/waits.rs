@@ -32,8 +32,8 @@ fn loom_condvar_loses_no_notification() {
     });
 }
 
-/// Two threads wait, one of them with a deadline; there is one notification. If the one without a deadline did not get
-/// it, then the other did, and must not return "timed out".
+/// Two threads wait, one of them with a deadline, and there is one notification. If the thread without a deadline did
+/// not get it, the other one did, and must not return "timed out".
 #[test]
 fn loom_condvar_does_not_spend_a_notification_on_one_that_timed_out() {
     check(Some(3), || {
@@ -77,7 +77,7 @@ fn loom_semaphore_gives_each_permit_once() {
     });
 }
 
-/// One thread requests 2 permits of 1 and gives up: the permit that it got so far goes to the next waiter.
+/// One thread requests 2 permits of 1 and gives up. The permit that it got so far goes to the next waiter.
 #[test]
 fn loom_semaphore_that_times_out_gives_back_what_it_had() {
     check(Some(4), || {
@@ -123,7 +123,7 @@ fn loom_channel_of_none_goes_from_hand_to_hand() {
     });
 }
 
-/// Either the sender that times out has the value, or the receiver has it: never both, never none.
+/// Either the sender that times out has the value, or the receiver has it. Never both, never none.
 #[test]
 fn loom_channel_neither_loses_nor_duplicates_a_value_at_a_deadline() {
     check(Some(4), || {
@@ -164,7 +164,7 @@ fn loom_once_cell_wakes_the_others_when_making_fails() {
         let other = Arc::clone(&cell);
         let fails = thread::spawn(move || other.get_or_try_init(|| Err::<i32, ()>(())).copied());
         assert_eq!(*cell.get_or_init(|| 2), 2);
-        // It failed first, or found the value.
+        // The thread that fails came first, or found the value.
         assert!(matches!(fails.join().unwrap(), Err(()) | Ok(2)));
     });
 }

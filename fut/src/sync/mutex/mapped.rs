@@ -9,7 +9,7 @@ use std::{
 
 use super::{Mutex, MutexGuard};
 
-/// Access to a part of the value: made by [`MutexGuard::map`]. The mutex is unlocked when it is dropped.
+/// Access to a part of the value, made by [`MutexGuard::map`]. When the guard is dropped, the mutex is unlocked.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(1).build()?;
@@ -52,10 +52,10 @@ impl<'a, T> MutexGuard<'a, T> {
         MappedMutexGuard { value, mutex, _value: PhantomData }
     }
 
-    /// As [`map`](MutexGuard::map), if there is such a part.
+    /// Like [`map`](MutexGuard::map), if there is such a part.
     ///
     /// # Errors
-    /// Returns the guard if there is none.
+    /// Returns the guard if there is no such part.
     pub fn filter_map<U: ?Sized>(
         mut guard: Self,
         part: impl FnOnce(&mut T) -> Option<&mut U>,
@@ -75,7 +75,7 @@ impl<U: ?Sized> Deref for MappedMutexGuard<'_, U> {
     type Target = U;
 
     fn deref(&self) -> &U {
-        // SAFETY: a part of the value of the mutex, which is locked for this guard.
+        // SAFETY: this is a part of the value of the mutex, which is locked for this guard.
         unsafe { self.value.as_ref() }
     }
 }

@@ -1,4 +1,4 @@
-//! A mutex for user threads. A thread that waits for it is blocked, and its LWP switches to another.
+//! A mutex for user threads. A thread that waits for it is blocked, and its LWP switches to another thread.
 //!
 //! The word, and its transitions:
 //! ```text
@@ -7,15 +7,16 @@
 //!   WAKING    a waiter was removed from the queue to try again, and has not tried yet. Set by the thread that
 //!             unlocks, under the lock of the queue; cleared by that waiter.
 //! ```
-//! 1. A thread that finds LOCKED clear may set it, whether there is a queue or not (it barges). Otherwise it queues last.
+//! 1. A thread that finds LOCKED clear may set it, whether there is a queue or not (it barges). Otherwise it queues
+//!    last.
 //! 2. A thread that unlocks with QUEUED and without WAKING removes the first waiter to try again, and clears LOCKED.
 //!    With WAKING it wakes none: a woken waiter is already about to try.
 //! 3. A waiter that tries again and finds LOCKED set was overtaken. It queues again, in front of all others.
-//! 4. A thread that unlocks and finds an overtaken waiter in front leaves LOCKED set and hands the mutex to it. So a waiter
-//!    in front is overtaken once, by one other thread, and no thread starves.
-//! 5. WAKING is cleared together with setting LOCKED (the waiter got it), or under the lock of the queue (it queues
-//!    again, or gives up). A waiter that gives up after it was woken consumes no wakeup that others need: it takes the
-//!    mutex if it is free; if not, the holder will wake the next.
+//! 4. A thread that unlocks and finds an overtaken waiter in front leaves LOCKED set, and hands the mutex to that
+//!    waiter. So a waiter in front is overtaken only once, by one other thread, and no thread starves.
+//! 5. WAKING is cleared together with setting LOCKED (the waiter got the mutex), or under the lock of the queue (the
+//!    waiter queues again, or gives up). A waiter that gives up after it was woken consumes no wakeup that others need:
+//!    it takes the mutex if it is free; if not, the holder will wake the next waiter.
 
 mod mapped;
 mod owned;
@@ -42,13 +43,13 @@ const LOCKED: u32 = 1;
 const QUEUED: u32 = 1 << 1;
 const WAKING: u32 = 1 << 2;
 
-/// Mutual exclusion between user threads, as `std::sync::Mutex` between threads.
+/// Mutual exclusion between user threads, like `std::sync::Mutex` between kernel threads.
 ///
-/// It is not poisoned: a panic while it is held unlocks it, and the next holder sees the value as the panic left it. It
-/// is nearly first come, first served: each waiter can be overtaken once by a thread that tries at the moment of the
-/// unlock.
+/// The mutex is not poisoned: a panic while it is held unlocks it, and the next holder sees the value as the panic left
+/// it. The order is nearly first come, first served: each waiter can be overtaken once, by a thread that tries at the
+/// moment of the unlock.
 ///
-/// A plain thread may use it as well; while it waits, the kernel thread is blocked.
+/// A plain thread may use it as well. While it waits, the kernel thread is blocked.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -74,8 +75,8 @@ const WAKING: u32 = 1 << 2;
 pub struct Mutex<T: ?Sized> {
     /// The word, and the waiters.
     queue: SpinLock<WaitList<WaiterState>>,
-    /// Id of the user thread that holds it, for reports; 0 if it is not held, or not by a user thread. std's atomic
-    /// also under loom: the protocol does not depend on it.
+    /// Id of the user thread that holds the mutex, for reports. 0 if it is not held, or not by a user thread. This is
+    /// std's atomic even under loom: the protocol does not depend on it.
     holder: AtomicU64,
     value: UnsafeCell<T>,
 }
@@ -83,13 +84,13 @@ pub struct Mutex<T: ?Sized> {
 /// The state of a waiter in the queue.
 #[derive(Debug)]
 enum WaiterState {
-    /// It has not been woken yet.
+    /// The waiter has not been woken yet.
     First,
-    /// It was woken, and another thread took the mutex first.
+    /// The waiter was woken, and another thread took the mutex first.
     Overtaken,
 }
 
-/// Access to the value; the mutex is unlocked when it is dropped.
+/// Access to the value. When the guard is dropped, the mutex is unlocked.
 #[must_use = "without its guard, the mutex is unlocked at once"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
@@ -118,38 +119,40 @@ impl<T> Mutex<T> {
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Locks it, waiting until it can. A thread that locks a mutex that it already holds waits for itself.
+    /// Locks the mutex. Waits until that is possible. A thread that locks a mutex that it already holds waits for
+    /// itself.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         checkpoint();
         self.lock_for(&|| {})
     }
 
-    /// Locks it if it is not held.
+    /// Locks the mutex if it is not held.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.take_if_free().then(|| self.guard())
     }
 
-    /// As [`lock`](Mutex::lock), waiting at most for `timeout`.
+    /// Like [`lock`](Mutex::lock), but waits at most for `timeout`.
     pub fn try_lock_for(&self, timeout: Duration) -> Option<MutexGuard<'_, T>> {
         checkpoint();
         self.lock_before(deadline_after(timeout))
     }
 
-    /// As [`lock`](Mutex::lock), waiting until `deadline`.
+    /// Like [`lock`](Mutex::lock), but waits until `deadline`.
     pub fn try_lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T>> {
         checkpoint();
         self.lock_before(Some(deadline))
     }
 
-    /// The value; exclusive access proves that it is not held.
+    /// The value. The exclusive access proves that the mutex is not held.
     pub fn get_mut(&mut self) -> &mut T {
-        // SAFETY: borrowed mutably, so there is no guard.
+        // SAFETY: the mutex is borrowed mutably, so there is no guard.
         self.value.with_mut(|value| unsafe { &mut *value })
     }
 
-    /// `lock`, on behalf of another call. `leave` is called, too, if the thread is left behind while it waits (rule 7 of `sync`).
+    /// Like `lock`, for other functions that lock the mutex. If the thread is left behind while it waits, `leave` is
+    /// called, too (rule 7 of `sync`).
     #[inline]
     pub(super) fn lock_for(&self, leave: LeaveQueue<'_>) -> MutexGuard<'_, T> {
         if !self.take_if_untouched() {
@@ -163,7 +166,7 @@ impl<T: ?Sized> Mutex<T> {
         (self.take_if_untouched() || self.lock_contended(deadline, &|| {})).then(|| self.guard())
     }
 
-    /// The guard for a thread that has just set LOCKED, or was handed the mutex.
+    /// Makes the guard for a thread that has just set LOCKED, or was handed the mutex.
     #[inline]
     fn guard(&self) -> MutexGuard<'_, T> {
         lock_events::acquired(self.address(), WaitKind::Mutex);
@@ -171,7 +174,7 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard { mutex: self }
     }
 
-    /// The address that identifies it in the trace.
+    /// The address that identifies the mutex in the trace.
     #[inline]
     fn address(&self) -> *const () {
         std::ptr::from_ref(self).cast()
@@ -180,7 +183,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Rule 1, for a mutex without holder and waiters.
     #[inline]
     fn take_if_untouched(&self) -> bool {
-        // Acquire: pairs with the Release of the last unlock; changes of the value are visible.
+        // Acquire: pairs with the Release of the last unlock; makes changes of the value visible.
         self.queue.word.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -207,7 +210,7 @@ impl<T: ?Sized> Mutex<T> {
         false
     }
 
-    /// `false` at the deadline.
+    /// Locks the mutex. `false` at the deadline.
     #[cold]
     fn lock_contended(&self, deadline: Option<Instant>, also: LeaveQueue<'_>) -> bool {
         let waiter = Waiter::new(Parker::here(), WaiterState::First);
@@ -230,7 +233,7 @@ impl<T: ?Sized> Mutex<T> {
                 Some(Answer::TryAgain) => {}
                 Some(_handed_over) => return true,
                 None if self.leave_queue(&waiter) => return false,
-                // It was answered before it could leave.
+                // The waiter was answered before it could leave.
                 None => {}
             }
         }
@@ -265,8 +268,8 @@ impl<T: ?Sized> Mutex<T> {
         self.take_or_set(0, WAKING)
     }
 
-    /// With the queue locked: takes the mutex if it is free, and otherwise sets the bits `set`. Clears the bits
-    /// `clear` either way.
+    /// Takes the mutex if it is free, and otherwise sets the bits `set`. Clears the bits `clear` in both cases. Called
+    /// with the queue locked.
     fn take_or_set(&self, set: u32, clear: u32) -> bool {
         // Acquire: as in `take_if_untouched`.
         let change = |word: u32| Some((word | if word & LOCKED == 0 { LOCKED } else { set }) & !clear);
@@ -274,7 +277,7 @@ impl<T: ?Sized> Mutex<T> {
         before.is_ok_and(|word| word & LOCKED == 0)
     }
 
-    /// Removes a waiter at its deadline; `false` if it was answered meanwhile.
+    /// Removes a waiter at its deadline. `false` if it was answered meanwhile.
     fn leave_queue(&self, waiter: &Waiter<WaiterState>) -> bool {
         let mut queue = self.queue.lock();
         let left = queue.remove(waiter);
@@ -284,13 +287,13 @@ impl<T: ?Sized> Mutex<T> {
         left
     }
 
-    /// The thread of a waiter never runs again.
+    /// Called when the thread of the waiter never runs again.
     #[cold]
     fn leave_behind(&self, waiter: &Waiter<WaiterState>) {
         if self.leave_queue(waiter) {
             return;
         }
-        // Rule 5 for a waiter that was woken; one to which the mutex was handed over holds it.
+        // Rule 5 for a waiter that was woken. A waiter to which the mutex was handed over holds the mutex.
         if waiter.answer() == Answer::Granted || self.take_or_leave() {
             self.release();
         }
@@ -319,7 +322,7 @@ impl<T: ?Sized> Mutex<T> {
         if self.queue.word.fetch_update(Ordering::Release, Ordering::Relaxed, release).is_ok() {
             return;
         }
-        // This thread holds the mutex, WAKING is clear, and the queue is locked: no other thread changes the word.
+        // This thread holds the mutex, WAKING is clear, and the queue is locked. So no other thread changes the word.
         let mut queue = self.queue.lock();
         let next = match queue.front() {
             // Rule 4.

@@ -8,7 +8,7 @@ use std::{
 
 use super::{Mutex, checkpoint};
 
-/// Access to the value, as a [`MutexGuard`](super::MutexGuard), from a mutex in an [`Arc`]: it has no lifetime, so a
+/// Access to the value, like a [`MutexGuard`](super::MutexGuard), from a mutex in an [`Arc`]. It has no lifetime, so a
 /// struct or another user thread may keep it.
 ///
 /// ```
@@ -38,14 +38,14 @@ pub struct OwnedMutexGuard<T: ?Sized> {
 unsafe impl<T: ?Sized + Sync + Send> Sync for OwnedMutexGuard<T> {}
 
 impl<T: ?Sized> Mutex<T> {
-    /// As [`lock`](Mutex::lock); the guard keeps the mutex alive.
+    /// Like [`lock`](Mutex::lock). The guard keeps the mutex alive.
     pub fn lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
         checkpoint();
         std::mem::forget(self.lock_for(&|| {}));
         OwnedMutexGuard { mutex: self }
     }
 
-    /// As [`try_lock`](Mutex::try_lock); the guard keeps the mutex alive.
+    /// Like [`try_lock`](Mutex::try_lock). The guard keeps the mutex alive.
     pub fn try_lock_owned(self: Arc<Self>) -> Option<OwnedMutexGuard<T>> {
         std::mem::forget(self.try_lock()?);
         Some(OwnedMutexGuard { mutex: self })

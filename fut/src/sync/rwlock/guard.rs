@@ -7,13 +7,13 @@ use std::{
 
 use super::{RwLock, raw::Access};
 
-/// Read access; the lock is released when it is dropped.
+/// Read access. When the guard is dropped, the lock is released.
 #[must_use = "without its guard, the lock is released at once"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     pub(super) lock: &'a RwLock<T>,
 }
 
-/// Write access; the lock is released when it is dropped.
+/// Write access. When the guard is dropped, the lock is released.
 #[must_use = "without its guard, the lock is released at once"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     pub(super) lock: &'a RwLock<T>,
@@ -25,7 +25,7 @@ unsafe impl<T: ?Sized + Sync> Sync for RwLockReadGuard<'_, T> {}
 unsafe impl<T: ?Sized + Sync> Sync for RwLockWriteGuard<'_, T> {}
 
 impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
-    /// The guard for a thread that has just acquired the lock for reading.
+    /// Makes the guard for a thread that has just acquired the lock for reading.
     #[inline]
     pub(super) fn new(lock: &'a RwLock<T>) -> RwLockReadGuard<'a, T> {
         lock.raw.note_taken(Access::Read);
@@ -34,7 +34,7 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
 }
 
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// The guard for a thread that has just acquired the lock for writing.
+    /// Makes the guard for a thread that has just acquired the lock for writing.
     #[inline]
     pub(super) fn new(lock: &'a RwLock<T>) -> RwLockWriteGuard<'a, T> {
         lock.raw.note_taken(Access::Write);
@@ -42,7 +42,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         RwLockWriteGuard { lock }
     }
 
-    /// Changes write access to read access, without another writer in between.
+    /// Changes write access to read access. No other writer gets the lock in between.
     pub fn downgrade(guard: RwLockWriteGuard<'a, T>) -> RwLockReadGuard<'a, T> {
         let lock = guard.lock;
         std::mem::forget(guard);

@@ -10,7 +10,8 @@ use std::{
 
 use super::{RwLockReadGuard, RwLockWriteGuard, raw::RawRwLock};
 
-/// Read access to a part of the value: made by [`RwLockReadGuard::map`]. The lock is released when it is dropped.
+/// Read access to a part of the value, made by [`RwLockReadGuard::map`]. When the guard is dropped, the lock is
+/// released.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(1).build()?;
@@ -25,7 +26,7 @@ use super::{RwLockReadGuard, RwLockWriteGuard, raw::RawRwLock};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// It goes to another thread only if a reference to the part does:
+/// The guard can be sent to another thread only if a reference to the part can:
 /// ```compile_fail,E0277
 /// use fut::sync::{RwLock, RwLockReadGuard};
 ///
@@ -40,7 +41,8 @@ pub struct MappedRwLockReadGuard<'a, U: ?Sized> {
     _value: PhantomData<&'a U>,
 }
 
-/// Write access to a part of the value: made by [`RwLockWriteGuard::map`]. The lock is released when it is dropped.
+/// Write access to a part of the value, made by [`RwLockWriteGuard::map`]. When the guard is dropped, the lock is
+/// released.
 #[must_use = "without its guard, the lock is released at once"]
 pub struct MappedRwLockWriteGuard<'a, U: ?Sized> {
     value: NonNull<U>,
@@ -48,11 +50,11 @@ pub struct MappedRwLockWriteGuard<'a, U: ?Sized> {
     _value: PhantomData<&'a mut U>,
 }
 
-// SAFETY: it gives only `&U`, and any thread may release the lock.
+// SAFETY: the guard gives only `&U`, and any thread may release the lock.
 unsafe impl<U: ?Sized + Sync> Send for MappedRwLockReadGuard<'_, U> {}
 // SAFETY: as above.
 unsafe impl<U: ?Sized + Sync> Sync for MappedRwLockReadGuard<'_, U> {}
-// SAFETY: it is the only access to the `U`, and any thread may release the lock.
+// SAFETY: the guard is the only access to the `U`, and any thread may release the lock.
 unsafe impl<U: ?Sized + Send> Send for MappedRwLockWriteGuard<'_, U> {}
 // SAFETY: a shared guard gives only `&U`.
 unsafe impl<U: ?Sized + Sync> Sync for MappedRwLockWriteGuard<'_, U> {}
@@ -64,10 +66,10 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
         RwLockReadGuard::mapped(guard, value)
     }
 
-    /// As [`map`](RwLockReadGuard::map), if there is such a part.
+    /// Like [`map`](RwLockReadGuard::map), if there is such a part.
     ///
     /// # Errors
-    /// Returns the guard if there is none.
+    /// Returns the guard if there is no such part.
     pub fn filter_map<U: ?Sized>(
         guard: Self,
         part: impl FnOnce(&T) -> Option<&U>,
@@ -95,10 +97,10 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         RwLockWriteGuard::mapped(guard, value)
     }
 
-    /// As [`map`](RwLockWriteGuard::map), if there is such a part.
+    /// Like [`map`](RwLockWriteGuard::map), if there is such a part.
     ///
     /// # Errors
-    /// Returns the guard if there is none.
+    /// Returns the guard if there is no such part.
     pub fn filter_map<U: ?Sized>(
         mut guard: Self,
         part: impl FnOnce(&mut T) -> Option<&mut U>,
@@ -120,7 +122,7 @@ impl<U: ?Sized> Deref for MappedRwLockReadGuard<'_, U> {
     type Target = U;
 
     fn deref(&self) -> &U {
-        // SAFETY: a part of the value of the lock, which has no writer while this guard exists.
+        // SAFETY: this is a part of the value of the lock, which has no writer while this guard exists.
         unsafe { self.value.as_ref() }
     }
 }
@@ -129,7 +131,7 @@ impl<U: ?Sized> Deref for MappedRwLockWriteGuard<'_, U> {
     type Target = U;
 
     fn deref(&self) -> &U {
-        // SAFETY: a part of the value of the lock, which is held exclusively for this guard.
+        // SAFETY: this is a part of the value of the lock, which is held exclusively for this guard.
         unsafe { self.value.as_ref() }
     }
 }

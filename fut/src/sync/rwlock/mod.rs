@@ -18,10 +18,11 @@ use raw::{Access, RawRwLock};
 use super::{deadline_after, rt::checkpoint};
 use crate::model_check::{UnsafeCell, const_unless_loom};
 
-/// Many readers or one writer, as `std::sync::RwLock`.
+/// Many readers or one writer, like `std::sync::RwLock`.
 ///
-/// First come, first served: a reader does not overtake a waiting writer. So a thread that holds a read guard and
-/// requests a second one may deadlock with a writer that waits for the first. It is not poisoned by a panic.
+/// First come, first served: a reader does not overtake a waiting writer. So a deadlock is possible if a thread that
+/// holds a read guard requests a second one: it then waits for a writer that waits for its first guard. The lock is not
+/// poisoned by a panic.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -43,7 +44,7 @@ pub struct RwLock<T: ?Sized> {
 
 // SAFETY: like `std::sync::RwLock`: writers move the value between threads.
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
-// SAFETY: as above; and readers share it.
+// SAFETY: as above; and readers share the value.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
 impl<T> RwLock<T> {
@@ -61,7 +62,8 @@ impl<T> RwLock<T> {
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Locks it for reading, waiting until no writer holds it or waits before this thread.
+    /// Locks for reading. Waits until no writer holds the lock, and no writer that came before this thread waits for
+    /// it.
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         checkpoint();
@@ -70,7 +72,7 @@ impl<T: ?Sized> RwLock<T> {
         RwLockReadGuard::new(self)
     }
 
-    /// Locks it for writing, waiting until it can.
+    /// Locks for writing. Waits until that is possible.
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         checkpoint();
@@ -78,41 +80,41 @@ impl<T: ?Sized> RwLock<T> {
         RwLockWriteGuard::new(self)
     }
 
-    /// Locks it for reading, if it need not wait for that.
+    /// Locks for reading, if that is possible without waiting.
     #[inline]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         self.raw.try_lock(Access::Read).then(|| RwLockReadGuard::new(self))
     }
 
-    /// Locks it for writing, if it is not held.
+    /// Locks for writing, if the lock is not held.
     #[inline]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         self.raw.try_lock(Access::Write).then(|| RwLockWriteGuard::new(self))
     }
 
-    /// As [`read`](RwLock::read), waiting at most for `timeout`.
+    /// Like [`read`](RwLock::read), but waits at most for `timeout`.
     pub fn try_read_for(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
         self.read_before(deadline_after(timeout))
     }
 
-    /// As [`read`](RwLock::read), waiting until `deadline`.
+    /// Like [`read`](RwLock::read), but waits until `deadline`.
     pub fn try_read_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
         self.read_before(Some(deadline))
     }
 
-    /// As [`write`](RwLock::write), waiting at most for `timeout`.
+    /// Like [`write`](RwLock::write), but waits at most for `timeout`.
     pub fn try_write_for(&self, timeout: Duration) -> Option<RwLockWriteGuard<'_, T>> {
         self.write_before(deadline_after(timeout))
     }
 
-    /// As [`write`](RwLock::write), waiting until `deadline`.
+    /// Like [`write`](RwLock::write), but waits until `deadline`.
     pub fn try_write_until(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {
         self.write_before(Some(deadline))
     }
 
-    /// The value; exclusive access proves that it is not held.
+    /// The value. The exclusive access proves that the lock is not held.
     pub fn get_mut(&mut self) -> &mut T {
-        // SAFETY: borrowed mutably, so there is no guard.
+        // SAFETY: the lock is borrowed mutably, so there is no guard.
         self.value.with_mut(|value| unsafe { &mut *value })
     }
 

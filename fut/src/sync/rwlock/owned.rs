@@ -8,20 +8,20 @@ use std::{
 
 use super::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Read access, as a [`RwLockReadGuard`], from a lock in an [`Arc`].
+/// Read access, like a [`RwLockReadGuard`], from a lock in an [`Arc`].
 #[must_use = "without its guard, the lock is released at once"]
 pub struct OwnedRwLockReadGuard<T: ?Sized> {
     lock: Arc<RwLock<T>>,
 }
 
-/// Write access, as a [`RwLockWriteGuard`], from a lock in an [`Arc`].
+/// Write access, like a [`RwLockWriteGuard`], from a lock in an [`Arc`].
 #[must_use = "without its guard, the lock is released at once"]
 pub struct OwnedRwLockWriteGuard<T: ?Sized> {
     lock: Arc<RwLock<T>>,
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// As [`read`](RwLock::read); the guard keeps the lock alive.
+    /// Like [`read`](RwLock::read). The guard keeps the lock alive.
     ///
     /// ```
     /// # let runtime = fut::Runtime::builder().lwps(1).build()?;
@@ -42,19 +42,19 @@ impl<T: ?Sized> RwLock<T> {
         OwnedRwLockReadGuard { lock: self }
     }
 
-    /// As [`write`](RwLock::write); the guard keeps the lock alive.
+    /// Like [`write`](RwLock::write). The guard keeps the lock alive.
     pub fn write_owned(self: Arc<Self>) -> OwnedRwLockWriteGuard<T> {
         std::mem::forget::<RwLockWriteGuard<'_, T>>(self.write());
         OwnedRwLockWriteGuard { lock: self }
     }
 
-    /// As [`try_read`](RwLock::try_read); the guard keeps the lock alive.
+    /// Like [`try_read`](RwLock::try_read). The guard keeps the lock alive.
     pub fn try_read_owned(self: Arc<Self>) -> Option<OwnedRwLockReadGuard<T>> {
         std::mem::forget(self.try_read()?);
         Some(OwnedRwLockReadGuard { lock: self })
     }
 
-    /// As [`try_write`](RwLock::try_write); the guard keeps the lock alive.
+    /// Like [`try_write`](RwLock::try_write). The guard keeps the lock alive.
     pub fn try_write_owned(self: Arc<Self>) -> Option<OwnedRwLockWriteGuard<T>> {
         std::mem::forget(self.try_write()?);
         Some(OwnedRwLockWriteGuard { lock: self })

@@ -1,4 +1,4 @@
-//! The state of the lock: readers, writer, waiters; without the value.
+//! The state of the lock, without the value: readers, writer, waiters.
 //!
 //! The word, and its transitions:
 //! ```text
@@ -6,11 +6,12 @@
 //!   QUEUED     the queue is not empty. Set and cleared under the lock of the queue.
 //!   READER × n n readers hold it.
 //! ```
-//! 1. While QUEUED is set, the lock is only granted from the queue: without the queue's lock, the word then only loses
-//!    readers or the writer.
-//! 2. The last holder to release while QUEUED is set hands the lock to the first waiter, and if that is a reader, to the
-//!    readers right after it. No other thread can get the lock in between.
-//! 3. A waiter that leaves the queue at its deadline hands the lock to those after it, if only it was in their way.
+//! 1. While QUEUED is set, the lock is granted only from the queue. So without holding the lock of the queue, a thread
+//!    can then only remove readers or the writer from the word.
+//! 2. The last holder to release while QUEUED is set hands the lock to the first waiter. If that is a reader, it also
+//!    hands it to the readers right after it. No other thread can get the lock in between.
+//! 3. A waiter that leaves the queue at its deadline hands the lock to the waiters after it, if nothing else excludes
+//!    them.
 
 use std::{sync::atomic::AtomicU64, time::Instant};
 
@@ -34,7 +35,7 @@ pub(super) enum Access {
 }
 
 impl Access {
-    /// Bits of the word that exclude it.
+    /// The bits of the word that exclude this access.
     fn obstacles(self) -> u32 {
         match self {
             Access::Read => WRITER,
@@ -61,7 +62,8 @@ impl Access {
 pub(super) struct RawRwLock {
     /// The word, and the waiters.
     queue: SpinLock<WaitList<Access>>,
-    /// Id of the user thread that holds it for writing, for reports; 0 if none, or not a user thread.
+    /// Id of the user thread that holds the lock for writing, for reports. 0 if there is none, or if it is not a user
+    /// thread.
     writer: AtomicU64,
 }
 
@@ -72,19 +74,19 @@ impl RawRwLock {
         }
     }
 
-    /// The address that identifies it in the trace.
+    /// The address that identifies the lock in the trace.
     #[inline]
     pub(super) fn address(&self) -> *const () {
         std::ptr::from_ref(self).cast()
     }
 
-    /// Called by the thread that has acquired it.
+    /// Called by the thread that has acquired the lock.
     #[inline]
     pub(super) fn note_taken(&self, access: Access) {
         lock_events::acquired(self.address(), access.waits());
     }
 
-    /// Called by the thread that has acquired it for writing.
+    /// Called by the thread that has acquired the lock for writing.
     #[inline]
     pub(super) fn note_writer(&self) {
         self.writer.store(holder_here(), Ordering::Relaxed);
@@ -96,7 +98,7 @@ impl RawRwLock {
         self.take_unless(access, access.obstacles() | QUEUED)
     }
 
-    /// `false` at the deadline.
+    /// Acquires the lock. `false` at the deadline.
     #[inline]
     pub(super) fn lock(&self, access: Access, deadline: Option<Instant>) -> bool {
         self.try_lock(access) || self.lock_contended(access, deadline)
@@ -123,7 +125,7 @@ impl RawRwLock {
         let mut word = self.queue.word.load(Ordering::Relaxed);
         while word & obstacles == 0 {
             let taken = access.granted(word);
-            // Acquire: pairs with the Release of earlier unlocks; a writer's changes of the value are visible.
+            // Acquire: pairs with the Release of earlier unlocks; makes a writer's changes of the value visible.
             let exchanged =
                 self.queue.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed);
             match exchanged {
@@ -182,7 +184,7 @@ impl RawRwLock {
         }
     }
 
-    /// For a thread that got it and never runs again.
+    /// Releases the lock for a thread that got it and never runs again.
     #[cold]
     fn release(&self, access: Access) {
         match access {
@@ -194,7 +196,8 @@ impl RawRwLock {
     pub(super) fn downgrade(&self) {
         lock_events::released(self.address(), WaitKind::RwLockWrite);
         self.writer.store(0, Ordering::Relaxed);
-        // Release: pairs with the Acquire of other readers. There are no readers while it writes, so this sets READER.
+        // Release: pairs with the Acquire of other readers. There are no readers while the writer holds the lock, so
+        // this sets READER.
         let before = self.queue.word.fetch_add(READER - WRITER, Ordering::Release);
         if before & QUEUED != 0 {
             self.grant_to_waiters();
@@ -225,12 +228,12 @@ impl RawRwLock {
         }
     }
 
-    /// Takes the lock on behalf of the first waiter; its answer passes this acquisition on.
+    /// Takes the lock on behalf of the first waiter. The answer passes this acquisition on to the waiter.
     fn enter_from_queue(&self, access: Access) -> bool {
         self.take_unless(access, access.obstacles())
     }
 
-    /// Removes a waiter at its deadline; `false` if it got the lock meanwhile.
+    /// Removes a waiter at its deadline. `false` if it got the lock meanwhile.
     fn leave_queue(&self, waiter: &Waiter<Access>) -> bool {
         let mut queue = self.queue.lock();
         let left = queue.remove(waiter);

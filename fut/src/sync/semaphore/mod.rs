@@ -16,7 +16,7 @@ use raw::RawSemaphore;
 use super::{deadline_after, rt::checkpoint};
 use crate::model_check::const_unless_loom;
 
-/// A number of permits that user threads acquire and release, as `tokio::sync::Semaphore`.
+/// A number of permits that user threads acquire and release, like `tokio::sync::Semaphore`.
 ///
 /// First come, first served: a request for many permits is not overtaken by requests for few.
 ///
@@ -64,10 +64,10 @@ impl Semaphore {
         self.raw.available()
     }
 
-    /// Waits for a permit. It is released when it is dropped.
+    /// Waits for a permit. The permit is released when it is dropped.
     ///
     /// # Errors
-    /// When the semaphore was closed, before or during the wait.
+    /// If the semaphore was closed, before or during the wait.
     pub fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
         self.acquire_before(1, None).map_err(AcquireError::closed)
     }
@@ -75,7 +75,7 @@ impl Semaphore {
     /// Waits for `n` permits at once.
     ///
     /// # Errors
-    /// When the semaphore was closed, before or during the wait.
+    /// If the semaphore was closed, before or during the wait.
     pub fn acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
         self.acquire_before(n, None).map_err(AcquireError::closed)
     }
@@ -83,7 +83,7 @@ impl Semaphore {
     /// Takes a permit if one is free.
     ///
     /// # Errors
-    /// When none is free, or the semaphore was closed.
+    /// If none is free, or the semaphore was closed.
     pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.try_acquire_many(1)
     }
@@ -91,7 +91,7 @@ impl Semaphore {
     /// Takes `n` permits if they are free.
     ///
     /// # Errors
-    /// When they are not free, or the semaphore was closed.
+    /// If not that many are free, or the semaphore was closed.
     pub fn try_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.raw.take(n as usize)?;
         Ok(SemaphorePermit::new(self, n))
@@ -100,7 +100,7 @@ impl Semaphore {
     /// Waits for a permit, at most for `timeout`.
     ///
     /// # Errors
-    /// `NoPermits` at the time limit; `Closed` when the semaphore was closed, before or during the wait.
+    /// `NoPermits` at the time limit; `Closed` if the semaphore was closed, before or during the wait.
     pub fn try_acquire_for(&self, timeout: Duration) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.acquire_before(1, deadline_after(timeout))
     }
@@ -108,7 +108,7 @@ impl Semaphore {
     /// Waits for a permit until `deadline`.
     ///
     /// # Errors
-    /// As [`try_acquire_for`](Semaphore::try_acquire_for).
+    /// Like [`try_acquire_for`](Semaphore::try_acquire_for).
     pub fn try_acquire_until(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.acquire_before(1, Some(deadline))
     }
@@ -116,7 +116,7 @@ impl Semaphore {
     /// Waits for `n` permits at once, at most for `timeout`.
     ///
     /// # Errors
-    /// As [`try_acquire_for`](Semaphore::try_acquire_for).
+    /// Like [`try_acquire_for`](Semaphore::try_acquire_for).
     pub fn try_acquire_many_for(
         &self,
         n: u32,
@@ -125,41 +125,41 @@ impl Semaphore {
         self.acquire_before(n, deadline_after(timeout))
     }
 
-    /// As [`acquire`](Semaphore::acquire); the permit shares ownership of the semaphore, so it has no lifetime.
+    /// Like [`acquire`](Semaphore::acquire). The permit shares ownership of the semaphore, so it has no lifetime.
     ///
     /// # Errors
-    /// When the semaphore was closed, before or during the wait.
+    /// If the semaphore was closed, before or during the wait.
     pub fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.acquire_many_owned(1)
     }
 
-    /// As [`acquire_many`](Semaphore::acquire_many), with permits that share ownership of the semaphore.
+    /// Like [`acquire_many`](Semaphore::acquire_many), with permits that share ownership of the semaphore.
     ///
     /// # Errors
-    /// When the semaphore was closed, before or during the wait.
+    /// If the semaphore was closed, before or during the wait.
     pub fn acquire_many_owned(self: Arc<Self>, n: u32) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.acquire_before(n, None).map_err(AcquireError::closed)?.forget();
         Ok(OwnedSemaphorePermit::new(self, n))
     }
 
-    /// As [`try_acquire`](Semaphore::try_acquire), with a permit that shares ownership of the semaphore.
+    /// Like [`try_acquire`](Semaphore::try_acquire), with a permit that shares ownership of the semaphore.
     ///
     /// # Errors
-    /// When none is free, or the semaphore was closed.
+    /// If none is free, or the semaphore was closed.
     pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         self.try_acquire_many_owned(1)
     }
 
-    /// As [`try_acquire_many`](Semaphore::try_acquire_many), with permits that share ownership of the semaphore.
+    /// Like [`try_acquire_many`](Semaphore::try_acquire_many), with permits that share ownership of the semaphore.
     ///
     /// # Errors
-    /// When they are not free, or the semaphore was closed.
+    /// If not that many are free, or the semaphore was closed.
     pub fn try_acquire_many_owned(self: Arc<Self>, n: u32) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         self.raw.take(n as usize)?;
         Ok(OwnedSemaphorePermit::new(self, n))
     }
 
-    /// Adds permits; waiters get them first.
+    /// Adds permits. Waiters get them first.
     ///
     /// # Panics
     /// If there would be more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
@@ -169,17 +169,17 @@ impl Semaphore {
         self.raw.give(n);
     }
 
-    /// Removes up to `n` free permits permanently; returns the number removed.
+    /// Removes up to `n` free permits permanently. Returns how many were removed.
     pub fn forget_permits(&self, n: usize) -> usize {
         self.raw.take_up_to(n)
     }
 
-    /// Closes it: all waiting and later requests fail.
+    /// Closes the semaphore: all waiting and later requests fail.
     pub fn close(&self) {
         self.raw.close();
     }
 
-    /// Whether it was closed.
+    /// Whether the semaphore was closed.
     pub fn is_closed(&self) -> bool {
         self.raw.is_closed()
     }

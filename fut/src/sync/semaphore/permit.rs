@@ -4,7 +4,7 @@ use std::{error::Error, fmt, sync::Arc};
 
 use super::Semaphore;
 
-/// Permits, released when this is dropped.
+/// Permits. They are released when this value is dropped.
 #[must_use = "a permit that is dropped is released"]
 #[derive(Debug)]
 pub struct SemaphorePermit<'a> {
@@ -12,7 +12,7 @@ pub struct SemaphorePermit<'a> {
     permits: u32,
 }
 
-/// Permits that share ownership of their semaphore, released when this is dropped.
+/// Permits that share ownership of their semaphore. They are released when this value is dropped.
 #[must_use = "a permit that is dropped is released"]
 #[derive(Debug)]
 pub struct OwnedSemaphorePermit {
@@ -34,12 +34,12 @@ pub enum TryAcquireError {
 }
 
 impl<'a> SemaphorePermit<'a> {
-    /// The permits of a thread that has just taken them.
+    /// Makes the permits of a thread that has just taken them.
     pub(super) fn new(semaphore: &'a Semaphore, permits: u32) -> SemaphorePermit<'a> {
         SemaphorePermit { semaphore, permits }
     }
 
-    /// Never releases them.
+    /// Never releases the permits.
     pub fn forget(mut self) {
         self.permits = 0;
     }
@@ -52,7 +52,7 @@ impl<'a> SemaphorePermit<'a> {
     /// Takes over the permits of `other`.
     ///
     /// # Panics
-    /// If they are of two semaphores, or more than [`u32::MAX`] together; the permits of `other` are then released.
+    /// If they are of two semaphores, or more than [`u32::MAX`] together. The permits of `other` are released then.
     pub fn merge(&mut self, mut other: SemaphorePermit<'a>) {
         assert!(std::ptr::eq(self.semaphore, other.semaphore), "permits of two semaphores were merged");
         let together = self.permits.checked_add(other.permits);
@@ -69,12 +69,12 @@ impl<'a> SemaphorePermit<'a> {
 }
 
 impl OwnedSemaphorePermit {
-    /// The permits of a thread that has just taken them.
+    /// Makes the permits of a thread that has just taken them.
     pub(super) fn new(semaphore: Arc<Semaphore>, permits: u32) -> OwnedSemaphorePermit {
         OwnedSemaphorePermit { semaphore, permits }
     }
 
-    /// Never releases them.
+    /// Never releases the permits.
     pub fn forget(mut self) {
         self.permits = 0;
     }

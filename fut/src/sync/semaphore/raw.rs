@@ -2,11 +2,11 @@
 //!
 //! The word: `CLOSED`, `QUEUED`, and the free permits above them.
 //!
-//! 1. QUEUED is set while the queue is not empty; it is set and cleared under the lock of the queue. While it is set
+//! 1. QUEUED is set while the queue is not empty. It is set and cleared under the lock of the queue. While it is set
 //!    there are no free permits: released permits go to the first waiter, until it has all that it requested.
 //! 2. So without QUEUED, permits are acquired and released through the word alone, and no waiter is overtaken.
-//! 3. A waiter that times out releases the permits that it got so far, which may be enough for those after it.
-//! 4. Closing answers all waiters; the permits that they got so far become free.
+//! 3. A waiter that times out releases the permits that it got so far. These may be enough for the waiters after it.
+//! 4. Closing answers all waiters. The permits that they got so far become free.
 
 use std::time::Instant;
 
@@ -58,7 +58,7 @@ impl RawSemaphore {
         self.word.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// `NoPermits` means that the deadline passed.
+    /// Acquires permits. The error `NoPermits` means that the deadline has passed.
     pub(super) fn acquire(&self, n: usize, deadline: Option<Instant>) -> Result<(), TryAcquireError> {
         match self.take(n) {
             Err(TryAcquireError::NoPermits) => self.wait_for(n, deadline),
@@ -66,7 +66,7 @@ impl RawSemaphore {
         }
     }
 
-    /// Returns the number taken.
+    /// Takes at most `n` permits. Returns how many were taken.
     pub(super) fn take_up_to(&self, n: usize) -> usize {
         let take = |word: usize| Some(word - (n.min(word >> SHIFT) << SHIFT));
         // Acquire: as in `take`.
@@ -113,7 +113,7 @@ impl RawSemaphore {
                 return Err(TryAcquireError::NoPermits);
             }
             let taken = word - (n << SHIFT);
-            // Acquire: pairs with the Release in `give`; the writes of the permit's previous holder are visible.
+            // Acquire: pairs with the Release in `give`; makes the writes of the permit's previous holder visible.
             match self.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(now) => word = now,
@@ -139,13 +139,13 @@ impl RawSemaphore {
                 Some(Answer::Closed) => return Err(TryAcquireError::Closed),
                 Some(_granted) => return Ok(()),
                 None if self.leave_queue(&waiter) => return Err(TryAcquireError::NoPermits),
-                // It was answered before it could leave.
+                // The waiter was answered before it could leave.
                 None => {}
             }
         }
     }
 
-    /// Takes the permits if enough are free; otherwise takes those that are free, and queues the waiter for the rest.
+    /// Takes the permits if enough are free. Otherwise takes those that are free, and queues the waiter for the rest.
     fn take_or_queue(&self, n: usize, waiter: &Waiter<Request>) -> Result<bool, TryAcquireError> {
         let mut queue = self.queue.lock();
         let change = |word: usize| match word {
@@ -212,7 +212,7 @@ impl RawSemaphore {
         }
     }
 
-    /// Removes a waiter at its deadline; `false` if it was answered meanwhile.
+    /// Removes a waiter at its deadline. `false` if it was answered meanwhile.
     fn leave_queue(&self, waiter: &Waiter<Request>) -> bool {
         let mut queue = self.queue.lock();
         if !queue.remove(waiter) {
@@ -230,7 +230,7 @@ impl RawSemaphore {
     }
 }
 
-/// The word with `n` more permits, up to the maximum. Does not panic, because waiters may still have to be woken.
+/// The word with `n` more permits, up to the maximum. It does not panic, because waiters may still have to be woken.
 fn with_more(word: usize, n: usize) -> usize {
     let more = n.min(MAX_PERMITS - (word >> SHIFT));
     word + (more << SHIFT)

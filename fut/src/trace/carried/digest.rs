@@ -15,12 +15,12 @@ use crate::trace::{
     LwpPackets, Packet, PacketFlags, PacketHead, Record, UserTrace, user_stream::EventMeaning,
 };
 
-/// The most open spans of an owner; the merge has the same limit.
+/// Maximum number of open spans of an owner. The merge has the same limit.
 const DEEPEST: usize = 1 << 16;
-/// Codes up to here are looked up without a hash.
+/// Codes up to this one are looked up without a hash.
 const SMALL_CODES: usize = 1 << 12;
 
-/// What a record means here.
+/// The meaning of a record for this module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Nothing,
@@ -29,7 +29,7 @@ enum Role {
     Ends(SpanClass),
 }
 
-/// The ends of one class do not end spans of another.
+/// The class of a span. An end of one class does not end spans of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SpanClass {
     Span,
@@ -39,18 +39,18 @@ enum SpanClass {
     NamedFunction,
 }
 
-/// The facts of some packets, by their owners.
+/// The facts in some packets, by the owner that they are about.
 #[derive(Debug, Default)]
 pub struct Digest {
     places: HashMap<CarriedOwner, u32>,
     entries: Vec<(CarriedOwner, Changes)>,
     pub(super) lwps: CarriedLwps,
-    /// LWPs that have ended, and when at the latest.
+    /// LWPs that have ended, each with the latest time at which it may have ended.
     ended: BTreeMap<Lwp, Ticks>,
     roles: Roles,
 }
 
-/// What some packets change of an owner.
+/// How some packets change the facts about an owner.
 #[derive(Debug, Default)]
 pub struct Changes {
     facts: Carried,
@@ -58,13 +58,14 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Whether the packets have its creation.
+    /// Whether the packets contain the creation of the owner.
     pub fn are_of_new(&self) -> bool {
         self.facts.created.is_some()
     }
 }
 
-/// What one LWP's packets change of the open spans of an owner: these end, and then these are open.
+/// How the packets of one LWP change the open spans of an owner: first the spans `ended` end, then the spans `open` are
+/// open.
 #[derive(Debug)]
 struct SpanChanges {
     first: Ticks,
@@ -73,7 +74,7 @@ struct SpanChanges {
     open: Vec<CarriedSpan>,
 }
 
-/// Roles by code, and names by address.
+/// The roles of events by their code, and the names of places by their address.
 #[derive(Debug, Default)]
 struct Roles {
     small: Vec<Role>,
@@ -117,7 +118,7 @@ impl Roles {
             && (span.address == address || class == SpanClass::NamedFunction && is_same_name())
     }
 
-    /// Ends a span, and those nested in it; whether there was one.
+    /// Ends a span, and those nested in it. Returns whether there was such a span.
     fn end(&self, end: (SpanClass, u64), open: &mut Vec<CarriedSpan>) -> bool {
         let place = open.iter().rposition(|span| self.ends(end, span));
         open.truncate(place.unwrap_or(open.len()));
@@ -147,15 +148,15 @@ impl Role {
 }
 
 impl Digest {
-    /// After packets of which this is known.
+    /// A digest that continues after earlier packets, of which `lwps` is known.
     pub fn after(lwps: CarriedLwps) -> Digest {
         Digest { lwps, ..Digest::default() }
     }
 
-    /// Reads the records before `until`, of packets that were begun before it.
+    /// Reads the records before `until` in the packets of the trace.
     ///
     /// # Errors
-    /// When the file can no longer be read.
+    /// If the file can no longer be read.
     pub fn take(&mut self, trace: &UserTrace, until: Ticks) -> io::Result<()> {
         self.roles = Roles::of(trace);
         for lwp in trace.lwps() {
@@ -191,7 +192,7 @@ impl Digest {
                 None => break,
             }
         }
-        // Of ends it is not known here whether they are before `until`.
+        // The ends have no time, so it is unknown here whether they are before `until`.
         if lived <= packets.ends && until == Ticks(u64::MAX) {
             self.ended.insert(lwp, last.unwrap_or(Ticks(u64::MAX)));
             self.lwps.gap = self.lwps.gap.max(self.lwps.gap_of(lwp));
@@ -200,11 +201,12 @@ impl Digest {
         Ok(())
     }
 
-    /// Whether records are missing before this packet (or in it, if it is damaged).
+    /// If records are missing before this packet, or in it because it is damaged, notes the gap. Returns whether
+    /// records are missing before it.
     fn note_gap(&mut self, head: &PacketHead, is_damaged: bool, begins: bool) -> bool {
         let is_known = self.lwps.lwps.contains_key(&head.lwp);
         let last = self.lwps.lwps.entry(head.lwp).or_default();
-        // The number is not trusted.
+        // The sequence number in the file is not trusted.
         let expected =
             last.sequence.wrapping_add(u64::from(!head.flags.contains(PacketFlags::CONTINUED) && !begins));
         let is_missing = is_known && head.sequence != expected;
@@ -224,7 +226,7 @@ impl Digest {
         let lwp = head.lwp;
         let mut mounted = head.thread;
         if let Some(thread) = mounted {
-            // Where switches are not recorded, or were lost, the header is all there is.
+            // Where switches are not recorded, or were lost, only the packet header shows the mounted thread.
             let facts = &mut self.changes(CarriedOwner::Thread(thread)).facts;
             if is_after_gap || facts.mounted.is_none() && facts.left.is_none() {
                 facts.mount(Some((head.first_tick, lwp)));
@@ -247,7 +249,8 @@ impl Digest {
                     let roles = std::mem::take(&mut self.roles);
                     let changes = self.span_changes(mounted, lwp, record.tick);
                     if !roles.end((class, address), &mut changes.open) && changes.ended.len() < DEEPEST {
-                        // It began earlier, and so did what is nested in it here.
+                        // This span began in an earlier packet. So the spans that are open here are nested in it, and
+                        // end, too.
                         changes.open.clear();
                         changes.ended.push((class, address));
                     }
@@ -308,7 +311,7 @@ impl Digest {
     fn span_changes(&mut self, mounted: Option<Thread>, lwp: Lwp, tick: Ticks) -> &mut SpanChanges {
         let owner = mounted.map_or(CarriedOwner::Lwp(lwp), CarriedOwner::Thread);
         let spans = &mut self.changes(owner).spans;
-        // A thread that moves between LWPs is put in order later.
+        // The changes of a thread that moves between LWPs are put in order later.
         if spans.last().is_none_or(|last| last.lwp != lwp) {
             spans.push(SpanChanges { first: tick, lwp, ended: Vec::new(), open: Vec::new() });
         }
@@ -324,8 +327,8 @@ impl Digest {
         entries
     }
 
-    /// Whether the packets may have changed an owner that none of their records names: an LWP has ended, or events were
-    /// lost.
+    /// Whether the packets may have changed an owner that none of their records names. That is so if the LWP of the
+    /// owner has ended, or if the owner has open spans, which lost events may have ended.
     pub(super) fn may_change(&self, owner: CarriedOwner, mounted_on: Lwp, has_spans: bool) -> bool {
         let is_of_ended = match owner {
             CarriedOwner::Thread(_) => self.ended.contains_key(&mounted_on),
@@ -334,12 +337,12 @@ impl Digest {
         has_spans || is_of_ended
     }
 
-    /// What follows for a user thread with these facts; `None` if it has ended.
+    /// The state of a user thread that follows from these facts; `None` if it has ended.
     pub fn state(&self, facts: &Carried) -> Option<CarriedState> {
         facts.state(&self.lwps)
     }
 
-    /// The facts about an owner after these changes; `None` if it has ended, or nothing is open of it.
+    /// The facts about an owner after these changes. `None` if it has ended, or if it is an LWP without open spans.
     pub fn fold(
         &self,
         owner: CarriedOwner,
@@ -362,7 +365,7 @@ impl Digest {
                     && let Some(ended) = self.ended.get(&lwp).filter(|ended| mounted <= **ended)
                     && after.left.is_none_or(|(left, ..)| left <= mounted)
                 {
-                    // Its LWP has ended under it.
+                    // The LWP ended while it carried this thread.
                     let at = if ended.0 == u64::MAX { mounted } else { *ended };
                     after.leave(Some((Ticks(at.0.saturating_add(1)), LeaveReason::Unknown, Wait::default())));
                 }

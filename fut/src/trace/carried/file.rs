@@ -1,4 +1,4 @@
-//! The file of what is carried over: written owner by owner, and read so.
+//! The file of what is carried over. Its owners are written, and read, one after the other.
 
 use std::{
     fs::File,
@@ -14,25 +14,25 @@ use crate::trace::{
     file_head, wire::push_text,
 };
 
-/// A packet of owners is written when it is this large.
+/// A packet of owners is written when it has this size.
 const PACKET: usize = 60 << 10;
-/// No writer makes a longer one: an owner has at most 2^16 open spans.
+/// Maximum length of a packet. No writer makes a longer one, because an owner has at most 2^16 open spans.
 const LONGEST: u32 = 4 << 20;
-/// Longer names are cut; no record has a longer text.
+/// Maximum length of a name. Longer ones are truncated; no record has a longer text.
 const LONGEST_NAME: usize = 2048;
 
-/// What [`carry_over`] did.
+/// The result of [`carry_over`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CarriedSummary {
-    /// Threads, and LWPs with open spans, in the file.
+    /// Number of owners in the file: threads, and LWPs with open spans.
     pub owners: u64,
-    /// Those that it has no room for.
+    /// Number of owners for which the file has no room.
     pub left_out: u64,
-    /// Its length.
+    /// Length of the file in bytes.
     pub bytes: u64,
 }
 
-/// An open file, read from its begin to its end.
+/// An open file, read from its beginning to its end.
 #[derive(Debug)]
 pub struct CarriedFile {
     path: PathBuf,
@@ -40,19 +40,21 @@ pub struct CarriedFile {
     at: u64,
     lwps: CarriedLwps,
     payload: Vec<u8>,
-    /// Bytes of the payload that are read.
+    /// Number of bytes of the payload that have been read.
     read: usize,
-    /// What the last packet states.
+    /// The contents of the last packet.
     end: Option<(u64, u64)>,
 }
 
-/// Writes to `out`, an empty file, what is known after these parts of a trace, and before them by the file `before`. At most
-/// `most_bytes` are written; owners without room are counted.
+/// Writes to `out`, an empty file, what is known after some parts of a trace. The input is these parts, and the file
+/// `before`, which contains what is known before them. At most `most_bytes` are written; owners for which there is no
+/// room are counted.
 ///
-/// Memory is needed for the owners that the parts have events of. A `before` that is damaged is read up to the damage.
+/// Memory is needed only for the owners of which the parts have events. If `before` is damaged, it is read up to the
+/// damage.
 ///
 /// # Errors
-/// When a part is no user trace, or a file cannot be read or written.
+/// If a part is not a user trace, or a file cannot be read or written.
 pub fn carry_over(
     before: Option<CarriedFile>,
     parts: Vec<(PathBuf, File)>,
@@ -162,7 +164,7 @@ impl Writer {
     }
 }
 
-/// Packets of these owners, for a trace that may not hold their creation.
+/// Packets of these owners, for a trace that may not contain their creation.
 #[cfg(all(feature = "runtime", feature = "drain"))]
 pub(crate) fn encode_owners(pid: Pid, owners: impl Iterator<Item = (CarriedOwner, Carried)>) -> Vec<u8> {
     let (mut packets, mut payload) = (Vec::new(), Vec::new());
@@ -194,7 +196,7 @@ pub(in crate::trace) fn decode_owners(
     Ok(owners)
 }
 
-/// An owner, as far as is needed to pass it on as it is.
+/// An owner, decoded only as far as is needed to copy it.
 #[derive(Clone, Copy, Debug)]
 struct Encoded {
     owner: CarriedOwner,
@@ -203,7 +205,7 @@ struct Encoded {
     has_spans: bool,
 }
 
-/// The first owner in these bytes; it is laid out as [`decode`] reads it.
+/// The first owner in these bytes. [`decode`] describes the layout by reading it.
 fn first_encoded(bytes: &[u8], at: u64) -> Result<Encoded, TraceError> {
     let mut cut = Cut::new(bytes, at);
     let owner = decode_owner(&mut cut)?;
@@ -276,10 +278,10 @@ fn decode_owner(cut: &mut Cut<'_>) -> Result<CarriedOwner, TraceError> {
 }
 
 impl CarriedFile {
-    /// Opens a file from its begin.
+    /// Opens a file at its beginning.
     ///
     /// # Errors
-    /// When it cannot be read, or does not begin as one.
+    /// If it cannot be read, or does not begin like such a file.
     pub fn open(path: &Path, file: File) -> Result<CarriedFile, TraceError> {
         let mut opened = CarriedFile {
             path: path.to_path_buf(),
@@ -310,15 +312,15 @@ impl CarriedFile {
         Ok(opened)
     }
 
-    /// The LWPs at that time.
+    /// The LWPs at the time when the file was written.
     pub fn lwps(&self) -> &CarriedLwps {
         &self.lwps
     }
 
-    /// The next owner; `None` after the last.
+    /// The next owner; `None` after the last one.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or ends too early.
+    /// If the file cannot be read, is damaged, or ends too early.
     pub fn next_owner(&mut self) -> Result<Option<(CarriedOwner, Carried)>, TraceError> {
         if !self.has_more()? {
             return Ok(None);
@@ -329,20 +331,20 @@ impl CarriedFile {
         Ok(Some(decoded))
     }
 
-    /// The next owner; `None` after the last, or where the file is damaged.
+    /// The next owner; `None` after the last one, or where the file is damaged.
     fn peek(&mut self) -> Option<Encoded> {
         let has_more = self.has_more().unwrap_or(false);
         has_more.then(|| first_encoded(&self.payload[self.read..], self.at).ok()).flatten()
     }
 
-    /// The bytes of the owner that `peek` gave.
+    /// The bytes of the owner that `peek` returned.
     fn take(&mut self, owner: Encoded) -> &[u8] {
         let start = self.read;
         self.read += owner.len;
         &self.payload[start..self.read]
     }
 
-    /// Reads the next packet, if the one before is read to its end; `false` after the last.
+    /// Reads the next packet, if the current one has been read to its end. `false` after the last one.
     fn has_more(&mut self) -> Result<bool, TraceError> {
         while self.end.is_none() && self.read == self.payload.len() {
             let kind = self.next_packet()?;
@@ -356,7 +358,7 @@ impl CarriedFile {
         Ok(self.end.is_none())
     }
 
-    /// Owners that the file had no room for; known when all others were read.
+    /// Number of owners for which the file had no room. Known when all others have been read.
     pub fn left_out(&self) -> u64 {
         self.end.map_or(0, |(_, left_out)| left_out)
     }
@@ -393,7 +395,7 @@ impl CarriedFile {
     }
 }
 
-/// The owners up to the end, or to what cannot be read.
+/// The owners up to the end, or to the first one that cannot be read.
 impl Iterator for CarriedFile {
     type Item = (CarriedOwner, Carried);
 

@@ -1,15 +1,17 @@
-//! What parts of a trace that were removed said of user threads that still live: names, creation, last state, open spans.
+//! Facts from removed parts of a trace about user threads that still live: their names, creation, last state and open
+//! spans.
 //!
-//! The recorder keeps it in one file for each user trace, beside the first part that is kept. Each time it removes parts, it
-//! reads them and the file before, and writes the next file ([`carry_over`]); the traced program has no part in it. Owners
-//! are in order in the file, so that the recorder holds in memory only those that the removed parts have events of.
+//! The recorder keeps these facts in one file for each user trace, beside the first part that is kept. Each time it
+//! removes parts, it reads them and the previous file, and writes the next file ([`carry_over`]). The traced program
+//! does not take part in this. The owners are ordered in the file, so the recorder keeps only those owners in memory of
+//! which the removed parts have events.
 //!
 //! ```text
 //! part 3 (removed) ──────┐
 //! carried to part 3 ─────┴─▶ carried to part 4     part 4   part 5 …
 //! ```
 //!
-//! A file is a header and packets, as a user trace:
+//! A file is a header and packets, like a user trace:
 //!
 //! ```text
 //! CARRIED_LWPS     {u64 gap} {u32 lwp, u32 0, u64 sequence, u64 lost, u64 gap}…      one packet, the first
@@ -18,13 +20,14 @@
 //!                  {u32 spans} {u32 code, u32 lwp, u64 address, u64 since}…           an owner, repeated
 //! CARRIED_END      {u64 owners} {u64 owners left out for want of room}                one packet, the last
 //! ```
-//! A tick of 0 is none.
+//! A tick of 0 means none.
 //!
-//! The snapshot of a flight recorder has packets of kind `CARRIED_THREADS`, too: of the user threads that lived when it was
-//! taken, with their names, since their creation may be overwritten.
+//! The snapshot of a flight recorder has packets of kind `CARRIED_THREADS`, too. They describe the user threads that
+//! lived when it was taken, with their names, since the events of their creation may be overwritten.
 //!
-//! Facts, not states, are kept: when a thread was last mounted, left its LWP, and was made ready. Of each fact the latest
-//! one counts, so that the packets of different LWPs can be read in any order. A state follows from them ([`Carried::state`]).
+//! The file contains facts instead of states: when a thread was last mounted, when it left its LWP, and when it was
+//! made ready. Of each kind of fact only the latest counts, so the packets of different LWPs can be read in any order.
+//! A state follows from these facts ([`Carried::state`]).
 
 mod digest;
 mod file;
@@ -39,25 +42,25 @@ pub(super) use file::decode_owners;
 pub(crate) use file::encode_owners;
 pub use file::{CarriedFile, CarriedSummary, carry_over};
 
-/// Of whom something is carried over.
+/// The owner of facts that are carried over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CarriedOwner {
     /// A user thread.
     Thread(Thread),
-    /// An LWP: its spans while it carried no user thread.
+    /// An LWP. Its facts are the spans that it opened while it carried no user thread.
     Lwp(Lwp),
 }
 
 /// The facts about one owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// Its name; empty if it has none or its creation was not recorded.
+    /// The name of the thread; empty if it has none, or if its creation was not recorded.
     pub name: Box<str>,
     /// When it was created.
     pub created: Option<Ticks>,
     /// The user thread that created it.
     pub created_by: Option<Thread>,
-    /// When it was last mounted, and the LWP.
+    /// When it was last mounted, and on which LWP.
     pub mounted: Option<(Ticks, Lwp)>,
     /// When it last left an LWP, why, and what it waits for.
     pub left: Option<(Ticks, LeaveReason, Wait)>,
@@ -76,11 +79,11 @@ pub struct CarriedSpan {
     pub address: u64,
     /// When it began.
     pub since: Ticks,
-    /// The LWP it began on.
+    /// The LWP on which it began.
     pub lwp: Lwp,
 }
 
-/// What follows for a user thread that has not ended.
+/// The state of a user thread that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CarriedState {
     /// It was created, and waits for its first dispatch.
@@ -89,7 +92,7 @@ pub enum CarriedState {
     Ready,
     /// This LWP carries it.
     Mounted(Lwp),
-    /// It waits for this.
+    /// It is blocked, and waits for this.
     Blocked(Wait),
     /// It is on no LWP, for an unknown reason.
     Unmounted,
@@ -97,11 +100,11 @@ pub enum CarriedState {
     Unknown,
 }
 
-/// Where events were lost: until when, of each LWP that lives, and of all LWPs that have ended.
+/// Until when events were lost: for each LWP that lives, and for all LWPs together that have ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarriedLwps {
     lwps: BTreeMap<Lwp, LastPacket>,
-    /// The end of the last gap of all that have ended.
+    /// The end of the last gap of all LWPs that have ended.
     gap: Ticks,
 }
 
@@ -110,12 +113,12 @@ pub struct CarriedLwps {
 struct LastPacket {
     sequence: u64,
     lost: u64,
-    /// The end of its last gap.
+    /// The end of the LWP's last gap.
     gap: Ticks,
 }
 
 impl CarriedLwps {
-    /// The end of the last gap.
+    /// The end of the last gap of any LWP.
     fn last_gap(&self) -> Ticks {
         self.lwps.values().map(|last| last.gap).fold(self.gap, Ticks::max)
     }
@@ -126,14 +129,14 @@ impl CarriedLwps {
 }
 
 impl Carried {
-    /// The state after these facts; `None` if the thread has ended.
+    /// The state that follows from these facts; `None` if the thread has ended.
     pub fn state(&self, lwps: &CarriedLwps) -> Option<CarriedState> {
         let mounted = self.mounted.filter(|(tick, _)| self.left.is_none_or(|(left, ..)| left <= *tick));
         if let Some((tick, lwp)) = mounted {
             let is_known = tick >= lwps.gap_of(lwp);
             return Some(if is_known { CarriedState::Mounted(lwp) } else { CarriedState::Unknown });
         }
-        // It may have been made ready on its way to block.
+        // The thread may have been made ready while it was about to block.
         let mounted = self.mounted.map_or(Ticks(0), |(tick, _)| tick);
         let ready = self.ready.filter(|ready| *ready > mounted);
         let left = self.left.map_or(Ticks(0), |(tick, ..)| tick);
@@ -153,11 +156,11 @@ impl Carried {
         })
     }
 
-    /// Adds later facts; of each, the later one counts.
+    /// Adds later facts. Of each kind of fact, the later one counts.
     pub fn join(&mut self, later: Carried) {
         let has_ended = matches!(self.left, Some((_, LeaveReason::Exit, _)));
         if has_ended && later.created > self.left.map(|(tick, ..)| tick) {
-            // The number is that of another thread now.
+            // The number now belongs to another thread.
             *self = Carried::default();
         }
         if !later.name.is_empty() {
@@ -214,7 +217,7 @@ mod tests {
             (facts(at(1), None, None, at(2)), Some(Ready)),
             (facts(at(1), mounted(3), None, at(2)), Some(Mounted(LWP))),
             (facts(None, mounted(3), left(4, LeaveReason::Block), at(2)), Some(blocked)),
-            // Made ready while it was on its way to block.
+            // Made ready while it was about to block.
             (facts(None, mounted(3), left(5, LeaveReason::Block), at(4)), Some(Ready)),
             (facts(None, mounted(3), left(4, LeaveReason::Block), at(6)), Some(Ready)),
             (facts(None, mounted(3), left(4, LeaveReason::Yield), None), Some(Ready)),

@@ -1,36 +1,37 @@
 //! The state that is still known when events are missing.
 //!
 //! A gap is in one stream: that of a CPU (kernel), or that of an LWP (user). It opens after the last event before it,
-//! and closes with the first event after it that shows what is there. (A CPU may have several streams: an event of another
-//! one that lies in the gap shows what is there at that instant, and no more.) What is certain follows from which events can
-//! be in it:
+//! and closes with the first event after it that shows the current state. (A CPU may have several streams. If an event
+//! of another stream of the CPU is within the gap, it shows the state at that instant, and no more.) What is certain
+//! follows from the events that can be in the gap:
 //!
-//! 1. The LWP on a CPU is not known while a gap of that CPU is open. That CPU's interrupts are not known until it runs an
-//!    LWP again, where the source does not say them with every event.
-//! 2. An LWP that is on no CPU may be put on a CPU with an open gap, and taken off again. So where it is, is not known: from
-//!    the opening of the gap, or from when it leaves another CPU meanwhile, until an event shows it, or wakes it when no
-//!    gap is open. (For this rule a gap is over at the first instant after it, even before an event shows what is there.)
-//! 3. An LWP that is on another CPU is there until that CPU's own events take it off.
-//! 4. The user thread on an LWP is not known while a gap of that LWP is open. Its exit closes it, unless the gap may be that of
-//!    another LWP with the same number.
-//! 5. A user thread that is mounted on no LWP may be mounted on an LWP of its process with an open gap, and go on
-//!    anywhere. So its state is not known: from the opening of the gap, or from when it leaves another LWP meanwhile,
-//!    until it is mounted, or made ready when no gap is open.
-//!    One that blocks may have been made ready in a gap before, while it was still mounted: nor is its state known then.
-//! 6. A user thread that is mounted on another LWP is there until that LWP's own events take it off. One whose end was
-//!    seen has ended.
-//! 7. An LWP may end, and its number be used again, while it is not known where it is. Whom it carried is still there only
-//!    if it has more user events to come.
+//! 1. The LWP on a CPU is unknown while a gap of that CPU is open. The interrupts of that CPU are unknown until it runs
+//!    an LWP again, unless the source states them with every event.
+//! 2. An LWP that is on no CPU may be put on a CPU with an open gap, and taken off again. So its place is unknown from
+//!    the opening of the gap on, or from when it leaves another CPU during the gap. Its place is known again when an
+//!    event shows it, or when it is woken while no gap is open. (For this rule a gap is over at the first instant after
+//!    it, even before an event shows the state.)
+//! 3. An LWP that is on another CPU stays there until an event of that CPU takes it off.
+//! 4. The user thread on an LWP is unknown while a gap of that LWP is open. The exit of the LWP closes the gap, unless
+//!    the gap may be that of another LWP with the same number.
+//! 5. A user thread that is mounted on no LWP may be mounted on an LWP of its process with an open gap, and continue
+//!    anywhere. So its state is unknown from the opening of the gap on, or from when it leaves another LWP during the
+//!    gap. Its state is known again when it is mounted, or when it is made ready while no gap is open. A thread that
+//!    blocks after a gap may have been made ready in the gap, while it was still mounted: then its state is unknown,
+//!    too.
+//! 6. A user thread that is mounted on another LWP stays there until an event of that LWP takes it off. A thread whose
+//!    end was seen has ended.
+//! 7. While the place of an LWP is unknown, it may end, and its number may be used again. The thread that it carried is
+//!    still there only if the LWP has more user events later.
+//! 8. If other inputs continue after the end of the last source that records the switches of a CPU, there is a gap like
+//!    any other. It lasts from that end to the beginning of the next source that records the CPU. The next source
+//!    begins like the first one: it follows each CPU from its own first switch on ([`recording`](super::recording)).
 //!
-//! 8. After the end of the last source that records the switches of a CPU there is a gap like any other, if other inputs go
-//!    on: from that end to the begin of the next source that records the CPU. That one begins as the first did: it
-//!    follows each CPU from its own first switch on ([`recording`](super::recording)).
+//! Nothing is corrected later: an event does not change what was unknown before it. A loss that names no stream, or no
+//! time, has no effect here, but it is a row of `losses` like any other.
 //!
-//! Nothing is put back: a later event does not change what was not known before it. A loss that names no stream, or
-//! not when, changes nothing here; it is a row of `losses` all the same.
-//!
-//! Cost: each LWP and thread that a gap makes unknown has been made known by an event before; so all gaps together cost
-//! as much as the events.
+//! Cost: an LWP or thread that a gap makes unknown must have been made known by an event before. So all gaps together
+//! cost no more than the events.
 
 #[cfg(test)]
 mod tests;
@@ -52,28 +53,30 @@ use crate::{
     pairing::{KernelWaiter, Owner},
 };
 
-/// Gaps, and the LWPs and threads that the next one will touch.
+/// Gaps, and the LWPs and threads that the next gap will affect.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
-    /// Gaps that are known of before their time has come.
+    /// Gaps that were reported before their time.
     to_come: BinaryHeap<Reverse<(Ticks, Stream, Ticks)>>,
-    /// When the first of them opens: before the first event that is later.
+    /// When the first of these opens. It opens before the first event that is later.
     pub(super) next: Option<Ticks>,
     /// The first instant after all gaps of CPUs so far.
     cpus_until: Ticks,
-    /// The last instant that is in a gap of a CPU, so far.
+    /// The last instant so far that is in a gap of a CPU.
     last_hidden: Option<Ticks>,
     /// When the last gap of a CPU opened.
     pub(super) cpu_opened: Option<Ticks>,
-    /// LWPs with an open gap: their process, and the first instant after it.
+    /// LWPs with an open gap: their process, and the first instant after the gap.
     lwps: HashMap<Lwp, (Option<Pid>, Ticks), RandomState>,
-    /// How many of them each process has.
+    /// Number of these LWPs in each process.
     processes: HashMap<Option<Pid>, usize, RandomState>,
-    /// When the last of them closed, of each process.
+    /// When the last of these gaps closed, for each process.
     closed: HashMap<Option<Pid>, Ticks, RandomState>,
-    /// LWPs that went off their CPU since the last gap, or have not been seen on one. Some are on one now, or have ended.
+    /// LWPs that left their CPU since the last gap, or have not been seen on one. Some are on a CPU by now, or have
+    /// ended.
     off_cpu: Vec<Lwp>,
-    /// Threads, by process, that are known and unmounted since the last gap. Some are mounted again, or have ended.
+    /// Threads, by process, that are known and have been unmounted since the last gap. Some are mounted by now, or have
+    /// ended.
     unmounted: HashMap<Option<Pid>, Vec<Thread>, RandomState>,
     unmounted_len: usize,
 }
@@ -98,24 +101,24 @@ impl Stream {
 }
 
 impl Gaps {
-    /// Whether an LWP that leaves its CPU at this tick may be put on another one unseen. After a gap none is, even if the
-    /// LWP on that CPU is not known yet.
+    /// Whether an LWP that leaves its CPU at this tick may be put on another one unobserved. After all gaps it cannot
+    /// be, even if the LWP on a CPU that had a gap is not known yet.
     pub(super) fn hide_lwps(&self, tick: Ticks) -> bool {
         tick < self.cpus_until
     }
 
-    /// Whether events of a CPU were lost since this tick.
+    /// Whether events of a CPU after this tick were lost.
     pub(super) fn hid_lwps_since(&self, tick: Ticks) -> bool {
         self.last_hidden.is_some_and(|last| last > tick)
     }
 
-    /// Whether a thread of this process that is mounted nowhere may be mounted all the same.
+    /// Whether a thread of this process that is not mounted as far as known may still be mounted.
     pub(super) fn hide_threads(&self, pid: Option<Pid>) -> bool {
         !self.lwps.is_empty()
             && (pid.is_none() || self.processes.contains_key(&pid) || self.processes.contains_key(&None))
     }
 
-    /// Whether a thread of this process may have been made ready unseen since this tick.
+    /// Whether a thread of this process may have been made ready unobserved since this tick.
     pub(super) fn hid_threads_since(&self, pid: Option<Pid>, tick: Ticks) -> bool {
         let since = |pid: &Option<Pid>| self.closed.get(pid).is_some_and(|closed| *closed > tick);
         match pid {
@@ -125,7 +128,7 @@ impl Gaps {
         }
     }
 
-    /// Whether user events were missing, or are.
+    /// Whether user events are missing, now or earlier.
     pub(super) fn have_hidden_threads(&self) -> bool {
         !self.lwps.is_empty() || !self.closed.is_empty()
     }
@@ -158,7 +161,7 @@ impl Gaps {
         }
     }
 
-    /// The threads that a gap of an LWP of this process touches, and some more.
+    /// Takes the threads that a gap of an LWP of this process affects, and some more.
     fn take_unmounted(&mut self, pid: Option<Pid>) -> Vec<Thread> {
         let taken: Vec<Thread> = match pid {
             Some(_) => [pid, None].iter().filter_map(|pid| self.unmounted.remove(pid)).flatten().collect(),
@@ -170,7 +173,8 @@ impl Gaps {
 }
 
 impl Machine {
-    /// Events are missing. To be told when a stream tells of it: behind its last event before, as early as one likes.
+    /// Events are missing. This may be called at any time after the last event before them in their stream has been
+    /// taken.
     pub(crate) fn missing(&mut self, loss: &Loss) -> Result<(), Error> {
         let Some(stream) = Stream::of(loss) else { return Ok(()) };
         let to = loss.to.unwrap_or(Ticks(u64::MAX));
@@ -184,7 +188,7 @@ impl Machine {
         }
     }
 
-    /// Opens the gaps that lie before an event of this tick.
+    /// Opens the gaps that begin before an event of this tick.
     #[cold]
     pub(super) fn open_gaps_before(&mut self, tick: Ticks) -> Result<(), Error> {
         while let Some(Reverse((from, stream, to))) = self.gaps.to_come.peek().copied()
@@ -238,14 +242,14 @@ impl Machine {
         Ok(())
     }
 
-    /// Gaps that had no end may have one now: LWPs are hidden up to the last of them.
+    /// Gaps that had no end may have one now. LWPs may be unobserved only up to the last of these ends.
     pub(super) fn hide_lwps_in_open_gaps(&mut self) {
         let open = self.cpus.iter_mut().filter_map(|(_, entry)| entry.gap).max();
         self.gaps.cpus_until = open.unwrap_or_default();
         self.gaps.last_hidden = self.gaps.last_hidden.map(|last| last.min(open.unwrap_or(self.now)));
     }
 
-    /// A kernel event shows the LWP on the CPU. Returns whether that holds for longer than the instant.
+    /// A kernel event shows the LWP on the CPU. Returns whether that is valid for longer than this instant.
     pub(super) fn close_cpu_gap(&mut self, cpu: Cpu, tick: Ticks) -> bool {
         let entry = self.cpus.entry(cpu, tick);
         match entry.gap {
@@ -258,7 +262,8 @@ impl Machine {
         }
     }
 
-    /// An LWP has recorded a user event. If that was its last and its place is not known, it may have ended since.
+    /// An LWP has recorded a user event. If that was its last one and the place of the LWP is unknown, it may have
+    /// ended since.
     pub(super) fn watch_end(&mut self, lwp: Lwp) -> Result<(), Error> {
         match self.lwps.get(lwp).map(|entry| entry.place) {
             Some(Place::Lost | Place::Unknown) if self.gaps.hide_lwps(self.now) => {
@@ -277,7 +282,7 @@ impl Machine {
         let Some(entry) = self.lwps.get(lwp) else { return Ok(()) };
         let end = match entry.pid {
             Some(pid) => self.ends.get(&(lwp, pid)).copied(),
-            // Its number is that of LWPs of several processes, and which of them it is, is missing.
+            // LWPs of several processes had this number, and it is unknown which of them this is.
             None => self.carriers.get(&lwp).map(|carrier| carrier.first_end),
         };
         let has_ended = end.is_some_and(|end| end <= self.now);
@@ -311,7 +316,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The thread on an LWP is no longer known, nor is the place of the thread that it carried.
+    /// The thread on an LWP becomes unknown, and so does the state of the thread that it carried.
     pub(super) fn lose_mounted(&mut self, lwp: Lwp) -> Result<(), Error> {
         let Some(entry) = self.lwps.get(lwp) else { return Ok(()) };
         let thread = entry.mounted.thread();
@@ -322,7 +327,7 @@ impl Machine {
         }
     }
 
-    /// The next gap of a CPU concerns this LWP.
+    /// Notes that the next gap of a CPU affects this LWP.
     pub(super) fn list_off_cpu(&mut self, lwp: Lwp) {
         let Some(entry) = self.lwps.get_mut(lwp) else { return };
         if std::mem::replace(&mut entry.is_listed, true) {
@@ -330,7 +335,7 @@ impl Machine {
         }
         self.gaps.off_cpu.push(lwp);
         if self.gaps.off_cpu.len() > 2 * self.lwps.len() + 64 {
-            // Most of them have ended.
+            // Most LWPs in the list have ended.
             self.gaps.off_cpu.clear();
             for entry in self.lwps.iter_mut() {
                 entry.is_listed = matches!(entry.place, Place::Off(_) | Place::Unknown);
@@ -339,7 +344,7 @@ impl Machine {
         }
     }
 
-    /// The next gap of an LWP of its process concerns this thread.
+    /// Notes that the next gap of an LWP of its process affects this thread.
     pub(super) fn list_unmounted(&mut self, thread: Thread) {
         let Some(entry) = self.threads.get_mut(thread) else { return };
         if std::mem::replace(&mut entry.is_listed, true) {
@@ -348,7 +353,7 @@ impl Machine {
         self.gaps.unmounted.entry(entry.pid).or_default().push(thread);
         self.gaps.unmounted_len += 1;
         if self.gaps.unmounted_len > 2 * self.threads.len() + 64 {
-            // Most of them have ended.
+            // Most threads in the list have ended.
             self.gaps.unmounted.clear();
             self.gaps.unmounted_len = 0;
             for entry in self.threads.iter_mut() {

@@ -1,5 +1,5 @@
-//! Of what a gap hides, the cases that no simulated machine has: sources that do not say what a CPU was doing, and CPUs
-//! with several streams.
+//! Cases of gaps that no simulated machine has: sources that do not state what a CPU was doing, and CPUs with several
+//! streams.
 
 use sigmund_model::{
     Context, Cpu, Effect, Event, Level, Loss, LossKind, Lwp, LwpState, Params, Pid, Reported, Ticks,
@@ -83,7 +83,7 @@ fn behind_a_gap_a_context_is_null_until_the_cpu_runs_an_lwp_again() {
     assert_eq!(case.take(150, Some(99), Effect::None).context, Some(Context::Task));
 }
 
-// The same gap, in a trace whose events say themselves what their CPU was doing: there is nothing to count.
+// The same gap, in a trace whose events state what their CPU was doing: there is nothing to count.
 #[test]
 fn behind_a_gap_a_context_is_what_the_event_says_if_it_does() {
     let mut case = Case::begin();
@@ -92,7 +92,7 @@ fn behind_a_gap_a_context_is_what_the_event_says_if_it_does() {
 }
 
 // CPU 0, buffer 1   |==70==            gap            ==70==
-// CPU 0, buffer 2            70     ?                         ?     who is there, where only the CPU is said
+// CPU 0, buffer 2            70     ?                         ?     the LWP there, where only the CPU is stated
 #[test]
 fn an_event_of_another_buffer_in_a_gap_says_who_is_there_at_that_instant_and_no_more() {
     let mut case = Case::begin();
@@ -104,7 +104,7 @@ fn an_event_of_another_buffer_in_a_gap_says_who_is_there_at_that_instant_and_no_
 }
 
 // CPU 0   |==70==x                   70 leaves before the gap ends, or at that very tick
-// CPU 1   |=====    gap    ?         nobody has said yet who is there
+// CPU 1   |=====    gap    ?         no event has shown yet which LWP is there
 #[test]
 fn behind_a_gap_an_lwp_that_leaves_another_cpu_is_known_before_anybody_is_seen_there() {
     for (leaves, place) in [(119, Place::Lost), (120, Place::Off(LwpState::Runnable))] {
@@ -119,7 +119,7 @@ fn behind_a_gap_an_lwp_that_leaves_another_cpu_is_known_before_anybody_is_seen_t
 #[test]
 fn an_exit_ends_a_gap_of_user_events_only_if_no_other_lwp_of_that_number_may_have_them() {
     let pid = Pid(60);
-    // Whether the LWP has recorded an event, whether its number had several LWPs, and whether the gap is still open.
+    // Whether the LWP has recorded an event; whether several LWPs had its number; whether the gap is still open.
     for (recorded, several, is_open) in [(true, false, false), (false, false, true), (true, true, true)] {
         let mut case = Case::begin();
         case.machine.expect(&Recorded { lwp: Lwp(70), pid, last: Ticks(105), several });

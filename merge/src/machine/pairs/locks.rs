@@ -39,7 +39,7 @@ impl Machine {
         }
         let call_site = pairing.spans.innermost(owner);
         let in_gap = self.gaps.hide_threads(pid);
-        // How long an LWP has waited that carries no user threads, its system calls know.
+        // For an LWP that carries no user threads, its system call determines how long it has waited.
         let may_go_on = match owner {
             Owner::Thread(thread) => {
                 self.threads.get_mut(thread).is_none_or(|entry| std::mem::take(&mut entry.may_request))
@@ -59,7 +59,7 @@ impl Machine {
         })
     }
 
-    /// A user thread has left its LWP, and is in `state` now.
+    /// A user thread has left its LWP, and is in state `state` now.
     pub(in crate::machine) fn pair_departure(
         &mut self,
         thread: Thread,
@@ -70,7 +70,7 @@ impl Machine {
     ) -> Result<(), Error> {
         let owner = Owner::Thread(thread);
         let Some(entry) = self.threads.get_mut(thread) else { return Ok(()) };
-        // It was unparked while it was mounted: if it did not block after that, it was awake.
+        // The thread was unparked while it was mounted. If it did not block after that, it was awake.
         if left_in != ThreadState::Blocked
             && let Some(wakeup) = entry.wakeup.take()
         {
@@ -100,7 +100,8 @@ impl Machine {
                 if state == ThreadState::Ready { pairing.locks.wakes(owner, tick) } else { Ok(()) }
             }
             _ if left_in == ThreadState::Blocked => {
-                // Of a lock, if it is not known how long: it may have been unparked before. And in a gap, it may block again.
+                // If it is blocked on a lock, the beginning of the wait is unknown, because it may have been unparked
+                // before. In a gap, it may block again.
                 entry.may_request = lock.is_some() || state == ThreadState::Unknown;
                 pairing.locks.blocks_elsewhere(owner, tick)
             }

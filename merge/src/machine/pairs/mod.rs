@@ -1,5 +1,5 @@
-//! What the machine reports to the [pairings](crate::pairing): which LWP is in which system call, what it was woken by, which
-//! user thread blocks on which lock, and which of that is lost.
+//! Reports from the machine to the [pairings](crate::pairing): which LWP is in which system call, what it was woken by,
+//! which user thread blocks on which lock, and which of these facts are lost.
 
 mod interrupts;
 mod kernel_locks;
@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl Machine {
-    /// What an event begins or ends. It was taken before.
+    /// Begins or ends the interval that an event is part of. The machine has already taken the event.
     #[inline]
     pub(crate) fn pair(
         &mut self,
@@ -53,7 +53,7 @@ impl Machine {
             Some(Meaning::KernelLockWait | Meaning::KernelLockWaitEnd) => {
                 self.pair_kernel_lock(kind, event, placed)
             }
-            // Sources whose interrupts have no event of a known name.
+            // Sources whose interrupt events have no known name.
             _ if matches!(event.effect, Effect::InterruptEnter(_) | Effect::InterruptExit(_)) => {
                 self.pair_interrupt(kind, event, placed)
             }
@@ -81,7 +81,7 @@ impl Machine {
         let owner = Owner::Lwp(lwp);
         let activity = self.activity(owner, tick);
         let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
-        // It has left its CPU already.
+        // The LWP has already left its CPU.
         let on_cpu = Some(entry.on_cpu).filter(|_| matches!(entry.place, Place::Off(_)));
         let pairing = &mut self.intervals.pairing;
         if let Some(wakeup) = entry.wakeup.take() {
@@ -94,7 +94,7 @@ impl Machine {
         self.end_call(lwp, CallEnd { at: tick, ret: None, on_cpu, reason: EndReason::Exit })
     }
 
-    /// An LWP is in another place from here on.
+    /// The place of an LWP changes now.
     #[inline]
     pub(in crate::machine) fn pair_place(
         &mut self,
@@ -126,7 +126,7 @@ impl Machine {
                     self.lose_in_kernel(lwp, tick)?;
                 }
             }
-            // It leaves a CPU on which it was not known to be: it was awake when it was woken.
+            // It leaves a CPU on which it was not known to be. So it was awake when it was woken.
             Place::Off(_) if reason != EndReason::Woken => {
                 if let Some(wakeup) = entry.wakeup.take() {
                     self.intervals.pairing.wakeups.write(&wakeup, None)?;
@@ -146,7 +146,7 @@ impl Machine {
         self.intervals.pairing.counters.moves(before, queue, tick)
     }
 
-    /// Ends the open intervals with the trace.
+    /// Ends the open intervals. Called when the trace ends.
     pub(in crate::machine) fn end_pairs(&mut self, tick: Ticks) -> Result<(), Error> {
         self.intervals.pairing.interrupts.end_trace(tick)?;
         let mut lwps: Vec<Lwp> = self.lwps.iter_mut().map(|entry| entry.lwp).collect();
@@ -175,18 +175,18 @@ impl Machine {
     }
 }
 
-/// Its time on CPUs, if it is on one.
+/// The LWP's time on CPUs, if it is on one.
 #[inline]
 fn time_on_cpu(entry: &LwpEntry, tick: Ticks) -> Option<u64> {
     matches!(entry.place, Place::On(..)).then(|| entry.on_cpu_until(tick))
 }
 
-/// Its time on CPUs, if it is known to be on none.
+/// The LWP's time on CPUs, if it is known to be on none.
 fn off_cpu_time(entry: &LwpEntry) -> Option<u64> {
     matches!(entry.place, Place::Off(_)).then_some(entry.on_cpu)
 }
 
-/// The user thread, or the LWP if that carries none.
+/// The user thread, or the LWP if it carries none.
 fn owner_of(placed: &Placed) -> Option<Owner> {
     placed.thread.map(Owner::Thread).or(placed.lwp.map(Owner::Lwp))
 }

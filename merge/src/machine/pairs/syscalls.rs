@@ -42,7 +42,7 @@ impl Machine {
         if let Some(code) = pairing.syscalls.enter(&mut entry.call, &call, args, at_entry, event.tick) {
             entry.exit_code = Some(code);
         }
-        // A gap of any CPU may hide its end.
+        // A gap of any CPU may contain the end of its call.
         if entry.place == Place::Unknown {
             self.list_off_cpu(lwp);
         }
@@ -79,7 +79,7 @@ impl Machine {
         self.lwps.get_mut(lwp).map_or(Ok(()), |entry| end_call(entry, &mut self.intervals.pairing, end))
     }
 
-    /// Events of the LWP are missing from here on: of its system call, and of its waits for locks of the kernel.
+    /// Events of the LWP are missing from here on. Its system call, and its waits for locks of the kernel, are lost.
     pub(in crate::machine) fn lose_in_kernel(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
         let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
         let end = CallEnd { at: tick, ret: None, on_cpu: None, reason: EndReason::Lost };
@@ -96,7 +96,8 @@ impl Machine {
         self.end_call(lwp, end)
     }
 
-    /// An LWP was created by another: where system calls of the one are traced, those of the other are, too.
+    /// An LWP was created by another one. If the system calls of the parent are traced, those of the child are traced,
+    /// too.
     pub(in crate::machine) fn child_of(&mut self, parent: Option<Lwp>, child: Lwp) {
         let is_known = parent.and_then(|parent| self.lwps.get(parent)).is_some_and(|lwp| lwp.call.is_known());
         if is_known && let Some(entry) = self.lwps.get_mut(child) {
@@ -135,7 +136,7 @@ fn call_event<'e>(kind: &'e InputEventType, number: usize, event: &'e Event) -> 
     }
 }
 
-/// The position of a system call's first argument: after its number, if that is a field.
+/// The position of a system call's first argument. It follows the number of the call, if that is a field.
 #[inline]
 fn first_argument(kind: &InputEventType, call: &CallEvent<'_>) -> usize {
     let after_number = kind.number_field.filter(|_| call.number.is_some()).map(|field| field + 1);

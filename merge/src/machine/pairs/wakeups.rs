@@ -46,16 +46,17 @@ impl Machine {
             if !is_asleep || entry.wakeup.is_some() {
                 return self.intervals.pairing.wakeups.write(&early, None);
             }
-            // It left its CPU between the two: what it was woken from began after the waking.
+            // The LWP left its CPU between the waking and the wakeup. So the sleep that the wakeup ends began after the
+            // waking.
             let in_gap = early.in_gap || opened.is_some_and(|opened| opened >= early.at);
             let thread = entry.mounted.thread();
             entry.wakeup = Some(Wakeup { at: tick, thread, target_cpu: cpu, in_gap, ..early });
             return Ok(());
         }
         if let Some(wakeup) = &mut entry.wakeup {
-            // What was lost since may be the rest of that wakeup, and the waking of this one.
+            // The events lost since then may include the rest of that wakeup, and the waking of this one.
             wakeup.in_gap |= opened.is_some_and(|opened| opened >= wakeup.at);
-            // An LWP that already waits for its dispatch may be woken again, and may have been migrated.
+            // An LWP that already waits for its dispatch may be woken again. It may have been migrated meanwhile.
             wakeup.target_cpu = wakeup.target_cpu.or(cpu).filter(|_| !wakeup.in_gap);
         }
         Ok(())
@@ -80,7 +81,7 @@ impl Machine {
             lwp: Some(lwp),
             thread: entry.mounted.thread(),
             cpu: placed.cpu,
-            // An LWP that is awake is not enqueued.
+            // An LWP that is awake is not put into a run queue.
             target_cpu: target_cpu.filter(|_| !is_awake),
             in_gap,
         };
@@ -130,7 +131,7 @@ impl Machine {
             pairing.locks.wakes(Owner::Thread(thread), tick)?;
         }
         match entry.wakeup {
-            // It was unparked already, and is not dispatched yet.
+            // The thread was already unparked, and has not been dispatched yet.
             Some(_) => pairing.wakeups.write(&wakeup, None),
             None => {
                 entry.wakeup = Some(wakeup);

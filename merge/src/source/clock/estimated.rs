@@ -1,4 +1,4 @@
-//! A clock without a relation to the others: its offset is estimated, and reported as such.
+//! A clock without a relation to the others. Its offset is estimated, and reported as an estimate.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -19,13 +19,13 @@ use crate::{
     source::{Inputs, OpenedInput, open_trace},
 };
 
-/// A bound that is wider than this makes answers about single events doubtful.
+/// A wider bound than this makes answers about single events doubtful.
 const WIDE_SECONDS: f64 = 1e-3;
 
-/// Makes a way from `clock` to `main`, by the events of both: the row of `clocks` and of `losses` that say so.
+/// Estimates a relation from `clock` to `main`, from the events of both. Returns its rows of `clocks` and of `losses`.
 ///
 /// # Errors
-/// When nothing bounds the offset, no offset is possible, or an input cannot be read again.
+/// If nothing bounds the offset, no offset is possible, or an input cannot be read again.
 pub(super) fn reach(
     sources: &[OpenedInput],
     graph: &mut Graph,
@@ -62,7 +62,7 @@ pub(super) fn no_common_clock(path: &FilePath, clock: ClockDomain, main: ClockDo
     Error::NoCommonClock { path: path.to_path_buf(), clock: clock.name(), main: main.name(), advice }
 }
 
-/// The streams that have a way, from their beginning: the inputs are opened once more.
+/// The streams whose clock has a path, from their beginning: the inputs are opened once more.
 pub(super) fn witnesses(
     sources: &[OpenedInput],
     options: &MergeOptions,
@@ -71,7 +71,7 @@ pub(super) fn witnesses(
     let mut witnesses = Vec::new();
     let mut opened: BTreeMap<&FilePath, std::vec::IntoIter<OpenedInput>> = BTreeMap::new();
     for source in sources.iter().filter(|s| s.streams.iter().any(|stream| way(stream.clock).is_some())) {
-        // A folder is several sources, in the same order each time.
+        // A folder contains several sources, in the same order each time.
         let again = match opened.entry(&source.path) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
@@ -91,7 +91,7 @@ pub(super) fn witnesses(
     Ok(witnesses)
 }
 
-/// `back` is units of the clock for one of the main clock.
+/// `back` is the units of the clock for one unit of the main clock.
 fn sighting(found: &Estimate, clock: ClockDomain, main: ClockDomain, back: f64) -> Sighting {
     let bracket = |middle: u64, within: u64| (middle.saturating_sub(within), middle.saturating_add(within));
     if main < clock {

@@ -2,7 +2,7 @@
 
 use std::cmp::{max, min};
 
-/// Offsets that no evidence has ruled out: closed intervals, in order, that do not touch.
+/// Offsets that no evidence has ruled out: closed intervals, in order, which do not touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Feasible {
     intervals: Vec<(i64, i64)>,
@@ -29,7 +29,7 @@ impl Feasible {
         self.intervals.splice(first..behind, kept);
     }
 
-    /// The smallest and the largest; `None` if there are none.
+    /// The smallest and the largest offset; `None` if there are none.
     pub(super) fn hull(&self) -> Option<(i64, i64)> {
         Some((self.intervals.first()?.0, self.intervals.last()?.1))
     }
@@ -41,7 +41,7 @@ impl Feasible {
         self.intervals.iter().copied().min_by_key(|interval| distance(interval).max(0))
     }
 
-    /// How many there are: what it costs to rule out more.
+    /// Number of intervals. It determines the cost of ruling out more offsets.
     pub(super) fn pieces(&self) -> usize {
         self.intervals.len()
     }

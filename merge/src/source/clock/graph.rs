@@ -1,4 +1,5 @@
-//! Clocks, and the ways between them: a clock that no snapshot ties to another may still be reached through a third.
+//! Clocks, and the conversions between them. A clock that no snapshot ties to another one may still be reached through
+//! a third.
 //!
 //! ```text
 //!   monotonic ──snapshots── tsc ──snapshots── boottime
@@ -14,11 +15,11 @@ use sigmund_model::{ClockDomain, Conversion, Hertz};
 
 use super::sightings::{self, Sighting, SightingKind, Ways};
 
-/// The largest error of a rate that was not measured. Crystals and the calibrations of kernels are better;
-/// NTP corrects more only while it searches.
+/// The largest error of a rate that was not measured. Crystals and the calibrations of kernels are better. NTP makes
+/// larger corrections only while it searches.
 pub(super) const DRIFT: f64 = 1e-5;
 
-/// All clocks that were read together with another.
+/// All clocks that were read together with another one.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     edges: BTreeMap<(ClockDomain, ClockDomain), Edge>,
@@ -27,12 +28,12 @@ pub(super) struct Graph {
 #[derive(Debug)]
 struct Edge {
     conversion: Arc<Conversion>,
-    /// Of two ways, the one with less of this is taken: measured ways before assumed rates before estimates.
+    /// The path with the lowest cost is taken: measured conversions before assumed rates before estimates.
     cost: u32,
 }
 
 impl Graph {
-    /// From everything that was read. The sightings are put in order, and told whether they are used.
+    /// Makes the graph from all sightings. They are sorted, and marked if they are used.
     pub(super) fn new(all: &mut [Sighting], tick_hz: Option<Hertz>) -> Graph {
         all.sort_by_key(|s| (s.against, s.domain, s.before, s.value));
         let mut graph = Graph::default();
@@ -56,7 +57,7 @@ impl Graph {
         graph
     }
 
-    /// An estimated relation, and its row.
+    /// Adds an estimated relation, and fills in its row.
     pub(super) fn add_estimate(&mut self, sighting: &mut Sighting, rate: f64, drift: f64) {
         debug_assert_eq!(sighting.kind, SightingKind::Estimated);
         if let Some(ways) = sightings::with_rate(sighting, rate, drift) {
@@ -64,10 +65,10 @@ impl Graph {
         }
     }
 
-    /// The shortest way from one clock to another; `None` if there is none.
+    /// The cheapest path from one clock to another; `None` if there is none.
     pub(super) fn path(&self, from: ClockDomain, to: ClockDomain) -> Option<Path> {
         let mut known: BTreeMap<ClockDomain, (u32, Path)> = [(from, (0, Path::default()))].into();
-        // There are fewer clocks than rounds: each round finds all ways that are one step longer.
+        // There are fewer clocks than rounds. Each round finds all paths that are one step longer.
         for _ in 0..8 {
             for ((here, there), edge) in &self.edges {
                 let Some((cost, path)) = known.get(here) else { continue };
@@ -81,16 +82,16 @@ impl Graph {
         known.remove(&to).map(|(_, path)| path)
     }
 
-    /// A way of one step, and how far it may be off.
+    /// A path of one step, and how far it may be off.
     #[cfg(test)]
     pub(super) fn way(&self, from: ClockDomain, to: ClockDomain) -> Option<(Path, impl Fn(u64) -> f64)> {
         let conversion = Arc::clone(&self.edges.get(&(from, to))?.conversion);
         Some((Path::default().then(&conversion), move |at| conversion.bound(at)))
     }
 
-    /// Ticks of the TSC per second, by the best clock.
+    /// Ticks of the TSC per second, according to the best clock.
     pub(super) fn tsc_hz(&self) -> Option<Hertz> {
-        // RAW is not slewed by NTP; the others are next best.
+        // NTP does not slew RAW; the others are the next best.
         let clocks = [
             ClockDomain::MonotonicRaw,
             ClockDomain::Monotonic,
@@ -109,7 +110,7 @@ impl Graph {
     }
 }
 
-/// Units of a clock in a second: known of all but the two that count ticks.
+/// Units of a clock per second. Known for all clocks except the two that count ticks.
 pub(super) fn hertz(clock: ClockDomain, tick_hz: Option<Hertz>) -> Option<Hertz> {
     match clock {
         ClockDomain::Tsc | ClockDomain::Ticks => tick_hz,
@@ -117,14 +118,14 @@ pub(super) fn hertz(clock: ClockDomain, tick_hz: Option<Hertz>) -> Option<Hertz>
     }
 }
 
-/// Conversions, one after the other.
+/// A sequence of conversions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Path {
     steps: Vec<(Arc<Conversion>, usize)>,
 }
 
 impl Path {
-    /// An instant at the end of the way. Instants in the order of time are found fastest.
+    /// Converts an instant to the last clock of the path. Instants in time order are converted fastest.
     pub(super) fn convert(&mut self, instant: u64) -> u64 {
         let step = |at: u64, (way, near): &mut (Arc<Conversion>, usize)| way.convert_near(at, near);
         self.steps.iter_mut().fold(instant, step)
@@ -144,7 +145,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Ten readings of a clock that ticks in nanoseconds since tick 5 000 000, against a TSC of 2.6 GHz.
+    /// Ten readings of a clock that counts nanoseconds since tick 5 000 000, against a TSC of 2.6 GHz.
     fn snapshots(domain: ClockDomain, ahead: u64) -> impl Iterator<Item = Sighting> {
         (0..10).map(move |second| {
             let tick = 5_000_000 + second * 2_600_000_000;

@@ -1,4 +1,4 @@
-//! The main clock of a merge, and sources brought over to it.
+//! The main clock of a merge, and the conversion of sources to it.
 //!
 //! ```text
 //!   snapshots, stated pairs           sightings.rs   which to trust; residuals and bounds
@@ -32,19 +32,19 @@ use self::{
 use super::OpenedInput;
 use crate::{error::Error, merge::MergeOptions};
 
-/// The clock that all events are put on, and what is known about it.
+/// The clock to which all events are converted, and what is known about it.
 pub(crate) struct MainClock {
     pub(crate) domain: ClockDomain,
-    /// Its ticks per second; `None` if not known.
+    /// Its ticks per second; `None` if unknown.
     pub(crate) tick_hz: Option<Hertz>,
-    /// Whether that is what the options say, because the inputs do not.
+    /// Whether the rate comes from the options, because the inputs do not state it.
     pub(crate) is_rate_assumed: bool,
     /// Every instant that was read on two clocks.
     pub(crate) sightings: Vec<Sighting>,
 }
 
 impl MainClock {
-    /// Chooses the clock, and brings the sources on it: the TSC if any has it, the steadiest one otherwise.
+    /// Chooses the clock, and converts the sources to it: the TSC if any source has it, otherwise the steadiest clock.
     pub(crate) fn choose(sources: &mut [OpenedInput], options: &MergeOptions) -> Result<MainClock, Error> {
         if options.align_cpus {
             align_cpus(sources, options)?;
@@ -73,7 +73,7 @@ impl MainClock {
     }
 }
 
-/// Corrects what CPUs stamped whose time-stamp counters are not the same.
+/// Corrects the stamps of CPUs whose time-stamp counters differ.
 fn align_cpus(sources: &mut [OpenedInput], options: &MergeOptions) -> Result<(), Error> {
     let tsc = |clock| (clock == ClockDomain::Tsc).then(Path::default);
     let kernel = |source: &&OpenedInput| source.types.iter().any(|t| t.level == Level::Kern);
@@ -90,7 +90,8 @@ fn align_cpus(sources: &mut [OpenedInput], options: &MergeOptions) -> Result<(),
     Ok(())
 }
 
-/// The TSC, or the first in the order of [`ClockDomain`] otherwise; the wall clock, which may be set, is the last.
+/// The TSC, or otherwise the first clock in the order of [`ClockDomain`]. The wall clock comes last, because it may be
+/// set.
 fn main_domain(sources: &[OpenedInput]) -> ClockDomain {
     let clocks = sources.iter().flat_map(|s| &s.streams).map(|stream| stream.clock);
     clocks.min_by_key(|clock| (*clock == ClockDomain::Realtime, *clock)).unwrap_or(ClockDomain::Ticks)
@@ -122,7 +123,7 @@ fn rebase_source(source: &mut OpenedInput, graph: &Graph, main: ClockDomain) -> 
     Ok(())
 }
 
-/// Losses that a file's header reports are on the clock of its first buffer.
+/// Converts the losses that a file's header reports. They are on the clock of its first buffer.
 fn rebase_head_losses(losses: &mut [Loss], path: Option<Path>) {
     if let Some(mut path) = path {
         rebase_losses(losses, &mut path);

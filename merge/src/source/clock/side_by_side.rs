@@ -1,4 +1,4 @@
-//! Streams read once before the merge, side by side in the order of time.
+//! Streams that are read once before the merge, together in time order.
 
 use std::{cmp::Reverse, collections::BinaryHeap, io, ops::ControlFlow, sync::Arc};
 
@@ -9,29 +9,29 @@ use super::graph::Path;
 /// A stream to take evidence from.
 pub(super) struct Witness {
     pub(super) events: Box<dyn EventStream + Send>,
-    /// Of the kind with each number, the side that records it.
+    /// The level (user or kernel) of each kind of event, by the number of the kind.
     pub(super) levels: Arc<[Level]>,
-    /// To the clock that the evidence is on.
+    /// The conversion to the clock of the evidence.
     pub(super) path: Path,
 }
 
-/// What comes next.
+/// The next step.
 pub(super) enum Step<'e> {
     /// An event of one of the streams, by its number.
     Event { stream: usize, tick: u64, level: Level, event: &'e Event },
-    /// Events of the kernel are missing in this stream, the last of them before `until`.
+    /// Events of the kernel are missing in this stream. The last of them is before `until`.
     Gap { stream: usize, until: u64 },
 }
 
-/// The sides of the kinds of a source.
+/// The levels of the kinds of events of a source.
 pub(super) fn levels(types: &[EventType]) -> Arc<[Level]> {
     types.iter().map(|event_type| event_type.level).collect()
 }
 
-/// Gives all steps to `take`, until it breaks off.
+/// Calls `take` with all steps, until it breaks.
 ///
 /// # Errors
-/// Of reading.
+/// Read errors.
 pub(super) fn side_by_side(
     witnesses: Vec<Witness>,
     mut take: impl FnMut(Step<'_>) -> ControlFlow<()>,

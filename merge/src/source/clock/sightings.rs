@@ -1,22 +1,22 @@
-//! Instants that were read on two clocks: which of them to trust, and the conversion through those.
+//! Instants that were read on two clocks: which of them to trust, and the conversion that they define.
 
 use sigmund_model::{ClockDomain, ClockPair, Conversion, Knot, Snapshot};
 
-/// Brackets that are wider than this, in the unit of the bracketing clock, and wider than four times the median, are
-/// useless: the reader was interrupted.
+/// A bracket is useless if it is wider than this, in units of the bracketing clock, and wider than four times the
+/// median: the reader was interrupted.
 const USUAL_BRACKET: u64 = 1000;
-/// Of readings that are closer together than this, in the unit of the read clock, the tightest is taken: two of the same
-/// moment say nothing about the rate.
+/// If readings are closer together than this, in units of the read clock, only the tightest is taken: two readings of
+/// almost the same instant show nothing about the rate.
 const CLOSE: u64 = 100_000_000;
 
-/// Where a row of the table `clocks` comes from.
+/// The origin of a row of the table `clocks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SightingKind {
     /// One clock read between two readings of the other.
     Snapshot,
-    /// Two clocks whose relation at one instant a file states.
+    /// A file states the relation of two clocks at one instant.
     Stated,
-    /// Worked out from events that bound each other.
+    /// Derived from events that bound each other.
     Estimated,
 }
 
@@ -34,16 +34,16 @@ impl SightingKind {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sighting {
     pub(crate) kind: SightingKind,
-    /// The clock that brackets the instant, and its readings before and after.
+    /// The clock that brackets the instant, and its readings before and after it.
     pub(crate) against: ClockDomain,
     pub(crate) before: u64,
     pub(crate) after: u64,
     /// The other clock, and its reading in between.
     pub(crate) domain: ClockDomain,
     pub(crate) value: u64,
-    /// Whether the conversion goes through it.
+    /// Whether the conversion uses this sighting.
     pub(crate) used: bool,
-    /// Its distance from where the others put it, in units of `domain`.
+    /// Its distance from the conversion through the other sightings, in units of `domain`.
     pub(crate) residual: Option<f64>,
     /// How far a conversion at this instant may be off, in units of `domain`.
     pub(crate) bound: Option<f64>,
@@ -51,7 +51,7 @@ pub(crate) struct Sighting {
 
 impl Sighting {
     pub(crate) fn of_snapshot(domain: ClockDomain, snapshot: &Snapshot) -> Sighting {
-        // A counter that went back between the two readings brackets nothing.
+        // A counter that went back between the two readings does not bracket anything.
         let (before, after) = (snapshot.before.0, snapshot.after.0.max(snapshot.before.0));
         Sighting::new(SightingKind::Snapshot, (ClockDomain::Tsc, before, after), (domain, snapshot.ns.0))
     }
@@ -83,7 +83,8 @@ impl Sighting {
         self.before + self.bracket() / 2
     }
 
-    /// On the way from the bracketing clock to the other; `rate` is that clock's unit for one of this.
+    /// A knot of the conversion from the bracketing clock to the other. `rate` is the other clock's units for one unit
+    /// of the bracketing clock.
     fn down(&self, rate: f64) -> Knot {
         Knot { from: self.middle(), to: self.value, within: self.bracket() as f64 / 2.0 * rate }
     }
@@ -93,7 +94,7 @@ impl Sighting {
     }
 }
 
-/// Both ways between two clocks.
+/// The conversions between two clocks, in both directions.
 #[derive(Clone, Debug)]
 pub(super) struct Ways {
     /// From the bracketing clock to the other.
@@ -101,8 +102,8 @@ pub(super) struct Ways {
     pub(super) up: Conversion,
 }
 
-/// The conversions through those sightings, all of the same two clocks, that can be trusted; these are marked, and all
-/// of them say how far they are off. `None` if there are not two that advance.
+/// The conversions through those sightings, all of the same two clocks, that can be trusted. These are marked as used,
+/// and all sightings get the error of the conversion. `None` if there are not two sightings that advance.
 pub(super) fn through(sightings: &mut [Sighting]) -> Option<Ways> {
     let chosen = increasing(sightings, tightest(sightings, narrow(sightings)));
     let picked: Vec<&Sighting> = chosen.iter().map(|at| &sightings[*at]).collect();
@@ -121,7 +122,8 @@ pub(super) fn through(sightings: &mut [Sighting]) -> Option<Ways> {
     Some(Ways { down, up })
 }
 
-/// Through one sighting, with a rate that is taken to be known: units of the other clock for one of the bracketing.
+/// The conversions through one sighting, with a rate that is assumed to be known: units of the other clock for one of
+/// the bracketing clock.
 pub(super) fn with_rate(sighting: &mut Sighting, rate: f64, drift: f64) -> Option<Ways> {
     let down = Conversion::with_rate(sighting.down(rate), rate, drift)?;
     let up = Conversion::with_rate(sighting.up(), 1.0 / rate, drift)?;
@@ -130,7 +132,7 @@ pub(super) fn with_rate(sighting: &mut Sighting, rate: f64, drift: f64) -> Optio
     Some(Ways { down, up })
 }
 
-/// Those whose bracket is not much wider than usual, in the order of their instants.
+/// The sightings whose bracket is not much wider than usual, in the order of their instants.
 fn narrow(sightings: &[Sighting]) -> Vec<usize> {
     let mut brackets: Vec<u64> = sightings.iter().map(Sighting::bracket).collect();
     brackets.sort_unstable();
@@ -142,7 +144,7 @@ fn narrow(sightings: &[Sighting]) -> Vec<usize> {
     narrow
 }
 
-/// Of those that are close together, the tightest; of short recordings, eight in all.
+/// The tightest of those sightings that are close together. For short recordings, eight in all.
 fn tightest(sightings: &[Sighting], in_order: Vec<usize>) -> Vec<usize> {
     let value = |at: &usize| sightings[*at].value;
     let span = in_order.last().map_or(0, value).abs_diff(in_order.first().map_or(0, value));
@@ -165,9 +167,10 @@ fn tightest(sightings: &[Sighting], in_order: Vec<usize>) -> Vec<usize> {
     tightest
 }
 
-/// The most of them for which both clocks advance: one that is wrong does not exclude those after it.
+/// The largest set of sightings for which both clocks advance. A wrong sighting does not exclude those after it.
 fn increasing(sightings: &[Sighting], in_order: Vec<usize>) -> Vec<usize> {
-    // The longest increasing subsequence. `ends[n]` is where one of n + 1 ends with the smallest value.
+    // The longest increasing subsequence. `ends[n]` is where a subsequence of length n + 1 ends with the smallest
+    // value.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = vec![None; in_order.len()];
     let advances = |one: usize, other: usize| {
@@ -227,7 +230,7 @@ mod tests {
         assert_eq!((all[0].residual, all[1].residual), (None, None));
     }
 
-    // The wall clock is set, or a line of the manifest is damaged: all the others are still used.
+    // The wall clock is set, or a line of the manifest is damaged. All other sightings are still used.
     #[test]
     fn one_that_goes_back_or_far_ahead_costs_itself() {
         for wrong in [0, 1000 * SECOND] {

@@ -1,4 +1,4 @@
-//! Streams on another clock than they were recorded with.
+//! Streams that are converted to a clock other than the one with which they were recorded.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use sigmund_model::{Event, EventStream, Loss, Ticks};
 
 use super::graph::Path;
 
-/// A stream, rebased to another clock.
+/// A stream, converted to another clock.
 pub(super) struct RebasedStream {
     pub(super) stream: Box<dyn EventStream + Send>,
     pub(super) path: Path,
@@ -30,7 +30,7 @@ impl EventStream for RebasedStream {
     }
 }
 
-/// Rebases the spans of losses.
+/// Converts the times of losses.
 pub(super) fn rebase_losses(losses: &mut [Loss], path: &mut Path) {
     for loss in losses {
         loss.from = loss.from.map(|tick| Ticks(path.convert(tick.0)));

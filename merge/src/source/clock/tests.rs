@@ -1,19 +1,21 @@
-//! Conversions against a truth that they cannot see: clocks that are slewed and jump, read in brackets of random width.
+//! Compares conversions with the truth, which they do not know: clocks that are slewed and jump, read in brackets of
+//! random width.
 
 use proptest::prelude::*;
 use sigmund_model::{ClockDomain, Nanos, Snapshot, Ticks};
 
 use super::{graph::Graph, sightings::Sighting};
 
-/// A clock that keeps a rate for some time, then has another: nanoseconds by tick.
+/// A clock that keeps a rate for some time, and then has another. It converts ticks to nanoseconds.
 #[derive(Clone, Debug)]
 struct Slewed {
-    /// From this tick on, at this reading, so many nanoseconds a tick.
+    /// For each piece: its first tick, the reading there, and the nanoseconds per tick.
     pieces: Vec<(u64, f64, f64)>,
 }
 
 impl Slewed {
-    /// `hz` is the TSC's. Each piece lasts for four and a half seconds at least, and is `ppm` off.
+    /// `hz` is the rate of the TSC. Each piece lasts for at least four and a half seconds, and its rate is off by
+    /// `ppm`.
     fn new(first: (u64, u64), hz: f64, pieces: &[(u64, f64)]) -> Slewed {
         let (mut tick, mut ns) = (0, 0.0);
         let mut all = Vec::new();
@@ -26,7 +28,7 @@ impl Slewed {
         Slewed { pieces: all }
     }
 
-    /// Nanoseconds behind the first reading. Small numbers: exact to a thousandth.
+    /// Nanoseconds since the first reading. These are small numbers, so they are exact to a thousandth.
     fn at(&self, tick: u64) -> f64 {
         let piece = self.pieces.partition_point(|(from, ..)| *from <= tick).max(1) - 1;
         let (from, ns, rate) = self.pieces[piece];
@@ -35,7 +37,7 @@ impl Slewed {
 }
 
 fn pieces() -> impl Strategy<Value = Vec<(u64, f64)>> {
-    // Up to what NTP may do; RAW is off by nothing.
+    // Up to what NTP may do; RAW is not off at all.
     prop::collection::vec((0..8000_u64, prop_oneof![Just(0.0), -500.0..500.0]), 1..6)
 }
 
@@ -53,11 +55,11 @@ proptest! {
         let clock = Slewed::new(first, hz, &pieces);
         let second = hz as u64;
         let snapshot = |(number, (bracket, part, interrupted)): (usize, &(u64, f64, bool))| {
-            // Never two in a row: a clock that bends twice between two snapshots, or in stretches side by side, is
-            // beyond what a conversion promises.
+            // Never two in a row. A conversion makes no promise for a clock that bends twice between two snapshots, or
+            // in adjacent pieces.
             let interrupted = *interrupted && number % 5 == 3;
             let bracket = if interrupted { bracket * 1000 } else { *bracket };
-            // The recorder sleeps a second between two, and a little more.
+            // The recorder sleeps for a second between two snapshots, and a little more.
             let before = first.0 + number as u64 * (second + second / 500);
             let read = before + (bracket as f64 * part) as u64;
             let ns = Nanos(first.1 + clock.at(read) as u64);
@@ -76,7 +78,7 @@ proptest! {
             let (found, bound) = (path.convert(ns), bound(ns));
             let off = found.abs_diff(truth) as f64;
             prop_assert!(off <= bound, "{off} ticks off at {truth}, bound {bound}");
-            // Straight clocks are known to a microsecond.
+            // Clocks with a constant rate are known to a microsecond.
             prop_assert!(pieces.iter().any(|(_, ppm)| *ppm != 0.0) || bound < 5e-6 * hz, "{bound}");
         }
     }

@@ -108,8 +108,8 @@ impl FaultKind {
     }
 }
 
-/// Whether a file that begins with these bytes is a Pajé file: its first line that is neither empty nor a comment
-/// declares an event.
+/// Whether a file that begins with these bytes is a Pajé file: the first line that is neither empty nor a comment must
+/// declare an event.
 pub fn is_paje(head: &[u8]) -> bool {
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let first = lines.into_iter().find(|line| !line.is_empty() && !line.starts_with(b"#"));
@@ -136,7 +136,7 @@ const LONGEST_LINE: u64 = 16 << 20;
 /// the key of a link that has ended: that would take memory for each link, and pj_dump reports it.
 ///
 /// # Errors
-/// When the file cannot be read. A fault in the file is not an error.
+/// If the file cannot be read. A fault in the file is not an error.
 pub fn check(mut input: impl BufRead) -> io::Result<Report> {
     let mut checker = Checker::default();
     let mut line = Vec::new();

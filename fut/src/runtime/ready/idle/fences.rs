@@ -1,8 +1,8 @@
 //! The pair of fences of rules 1 and 2 of [`super`].
 //!
-//! Making ready is frequent; going to sleep is rare and costs a system call anyway. So if the kernel has `membarrier`,
-//! the light fence is a compiler fence only, and the heavy one is a system call that makes all running threads of the
-//! process execute a fence (membarrier(2), PRIVATE_EXPEDITED; Linux 4.14).
+//! LWPs often make threads ready, but rarely go to sleep, which costs a system call anyway. So if the kernel has
+//! `membarrier`, the light fence is only a compiler fence. The heavy one is then a system call that makes all running
+//! threads of the process execute a fence (membarrier(2), PRIVATE_EXPEDITED; Linux 4.14).
 
 use crate::model_check::atomic::{Ordering, fence};
 
@@ -49,24 +49,24 @@ impl Fences {
     }
 }
 
-/// Whether the kernel has done it; `errno` has the reason if not.
+/// Executes a command of membarrier(2). `false` if the kernel refused it; `errno` then has the reason.
 #[cfg(not(loom))]
 fn membarrier(command: i32) -> bool {
     // SAFETY: neither command accesses memory.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// After the heavy fence has failed.
+/// Called when the heavy fence has failed. Returns if it may be tried again, or aborts the process.
 #[cfg(not(loom))]
 #[cold]
 fn wait_or_abort() {
     let error = std::io::Error::last_os_error();
     match error.raw_os_error() {
-        // The kernel has no memory for a mask of CPUs just now.
+        // The kernel temporarily has no memory for a mask of CPUs.
         Some(libc::ENOMEM) => std::thread::yield_now(),
-        // A process that was checkpointed and restored is not registered any more.
+        // A process that was checkpointed and restored is no longer registered. It is now registered again.
         Some(libc::EPERM) if membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED) => {}
-        // LWPs that make threads ready execute no fence: without this one, a wakeup could be lost.
+        // LWPs that make threads ready rely on this fence instead of an own one: without it, a wakeup could be lost.
         _ => {
             crate::warning::warn(format_args!(
                 "membarrier, which the kernel allowed when the runtime began, is refused now ({error}): a seccomp filter has to \

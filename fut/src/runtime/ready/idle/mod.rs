@@ -4,36 +4,38 @@
 //!    sleeps.
 //! 2. An LWP that finds no work enters the list of sleepers, executes the heavy fence, and checks all queues once more.
 //!    So at least one of the two sees the other's write.
-//! 3. While an LWP searches, none is woken: the searching one finds the work. When the last searching LWP stops because
-//!    it found a thread, it wakes the next: there may be more.
+//! 3. While an LWP searches, no other is woken: the searching one finds the work. When the last searching LWP stops
+//!    because it has found a thread, it wakes the next LWP: there may be more work.
 //! 4. The waker takes the sleeping LWP off the list, and counts it as searching.
-//! 5. An LWP that finds work at its last check takes itself off the list; if it is no longer on it, it was woken
+//! 5. An LWP that finds work at its last check takes itself off the list. If it is no longer on the list, it was woken
 //!    meanwhile and counts as searching.
 //! 6. For a thread that only one LWP may run, that LWP is woken even if others search. It then does not count as
-//!    searching: no waker has relied on it, and it wakes no other when it has its thread. But if a searching LWP finds
-//!    such a thread, wakers may have relied on it. If it was the last, it executes the heavy fence, checks for work
-//!    that others could take, and wakes one of them only if there is some. Otherwise each such thread would wake an LWP
-//!    in vain.
-//! 7. An LWP that was woken for its own thread before its last check, and found work there, counts as searching
-//!    nevertheless: that work may have been queued while it still searched. (The model found this; see `model`.)
+//!    searching: no waker has relied on it, and it wakes no other LWP when it has its thread. But if a searching LWP
+//!    finds such a thread, wakers may have relied on it. If it was the last searching one, it executes the heavy fence,
+//!    checks for work that others could take, and wakes one of them only if there is some. Without this check, each
+//!    such thread would wake an LWP in vain.
+//! 7. An LWP may be woken for its own thread before its last check, and then find work at that check. It counts as
+//!    searching nevertheless: that work may have been queued while it still searched. (The model found this; see
+//!    `model`.)
 //! 8. An LWP sleeps on a condition, or as the poller of its set of descriptors and timers (`reactor/mod.rs`), which
-//!    waits in the kernel. It publishes which under the lock of its slot, and looks there for a wakeup before it waits;
-//!    a waker writes the wakeup under that lock, and rings the bell of the set if the LWP polls. The bell persists until
-//!    the next wait. So the LWP sees the wakeup, or is rung.
-//! 9. A poller that returns with something to do first takes itself off the list, and only then makes threads ready: for
-//!    those no LWP is woken. It does not count as searching, since no waker relies on it, unless it is no longer on the
-//!    list: then rules 4 and 6 apply to it, and it makes its threads ready nevertheless.
-//! 10. When the last LWP goes to sleep, no other makes threads ready without a full fence: only LWPs that do not sleep
-//!     use the light one, and one that is woken later, or leaves the list by itself, has taken its lock after the last. Under
-//!     that lock the last stops counting as searching, too, so nobody relies on it any more. So it needs no heavy fence.
-//!     Threads that are no workers execute a full fence.
-//! 11. A thread that an LWP runs next (`next.rs`) is mostly taken by that LWP before one that is woken for it could look. So if an
-//!     LWP that has searched sees such a thread, or that there was one since it last slept, it watches: it sleeps for a short
-//!     time, at most a millisecond, and then searches again. One LWP watches at a time; meanwhile none is woken for such
-//!     threads, but still for all others. If it stops watching without being counted as searching, it executes the heavy
-//!     fence, looks for such threads, and wakes another LWP if there is one: wakers may have relied on it.
+//!    waits in the kernel. Under the lock of its slot, it publishes which of the two it does, and checks there for a
+//!    wakeup before it waits. A waker writes the wakeup under the same lock, and rings the bell of the set if the LWP
+//!    polls. The bell persists until the next wait. So the LWP sees the wakeup, or is rung.
+//! 9. A poller that returns with something to do first takes itself off the list, and only then makes threads ready. No
+//!    LWP is woken for these threads. The poller does not count as searching, since no waker relies on it. If it is no
+//!    longer on the list, however, rules 4 and 6 apply to it; it makes its threads ready nevertheless.
+//! 10. When the last LWP goes to sleep, it needs no heavy fence, because no other thread then makes threads ready
+//!     without a full fence. Only LWPs that do not sleep use the light fence. An LWP that is woken later, or leaves the
+//!     list by itself, takes the lock of the list after the last LWP has. Under that lock the last LWP also stops
+//!     counting as searching, so no waker relies on it any more. Threads that are not workers execute a full fence.
+//! 11. A thread that an LWP runs next (`next.rs`) is mostly taken by that LWP before another LWP that is woken for it
+//!     could look. So no LWP is woken for it while another one watches. If an LWP that has searched sees such a thread,
+//!     or sees that there was one since it last slept, it watches: it sleeps for a short time, at most a millisecond,
+//!     and then searches again. One LWP watches at a time. Meanwhile LWPs are still woken for all other threads. If an
+//!     LWP stops watching without being counted as searching, wakers may have relied on it. So it executes the heavy
+//!     fence, looks for such threads, and wakes another LWP if there is one.
 //!
-//! `fences.rs` has the two fences.
+//! The two fences are in `fences.rs`.
 
 mod fences;
 #[cfg(all(test, loom))]
@@ -70,18 +72,18 @@ struct SleepSlot {
     taken: AtomicBool,
     state: Mutex<SleepState>,
     wakes: Condvar,
-    /// Rung if it polls.
+    /// The bell to ring if the LWP polls.
     bell: Arc<dyn Bell>,
 }
 
 #[derive(Debug)]
 struct SleepState {
     woken: Option<Woke>,
-    /// It waits in the kernel, or is about to, and has to be rung (rule 8).
+    /// The LWP waits in the kernel, or is about to, and has to be rung (rule 8).
     polls: bool,
 }
 
-/// What ends the wait of a poller: it persists until the next wait.
+/// Ends the wait of a poller. A ring persists until the next wait.
 pub(in crate::runtime) trait Bell: std::fmt::Debug + Send + Sync {
     fn ring(&self);
 }
@@ -91,7 +93,7 @@ pub(in crate::runtime) trait Poll {
     /// Becomes the poller of the set; `false` if another LWP is.
     fn begin(&self) -> bool;
     fn end(&self);
-    /// Waits until there is something to do, a ring, or this time is over. If there is something to do, calls `before`,
+    /// Waits until there is something to do, a ring, or `limit` is over. If there is something to do, calls `before`,
     /// and then makes threads ready.
     fn poll(&self, limit: Option<Duration>, before: impl FnMut());
 }
@@ -99,7 +101,7 @@ pub(in crate::runtime) trait Poll {
 /// What an LWP sees at its last check before it sleeps.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::runtime) struct Look {
-    /// There is a thread that it can take.
+    /// There is a thread that this LWP can take.
     pub(in crate::runtime) work: bool,
     /// There is a thread that some LWP runs next (rule 11).
     pub(in crate::runtime) next: bool,
@@ -108,9 +110,9 @@ pub(in crate::runtime) struct Look {
 /// How an LWP watches (rule 11).
 #[derive(Clone, Copy, Debug)]
 pub(in crate::runtime) struct Watch {
-    /// There was such a thread lately: it watches even if it sees none.
+    /// There was such a thread lately, so the LWP watches even if it sees none.
     pub(in crate::runtime) expects: bool,
-    /// After this time it looks again.
+    /// After this time the LWP searches again.
     pub(in crate::runtime) time: Duration,
 }
 
@@ -119,17 +121,17 @@ pub(in crate::runtime) struct Watch {
 pub(in crate::runtime) enum Woke {
     /// There may be work: the LWP counts as searching.
     Search,
-    /// There is a thread that only this LWP may run, or there was one before it went to sleep; it does not count as
-    /// searching (rule 6).
+    /// There is a thread that only this LWP may run, or there was one before the LWP went to sleep. The LWP does not
+    /// count as searching (rule 6).
     Own,
-    /// It has made threads of its own ready, by polling; it does not count as searching (rule 9).
+    /// By polling, the LWP has made threads ready itself. It does not count as searching (rule 9).
     Polled,
     /// The time limit of the last sleeper is over, and all LWPs still sleep.
     AllAsleep,
 }
 
 impl Idle {
-    /// For as many LWPs as there are bells: that of the set of each.
+    /// Makes the state for as many LWPs as there are bells. Each bell is that of the set of one LWP.
     pub(in crate::runtime) fn new(bells: Vec<Arc<dyn Bell>>, fences: Fences) -> Idle {
         let slot = |bell| SleepSlot {
             taken: AtomicBool::new(false),
@@ -147,7 +149,7 @@ impl Idle {
         }
     }
 
-    /// Rule 1, after a thread that any LWP may run was put into a queue.
+    /// Rule 1. Called after a thread that any LWP may run was put into a queue.
     #[inline]
     pub(in crate::runtime) fn wake_one(&self) {
         self.fences.light();
@@ -156,7 +158,7 @@ impl Idle {
         }
     }
 
-    /// Rule 1, after an LWP has put a thread where it takes it next (rule 11).
+    /// Rule 1. Called after an LWP has put a thread where the LWP takes it next (rule 11).
     #[inline]
     pub(in crate::runtime) fn wake_for_next(&self) {
         self.fences.light();
@@ -168,7 +170,7 @@ impl Idle {
         }
     }
 
-    /// Rules 1 and 6, after a thread for this LWP was put into its inbox.
+    /// Rules 1 and 6. Called after a thread for this LWP was put into its inbox.
     #[inline]
     pub(in crate::runtime) fn wake(&self, lwp: usize) {
         self.fences.light();
@@ -177,7 +179,7 @@ impl Idle {
         }
     }
 
-    /// Wakes all LWPs, to check for work and shutdown.
+    /// Wakes all LWPs, so that they check for work and for shutdown.
     pub(in crate::runtime) fn wake_all(&self) {
         fence(Ordering::SeqCst);
         for lwp in 0..self.slots.len() {
@@ -213,12 +215,12 @@ impl Idle {
         }
     }
 
-    /// The LWP has no work and begins to search.
+    /// Called when the LWP has no work and begins to search.
     pub(in crate::runtime) fn begin_search(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The searching LWP has found work (rule 3).
+    /// Called when the searching LWP has found work (rule 3).
     pub(in crate::runtime) fn found(&self) {
         // SeqCst: orders this before the check of the sleepers; pairs with the fences in `sleep` of another LWP.
         if self.searching.fetch_sub(1, Ordering::SeqCst) == 1 {
@@ -226,7 +228,7 @@ impl Idle {
         }
     }
 
-    /// The searching LWP has found a thread that only it may run (rule 6).
+    /// Called when the searching LWP has found a thread that only it may run (rule 6).
     pub(in crate::runtime) fn found_own(&self, is_work_for_others: impl Fn() -> bool) {
         if self.searching.fetch_sub(1, Ordering::SeqCst) != 1 {
             return;
@@ -234,7 +236,8 @@ impl Idle {
         self.wake_one_if(is_work_for_others);
     }
 
-    /// After this LWP has withdrawn something on which wakers may have relied: wakes another if there is work.
+    /// Called after this LWP has withdrawn something on which wakers may have relied. Wakes another LWP if there is
+    /// work.
     fn wake_one_if(&self, is_work: impl Fn() -> bool) {
         // Orders the withdrawal before the check of the sleepers; pairs with the fences in `sleep` of another LWP.
         fence(Ordering::SeqCst);
@@ -246,9 +249,9 @@ impl Idle {
         }
     }
 
-    /// The searching LWP has found nothing: it sleeps until it is woken, unless `look` sees work at the last check. If it sees a
-    /// thread that an LWP runs next, or expects one, it watches, unless another does. With `patience`, the LWP that goes to sleep
-    /// last wakes after that time.
+    /// Called when the searching LWP has found nothing. It sleeps until it is woken, unless `look` sees work at the
+    /// last check. If the LWP sees a thread that some LWP runs next, or expects one, it watches, unless another LWP
+    /// does. With `patience`, the LWP that goes to sleep last wakes after that time.
     pub(in crate::runtime) fn sleep(
         &self,
         lwp: usize,
@@ -258,15 +261,15 @@ impl Idle {
         set: &impl Poll,
     ) -> Woke {
         let slot = &self.slots[lwp];
-        // Before it is on the list: otherwise, each put during the heavy fence would wake it.
+        // This comes before the LWP is on the list. Otherwise, each put during the heavy fence would wake it.
         let mut watches = watch.expects && self.begin_watch();
         let mut sleepers = self.sleepers();
         sleepers.push(lwp);
         slot.taken.store(true, Ordering::Relaxed);
         let all_asleep = sleepers.len() == self.slots.len();
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
-        // Under the lock: rule 10. Acquire: pairs with the same in `found` and `found_own`: if another LWP stopped watching and
-        // relies on this one, this one sees that none watches.
+        // Under the lock: rule 10. Acquire: pairs with the SeqCst in `found` and `found_own`. If another LWP has
+        // stopped watching and relies on this one, this one then sees that no LWP watches.
         self.searching.fetch_sub(1, Ordering::AcqRel);
         drop(sleepers);
         if all_asleep {
@@ -282,7 +285,7 @@ impl Idle {
             Woke::Search
         } else {
             watches |= seen.next && self.begin_watch();
-            // Even if all sleep: one that is woken and puts such a thread relies on who watches.
+            // Watch even if all LWPs sleep: an LWP that is woken and puts such a thread relies on the one that watches.
             let limit = match watches {
                 true => Some(Limit::Watch(watch.time)),
                 false => patience.filter(|_| all_asleep).map(Limit::Patience),
@@ -300,7 +303,7 @@ impl Idle {
         woke
     }
 
-    /// Rule 11: one watches at a time.
+    /// Rule 11: one LWP watches at a time.
     fn begin_watch(&self) -> bool {
         self.watches.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
@@ -313,7 +316,7 @@ impl Idle {
         }
     }
 
-    /// Sleeps until woken; as a poller with `set`.
+    /// Sleeps until woken. With a `set`, sleeps as its poller.
     fn wait(&self, lwp: usize, sees_work: bool, limit: Option<Limit>, set: Option<&impl Poll>) -> Woke {
         let slot = &self.slots[lwp];
         let ends = || limit.map(|limit| Instant::now() + limit.time());
@@ -334,14 +337,14 @@ impl Idle {
                     state.polls = true;
                     drop(state);
                     let mut left = None;
-                    // Rule 9. It may return early, with nothing to do.
+                    // Rule 9. The poll may return early, with nothing to do.
                     set.poll(time, || left = Some(self.leave_list(lwp)));
                     state = slot.state();
                     state.polls = false;
                     match left {
                         Some(true) => return Woke::Polled,
                         Some(false) => {
-                            // Whoever took it off the list is about to wake it.
+                            // The waker that took this LWP off the list is about to wake it.
                             while state.woken.is_none() {
                                 state = slot.wakes.wait(state).unwrap_or_else(PoisonError::into_inner);
                             }
@@ -372,12 +375,13 @@ impl Idle {
         }
     }
 
-    /// Rule 5: takes `lwp` off the list, if it is on it.
+    /// Rule 5: takes `lwp` off the list, if it is on it. Returns whether it was.
     fn leave_list(&self, lwp: usize) -> bool {
         self.leave(lwp, &mut self.sleepers())
     }
 
-    /// The same, if all are on the list and it came last. Others that came last before it may have the same patience.
+    /// The same, but only if all LWPs are on the list and `lwp` entered it last. Others that were last earlier may have
+    /// the same patience.
     fn leave_as_last(&self, lwp: usize) -> bool {
         let mut sleepers = self.sleepers();
         let is_last = sleepers.len() == self.slots.len() && sleepers.last() == Some(&lwp);

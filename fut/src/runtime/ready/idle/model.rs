@@ -6,7 +6,7 @@ use loom::sync::Arc;
 
 use super::*;
 
-/// A set in which nothing ever becomes ready, or an event does: the number of events, and whether the bell was rung.
+/// A set in which no event ever happens, or one event: the number of events, and whether the bell was rung.
 #[derive(Debug)]
 struct Set {
     has_poller: AtomicBool,
@@ -19,7 +19,7 @@ impl Set {
         std::sync::Arc::new(Set { has_poller, state: Mutex::new((0, false)) })
     }
 
-    /// Two LWPs that share it.
+    /// The bells of two LWPs that share the set.
     fn bells(self: &std::sync::Arc<Set>) -> Vec<std::sync::Arc<dyn Bell>> {
         vec![self.clone(), self.clone()]
     }
@@ -46,7 +46,7 @@ impl Bell for Set {
     }
 }
 
-/// As an LWP sees it: `ready` counts the threads that it has made ready.
+/// The set, as an LWP sees it. The counter is the number of threads that the LWP has made ready.
 struct Polling<'a>(&'a Set, &'a AtomicUsize);
 
 impl Poll for Polling<'_> {
@@ -65,7 +65,7 @@ impl Poll for Polling<'_> {
                 break events;
             }
             loom::thread::yield_now();
-            // A limit is over at once.
+            // In the model, a time limit is over at once.
             if limit.is_some() {
                 break 0;
             }
@@ -81,10 +81,11 @@ fn work_if(is_work: bool) -> Look {
     Look { work: is_work, next: false }
 }
 
-/// An LWP that expects no thread that another runs next. If it watches nevertheless, the time is over at once.
+/// For an LWP that expects no threads that other LWPs run next. If it watches nevertheless, the time is over
+/// immediately.
 const QUIET: Watch = Watch { expects: false, time: Duration::ZERO };
 
-/// A thread that an LWP runs next, as others see it: whether it is there.
+/// A thread that an LWP runs next, as other LWPs see it: whether it is there.
 #[derive(Debug)]
 struct Next(AtomicBool);
 
@@ -102,7 +103,8 @@ impl Next {
     }
 }
 
-/// An idle LWP: it searches, looks twice, and sleeps, until it has taken the thread. At first it expects one if `expects`.
+/// An idle LWP. Until it has taken the thread, it searches, looks twice, and sleeps. With `expects`, it expects a
+/// thread at first.
 fn thief(
     lwp: usize,
     idle: &Arc<Idle>,
@@ -126,8 +128,8 @@ fn thief(
     })
 }
 
-/// An LWP puts a thread where it runs next, and then computes for ever: the other LWP takes it at its second look,
-/// whatever it did meanwhile.
+/// An LWP puts a thread where it runs next, and then computes for ever. The other LWP takes the thread at its second
+/// look, whatever it did before.
 #[test]
 fn an_idle_lwp_takes_what_a_busy_one_would_run_next() {
     let mut builder = loom::model::Builder::new();
@@ -143,8 +145,8 @@ fn an_idle_lwp_takes_what_a_busy_one_would_run_next() {
     });
 }
 
-/// The same with two idle LWPs. One has watched for an earlier thread, and is woken for one that only it may run, which
-/// then never leaves it: so the other has to take the thread.
+/// The same with two idle LWPs. One of them has watched for an earlier thread. It is woken for a thread that only it
+/// may run and that never leaves it. So the other idle LWP has to take the thread.
 #[test]
 fn who_stops_watching_for_its_own_thread_leaves_no_other_behind() {
     let mut builder = loom::model::Builder::new();
@@ -164,7 +166,7 @@ fn who_stops_watching_for_its_own_thread_leaves_no_other_behind() {
                         return idle.found_own(|| next.is_there());
                     }
                     let look = || Look { work: own.load(Ordering::Relaxed) > 0, next: next.is_there() };
-                    // It sleeps on its condition, which is not timed in a model.
+                    // This LWP sleeps on its condition, which has no timeout in a model.
                     if idle.sleep(1, watch, look, None, &Sleeps) == Woke::Own {
                         return;
                     }
@@ -182,8 +184,8 @@ fn who_stops_watching_for_its_own_thread_leaves_no_other_behind() {
     });
 }
 
-/// An LWP goes to sleep last. If the other one is woken meanwhile, and puts a thread where it runs next, the first watches, or
-/// is woken.
+/// An LWP goes to sleep last. Meanwhile the other LWP is woken, and puts a thread where it runs next. The first LWP
+/// watches, or is woken.
 #[test]
 fn who_sleeps_last_watches_too() {
     let mut builder = loom::model::Builder::new();
@@ -225,8 +227,8 @@ impl Poll for Sleeps {
     fn poll(&self, _limit: Option<Duration>, _before: impl FnMut()) {}
 }
 
-/// Two LWPs share a set; an event makes a thread of its poller ready, and another thread comes from outside. Both
-/// are done, whichever of them an LWP is woken for.
+/// Two LWPs share a set. An event makes a thread of the set's poller ready, and another thread comes from outside. Both
+/// threads are run, whichever of them an LWP is woken for.
 #[test]
 fn a_poller_is_rung_for_work_and_keeps_what_it_has_polled() {
     let mut builder = loom::model::Builder::new();
@@ -240,7 +242,7 @@ fn a_poller_is_rung_for_work_and_keeps_what_it_has_polled() {
             .map(|lwp| {
                 let (idle, work, done, set) = (idle.clone(), work.clone(), done.clone(), set.clone());
                 loom::thread::spawn(move || {
-                    // In place of the queue of its own, into which it polls.
+                    // Stands for the LWP's own queue, into which it polls.
                     let own = AtomicUsize::new(0);
                     let one_is_done = || {
                         if done.fetch_add(1, Ordering::Relaxed) == 1 {
@@ -273,7 +275,7 @@ fn a_poller_is_rung_for_work_and_keeps_what_it_has_polled() {
             .collect();
         work.fetch_add(1, Ordering::Relaxed);
         idle.wake_one();
-        // As the reactor, which makes ready what it finds.
+        // Like the reactor, this makes ready what it finds.
         work.fetch_add(set.poll_at_once(), Ordering::Relaxed);
         idle.wake_one();
         set.event();
@@ -289,7 +291,7 @@ fn no_work_is_left_while_all_lwps_sleep() {
     builder.check(|| {
         let set = Set::new();
         let idle = Arc::new(Idle::new(set.bells(), Fences::Symmetric));
-        // In place of the queues: the amount of work available, and the amount done.
+        // Stand for the queues: the amount of work available, and the amount done.
         let work = Arc::new(AtomicUsize::new(0));
         let done = Arc::new(AtomicUsize::new(0));
         let lwps: Vec<_> = (0..2)
@@ -325,8 +327,8 @@ fn no_work_is_left_while_all_lwps_sleep() {
     });
 }
 
-/// A pinned thread for one of two sleeping LWPs, and one that any may take: both are taken, whichever LWP searches
-/// when they arrive.
+/// A pinned thread arrives for one of two sleeping LWPs, and another one that any may take. Both are taken, whichever
+/// LWP searches when they arrive.
 #[test]
 fn what_only_one_lwp_may_run_does_not_keep_others_from_the_rest() {
     let mut builder = loom::model::Builder::new();
@@ -334,7 +336,7 @@ fn what_only_one_lwp_may_run_does_not_keep_others_from_the_rest() {
     builder.check(|| {
         let set = Set::new();
         let idle = Arc::new(Idle::new(set.bells(), Fences::Symmetric));
-        // In place of the inbox of LWP 0, the shared queue, and the amount done of each.
+        // Stand for the inbox of LWP 0 and the shared queue; `done` is the amount of work done.
         let (own, any) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let done = Arc::new(AtomicUsize::new(0));
         let lwps: Vec<_> = (0..2)
@@ -353,7 +355,7 @@ fn what_only_one_lwp_may_run_does_not_keep_others_from_the_rest() {
                     idle.begin_search();
                     loop {
                         if lwp == 0 && take(&own) {
-                            // It does not come back: no waker may rely on it.
+                            // This LWP does not come back, so no waker may rely on it.
                             idle.found_own(|| any.load(Ordering::Relaxed) > 0);
                             return one_is_done();
                         }
@@ -377,7 +379,7 @@ fn what_only_one_lwp_may_run_does_not_keep_others_from_the_rest() {
                             if take(&own) {
                                 return one_is_done();
                             }
-                            // Woken late, for a thread that it had already found.
+                            // The LWP was woken late, for a thread that it had already found.
                             idle.begin_search();
                         }
                     }

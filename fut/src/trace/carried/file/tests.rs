@@ -1,4 +1,4 @@
-//! What removed parts said, written and read again.
+//! The contents of removed parts, written to a file and read again.
 
 use sigmund_model::{EventType, Field, FieldType, Level};
 
@@ -12,7 +12,7 @@ const NEW: u32 = 2 | crate::trace::DECLARED_BIT;
 const READY: u32 = 3 | crate::trace::DECLARED_BIT;
 const SPAN_BEGIN: u32 = 4 | crate::trace::DECLARED_BIT;
 const SPAN_END: u32 = 5 | crate::trace::DECLARED_BIT;
-/// Of a C program.
+/// The code of an event of a C program.
 const PROF_IN: u32 = 6;
 const PROF_OUT: u32 = 7;
 
@@ -89,7 +89,7 @@ fn new(thread: u64, name: &str) -> [u64; 3] {
     [thread, len, bytes]
 }
 
-/// What is carried over part after part; of each, its packets.
+/// Removes part after part, and keeps what is carried over. A part consists of packets.
 struct Carrying {
     folder: tempfile::TempDir,
     parts: usize,
@@ -136,7 +136,7 @@ impl Carrying {
         threads
     }
 
-    /// Addresses and begins of the open spans of all owners.
+    /// Addresses of the open spans of all owners, and when they began.
     fn spans(&self) -> Vec<(CarriedOwner, Vec<(u64, u64)>)> {
         let spans = |(owner, facts): (_, Carried)| {
             (owner, facts.spans.iter().map(|span| (span.address, span.since.0)).collect())
@@ -177,7 +177,8 @@ fn threads_that_live_are_carried_over_part_after_part_and_others_are_not() {
     // A part in which nothing happens.
     carrying.remove(&[]);
     assert_eq!(carrying.threads(), expected);
-    // A thread continues on another LWP, whose packet comes first; one blocks in a packet that is a rest.
+    // A thread continues on another LWP, whose packet comes first in the file. Another thread blocks in the rest of a
+    // packet.
     let continued = packet(70, 0, 7, &[(50, READY, &[5]), (60, SWITCH, &[0, YIELD, 0, 0])]);
     let mut rest = PacketHead::parse(&continued, 0).unwrap().0;
     rest.flags = PacketFlags::CONTINUED;
@@ -187,7 +188,7 @@ fn threads_that_live_are_carried_over_part_after_part_and_others_are_not() {
     let [mounted, ready] = [CarriedState::Mounted(Lwp(71)), CarriedState::Ready];
     let blocked = CarriedState::Blocked(Wait::default());
     assert_eq!(states, [(4, blocked), (5, mounted), (7, ready), (8, CarriedState::New)]);
-    // LWP 71 ends under thread 5.
+    // LWP 71 ends while it carries thread 5.
     carrying.remove(&[head(PacketKind::LWP_END, 71).encode(&[])]);
     assert_eq!(carrying.threads()[1], (5, "five".into(), CarriedState::Unmounted));
 }
@@ -202,7 +203,7 @@ fn lost_events_leave_states_unknown_and_names_known() {
     carrying.remove(&[lost.encode(&payload)]);
     let expected = [(5, "five".into(), CarriedState::Unknown), (6, "six".into(), CarriedState::Ready)];
     assert_eq!(carrying.threads(), expected);
-    // A packet that is missing between two parts.
+    // A packet between two parts is missing.
     carrying.remove(&[packet(70, 3, 0, &[(60, READY, &[5])])]);
     let expected = [(5, "five".into(), CarriedState::Ready), (6, "six".into(), CarriedState::Unknown)];
     assert_eq!(carrying.threads(), expected);
@@ -219,7 +220,8 @@ fn spans_stay_open_until_their_end_is_in_a_part() {
     let spans = [(20, SWITCH, &[5, 0, 0, 0][..]), (21, SPAN_END, &[0xb]), (22, SPAN_BEGIN, &[0xc])];
     carrying.remove(&[packet(70, 1, 0, &spans)]);
     assert_eq!(carrying.spans(), [(thread(5), vec![(0xa, 10), (0xc, 22)])]);
-    // The packet of the LWP that it comes to is first in the file; begin and end of a function have their own addresses.
+    // The thread moves to an LWP whose packet comes first in the file. Begin and end of a function have different
+    // addresses.
     let spans = [
         (32, SWITCH, &[5, 0, 0, 0][..]),
         (33, SPAN_END, &[0xc]),
@@ -231,7 +233,7 @@ fn spans_stay_open_until_their_end_is_in_a_part() {
     assert_eq!(carrying.spans(), [(thread(5), vec![(0xa, 10), (0x71, 34), (0x72, 35)])]);
     carrying.remove(&[packet(71, 1, 5, &[(40, PROF_OUT, &[0x71]), (41, PROF_OUT, &[0x71])])]);
     assert_eq!(carrying.spans(), [(thread(5), vec![(0xa, 10)])]);
-    // The outer one ends those in it; an LWP without a user thread has its own.
+    // The end of an outer span also ends the spans in it. An LWP without a user thread has its own spans.
     carrying.remove(&[
         packet(71, 2, 5, &[(50, SPAN_BEGIN, &[0xe]), (51, SPAN_END, &[0xa])]),
         packet(72, 0, 0, &[(52, SPAN_BEGIN, &[0xa])]),
@@ -257,7 +259,7 @@ fn what_has_no_room_is_counted_and_damage_ends_what_is_read() {
     let mut file = carrying.file();
     while file.next_owner().unwrap().is_some() {}
     assert_eq!(file.left_out(), half.left_out);
-    // Cut anywhere, and with any bit flipped in a packet.
+    // The file is cut at any place, and any bit of a packet is flipped.
     let path = carrying.path("carried", 1);
     let bytes = std::fs::read(&path).unwrap();
     for len in [0, 10, 16, 60, 100, bytes.len() / 2, bytes.len() - 1] {
@@ -282,8 +284,8 @@ fn what_has_no_room_is_counted_and_damage_ends_what_is_read() {
     assert!(error.contains("checksum"), "{error}");
 }
 
-/// `cargo test -p sigmund-fut --release --lib a_million_threads -- --ignored --nocapture`; the memory is that of the process
-/// beyond what it had before.
+/// `cargo test -p sigmund-fut --release --lib a_million_threads -- --ignored --nocapture`. The memory that it prints is
+/// what the process uses in addition to what it used before.
 #[test]
 #[ignore = "a measurement"]
 fn a_million_threads() {
@@ -315,7 +317,7 @@ fn a_million_threads() {
         let words: Vec<&'static [u64]> = words.into_iter().map(|w| &*Vec::leak(w.to_vec())).collect();
         packet(70, sequence as u64, 0, &threads.iter().zip(words).map(record).collect::<Vec<_>>())
     };
-    // Each is mounted, and blocks.
+    // Each thread is mounted, and blocks.
     let run = |(sequence, threads): (usize, &[u64])| {
         let record =
             |thread: &u64| (2_000_000 + thread, SWITCH, &*Vec::leak(vec![*thread, BLOCK, 0xbeef, 1]));

@@ -1,4 +1,4 @@
-//! Counters of CPUs that are nearly, and not quite, the same: their offsets, from what one LWP did on two of them.
+//! Counters of CPUs that differ slightly. Finds their offsets, from what single LWPs did on two CPUs.
 //!
 //! ```text
 //!   stamps   CPU 0   ──┐in  LWP 70  out┌──────────────
@@ -6,18 +6,19 @@
 //!                                ├───┤
 //! ```
 //!
-//! * An LWP is on one CPU at a time: an offset that lets two of its stretches overlap is ruled out, whichever of the two
-//!   was first.
-//! * An LWP is asleep when it is woken: an offset that puts the wakeup on one CPU into a stretch on another is ruled out.
-//!   So a wakeup precedes its switch. (One wakeup in a hundred may be of an LWP that was still about to sleep.)
+//! * An LWP is on one CPU at a time. So an offset is ruled out if it lets two of the LWP's stretches on CPUs overlap,
+//!   whichever of the two was first.
+//! * An LWP is asleep when it is woken. So an offset is ruled out if it puts the wakeup on one CPU into a stretch of
+//!   the LWP on another. It follows that a wakeup precedes its switch. (One wakeup in a hundred may be of an LWP that
+//!   was still about to sleep.)
 //!
-//! What is left for each pair of CPUs must be kept by all of them together ([`solve`]). A CPU is corrected only if the
-//! evidence against its stamps is beyond the noise: at least [`MIN_VIOLATED`] orders that are violated, and by more than
-//! [`NOISE`] ticks. Then it is moved so that it keeps the orders that few events speak for, too, where that is possible.
-//! The same correction is made to user events that saw the CPU.
+//! For each pair of CPUs, some offsets remain. The corrections of all CPUs together must keep all of these ([`solve`]).
+//! A CPU is corrected only if the evidence against its stamps exceeds the noise: at least [`MIN_VIOLATED`] orders are
+//! violated, by more than [`NOISE`] ticks. If a CPU is corrected, it is moved so that it also keeps the orders with
+//! little evidence, where that is possible. User events with a recorded CPU are corrected in the same way.
 //!
-//! Cost: the switches of the kernel trace are read once more, before the merge. So only on demand
-//! ([`MergeOptions::align_cpus`](crate::MergeOptions)); what would ask for it is counted in every merge, as LWPs that
+//! Cost: the switches of the kernel trace are read once more, before the merge. So this is done only on demand
+//! ([`MergeOptions::align_cpus`](crate::MergeOptions)). Every merge counts the cases that show a need for it: LWPs that
 //! were put on a second CPU (`losses`, kind `contradiction`).
 
 mod orders;
@@ -30,23 +31,24 @@ use sigmund_model::{Cpu, Event, EventStream, Level, Loss, LossKind, Severity, Ti
 use self::{orders::Orders, solve::solve};
 use super::side_by_side::Witness;
 
-/// Fewer violated orders of two CPUs than this are no evidence.
+/// Fewer violated orders between two CPUs than this are no evidence.
 const MIN_VIOLATED: u64 = 3;
-/// A violation by no more ticks than this is noise: the counter is read before or after what is beside it.
+/// A violation by at most this number of ticks is noise: the counter is read shortly before or after the event.
 const NOISE: i64 = 250;
-/// Offsets that are looked for. More is no skew: 1.6 ms at 2.6 GHz.
+/// Largest offset that is searched for. A larger one is not a skew: this is 1.6 ms at 2.6 GHz.
 const MAX_SKEW: i64 = 1 << 22;
 
 /// How far the counter of a CPU is ahead of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Skew {
     pub(super) ahead: i64,
-    /// At least so far ahead of each CPU that is left alone; `None` if the evidence has no such bound. CPUs that are left
-    /// alone may differ, too: within the noise, or by all that too little evidence does not rule out.
+    /// Lower bound: it is at least this far ahead of each CPU that is not corrected; `None` if the evidence gives no
+    /// such bound. CPUs that are not corrected may differ, too: within the noise, or as far as the evidence is too
+    /// little to rule it out.
     pub(super) low: Option<i64>,
-    /// At most, likewise.
+    /// Upper bound, with the same meaning.
     pub(super) high: Option<i64>,
-    /// Orders of events on this CPU and another that its stamps violate.
+    /// Number of orders of events on this CPU and another that are violated by the stamps.
     pub(super) violated: u64,
 }
 
@@ -54,19 +56,19 @@ pub(super) struct Skew {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Skews(BTreeMap<Cpu, Skew>);
 
-/// Why nothing is corrected although orders are violated.
+/// Why nothing is corrected, although orders are violated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoSkews {
     /// No constant offsets fit.
     Contradiction,
-    /// Too many CPUs to solve for.
+    /// There are too many CPUs to solve for.
     TooManyCpus,
 }
 
-/// The skews of the CPUs whose switches these streams hold.
+/// The skews of the CPUs whose switches are in these streams.
 ///
 /// # Errors
-/// Of reading; and within, why there are none.
+/// The outer error is a read error. The inner one is the reason why there are no skews.
 pub(super) fn skews(witnesses: Vec<Witness>) -> io::Result<Result<Skews, NoSkews>> {
     Ok(solve(&Orders::of(witnesses)?).map(Skews))
 }
@@ -87,7 +89,7 @@ impl Skews {
         self.0.is_empty()
     }
 
-    /// What was corrected, as rows of `losses`.
+    /// The corrections, as rows of `losses`.
     pub(super) fn notes(&self) -> Vec<Loss> {
         let note = |(cpu, skew): (&Cpu, &Skew)| {
             let Skew { ahead, violated, .. } = skew;
@@ -124,7 +126,7 @@ impl NoSkews {
     }
 }
 
-/// A stream whose events are corrected by the CPU they were recorded on.
+/// A stream whose events are corrected depending on the CPU on which they were recorded.
 pub(super) struct Aligned {
     pub(super) stream: Box<dyn EventStream + Send>,
     pub(super) skews: std::sync::Arc<Skews>,

@@ -1,4 +1,4 @@
-//! What the events of single LWPs say about the counters of two CPUs.
+//! What the events of single LWPs show about the counters of two CPUs.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -16,21 +16,22 @@ use super::{
     MAX_SKEW,
 };
 
-/// Stretches and wakeups of an LWP that new ones are compared with: as far back as a skew can reach, and no more than
-/// these.
+/// Number of stretches and wakeups of an LWP with which new ones are compared. These are the ones within reach of a
+/// skew, and at most this many.
 const RECENT: usize = 16;
-/// Of a pair of CPUs, what wakeups rule out: no more of it is kept.
+/// Maximum number of intervals ruled out by wakeups that are kept for a pair of CPUs.
 const WAKEUPS: usize = 1 << 13;
-/// One wakeup in so many may be of an LWP that was about to sleep and still on its CPU: the kernel traces those, too.
+/// One wakeup in this number may be of an LWP that was about to sleep and still on its CPU: the kernel traces those,
+/// too.
 const RACES: usize = 100;
 
-/// Two CPUs, the smaller number first: how far the second is ahead of the first.
+/// Two CPUs, the one with the smaller number first.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     pub(super) ahead: Feasible,
-    /// Orders that the stamps violate.
+    /// Number of orders that are violated by the stamps.
     pub(super) violated: u64,
-    /// What wakeups rule out.
+    /// The offsets that wakeups rule out.
     wakeups: Vec<(i64, i64)>,
 }
 
@@ -53,7 +54,7 @@ struct On {
 struct OfLwp {
     /// The newest first.
     stretches: VecDeque<Stretch>,
-    /// By which CPU, and when.
+    /// The CPU of each wakeup, and its time.
     wakeups: VecDeque<(Cpu, i64)>,
 }
 
@@ -81,7 +82,7 @@ impl Orders {
         Ok(orders)
     }
 
-    /// The LWPs on the CPUs of a stream are no longer known.
+    /// The LWPs on the CPUs of a stream become unknown.
     fn forget(&mut self, stream: usize) {
         self.on.retain(|_, on| on.stream != stream);
     }
@@ -128,7 +129,7 @@ impl Orders {
 }
 
 impl Pair {
-    /// Rules out what the wakeups do, but for one in a hundred.
+    /// Rules out the offsets that wakeups forbid, except one in a hundred.
     fn take_wakeups(&mut self) {
         let ends = self.wakeups.iter().flat_map(|(low, high)| [(low + 1, 1), (*high, -1_i64)]);
         let mut ends: Vec<(i64, i64)> = ends.collect();
@@ -144,7 +145,7 @@ impl Pair {
             }
             depth += change;
         }
-        // If nothing is left, most of them are of a trace that is not whole: stretches know better.
+        // If no offset remains, most wakeups are of a trace with missing events. Then only the stretches are used.
         if ahead.hull().is_some() {
             self.ahead = ahead;
         }
@@ -152,7 +153,7 @@ impl Pair {
     }
 }
 
-/// One LWP was not on both CPUs at once.
+/// Rules out that one LWP was on both CPUs at the same time.
 fn apart(pairs: &mut BTreeMap<(Cpu, Cpu), Pair>, one: &Stretch, other: &Stretch) {
     let (one, other) = if one.cpu < other.cpu { (one, other) } else { (other, one) };
     let (low, high) = (other.from - one.to, other.to - one.from);
@@ -161,7 +162,7 @@ fn apart(pairs: &mut BTreeMap<(Cpu, Cpu), Pair>, one: &Stretch, other: &Stretch)
     }
 }
 
-/// An LWP was not woken while it was on a CPU.
+/// Rules out that an LWP was woken while it was on a CPU.
 fn not_awake(pairs: &mut BTreeMap<(Cpu, Cpu), Pair>, (waker, at): (Cpu, i64), stretch: &Stretch) {
     let after = (stretch.from - at, stretch.to - at);
     let (cpus, forbidden) = match waker < stretch.cpu {
@@ -175,7 +176,7 @@ fn not_awake(pairs: &mut BTreeMap<(Cpu, Cpu), Pair>, (waker, at): (Cpu, i64), st
     }
 }
 
-/// The pair, if it is one, and what is forbidden is not farther away than any skew.
+/// The pair of two different CPUs, if the forbidden offsets are not beyond the largest skew.
 fn near(
     pairs: &mut BTreeMap<(Cpu, Cpu), Pair>,
     (one, other): (Cpu, Cpu),

@@ -1,12 +1,13 @@
-//! One skew for each CPU, so that all pairs of CPUs are within what their evidence allows.
+//! Finds one skew for each CPU, so that all pairs of CPUs have offsets that their evidence allows.
 //!
-//! For each pair the interval of offsets that is nearest to none is taken, of those that third CPUs allow. Differences
-//! that are bounded from both sides are a shortest-path problem: the closure of all bounds says what each pair allows by
-//! way of the others, and whether there is any solution (R. Bellman, 1958). A CPU is left alone where that is possible.
+//! For each pair, it takes the interval of offsets nearest to zero, among those that third CPUs allow. Differences that
+//! are bounded from both sides are a shortest-path problem. The closure of all bounds gives what each pair allows by
+//! way of other CPUs, and whether there is a solution at all (R. Bellman, 1958). A CPU is not corrected if that is
+//! possible.
 //!
-//! The nearest interval may be there by chance, so the bound that is reported holds the others that are about as near.
-//! It rests on this: that no true offset is in an interval that begins farther away than [`FARTHER`] times the end of
-//! the nearest one, if nearer ones fit.
+//! The nearest interval may be there by chance. So the reported bound also includes the other intervals that are about
+//! as near. This relies on an assumption: the true offset is never in an interval that begins farther away than
+//! [`FARTHER`] times the end of the nearest one, if nearer ones fit.
 
 use std::{
     cmp::Reverse,
@@ -18,14 +19,16 @@ use sigmund_model::Cpu;
 
 use super::{super::feasible::Feasible, MAX_SKEW, MIN_VIOLATED, NOISE, NoSkews, Skew, orders::Orders};
 
-/// A closure takes the cube of this in steps; there are two in each round, and two more each time that the reach is not
-/// enough.
+/// Maximum number of CPUs. A closure takes the cube of this number in steps. There are two closures in each round, and
+/// two more each time that the reach is too small.
 const MAX_CPUS: usize = 1024;
-/// Offsets of a pair that are looked at first; four times as far, as long as those of all pairs contradict each other.
+/// Offsets of a pair up to this one are considered first. While the pairs contradict each other, the reach is
+/// multiplied by four.
 const REACH: i64 = 1 << 10;
-/// Another interval of offsets that begins before so many times the end of the nearest one may be the true one.
+/// Another interval of offsets may contain the true one if it begins before this multiple of the end of the nearest
+/// interval.
 const FARTHER: i64 = 2;
-/// How often pairs that a correction moves away are looked at again.
+/// Maximum number of times that pairs which a correction moves apart are considered again.
 const ROUNDS: usize = 8;
 const UNBOUNDED: i64 = i64::MAX / 4;
 
@@ -64,8 +67,8 @@ pub(super) fn solve(orders: &Orders) -> Result<BTreeMap<Cpu, Skew>, NoSkews> {
             ahead: pair.ahead.clone(),
         });
     }
-    // First the one that agrees with the most others, and of those the one whose stamps violate the fewest orders: it is
-    // right.
+    // The reference comes first: the CPU that agrees with the most others, and among those the one whose stamps violate
+    // the fewest orders.
     let mut order: Vec<usize> = (0..cpus.len()).collect();
     order.sort_by_key(|cpu| (Reverse(agreeing[*cpu]), violated[*cpu], *cpu));
     let mut best = fit(&order, &evidence).ok_or(NoSkews::Contradiction)?;
@@ -88,18 +91,18 @@ pub(super) fn solve(orders: &Orders) -> Result<BTreeMap<Cpu, Skew>, NoSkews> {
     Ok(corrected.into_iter().map(skew).collect())
 }
 
-/// What a pair of CPUs allows.
+/// The offsets that a pair of CPUs allows.
 struct Evidence {
     one: usize,
     other: usize,
     violated: u64,
-    /// The correction moves the two against each other, and away from what is allowed: this must be kept, too, however
-    /// few orders say so. Others could be violated.
+    /// The correction moves the two CPUs against each other, and away from the allowed offsets. So this evidence must
+    /// be kept, too, even if it is only few orders. Otherwise other orders could be violated.
     moved: bool,
     ahead: Feasible,
 }
 
-/// Whether it is beyond the noise that there is a skew.
+/// Whether the evidence for a skew exceeds the noise.
 fn is_wrong(violated: u64, ahead: &Feasible) -> bool {
     let nearest = ahead.nearest(0);
     violated >= MIN_VIOLATED && nearest.is_some_and(|(low, high)| low > NOISE || high < -NOISE)
@@ -107,13 +110,14 @@ fn is_wrong(violated: u64, ahead: &Feasible) -> bool {
 
 struct Fit {
     possible: Bounds,
-    /// Of each pair, the interval of what is possible that is nearest to none.
+    /// For each pair, the interval of possible offsets that is nearest to zero.
     nearest: Vec<Option<(i64, i64)>>,
-    /// By the number of the CPU.
+    /// How far each CPU is ahead, by its number.
     ahead: Vec<i64>,
 }
 
-/// Skews that keep what the pairs allow, looked for farther and farther away from none; `None` if there are none.
+/// Skews that keep what the pairs allow. They are searched for farther and farther away from zero. `None` if there are
+/// none.
 fn fit(order: &[usize], pairs: &[Evidence]) -> Option<Fit> {
     let mut reaches =
         iter::successors(Some(REACH), |reach| Some(reach * 4)).take_while(|reach| *reach <= MAX_SKEW);
@@ -121,9 +125,9 @@ fn fit(order: &[usize], pairs: &[Evidence]) -> Option<Fit> {
 }
 
 fn fit_within(reach: i64, order: &[usize], pairs: &[Evidence]) -> Option<Fit> {
-    // Few orders may be wrong: the bound does not rest on them.
+    // A few orders may be wrong, so the bound does not depend on them.
     let possible = Bounds::of(order.len(), pairs, false, |ahead| possible(ahead, reach))?;
-    // What third CPUs rule out of a pair is not near.
+    // Offsets of a pair that third CPUs rule out do not count as near.
     let narrowed = |pair: &Evidence| {
         let (low, high) = (-possible.most(pair.other, pair.one), possible.most(pair.one, pair.other));
         Evidence { ahead: clipped(&pair.ahead, low, high), ..*pair }
@@ -135,7 +139,7 @@ fn fit_within(reach: i64, order: &[usize], pairs: &[Evidence]) -> Option<Fit> {
 }
 
 impl Fit {
-    /// Pairs that are moved to where they violate orders.
+    /// The pairs that are moved to offsets which violate orders.
     fn moved_away(&self, pairs: &[Evidence]) -> Vec<usize> {
         let away = |(pair, nearest): (&Evidence, &Option<(i64, i64)>)| {
             let ahead = self.ahead[pair.other] - self.ahead[pair.one];
@@ -147,8 +151,9 @@ impl Fit {
     }
 }
 
-/// From the least to the most that may be true: the interval that is nearest to none, and all that begin within `reach`
-/// or before [`FARTHER`] times its end. With few orders the nearest one may be there by chance, on the wrong side even.
+/// The range of offsets that may be true. It includes the interval nearest to zero, and all intervals that begin within
+/// `reach` or before [`FARTHER`] times its end. If there are only few orders, the nearest interval may be there by
+/// chance, even on the wrong side.
 fn possible(ahead: &Feasible, reach: i64) -> Option<(i64, i64)> {
     let (low, high) = ahead.nearest(0)?;
     let reach = reach.max(FARTHER * low.abs().max(high.abs()));
@@ -156,7 +161,7 @@ fn possible(ahead: &Feasible, reach: i64) -> Option<(i64, i64)> {
     Some((ahead.nearest(low)?.0, ahead.nearest(high)?.1))
 }
 
-/// Without what is below `low` and above `high`.
+/// Removes the offsets below `low` and above `high`.
 fn clipped(ahead: &Feasible, low: i64, high: i64) -> Feasible {
     let mut clipped = ahead.clone();
     clipped.forbid(-UNBOUNDED, low);
@@ -164,15 +169,15 @@ fn clipped(ahead: &Feasible, low: i64, high: i64) -> Feasible {
     clipped
 }
 
-/// How far each CPU may be ahead of each other, at most.
+/// How far each CPU may be ahead of each other CPU, at most.
 struct Bounds {
     most: Vec<i64>,
     cpus: usize,
 }
 
 impl Bounds {
-    /// What all pairs of CPUs allow, each an interval of what is known of it, and by way of third CPUs. `None` if no
-    /// skews keep all of them. With `moved`, pairs that are moved away must be kept, too.
+    /// The bounds from what all pairs of CPUs allow, each limited to the interval that `interval` returns, and from
+    /// third CPUs. `None` if no skews keep all of them. With `moved`, pairs that are moved apart must be kept, too.
     fn of(
         cpus: usize,
         pairs: &[Evidence],
@@ -183,7 +188,7 @@ impl Bounds {
         for pair in pairs {
             let (low, high) = match interval(&pair.ahead) {
                 Some(interval) if (moved && pair.moved) || is_wrong(pair.violated, &pair.ahead) => interval,
-                // Within the noise, or too little to decide: there may be no skew.
+                // The evidence is within the noise, or too little to decide. So zero must stay possible.
                 Some((low, high)) => (low.min(0), high.max(0)),
                 None if pair.violated < MIN_VIOLATED => continue,
                 None => return None,
@@ -200,13 +205,13 @@ impl Bounds {
     }
 
     fn bound(&mut self, one: usize, other: usize, low: i64, high: i64) {
-        // The ends of what is looked at are no evidence.
+        // The limits of the search are no evidence.
         let evidence = |bound: i64| if bound >= MAX_SKEW { UNBOUNDED } else { bound };
         self.most[one * self.cpus + other] = evidence(high);
         self.most[other * self.cpus + one] = evidence(-low);
     }
 
-    /// Takes bounds by way of third CPUs; `None` if no skews keep all of them.
+    /// Adds the bounds that follow by way of third CPUs. `None` if no skews keep all of them.
     fn close(&mut self) -> Option<()> {
         for by in 0..self.cpus {
             for one in 0..self.cpus {
@@ -228,8 +233,8 @@ impl Bounds {
         Some(())
     }
 
-    /// How far `cpu` is ahead of each of the `others`, which may differ among themselves: at least, at most. `None` if
-    /// one of them has no such bound.
+    /// How far `cpu` is at least and at most ahead of the `others`, which may differ among themselves. `None` if one of
+    /// them gives no such bound.
     fn against(&self, cpu: usize, others: impl Iterator<Item = usize> + Clone) -> (Option<i64>, Option<i64>) {
         let behind = others.clone().map(|other| self.most(cpu, other)).max();
         let ahead = others.map(|other| self.most(other, cpu)).max();
@@ -247,7 +252,7 @@ impl Bounds {
         chosen.into_iter().map(|(_, ahead)| ahead).collect()
     }
 
-    /// How far `cpu` may be ahead, from the least to the most, beside those that are chosen.
+    /// How far `cpu` may be ahead, at least and at most, given the CPUs that are already chosen.
     fn beside(&self, cpu: usize, chosen: &[(usize, i64)]) -> (i64, i64) {
         let low = chosen.iter().map(|(other, ahead)| ahead - self.most(cpu, *other)).max();
         let high = chosen.iter().map(|(other, ahead)| ahead + self.most(*other, cpu)).min();
@@ -255,7 +260,7 @@ impl Bounds {
     }
 }
 
-/// None, if that is possible; the middle, if both sides are bounded; what just suffices, otherwise.
+/// Zero, if that is possible; the middle, if both sides are bounded; otherwise the smallest correction that suffices.
 fn least_correction((low, high): (i64, i64)) -> i64 {
     if low <= 0 && 0 <= high {
         return 0;

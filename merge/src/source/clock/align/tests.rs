@@ -6,7 +6,7 @@ use sigmund_model::{Effect, Lwp, LwpState};
 use super::*;
 use crate::source::clock::graph::Path;
 
-/// Events that are there already.
+/// A stream of given events.
 struct Drawn(std::vec::IntoIter<Event>);
 
 impl EventStream for Drawn {
@@ -34,8 +34,8 @@ fn event(tick: u64, cpu: u32, effect: Effect) -> Event {
     Event { tick: Ticks(tick), cpu: Some(Cpu(cpu)), effect, ..Event::default() }
 }
 
-/// A truthful schedule of some LWPs on some CPUs: migrations, sleep, wakeups by other CPUs. `pinned` LWPs stay where
-/// they are. With `races`, one wakeup in a few hundred is of an LWP that is still on its CPU.
+/// A truthful schedule of some LWPs on some CPUs, with migrations, sleep, and wakeups by other CPUs. `pinned` LWPs stay
+/// on their CPU. With `races`, one wakeup in a few hundred is of an LWP that is still on its CPU.
 fn schedule(seed: u64, cpus: u32, pinned: bool, races: bool) -> Cpus {
     let mut state = seed | 1;
     let mut below = |end: u64| {
@@ -83,7 +83,7 @@ fn schedule(seed: u64, cpus: u32, pinned: bool, races: bool) -> Cpus {
     drawn
 }
 
-/// The same with counters that are ahead.
+/// The same schedule, with counters that are ahead.
 fn skewed(cpus: &Cpus, ahead: &[i64]) -> Cpus {
     let shifted = |(events, ahead): (&Vec<Event>, &i64)| {
         let shift = |e: &Event| Event { tick: Ticks(e.tick.0.saturating_add_signed(*ahead)), ..e.clone() };
@@ -157,24 +157,24 @@ proptest! {
     }
 }
 
-// Inputs that once failed.
+// Inputs that failed once.
 #[test]
 fn skews_that_were_once_missed_are_found() {
     let case = |seed, ahead: &[i64], pinned, races| {
         let found = injected_skews_are_found(seed, ahead, pinned, races);
         found.unwrap_or_else(|why| panic!("seed {seed}, {ahead:?}, pinned {pinned}, races {races}: {why}"));
     };
-    // The one whose skew was within the noise of the evidence against one CPU was taken to be right.
+    // This CPU was taken to be right, because its skew was within the noise of the evidence against one CPU.
     case(15_874_977_505_280_066_884, &[-707, 0, 0], false, false);
-    // Nothing compares CPU 2 with CPU 0, which is left alone.
+    // Nothing compares CPU 2 with CPU 0, which is not corrected.
     case(5_327_139_135_209_952_525, &[-29_973, 0, -17_755, 0, 763, 0], true, true);
-    // An interval that is there by chance is nearest to none: the next one is true, as third CPUs say.
+    // The interval nearest to zero is there by chance. The next one is true, as third CPUs show.
     case(2_669_559_262_429_418_696, &[18_529, -26_188, 0, 21_362, -28_983, 0], false, true);
     case(13_253_427_155_421_895_993, &[-11_214, 0, 13_576, 3173, 0], false, true);
     case(17_303_883_586_838_444_695, &[0, 23_138, 0, 17_432, 5234, 0], false, false);
-    // Two orders are no evidence; moved by the correction of another CPU, three are violated.
+    // Two orders are no evidence. But the correction of another CPU moves this pair so that three are violated.
     case(13_832_053_173_359_786_077, &[-834, -25, 1044, 914, 0, -538], false, true);
-    // It is on the wrong side, and no third CPU knows better.
+    // The nearest interval is on the wrong side, and no third CPU shows that.
     case(12_226_954_359_927_579_660, &[24_791, -8265, 16_707, 6399, 0, 1091], true, false);
 }
 
@@ -192,7 +192,7 @@ fn a_schedule_has_violations_where_there_is_skew() {
     assert_eq!(violated(&corrected(&seen, &skews)), 0);
 }
 
-// Two violations are no evidence: something was not traced.
+// Two violations are no evidence: an event may not have been traced.
 #[test]
 fn few_violations_change_nothing() {
     let switch = |prev, next| Effect::KernelSwitch {

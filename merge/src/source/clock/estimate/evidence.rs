@@ -1,4 +1,4 @@
-//! What the events of some streams say about when LWPs were on a CPU, and when they certainly were not.
+//! What the events of some streams show: when LWPs were on a CPU, and when they certainly were not.
 //!
 //! ```text
 //!   user events of an LWP      ·  ·   ·          ··  ·      instants on a CPU
@@ -6,8 +6,8 @@
 //!                        fork ┘           └ off ─┘
 //! ```
 //!
-//! A stretch off the CPU counts only if the switch that ends it is the next that was seen of its LWP, and no stream lost
-//! anything in between: a switch that was not traced makes no evidence.
+//! A stretch off the CPU counts only if the switch that ends it is the next one that was seen of its LWP, and no stream
+//! lost anything in between. So a switch that was not traced cannot create false evidence.
 
 use std::{collections::BTreeMap, io, ops::ControlFlow};
 
@@ -15,15 +15,16 @@ use sigmund_model::{Cpu, Effect, Event, Level, Lwp};
 
 use super::super::side_by_side::{Step, Witness, side_by_side};
 
-/// Instants of an LWP that are kept: of more, every second, fourth, … is.
+/// Maximum number of instants that are kept for an LWP. If there are more, every second, fourth, … is kept.
 const INSTANTS: usize = 1 << 12;
-/// Stretches that are kept in all. Then no more events are read: memory does not grow with the trace.
+/// Maximum number of stretches that are kept in all. After that, no more events are read, so memory does not grow with
+/// the trace.
 const STRETCHES: usize = 1 << 21;
 
-/// What is known of one LWP.
+/// What is known about one LWP.
 #[derive(Debug, Default)]
 pub(super) struct OfLwp {
-    /// Instants at which the program itself recorded an event on it.
+    /// Instants at which the program itself recorded an event on the LWP.
     pub(super) recorded: Vec<u64>,
     stride: usize,
     skipped: usize,
@@ -32,10 +33,10 @@ pub(super) struct OfLwp {
     pub(super) on: Vec<(u64, u64)>,
     /// Stretches off all CPUs.
     pub(super) off: Vec<(u64, u64)>,
-    /// No event of the program was before; none was after.
+    /// When it was created: no event of the program is earlier. The next field is when it ended: none is later.
     pub(super) born: Option<u64>,
     pub(super) gone: Option<u64>,
-    /// Its number was given twice: birth and end are of one of the two.
+    /// Whether its number was used twice. Then birth and end may be those of either LWP.
     reused: bool,
     last: Last,
 }
@@ -48,13 +49,13 @@ enum Last {
     Off(u64, u64),
 }
 
-/// The evidence of some streams that are on one clock.
+/// The evidence of some streams that are on the same clock.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) lwps: BTreeMap<Lwp, OfLwp>,
     /// First and last instant.
     pub(super) span: Option<(u64, u64)>,
-    /// Whether there was more than is kept.
+    /// Whether there was more evidence than is kept.
     pub(super) cut: bool,
     stretches: usize,
     /// The number of losses, and the first instant after the last gap.

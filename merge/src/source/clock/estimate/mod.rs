@@ -1,18 +1,19 @@
-//! The offset between two clocks that were never read together, from events that bound each other.
+//! Estimates the offset between two clocks that were never read together, from events that bound each other.
 //!
-//! An LWP that recorded a user event, or that another trace shows in the middle of a stretch on a CPU, was on a CPU at
-//! that instant. So no offset is possible that puts the instant into a stretch in which the LWP was off all CPUs, before
-//! it was created, or behind its end. What no instant rules out is the bound; the estimate is its middle.
+//! If an LWP recorded a user event, or another trace shows it in the middle of a stretch on a CPU, it was on a CPU at
+//! that instant. So an offset is impossible if it puts the instant into a stretch in which the LWP was off all CPUs,
+//! before its creation, or after its end. The offsets that no instant rules out are the bound; the estimate is their
+//! middle.
 //!
-//! Taken to be true:
-//! * The rates are right within a drift; the bound is that of the middle of the recording, and grows from there.
-//! * Two traces of one kernel stamp one switch within a jitter of each other.
-//! * At least half of the shorter recording was made during the other, if all of both was looked at.
+//! These assumptions are made:
+//! * The rates are right within a drift. The bound is that of the middle of the recording, and grows from there.
+//! * Two traces of the same kernel stamp a switch within a jitter of each other.
+//! * At least half of the shorter recording was made during the other one, if both were examined completely.
 //!
-//! If that leaves no offset, larger drifts and jitters are tried; if none is left then, the inputs contradict each other.
+//! If no offset remains, larger drifts and jitters are tried. If still none remains, the inputs contradict each other.
 //!
-//! Cost: all events of both sides are read once more, before the merge, until two million stretches are known. Only if a
-//! clock has no other way.
+//! Cost: all events of both sides are read once more, before the merge, until two million stretches are known. This is
+//! done only if a clock has no other relation.
 
 mod evidence;
 
@@ -21,40 +22,41 @@ use std::ops::ControlFlow;
 use self::evidence::{Evidence, OfLwp};
 use super::{feasible::Feasible, graph::DRIFT, side_by_side::Witness};
 
-/// Drifts of the rate (a fraction), and jitters of one switch in two traces (in seconds).
+/// Drifts of the rate (as fractions), and jitters of the same switch in two traces (in seconds).
 const TRIES: [(f64, f64); 3] = [(DRIFT, 1e-6), (1e-4, 1e-5), (5e-4, 1e-4)];
-/// Comparisons after which no further evidence is looked at: what is left then is still right, and perhaps wide.
+/// Maximum number of comparisons. After that, no further evidence is examined. The result is still right, but may be
+/// wide.
 const BUDGET: u64 = 1 << 28;
 const EVER: i64 = 1 << 60;
 
-/// Where one clock is on the other.
+/// The relation of one clock to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
-    /// An instant of the clock that was unknown.
+    /// An instant of the clock whose relation was unknown.
     pub(super) at: u64,
-    /// Where it is on the other, and how far that may be off.
+    /// The same instant on the other clock, and how far that may be off.
     pub(super) on: u64,
     pub(super) within: u64,
-    /// The drift that was allowed.
+    /// The drift that was allowed for.
     pub(super) drift: f64,
-    /// How many LWPs both sides know.
+    /// Number of LWPs known to both sides.
     pub(super) lwps: usize,
 }
 
 /// Why there is no estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoEstimate {
-    /// Nothing bounds it.
+    /// Nothing bounds the offset.
     NoEvidence,
     /// No offset is possible.
     Contradiction,
 }
 
-/// Where the clock of `unknown` is on the clock of `known`. `rate` is units of the latter for one of the former, `hertz`
-/// those of the latter in a second.
+/// Finds the relation of the clock of `unknown` to the clock of `known`. `rate` is the units of the latter for one unit
+/// of the former, `hertz` the units of the latter per second.
 ///
 /// # Errors
-/// Of reading; and within, why there is no estimate.
+/// The outer error is a read error. The inner one is the reason why there is no estimate.
 pub(super) fn estimate(
     known: Vec<Witness>,
     unknown: Vec<Witness>,
@@ -74,7 +76,7 @@ pub(super) fn estimate(
     Ok(Err(NoEstimate::Contradiction))
 }
 
-/// Two sides, and where to count from: offsets are `known - known_zero - (unknown - unknown_zero) × rate`.
+/// Two sides, and the origins of their times. Offsets are `known - known_zero - (unknown - unknown_zero) × rate`.
 struct Question<'e> {
     known: &'e Evidence,
     unknown: &'e Evidence,
@@ -96,7 +98,7 @@ impl<'e> Question<'e> {
         let (low, high) = self.overlap();
         let mut ruling = Ruling { feasible: Feasible::between(low, high), budget: BUDGET };
         let slack = |at: i64| (at.unsigned_abs() as f64 * drift) as i64 + 1;
-        // Births and ends first: they leave little for the rest to look through.
+        // Births and ends come first: they leave only few offsets to search for the rest.
         let _ = self.lives(&mut ruling, slack);
         let _ = self.stretches(&mut ruling, slack, jitter);
         ruling.feasible
@@ -141,7 +143,7 @@ impl<'e> Question<'e> {
             for instant in recorded.chain(middles(on, jitter)) {
                 let slack = slack(instant);
                 let forbidden = |(a, b): &(i64, i64)| (a - instant + slack, b - instant - slack);
-                // Stretches in the order of time forbid offsets in increasing order.
+                // Stretches in time order forbid offsets in increasing order.
                 ruling.forbid_all(&off, forbidden)?;
             }
             let off: Vec<_> =
@@ -180,7 +182,7 @@ fn middles(on: impl Iterator<Item = (i64, i64)>, jitter: i64) -> impl Iterator<I
     on.filter(move |(a, b)| b - a > 2 * jitter).map(|(a, b)| a + (b - a) / 2)
 }
 
-/// Offsets that are left, and how much more may be compared.
+/// The offsets that remain, and how many more comparisons may be made.
 struct Ruling {
     feasible: Feasible,
     budget: u64,
@@ -193,7 +195,8 @@ impl Ruling {
         ControlFlow::Continue(())
     }
 
-    /// What each of `stretches` forbids that could still matter; what they forbid is in increasing order.
+    /// Rules out the offsets that each of `stretches` forbids, if they still matter. These offsets must be in
+    /// increasing order.
     fn forbid_all(
         &mut self,
         stretches: &[(i64, i64)],

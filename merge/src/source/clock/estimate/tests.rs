@@ -6,7 +6,7 @@ use sigmund_model::{Cpu, Effect, Event, EventStream, Level, Loss, LossKind, Lwp,
 use super::*;
 use crate::source::clock::graph::Path;
 
-/// Events that are there already; before some of them, something was lost.
+/// A stream of given events. Before some of them, something was lost.
 struct Drawn(std::vec::IntoIter<(Event, bool)>, Vec<Loss>);
 
 impl EventStream for Drawn {
@@ -29,15 +29,15 @@ fn witness(level: Level, events: Vec<(Event, bool)>) -> Witness {
     Witness { events, levels: Arc::new([level]), path: Path::default() }
 }
 
-/// One machine, seen by the kernel on nanoseconds and by the program on ticks.
+/// One machine, recorded by the kernel in nanoseconds and by the program in ticks.
 #[derive(Default)]
 struct Recording {
-    /// Of each CPU.
+    /// The events of each CPU.
     kernel: Vec<Vec<(Event, bool)>>,
     user: Vec<(Event, bool)>,
 }
 
-/// How the kernel's clock is to the program's: `ns = ticks / 2.5 × (1 + drift) + ahead`.
+/// The relation of the kernel's clock to the program's: `ns = ticks / 2.5 × (1 + drift) + ahead`.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     ahead: u64,
@@ -91,7 +91,7 @@ impl Recording {
             }
             let switch = Effect::KernelSwitch { prev: Some(Lwp(lwp)), prev_state: None, next: Lwp(next) };
             on[cpu] = next;
-            // A page that is lost: its switches are not seen, and the next event says so.
+            // A lost page: its switches are not seen, and the next event reports the loss.
             let lost = loss && below(40) == 0;
             recording.kernel[cpu].push((event(clocks.ns(tick), cpu as u32, lwp, switch), lost));
         }
@@ -99,7 +99,7 @@ impl Recording {
         recording
     }
 
-    /// Turns the places of lost switches into marks on the events behind them.
+    /// Turns the places of lost switches into marks on the following events.
     fn mark_gaps(&mut self) {
         for of_cpu in &mut self.kernel {
             let mut lost = false;
@@ -139,7 +139,7 @@ proptest! {
         let found = found.map_err(|why| TestCaseError::fail(format!("{why:?}")))?;
         let (off, within) = distance(&found, clocks);
         prop_assert!(off <= within, "{off} ticks off, bound {within}");
-        // Stretches are 40 µs long on average: without loss the bound is much less than one.
+        // Stretches are 40 µs long on average. Without loss, the bound is much less than one stretch.
         prop_assert!(loss || within < 25_000, "{within}");
     }
 }
@@ -170,7 +170,7 @@ fn two_kernel_traces_of_the_same_switches_meet() {
         let events = Recording::simulated(4, clocks, false, false).kernel.into_iter();
         events.map(|events| witness(Level::Kern, events)).collect::<Vec<_>>()
     };
-    // `ticks` is a clock that counts 1 for a tick: 2.5 / 2.5.
+    // `ticks` is a clock that counts 1 per tick: 2.5 / 2.5.
     let found = estimate(kernel(ticks), kernel(nanos), RATE, HERTZ).unwrap().unwrap();
     let (off, within) = distance(&found, nanos);
     assert!(off <= within && within < 25_000, "{off} {within}");
