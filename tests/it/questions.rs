@@ -251,7 +251,7 @@ fn a_value_that_no_event_has_gets_the_nearest_values() {
 fn a_super_trace_needs_no_name_if_it_is_the_only_one_here() {
     let sigmund = Sigmund::new();
     for args in [&["--list-events"][..], &["info"], &["check"]] {
-        sigmund.run(args).complained(&["no super-trace in this folder", "--trace-file"]);
+        sigmund.run(args).complained(&["no super-trace in this folder"]);
     }
     sigmund.merge_listing("one", &figure(2));
     let listing = sigmund.run(["--list-events"]).found();
