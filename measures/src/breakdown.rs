@@ -32,6 +32,7 @@ pub(crate) const BREAKDOWN: Measure = Measure {
         syscalls: true,
         faults: true,
         only_lives: true,
+        only_own: true,
         culprits: false,
         ..Needs::STATES
     },

@@ -26,7 +26,7 @@ pub(crate) const QUANTA: Measure = Measure {
     lists_cases: false,
     is_of_one_level: true,
     definition: include_str!("definitions/quanta.md"),
-    needs: Needs { only_lives: true, culprits: false, ..Needs::STATES },
+    needs: Needs { only_lives: true, only_own: true, culprits: false, ..Needs::STATES },
     computed: Computed::Sliced(start),
 };
 

@@ -28,7 +28,14 @@ pub(crate) const STATES: Measure = Measure {
     lists_cases: false,
     is_of_one_level: true,
     definition: include_str!("definitions/states.md"),
-    needs: Needs { interrupts: true, syscalls: true, only_asleep: true, only_lives: true, ..Needs::STATES },
+    needs: Needs {
+        interrupts: true,
+        syscalls: true,
+        only_asleep: true,
+        only_lives: true,
+        only_own: true,
+        ..Needs::STATES
+    },
     computed: Computed::Sliced(start),
 };
 

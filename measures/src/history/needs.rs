@@ -33,6 +33,9 @@ pub struct Needs {
     pub culprits: bool,
     /// Of all these, only the rows in the lives of the requested threads, if the request selects threads.
     pub only_lives: bool,
+    /// Of `thread_states`, if the request selects user threads, only the rows of these. If culprits are needed, also the rows of
+    /// other threads while one of these is stalled: they tell who had its CPU.
+    pub only_own: bool,
 }
 
 impl Needs {
@@ -52,6 +55,7 @@ impl Needs {
         turns: false,
         culprits: false,
         only_lives: false,
+        only_own: false,
     };
     /// The states of both levels, and what follows from them.
     pub const STATES: Needs = Needs { thread_states: true, lwp_states: true, culprits: true, ..Needs::NONE };

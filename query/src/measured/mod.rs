@@ -50,7 +50,7 @@ pub struct MeasureOptions {
 impl MeasureOptions {
     fn about(&self) -> About<'_> {
         let pair = self.pair.as_ref().map(|(from, to)| (from, to));
-        About { subject: self.subject.as_deref(), pair }
+        About { subject: self.subject.as_deref(), pair, threads: None }
     }
 }
 
@@ -128,13 +128,15 @@ async fn computed(
     }
     let size = if measure.is_sliced(request) { size } else { SliceSize::WHOLE };
     let memory = Memory::of(trace, measure.name);
+    let threads = request.threads.as_ref().filter(|_| is_of_threads(request));
+    let about = About { threads, ..options.about() };
     // If the rows are not sorted as small slices require, everything is computed again as one slice.
     for size in [size, SliceSize::WHOLE] {
         let mut computed = measure.start(request);
         loop {
             let (slices, order);
             (slices, computed, order) =
-                pass(trace, measure, (computed, options), window, (size, memory, known)).await?;
+                pass(trace, measure, (computed, about), window, (size, memory, known)).await?;
             if order == Order::Broken {
                 known = Some(slices.into_known());
                 break;
@@ -159,7 +161,7 @@ async fn computed(
 async fn pass(
     trace: &SuperTrace,
     measure: &Measure,
-    (computed, options): (Box<dyn Sliced>, &MeasureOptions),
+    (computed, about): (Box<dyn Sliced>, About<'_>),
     window: load::Window,
     (size, memory, known): (SliceSize, Memory<'_>, Option<Known>),
 ) -> Result<(Slices, Box<dyn Sliced>, Order), Error> {
@@ -168,7 +170,7 @@ async fn pass(
         Stopped::Failed(error) => error,
     };
     let needs = computed.needs().unwrap_or(measure.needs);
-    let mut slices = Slices::open(trace, needs, window, options.about(), known).await?;
+    let mut slices = Slices::open(trace, needs, window, about, known).await?;
     let of_rows = window.of_rows;
     let (mut computed, mut order) =
         slices.each(of_rows, of_rows, (size, memory), computed).await.map_err(stopped)?;
@@ -233,9 +235,7 @@ async fn asked(
 async fn loaded_window(trace: &SuperTrace, needs: Needs, request: &Request) -> Result<load::Window, Error> {
     match &request.threads {
         // LWPs live before and after the threads that they carry, so this does not apply to rows of LWPs.
-        Some(threads)
-            if needs.only_lives && request.by != Some(By::Lwp) && request.level != Some(Level::Lwps) =>
-        {
+        Some(threads) if needs.only_lives && is_of_threads(request) => {
             load::within_lives(trace, threads, request.window).await
         }
         _ => Ok(load::Window {
@@ -245,6 +245,11 @@ async fn loaded_window(trace: &SuperTrace, needs: Needs, request: &Request) -> R
             since: i64::MIN,
         }),
     }
+}
+
+/// Whether a question about user threads is answered by what they did, and not by what LWPs did.
+fn is_of_threads(request: &Request) -> bool {
+    request.by != Some(By::Lwp) && request.level != Some(Level::Lwps)
 }
 
 fn left_out_note(table: &str) -> String {

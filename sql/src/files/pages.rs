@@ -31,20 +31,18 @@ pub(super) fn with_page_index(
     (metadata.column_index().is_some() && metadata.offset_index().is_some()).then(|| Arc::new(metadata))
 }
 
-/// Selects the rows that are of use: those that begin at `to` or before, and end at `from` or later.
+/// Selects the rows that are of use: those that overlap or touch one of several times.
 #[derive(Clone, Copy, Debug)]
-pub struct Useful {
-    /// The first tick.
-    pub from: i64,
-    /// The last tick.
-    pub to: i64,
+pub struct Useful<'a> {
+    /// The first and the last tick of each time. Sorted, and apart from each other.
+    pub times: &'a [(i64, i64)],
     /// Whether rows without an end (those without a length) are of use. If not, they count as ending where they begin.
     pub unended: bool,
 }
 
 /// The pages of a row group in which a row may be of use. The table has to have the columns `ts_tick` and `dur_tick`.
 /// `None` if the index does not show it.
-pub(super) fn pages_within(metadata: &ParquetMetaData, group: usize, useful: Useful) -> Option<Pages> {
+pub(super) fn pages_within(metadata: &ParquetMetaData, group: usize, useful: Useful<'_>) -> Option<Pages> {
     let columns = metadata.row_group(group).columns();
     let place = |name: &str| columns.iter().position(|column| column.column_path().string() == name);
     let begins =
@@ -70,9 +68,10 @@ pub(super) fn pages_within(metadata: &ParquetMetaData, group: usize, useful: Use
             longest.filter(|_| all_are_known)
         });
         let last_end = longest.map(|longest| most.saturating_add(*longest));
-        let is_after = *least > useful.to;
-        let is_before = last_end.is_some_and(|end| end < useful.from);
-        if is_after || is_before {
+        let first = useful.times.partition_point(|(_, to)| to < least);
+        let is_of_use =
+            useful.times.get(first).is_some_and(|(from, _)| last_end.is_none_or(|end| end >= *from));
+        if !is_of_use {
             // Without lengths, any end is possible.
             latest = latest.max(last_end.or(Some(i64::MAX)));
             selectors.push(RowSelector::skip(count));
@@ -136,7 +135,7 @@ mod tests {
 
     #[test]
     fn pages_without_a_row_of_use_are_left_out() {
-        let useful = Useful { from: 10_000, to: 10_100, unended: true };
+        let useful = Useful { times: &[(-20, -10), (10_000, 10_100)], unended: true };
         let pages = pages_within(&file(true), 0, useful).unwrap();
         let (first, end) = selected(&pages);
         assert!((9_000..=9_990).contains(&first) && (10_101..11_500).contains(&end), "{first} to {end}");
@@ -145,7 +144,7 @@ mod tests {
 
     #[test]
     fn lengths_of_other_pages_say_nothing() {
-        let useful = Useful { from: 10_000, to: 10_100, unended: true };
+        let useful = Useful { times: &[(10_000, 10_100)], unended: true };
         let (first, end) = selected(&pages_within(&file(false), 0, useful).unwrap());
         assert!(first == 0 && (10_101..11_500).contains(&end), "{first} to {end}");
     }

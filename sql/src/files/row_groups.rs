@@ -1,17 +1,22 @@
 //! The row groups of a table. Each can be read as one batch, in any order and from any thread.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, OnceLock},
+};
 
 use arrow::{
-    array::RecordBatch,
+    array::{AsArray, RecordBatch},
     compute::cast,
-    datatypes::{DataType, Field, Schema, SchemaRef},
+    datatypes::{DataType, Field, Int64Type, Schema, SchemaRef},
+    error::ArrowError,
 };
 use datafusion::parquet::{
     arrow::{
         ProjectionMask,
         arrow_reader::{
-            ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
+            ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+            RowFilter, RowSelection,
         },
     },
     file::statistics::Statistics,
@@ -120,7 +125,7 @@ impl RowGroups {
     pub fn read(&self, group: usize) -> Result<RecordBatch, Error> {
         let (part, group) = self.groups[group];
         let of = &self.parts[part];
-        self.read_selected(of, &of.footer, (group, None))
+        self.read_selected(of, &of.footer, (group, None), None)
     }
 
     /// As [`read`](Self::read), for a table of intervals: leaves out pages without useful rows. Also returns the latest
@@ -131,14 +136,44 @@ impl RowGroups {
     ///
     /// # Panics
     /// When there is no such row group.
-    pub fn read_within(&self, group: usize, useful: Useful) -> Result<(RecordBatch, Option<i64>), Error> {
+    pub fn read_within(&self, group: usize, useful: Useful<'_>) -> Result<(RecordBatch, Option<i64>), Error> {
         let (part, in_part) = self.groups[group];
         let of = &self.parts[part];
         let Some(footer) = of.indexed() else { return Ok((self.read(group)?, None)) };
         let Some(pages) = pages_within(footer.metadata(), in_part, useful) else {
             return Ok((self.read(group)?, None));
         };
-        Ok((self.read_selected(of, footer, (in_part, Some(pages.selection)))?, pages.latest))
+        Ok((self.read_selected(of, footer, (in_part, Some(pages.selection)), None)?, pages.latest))
+    }
+
+    /// As [`read_within`](Self::read_within), but only the rows with one of these values in a column of 64-bit integers. The other
+    /// columns are decoded only where there are such rows.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    ///
+    /// # Panics
+    /// When there is no such row group.
+    pub fn read_where(
+        &self,
+        group: usize,
+        useful: Useful<'_>,
+        (column, values): (&str, &Arc<BTreeSet<i64>>),
+    ) -> Result<RecordBatch, Error> {
+        let (part, in_part) = self.groups[group];
+        let of = &self.parts[part];
+        let indexed = of.indexed();
+        let pages = indexed.and_then(|footer| pages_within(footer.metadata(), in_part, useful));
+        let footer = indexed.unwrap_or(&of.footer);
+        let only = ProjectionMask::columns(footer.parquet_schema(), [column]);
+        let values = Arc::clone(values);
+        let is_one = move |batch: RecordBatch| {
+            let column = batch.column(0).as_primitive_opt::<Int64Type>();
+            let column = column.ok_or_else(|| ArrowError::CastError("expected 64-bit integers".into()))?;
+            Ok(column.iter().map(|value| Some(value.is_some_and(|value| values.contains(&value)))).collect())
+        };
+        let filter = RowFilter::new(vec![Box::new(ArrowPredicateFn::new(only, is_one))]);
+        self.read_selected(of, footer, (in_part, pages.map(|pages| pages.selection)), Some(filter))
     }
 
     fn read_selected(
@@ -146,6 +181,7 @@ impl RowGroups {
         of: &OfPart,
         footer: &ArrowReaderMetadata,
         (group, selection): (usize, Option<RowSelection>),
+        filter: Option<RowFilter>,
     ) -> Result<RecordBatch, Error> {
         let OfPart { part, columns, .. } = of;
         let rows = usize::try_from(footer.metadata().row_group(group).num_rows()).unwrap_or_default();
@@ -155,6 +191,10 @@ impl RowGroups {
         let reader = reader.with_projection(columns.clone()).with_row_groups(vec![group]);
         let reader = match selection {
             Some(selection) => reader.with_row_selection(selection),
+            None => reader,
+        };
+        let reader = match filter {
+            Some(filter) => reader.with_row_filter(filter),
             None => reader,
         };
         let reader = reader.with_batch_size(rows.clamp(1, MOST_ROWS)).build();

@@ -14,7 +14,7 @@ use sigmund_model::{
 };
 use sigmund_sql::SuperTrace;
 
-use super::cells::{Small, Texts, Wide, Words, interval, read, stream};
+use super::cells::{Small, Texts, Wide, Words, interval, overlapping, read, stream};
 use crate::Error;
 
 /// From the beginning of the first of these threads to the end of the last; `None` if none of them is known.
@@ -40,16 +40,34 @@ pub(super) async fn lives(
     Ok(lives)
 }
 
+/// Which user threads have their names and lives loaded.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    /// Those that live in this window.
+    pub(super) lives: Interval,
+    /// Of them, only these.
+    pub(super) only: Option<&'a BTreeSet<u64>>,
+}
+
 /// Loads names and lives. Of user threads only those that live in the window.
 pub(super) async fn names(
     trace: &SuperTrace,
-    window: Option<Interval>,
+    Named { lives, only }: Named<'_>,
     last: i64,
     names: &mut Names,
 ) -> Result<(), Error> {
     let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
     let mut threads = LivesBuilder::default();
-    read(trace, &THREADS, &columns, window, |batch| {
+    let on_table = Error::on(trace, THREADS.name);
+    let mut frame = trace.raw(&THREADS).await?;
+    if let Some(only) = only {
+        let numbers = only.iter().map(|thread| lit(*thread as i64)).collect();
+        frame = frame.filter(in_list(ident("thread"), numbers, false)).map_err(&on_table)?;
+    }
+    let window = (lives != Interval::ALL).then_some(lives);
+    let frame = overlapping(frame, window).map_err(&on_table)?;
+    let frame = frame.select(columns.iter().map(|column| ident(*column))).map_err(&on_table)?;
+    stream(trace, THREADS.name, frame, |batch| {
         let (thread, created_by, rows) = (Wide::of(batch, 0), Wide::of(batch, 5), Rows::of(batch, last));
         for row in 0..batch.num_rows() {
             let life = Life { created_by: created_by.thread(row), ..rows.life(row) };

@@ -36,7 +36,7 @@ pub(super) async fn stream(
 }
 
 /// Rows of intervals that overlap the window.
-fn overlapping(frame: DataFrame, window: Option<Interval>) -> Result<DataFrame, DataFusionError> {
+pub(super) fn overlapping(frame: DataFrame, window: Option<Interval>) -> Result<DataFrame, DataFusionError> {
     use datafusion::logical_expr::lit;
 
     let Some(window) = window else { return Ok(frame) };

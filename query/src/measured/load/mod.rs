@@ -5,6 +5,7 @@ mod cells;
 mod events;
 mod intervals;
 mod memory;
+mod own;
 mod reader;
 mod slices;
 mod states;

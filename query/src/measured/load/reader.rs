@@ -49,14 +49,21 @@ impl<R> Decoded<R> {
 pub(super) type Decode<R> = Arc<dyn Fn(&RecordBatch) -> Decoded<R> + Send + Sync>;
 
 /// Which rows of a table are of use.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Wanted {
     /// Rows in this window. Earlier rows are read only if a measure looks back.
     pub(super) window: Interval,
-    /// Rows that end before this are of no use.
-    pub(super) since: i64,
-    /// Whether rows without an end are of use although they begin before `since`.
+    /// Other rows than those that overlap or touch one of these times are of no use. Sorted, and apart from each other.
+    pub(super) times: Arc<[(i64, i64)]>,
+    /// Whether rows without an end are of use wherever they begin.
     pub(super) unended: bool,
+}
+
+impl Wanted {
+    /// The rows in a window, and those before it that end at `since` or later.
+    pub(super) fn since(window: Interval, since: i64) -> Wanted {
+        Wanted { window, times: Arc::new([(since, window.to)]), unended: true }
+    }
 }
 
 /// A table that is being read.
@@ -121,7 +128,7 @@ impl<R: Row + Send + 'static> TableReader<R> {
 
     /// Begins to decode the next row groups that may have rows in the window.
     fn begin(&mut self) {
-        let Wanted { window, since, unended } = self.wanted;
+        let Wanted { window, unended, .. } = self.wanted;
         while self.ahead.len() < self.most_ahead
             && let Some(next) = self.left.checked_sub(1)
         {
@@ -130,12 +137,12 @@ impl<R: Row + Send + 'static> TableReader<R> {
                 continue;
             }
             let (groups, decode) = (Arc::clone(&self.groups), Arc::clone(&self.decode));
+            let times = Arc::clone(&self.wanted.times);
             self.ahead.push_back(SpawnedTask::spawn_blocking(move || {
-                if (since, window.to) == (i64::MIN, i64::MAX) {
+                if *times == [(i64::MIN, i64::MAX)] {
                     return Ok(decode(&groups.read(next)?));
                 }
-                let (batch, others) =
-                    groups.read_within(next, Useful { from: since, to: window.to, unended })?;
+                let (batch, others) = groups.read_within(next, Useful { times: &times, unended })?;
                 let mut decoded = decode(&batch);
                 decoded.latest = decoded.latest.max(others);
                 if window.to < i64::MAX {

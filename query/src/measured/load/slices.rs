@@ -1,7 +1,7 @@
 //! Cuts a trace into slices, the latest first: reads the rows of each, makes a history of them, and adds it to a
 //! measure.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use arrow::array::RecordBatch;
 use datafusion::common::runtime::SpawnedTask;
@@ -13,10 +13,12 @@ use sigmund_model::{
 use sigmund_sql::{RowGroups, SuperTrace};
 
 use super::{
-    Window, actors,
+    MOST_LIVES, Window,
+    actors::{self, Named},
     cells::{Small, read},
     events, intervals,
     memory::Memory,
+    own::OwnRows,
     reader::{Reader, TableReader, Wanted},
     states,
 };
@@ -50,6 +52,8 @@ pub(in crate::measured) struct About<'a> {
     pub(in crate::measured) subject: Option<&'a str>,
     /// FROM and TO.
     pub(in crate::measured) pair: Option<(&'a Selector, &'a Selector)>,
+    /// The user threads, if it is about some, and not about LWPs.
+    pub(in crate::measured) threads: Option<&'a BTreeSet<u64>>,
 }
 
 /// What all slices share: the gaps, and the names of threads, LWPs and processes.
@@ -59,10 +63,9 @@ pub(in crate::measured) struct Known {
 }
 
 impl Known {
-    async fn read(trace: &SuperTrace, of_names: Interval, extent: Interval) -> Result<Known, Error> {
+    async fn read(trace: &SuperTrace, named: Named<'_>, extent: Interval) -> Result<Known, Error> {
         let mut names = Names::default();
-        let window = (of_names != Interval::ALL).then_some(of_names);
-        actors::names(trace, window, extent.to, &mut names).await?;
+        actors::names(trace, named, extent.to, &mut names).await?;
         Ok(Known { gaps: Arc::new(actors::gaps(trace, extent).await?), names })
     }
 }
@@ -94,16 +97,16 @@ impl Slices {
         about: About<'_>,
         known: Option<Known>,
     ) -> Result<Slices, Error> {
-        let About { subject, pair } = about;
+        let About { subject, pair, threads } = about;
         let Window { of_rows, of_names, around, since } = window;
-        let rows = Wanted { window: of_rows, since, unended: true };
+        let rows = || Wanted::since(of_rows, since);
         // A state without an end that began before `since` is that of an exited thread, and does not occur in an
         // answer.
-        let of_states = Wanted { unended: false, ..rows };
+        let of_states = Wanted { unended: false, ..rows() };
         // The last LWP on a CPU before a slice is searched for in the rows that were read. So there must be no holes in
         // them.
-        let of_lwps = Wanted { since: i64::MIN, ..rows };
-        let around = Wanted { window: around, since: i64::MIN, unended: true };
+        let of_lwps = Wanted::since(of_rows, i64::MIN);
+        let around = || Wanted::since(around, i64::MIN);
         let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else {
             let slicer = Slicer::new(None, Arc::default(), Default::default());
             let (readers, on_cpu, left_out) = Default::default();
@@ -120,11 +123,40 @@ impl Slices {
         };
         let mut readers = Vec::new();
         let last = extent.to;
+        let mut of_names = Named { lives: of_names, only: None };
         if needs.thread_states {
             let hz = trace.tick_hz();
-            let decode = move |batch: &RecordBatch| states::of_threads(batch, last, hz);
             let table = (&THREAD_STATES, states::OF_THREADS);
-            readers.push(TableReader::open(trace, table, of_states, decode, Slicer::threads)?);
+            let threads = threads.filter(|threads| needs.only_own && threads.len() <= MOST_LIVES);
+            let own = match threads {
+                Some(threads) => OwnRows::read(trace, threads, &of_states, (last, hz)).await?,
+                None => None,
+            };
+            let stalls = own.as_ref().filter(|_| needs.culprits).map(OwnRows::stalls).unwrap_or_default();
+            let is_own: BTreeSet<u64> = own
+                .as_ref()
+                .and(threads)
+                .map(|threads| threads.iter().copied().collect())
+                .unwrap_or_default();
+            let others = match &own {
+                None => Some(of_states),
+                Some(_) if stalls.is_empty() => {
+                    of_names.only = threads;
+                    None
+                }
+                Some(_) => Some(Wanted { times: stalls, ..of_states }),
+            };
+            if let Some(others) = others {
+                let decode = move |batch: &RecordBatch| {
+                    let mut decoded = states::of_threads(batch, last, hz);
+                    if !is_own.is_empty() {
+                        decoded.rows.retain(|(thread, _, _)| !is_own.contains(thread));
+                    }
+                    decoded
+                };
+                readers.push(TableReader::open(trace, table, others, decode, Slicer::threads)?);
+            }
+            readers.extend(own.map(|own| Box::new(own) as Box<dyn Reader>));
         }
         if needs.lwp_states {
             let decode = move |batch: &RecordBatch| states::of_lwps(batch, last);
@@ -134,36 +166,36 @@ impl Slices {
         if needs.turns {
             let table = (&EVENTS, events::OF_TURNS);
             // Most rows are decoded only to be left out, so two row groups are decoded at the same time.
-            readers.push(TableReader::open_ahead(trace, table, rows, events::turns, Slicer::events, 2)?);
+            readers.push(TableReader::open_ahead(trace, table, rows(), events::turns, Slicer::events, 2)?);
         }
         if wants(needs.wakeups, &WAKEUPS) {
             let table = (&WAKEUPS, intervals::OF_WAKEUPS);
-            let rows = if needs.only_lives { rows } else { around };
+            let rows = if needs.only_lives { rows() } else { around() };
             readers.push(TableReader::open(trace, table, rows, intervals::wakeups, Slicer::wakeups)?);
         }
         if wants(needs.interrupts, &INTERRUPTS) {
             let table = (&INTERRUPTS, intervals::OF_INTERRUPTS);
-            readers.push(TableReader::open(trace, table, rows, intervals::interrupts, Slicer::interrupts)?);
+            readers.push(TableReader::open(trace, table, rows(), intervals::interrupts, Slicer::interrupts)?);
         }
         if wants(needs.syscalls, &SYSCALLS) {
             readers.push(if needs.only_asleep {
                 let table = (&SYSCALLS, intervals::OF_CALLS_ASLEEP);
-                TableReader::open(trace, table, rows, intervals::calls_asleep, Slicer::syscalls)?
+                TableReader::open(trace, table, rows(), intervals::calls_asleep, Slicer::syscalls)?
             } else {
                 let table = (&SYSCALLS, intervals::OF_SYSCALLS);
-                TableReader::open(trace, table, rows, intervals::syscalls, Slicer::syscalls)?
+                TableReader::open(trace, table, rows(), intervals::syscalls, Slicer::syscalls)?
             });
         }
         if wants(needs.spans, &SPANS) {
             let table = (&SPANS, intervals::OF_SPANS);
             let only = subject.filter(|_| needs.only_named).map(str::to_string);
             let decode = move |batch: &RecordBatch| intervals::spans(batch, only.as_deref());
-            readers.push(TableReader::open(trace, table, rows, decode, Slicer::spans)?);
+            readers.push(TableReader::open(trace, table, rows(), decode, Slicer::spans)?);
         }
         if wants(needs.locks, &LOCKS) {
             let table = (&LOCKS, intervals::OF_LOCKS);
             let decode = move |batch: &RecordBatch| intervals::locks(batch, needs.only_waits);
-            readers.push(TableReader::open(trace, table, around, decode, Slicer::locks)?);
+            readers.push(TableReader::open(trace, table, around(), decode, Slicer::locks)?);
         }
         let Known { gaps, names } = match known {
             Some(known) => known,
