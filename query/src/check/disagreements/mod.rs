@@ -143,7 +143,9 @@ struct After {
 
 /// Examines the first disagreements, in time order.
 pub(super) async fn examine(trace: &SuperTrace, limit: usize) -> Result<Examined, Error> {
-    let nowhere = nowhere::events(trace, limit).await?;
+    let mut counted = nowhere::counted(trace).await?;
+    let lwps: Vec<i64> = counted.keys().copied().collect();
+    let nowhere = nowhere::events(trace, &lwps, limit).await?;
     let ticks: BTreeSet<i64> = nowhere.iter().map(|(_, tick)| *tick).collect();
     let or_nowhere =
         if ticks.is_empty() { String::new() } else { format!(" OR ts_tick IN ({})", numbers(&ticks)) };
@@ -157,6 +159,15 @@ pub(super) async fn examine(trace: &SuperTrace, limit: usize) -> Result<Examined
     let batches = trace.sql(&query).await?.collect().await?;
     let seen = rows::of(&batches).filter_map(|row| Examination::of(row, &nowhere));
     let mut found: Vec<Examination> = seen.take(limit).collect();
+    for one in found.iter().filter(|one| one.is_elsewhere) {
+        counted.entry(one.lwp.0.into()).and_modify(|left| *left -= 1);
+    }
+    // Of the others, as many as the merge has counted.
+    found.retain(|one| {
+        let left = counted.entry(one.lwp.0.into()).or_default();
+        *left -= i64::from(!one.is_elsewhere);
+        one.is_elsewhere || *left >= 0
+    });
     let mut of_lwps: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
     for (place, one) in found.iter().enumerate() {
         of_lwps.entry(one.lwp.0.into()).or_default().push(place);

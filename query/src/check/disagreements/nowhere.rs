@@ -47,23 +47,29 @@ impl State {
     }
 }
 
-/// Finds such events, at most `limit`, of the LWPs for which the merge has counted disagreements.
-pub(super) async fn events(trace: &SuperTrace, limit: usize) -> Result<Places, Error> {
-    let mut found = Places::default();
-    let query = "SELECT DISTINCT lwp FROM raw_lwps WHERE witness_disagree > 0";
+/// The number of disagreements that the merge has counted for each LWP that has some.
+pub(super) async fn counted(trace: &SuperTrace) -> Result<BTreeMap<i64, i64>, Error> {
+    let query = "SELECT CAST(lwp AS BIGINT), CAST(sum(witness_disagree) AS BIGINT) FROM raw_lwps
+        WHERE witness_disagree > 0 GROUP BY lwp";
     let batches = trace.sql(query).await?.collect().await?;
-    let lwps: Vec<i64> = rows::of(&batches).filter_map(|row| row.number(0)).collect();
+    Ok(rows::of(&batches).filter_map(|row| row.number(0).zip(row.number(1))).collect())
+}
+
+/// Finds such events of these LWPs, at most `limit`. An LWP may have more of them than the merge has counted: where it was in an
+/// unknown state before, the two witnesses need not have disagreed.
+pub(super) async fn events(trace: &SuperTrace, lwps: &[i64], limit: usize) -> Result<Places, Error> {
+    let mut found = Places::default();
     if lwps.is_empty() {
         return Ok(found);
     }
-    let begun = begun_unseen(trace, &lwps).await?;
+    let begun = begun_unseen(trace, lwps).await?;
     if begun.is_empty() {
         return Ok(found);
     }
     let query = format!(
         "SELECT CAST(lwp AS BIGINT), ts_tick FROM raw_events
          WHERE level = 'USER' AND cpu = cpu_seen AND lwp IN ({})",
-        numbers(&lwps)
+        numbers(lwps)
     );
     let mut events = pass::rows(trace, &query, 0).await?;
     while let Some(batch) = events.next().await.transpose().map_err(Error::on(trace, "check"))? {
