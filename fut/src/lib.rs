@@ -27,7 +27,8 @@
 //!   any idle LWP.
 //! - The user threads of an LWP share its thread-locals, its locks and [`std::thread::panicking`]. So the value of a
 //!   thread-local may change across such a call: its initialiser must not switch, and neither must code that sets one
-//!   for the duration of a call and restores the old value, as `scoped_tls` does.
+//!   for the duration of a call and restores the old value, as `scoped_tls` does. Nor may a panic hook switch: another
+//!   thread of the LWP that panics meanwhile would count as panicking in the hook, which ends the process.
 //! - User threads that migrate must not keep anything that belongs to an LWP across such a call. A runtime with
 //!   such threads is built by [`RuntimeBuilder::migrating`], which is unsafe.
 //!

@@ -102,7 +102,13 @@ impl Signal {
         }
         let events = Readiness::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)?;
         let fd = events.as_raw_fd();
+        let process = std::process::id();
         let action = move || {
+            // A forked child inherits the handler and the eventfd, and its signals are none of the parent's. SAFETY: getpid is
+            // async-signal-safe.
+            if u32::try_from(unsafe { libc::getpid() }) != Ok(process) {
+                return;
+            }
             let one = 1_u64.to_ne_bytes();
             // SAFETY: `one` is valid during the call. `fd` is the descriptor of the eventfd: `drop` removes this action
             // before the eventfd is closed. A signal handler may call write(2).

@@ -107,6 +107,9 @@ impl Drop for InFunction {
 
 /// Opens a span; it ends where the guard is dropped.
 ///
+/// The spans of a thread are nested in each other: one that ends also ends those that began after it and are still open, and these have
+/// the end reason `enclosing` in the table `spans`. So drop the guard of a phase before the span of the next phase begins.
+///
 /// Records `SPAN_BEGIN(span)` and `SPAN_END(span)` under [`keys::SPANS`](crate::keys::SPANS). A name may be any text.
 ///
 /// The name of a span with fields must be an identifier. Such a span also records, after its begin, an event of that

@@ -214,6 +214,26 @@ fn waiting_for_a_lock_that_a_plain_thread_holds_is_no_deadlock() {
     assert!(told.try_recv().is_err());
 }
 
+#[test]
+fn waiting_for_what_a_thread_of_another_runtime_sends_is_no_deadlock() {
+    use fut::sync::{channel, watch};
+    let (runtime, told) = reports_of(Runtime::builder().lwps(1));
+    let other = Runtime::builder().lwps(1).build().unwrap();
+    let (receiver, mut changes) = other.run(|| {
+        let ((sender, receiver), (watched, changes)) = (channel::bounded(1), watch::channel(0));
+        drop(fut::spawn(move || {
+            fut::sleep(Duration::from_secs(1));
+            sender.send(1).unwrap();
+            watched.send(2).unwrap();
+        }));
+        (receiver, changes)
+    });
+    let changed = runtime.spawn(move || changes.changed().is_ok());
+    assert_eq!(runtime.run(move || receiver.recv()), Ok(1));
+    assert!(changed.join().unwrap());
+    assert!(told.try_recv().is_err());
+}
+
 /// The LWP that calls the handler is not there for others meanwhile, and they do not wait for it.
 #[test]
 fn a_handler_that_takes_its_time_keeps_nobody_else() {

@@ -144,6 +144,38 @@ fn calls_that_do_not_wait_keep_nobody_off_the_lwp() {
 }
 
 #[test]
+fn what_became_possible_in_time_is_selected_though_the_thread_runs_late() {
+    use fut::sync::channel::{after, at};
+    in_time(runtime(1), || {
+        let busy = || {
+            drop(spawn(|| {
+                let begun = Instant::now();
+                while begun.elapsed() < Duration::from_millis(8) {}
+            }));
+        };
+        busy();
+        let (due, limit) = (Duration::from_millis(2), Duration::from_millis(4));
+        assert!(fut::select! { recv(after(due)) -> _ => true, default(limit) => false });
+        busy();
+        let now = Instant::now() + due;
+        assert!(at(now).recv_deadline(now).is_ok());
+    });
+}
+
+#[test]
+fn a_blocking_call_has_as_much_stack_as_its_caller() {
+    fn deep(frames: usize) -> usize {
+        let frame = std::hint::black_box([0_u8; 1024]);
+        if frames == 0 { frame.len() } else { deep(frames - 1) + usize::from(frame[0]) }
+    }
+    in_time(runtime(1), || {
+        let large = fut::Builder::new().stack_size(8 << 20);
+        let thread = large.spawn(|| (deep(2000), fut::blocking(|| deep(2000))));
+        assert_eq!(thread.join().unwrap(), (1024, 1024));
+    });
+}
+
+#[test]
 fn permits_are_counted_also_beyond_four_billion() {
     let semaphore = Semaphore::new(Semaphore::MAX_PERMITS);
     let mut permits = semaphore.acquire_many(u32::MAX).unwrap();
@@ -209,4 +241,18 @@ fn a_descriptor_that_changes_or_panics_harms_no_other() {
             assert_eq!(reads.join().unwrap().unwrap(), 42);
         }
     });
+}
+
+#[fut::trace]
+fn with_an_inner_attribute() -> u8 {
+    #![allow(clippy::let_and_return)]
+    let two = 2;
+    two
+}
+
+fut::user_local! { static LAST: u8 = 1 }
+
+#[test]
+fn macros_take_what_those_of_the_standard_library_take() {
+    in_time(runtime(1), || assert_eq!(with_an_inner_attribute(), 1 + LAST.with(|last| *last)));
 }

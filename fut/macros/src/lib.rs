@@ -37,12 +37,29 @@ fn traced(arguments: TokenStream, function: TokenStream) -> Result<TokenStream, 
     let body = tokens.pop().and_then(body_of);
     let body = body.ok_or((name.span(), "#[fut::trace] needs a function with a body"))?;
     let probe = format!("::fut::__traced!({:?}, {}u32);", name.to_string(), name.span().line());
-    let mut traced: TokenStream = probe.parse().map_err(|_| (name.span(), "#[fut::trace]: not a name"))?;
-    traced.extend(body.stream());
+    let probe: TokenStream = probe.parse().map_err(|_| (name.span(), "#[fut::trace]: not a name"))?;
+    let body_tokens: Vec<TokenTree> = body.stream().into_iter().collect();
+    let (inner, statements) = body_tokens.split_at(inner_attributes(&body_tokens));
+    let mut traced: TokenStream = inner.iter().cloned().collect();
+    traced.extend(probe);
+    traced.extend(statements.iter().cloned());
     let mut group = Group::new(Delimiter::Brace, traced);
     group.set_span(body.span());
     tokens.push(group.into());
     Ok(tokens.into_iter().collect())
+}
+
+/// The number of tokens of the attributes `#![...]` with which a body begins. They have to stay its first tokens.
+fn inner_attributes(body: &[TokenTree]) -> usize {
+    let is_punct =
+        |token: &TokenTree, mark| matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark);
+    let is_one = |tokens: &&[TokenTree]| match tokens {
+        [hash, bang, TokenTree::Group(group)] => {
+            is_punct(hash, '#') && is_punct(bang, '!') && group.delimiter() == Delimiter::Bracket
+        }
+        _ => false,
+    };
+    3 * body.chunks(3).take_while(is_one).count()
 }
 
 /// The identifier after `fn`, if the words before it allow tracing.

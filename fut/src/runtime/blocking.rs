@@ -44,7 +44,8 @@ struct State {
 /// meanwhile its LWP runs other user threads. Because the caller waits, `body` may borrow; because it runs on another
 /// LWP, it must be `Send`. Outside a runtime, and inside such a call, `body` is run directly.
 ///
-/// If `body` blocks on a primitive of this crate, the LWP that runs it waits, too.
+/// If `body` blocks on a primitive of this crate, the LWP that runs it waits, too. At most 512 such calls of a runtime run at a time; others wait
+/// until one of these has ended. The stack of `body` is as large as the caller's, or as the runtime's usual one if that is larger.
 ///
 /// ```compile_fail,E0277
 /// # let runtime = fut::Runtime::builder().build()?;
@@ -60,13 +61,16 @@ struct State {
 pub fn blocking<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     let Some(caller) = try_here().filter(|_| !lwp::may_block()) else { return body() };
     let shared = caller.shared();
+    // Without memory for a stack as large as the caller's, it gets one of the usual size.
+    let large = caller.stack_size().filter(|size| *size > shared.stacks.usual_size());
+    let stack = large.and_then(|size| shared.stacks.reserve(Some(size)).ok());
     let birth = |id| Birth {
         id,
         name: Some("fut::blocking".into()),
         priority: Priority::Normal,
         home: None,
         shared,
-        stack: None,
+        stack,
         at_end: None,
         in_blocking: true,
     };

@@ -27,8 +27,8 @@ pub(super) type Handler = Arc<dyn Fn(&Deadlock) + Send + Sync>;
 /// holds a lock for which one of them waits.
 ///
 /// In general it is unknown whether a plain thread would unpark one for another reason. Two cases are taken as a sign
-/// that it would, and then no deadlock is reported: one of the user threads waits for a channel that a plain thread has
-/// made; or one of them waits for something other than a lock, and a thread outside the runtime has unparked it there
+/// that it would, and then no deadlock is reported: one of the user threads waits for a channel that a thread outside
+/// the runtime has made; or one of them waits for something other than a lock, and a thread outside the runtime has unparked it there
 /// before.
 ///
 /// The readers that hold a [`RwLock`](crate::sync::RwLock) are not known.

@@ -156,7 +156,7 @@ fn take_last(thread: ThreadRef) -> Option<Local> {
 /// Declares variables local to a user thread; see [`UserLocal`].
 #[macro_export]
 macro_rules! user_local {
-    ($($(#[$meta:meta])* $vis:vis static $name:ident : $ty:ty = $init:expr;)*) => { $(
+    ($($(#[$meta:meta])* $vis:vis static $name:ident : $ty:ty = $init:expr);* $(;)?) => { $(
         $(#[$meta])*
         $vis static $name: $crate::UserLocal<$ty> = $crate::UserLocal::new(|| $init);
     )* };

@@ -61,4 +61,4 @@ pub use unparker::{Unparker, park_current, park_timeout, unparker};
 #[cfg(not(loom))]
 pub(crate) use waits::LeaveQueue;
 pub use waits::WaitKind;
-pub(crate) use waits::{WaitsFor, holder_here};
+pub(crate) use waits::{MadeIn, WaitsFor, holder_here};

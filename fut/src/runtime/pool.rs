@@ -487,7 +487,9 @@ impl Runtime {
         }
         self.shared.blocking.shut_down();
         all_stopped &= self.shared.reactor.shut_down(limit) == Joined::Stopped;
-        if !all_stopped {
+        if all_stopped {
+            self.shared.stacks.unmap_free();
+        } else {
             self.shared.leave_lwps();
         }
     }

@@ -10,6 +10,22 @@ use super::park::try_here;
 /// The value of the word of an object that a plain thread holds. If a user thread holds it, the word has the thread's number.
 const PLAIN_THREAD: u64 = u64::MAX;
 
+/// Where an object was made: in a runtime, or by a plain thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MadeIn(usize);
+
+impl MadeIn {
+    /// In the runtime of the calling thread, if it has one.
+    pub(crate) fn here() -> MadeIn {
+        MadeIn(try_here().map_or(0, |thread| std::ptr::from_ref(thread.shared()).addr()))
+    }
+
+    /// Whether it was not made in the runtime of the calling thread.
+    pub(crate) fn is_elsewhere(self) -> bool {
+        self.0 == 0 || self != MadeIn::here()
+    }
+}
+
 /// The value of the word of an object that the calling thread holds.
 #[inline]
 pub(crate) fn holder_here() -> u64 {

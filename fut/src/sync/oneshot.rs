@@ -24,7 +24,7 @@ use std::{
 pub use super::channel::{RecvError, RecvTimeoutError, TryRecvError};
 use super::{
     deadline_after,
-    rt::{Parker, WaitKind, WaitsFor, checkpoint, try_here},
+    rt::{MadeIn, Parker, WaitKind, WaitsFor, checkpoint},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, wait_or_leave},
 };
@@ -45,8 +45,8 @@ struct State<T> {
     sender_is_done: bool,
     /// The receiver was closed or dropped.
     is_closed: bool,
-    /// A plain thread has made the channel, and may well keep one of its ends.
-    is_from_outside: bool,
+    /// Where it was made: a thread outside of the runtime that has made it may well keep one of its ends.
+    made_in: MadeIn,
     /// The receiver, if it waits for the value.
     receiver: WaitList<()>,
     /// The sender, if it waits until the receiver is closed.
@@ -59,7 +59,7 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
         value: None,
         sender_is_done: false,
         is_closed: false,
-        is_from_outside: try_here().is_none(),
+        made_in: MadeIn::here(),
         receiver: WaitList::new(),
         sender: WaitList::new(),
     };
@@ -106,7 +106,7 @@ impl<T> Sender<T> {
         }
         // SAFETY: the waiter is not moved; this function returns after it was answered or has left the list.
         unsafe { state.sender.push_back(&waiter) };
-        let on = waits_for(&self.state, state.is_from_outside);
+        let on = waits_for(&self.state, state.made_in.is_elsewhere());
         drop(state);
         wait_or_leave(&self.state, |state| &mut state.sender, &waiter, &on, deadline).is_some()
     }
@@ -167,7 +167,7 @@ impl<T> Receiver<T> {
         }
         // SAFETY: the waiter is not moved. Below, it is answered or leaves the list before this function returns.
         unsafe { state.receiver.push_back(&waiter) };
-        let on = waits_for(&self.state, state.is_from_outside);
+        let on = waits_for(&self.state, state.made_in.is_elsewhere());
         drop(state);
         match wait_or_leave(&self.state, |state| &mut state.receiver, &waiter, &on, deadline) {
             Some(_done) => self.state.lock().take().map_err(|_| RecvTimeoutError::Disconnected),

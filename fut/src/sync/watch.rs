@@ -34,7 +34,7 @@ use std::{
 pub use super::channel::{RecvError, RecvTimeoutError, SendError};
 use super::{
     RwLock, RwLockReadGuard, deadline_after,
-    rt::{Parker, WaitKind, WaitsFor, checkpoint, try_here},
+    rt::{MadeIn, Parker, WaitKind, WaitsFor, checkpoint},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, answer_all, wait_or_leave},
 };
@@ -60,8 +60,8 @@ pub struct Ref<'a, T> {
 struct Shared<T> {
     value: RwLock<T>,
     state: SpinLock<State>,
-    /// A plain thread has made the channel, and may well keep one of its ends.
-    is_from_outside: bool,
+    /// Where it was made: a thread outside of the runtime that has made it may well keep one of its ends.
+    made_in: MadeIn,
 }
 
 struct State {
@@ -78,11 +78,8 @@ struct State {
 pub fn channel<T>(first: T) -> (Sender<T>, Receiver<T>) {
     let state =
         State { version: 0, senders: 1, receivers: 1, changed: WaitList::new(), closed: WaitList::new() };
-    let shared = Arc::new(Shared {
-        value: RwLock::new(first),
-        state: SpinLock::new(state),
-        is_from_outside: try_here().is_none(),
-    });
+    let shared =
+        Arc::new(Shared { value: RwLock::new(first), state: SpinLock::new(state), made_in: MadeIn::here() });
     (Sender { shared: Arc::clone(&shared) }, Receiver { shared, seen: 0 })
 }
 
@@ -265,7 +262,7 @@ impl<T> Shared<T> {
 
     fn waits_for(&self) -> WaitsFor<'_> {
         let address = std::ptr::from_ref(self).addr();
-        WaitsFor { kind: WaitKind::Channel, address, holder: None, is_fed: self.is_from_outside }
+        WaitsFor { kind: WaitKind::Channel, address, holder: None, is_fed: self.made_in.is_elsewhere() }
     }
 }
 

@@ -90,3 +90,31 @@ fn a_signal_that_cannot_be_caught_is_refused() {
         }
     });
 }
+
+/// It inherits the handler, and what the handler writes to.
+#[test]
+fn a_signal_of_a_forked_child_is_none_of_the_parents() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    builder().lwps(1).build().unwrap().run(|| {
+        let signals = Signal::new(SignalKind::user_defined2()).unwrap();
+        // SAFETY: the child makes only calls that are async-signal-safe.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: they take no pointers.
+            unsafe {
+                libc::pause();
+                libc::_exit(7);
+            }
+        }
+        let send = |number| {
+            // SAFETY: to the child, which was not waited for yet.
+            assert_eq!(unsafe { libc::kill(child, number) }, 0);
+        };
+        send(libc::SIGUSR2);
+        let received = signals.recv_until(Instant::now() + Duration::from_millis(300));
+        send(libc::SIGKILL);
+        // SAFETY: the status is not asked for.
+        assert_eq!(unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) }, child);
+        assert_eq!(received.unwrap_err().kind(), ErrorKind::TimedOut);
+    });
+}

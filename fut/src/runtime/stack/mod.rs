@@ -36,7 +36,7 @@ const BATCH: usize = 16;
 const FIRST_REGION: usize = 16;
 const MAX_REGION: usize = 1024;
 
-/// One stack, free or in use. It is a plain reference, because stacks are never unmapped.
+/// One stack, free or in use. It is a plain reference, because a stack is unmapped only when it is free and its runtime has ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
     /// The highest address of the stack, where it begins. The [`BODY_LEN`] bytes above it are for the body.
@@ -50,6 +50,11 @@ impl Stack {
     #[inline]
     pub(super) fn place_of_body(&self) -> *mut u8 {
         self.top.get() as *mut u8
+    }
+
+    /// Its size in bytes, without the guard page.
+    pub(super) fn size(&self) -> usize {
+        self.stride() - GUARD_LEN
     }
 
     pub(super) fn limit_address(&self) -> usize {
@@ -107,6 +112,25 @@ impl StackPool {
             io::Error::new(error.kind(), format!("no memory for stacks of {size} bytes: {error}"))
         })?;
         Ok(pool)
+    }
+
+    /// The size of a stack in bytes.
+    pub(super) fn usual_size(&self) -> usize {
+        self.stride - GUARD_LEN
+    }
+
+    /// Unmaps the stacks that are free. Called when the runtime has ended.
+    pub(super) fn unmap_free(&self) {
+        let pools = self.others.pools();
+        for pool in std::iter::once(self).chain(pools.iter().copied()) {
+            let mut stacks = std::mem::take(&mut pool.free().stacks);
+            stacks.sort_unstable_by_key(|stack| stack.limit);
+            // Neighbours at once.
+            for run in stacks.chunk_by(|one, next| one.limit.get() + pool.stride == next.limit.get()) {
+                // SAFETY: whole stacks of this pool, with their guard pages. Each was free, and is in no list any more.
+                unsafe { libc::munmap(run[0].limit.get() as *mut libc::c_void, run.len() * pool.stride) };
+            }
+        }
     }
 
     fn free(&self) -> MutexGuard<'_, Free> {

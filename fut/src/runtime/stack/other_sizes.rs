@@ -13,9 +13,16 @@ use super::{Free, GUARD_LEN, Stack, StackPool};
 /// Smallest size, the same as for [`RuntimeBuilder::stack_size`](crate::RuntimeBuilder::stack_size).
 const SMALLEST: usize = 16 << 10;
 
-/// The pools of sizes other than the usual one. Never freed, like their stacks.
+/// The pools of sizes other than the usual one. Never freed.
 #[derive(Default)]
 pub(super) struct OtherSizes(Mutex<Vec<&'static StackPool>>);
+
+impl OtherSizes {
+    /// The pools so far.
+    pub(super) fn pools(&self) -> Vec<&'static StackPool> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 impl StackPool {
     /// Takes a stack of at least `size` bytes, or of the usual size if `size` is `None`.

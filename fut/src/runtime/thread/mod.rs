@@ -467,6 +467,11 @@ impl ThreadRef {
         }
     }
 
+    /// The size of its stack. Called by the thread itself.
+    pub(super) fn stack_size(self) -> Option<usize> {
+        self.0.stack.get().map(|stack| stack.size())
+    }
+
     pub(super) fn is_in_blocking(self) -> bool {
         self.0.in_blocking.load(Ordering::Relaxed)
     }

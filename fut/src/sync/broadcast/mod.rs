@@ -35,7 +35,7 @@ pub use self::{
 };
 pub use super::channel::SendError;
 use super::{
-    rt::try_here,
+    rt::MadeIn,
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, answer_all},
 };
@@ -47,8 +47,8 @@ pub struct Sender<T> {
 
 struct Shared<T> {
     state: SpinLock<State<T>>,
-    /// A plain thread has made the channel, and may well keep one of its ends.
-    is_from_outside: bool,
+    /// Where it was made: a thread outside of the runtime that has made it may well keep one of its ends.
+    made_in: MadeIn,
 }
 
 struct State<T> {
@@ -75,7 +75,7 @@ struct Slot<T> {
 pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let slots = (0..capacity.max(1)).map(|_| Slot { value: None, unread: 0 }).collect();
     let state = State { slots, tail: 0, senders: 1, receivers: 1, waiting: WaitList::new() };
-    let shared = Arc::new(Shared { state: SpinLock::new(state), is_from_outside: try_here().is_none() });
+    let shared = Arc::new(Shared { state: SpinLock::new(state), made_in: MadeIn::here() });
     (Sender { shared: Arc::clone(&shared) }, Receiver::new(shared, 0))
 }
 

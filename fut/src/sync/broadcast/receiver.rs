@@ -119,7 +119,7 @@ impl<T: Clone> Receiver<T> {
             unsafe { state.waiting.push_back(&waiter) };
             drop(state);
             let address = Arc::as_ptr(&self.shared).addr();
-            let is_fed = self.shared.is_from_outside;
+            let is_fed = self.shared.made_in.is_elsewhere();
             let on = WaitsFor { kind: WaitKind::Channel, address, holder: None, is_fed };
             if wait_or_leave(&self.shared.state, |state| &mut state.waiting, &waiter, &on, deadline).is_none()
             {

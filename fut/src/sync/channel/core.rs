@@ -15,7 +15,7 @@
 use std::time::Instant;
 
 use super::super::{
-    rt::{Parker, WaitKind, WaitsFor, checkpoint, try_here},
+    rt::{MadeIn, Parker, WaitKind, WaitsFor, checkpoint},
     spin_lock::{SpinGuard, SpinLock},
     wait_list::{Answer, WaitList, Waiter, Wakeups, wait_or_leave},
 };
@@ -33,8 +33,8 @@ pub(super) const UNBOUNDED: usize = usize::MAX;
 pub(super) struct Core<T> {
     state: SpinLock<State<T>>,
     capacity: usize,
-    /// A plain thread has made the channel, and may well keep one of its ends.
-    is_from_outside: bool,
+    /// Where it was made: a thread outside of the runtime that has made it may well keep one of its ends.
+    made_in: MadeIn,
 }
 
 struct State<T> {
@@ -85,11 +85,11 @@ impl<T> Core<T> {
             receiver_count: 1,
             timer: None,
         };
-        Core { state: SpinLock::new(state), capacity, is_from_outside: try_here().is_none() }
+        Core { state: SpinLock::new(state), capacity, made_in: MadeIn::here() }
     }
 
     pub(super) fn is_from_outside(&self) -> bool {
-        self.is_from_outside
+        self.made_in.is_elsewhere()
     }
 
     /// A channel of time with one receiver. Its sender is the clock, which is never dropped.
@@ -288,7 +288,11 @@ impl<T> Core<T> {
         let until = [deadline, due].into_iter().flatten().min();
         match self.wait(&waiter, WaitKind::Channel, until, |state| &mut state.receivers) {
             Some(_) => Some(waiter.payload().value.take().ok_or(NotReceived::Disconnected)),
-            None if due.is_none() || until == deadline => Some(Err(NotReceived::Empty)),
+            // What is due may be there by now, although the deadline has passed, too.
+            None if until == deadline && due.is_none_or(|due| due > Instant::now()) => {
+                Some(Err(NotReceived::Empty))
+            }
+            None if due.is_none() => Some(Err(NotReceived::Empty)),
             None => None,
         }
     }
@@ -302,7 +306,7 @@ impl<T> Core<T> {
         list: fn(&mut State<T>) -> &mut WaitList<Slot<T>>,
     ) -> Option<Answer> {
         let address = std::ptr::from_ref(self).addr();
-        let on = WaitsFor { kind, address, holder: None, is_fed: self.is_from_outside };
+        let on = WaitsFor { kind, address, holder: None, is_fed: self.made_in.is_elsewhere() };
         wait_or_leave(&self.state, list, waiter, &on, deadline)
     }
 

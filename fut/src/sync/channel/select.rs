@@ -60,7 +60,7 @@ pub trait Operation: private::Sealed {
     fn finish(&mut self);
     /// The address that identifies the channel in a trace.
     fn address(&self) -> usize;
-    /// Whether a plain thread has made the channel.
+    /// Whether a thread outside of the runtime has made the channel.
     fn is_from_outside(&self) -> bool;
 }
 
@@ -204,7 +204,8 @@ pub fn select(operations: &mut [&mut dyn Operation], limit: Limit) -> bool {
                 return true;
             }
             Outcome::TryAgain => {}
-            Outcome::TimedOut => return false,
+            // An operation may have become possible in time, and the thread have run late.
+            Outcome::TimedOut => return operations.iter_mut().any(|operation| operation.try_now()),
         }
     }
 }

@@ -107,6 +107,20 @@ pub(crate) fn try_here() -> Option<Parker> {
     THREADS.with_borrow(|threads| threads.iter().position(|thread| thread.0 == id)).map(Parker)
 }
 
+/// Not read in models.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MadeIn;
+
+impl MadeIn {
+    pub(crate) fn here() -> MadeIn {
+        MadeIn
+    }
+
+    pub(crate) fn is_elsewhere(self) -> bool {
+        true
+    }
+}
+
 pub(crate) fn holder_here() -> u64 {
     try_here().map_or(u64::MAX, |thread| thread.id().0)
 }
