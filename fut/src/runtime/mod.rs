@@ -61,4 +61,6 @@ pub use unparker::{Unparker, park_current, park_timeout, unparker};
 #[cfg(not(loom))]
 pub(crate) use waits::LeaveQueue;
 pub use waits::WaitKind;
-pub(crate) use waits::{MadeIn, WaitsFor, holder_here};
+pub(crate) use waits::WaitsFor;
+#[cfg(not(loom))]
+pub(crate) use waits::{MadeIn, holder_here};

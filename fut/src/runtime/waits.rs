@@ -12,8 +12,10 @@ const PLAIN_THREAD: u64 = u64::MAX;
 
 /// Where an object was made: in a runtime, or by a plain thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(loom, allow(dead_code))]
 pub(crate) struct MadeIn(usize);
 
+#[cfg_attr(loom, allow(dead_code))]
 impl MadeIn {
     /// In the runtime of the calling thread, if it has one.
     pub(crate) fn here() -> MadeIn {
@@ -28,6 +30,7 @@ impl MadeIn {
 
 /// The value of the word of an object that the calling thread holds.
 #[inline]
+#[cfg_attr(loom, allow(dead_code))]
 pub(crate) fn holder_here() -> u64 {
     try_here().map_or(PLAIN_THREAD, |thread| thread.id().0)
 }
