@@ -212,7 +212,7 @@ fn assumed(options: &MergeOptions, main: &MainClock) -> Vec<String> {
         .clock
         .map(|clock| format!("the clock of kernel traces is {}, as was asked for", clock.name()));
     let rate = options.tick_hz.map(|hz| match (main.is_rate_assumed, main.tick_hz) {
-        (false, Some(known)) => {
+        (false, Some(known)) if known != hz => {
             let (known, hz) = (known.per_second(), hz.per_second());
             format!("a second has {known} ticks, as the inputs say; not {hz}, as was asked for")
         }

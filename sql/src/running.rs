@@ -11,7 +11,7 @@ use datafusion::{
     error::{DataFusionError, Result},
     execution::{SendableRecordBatchStream, SessionState, TaskContext},
     logical_expr::LogicalPlan,
-    physical_plan::{ExecutionPlan, execute_stream, joins::HashJoinExec},
+    physical_plan::{ExecutionPlan, empty::EmptyExec, execute_stream, joins::HashJoinExec},
     prelude::DataFrame,
 };
 use futures::StreamExt;
@@ -63,6 +63,8 @@ impl Running {
         let columns = self.batches.schema();
         let nothing = datafusion::physical_plan::EmptyRecordBatchStream::new(columns);
         self.batches = Box::pin(nothing);
+        let nothing = EmptyExec::new(self.batches.schema());
+        self.plan = Arc::new(nothing);
         tokio::task::yield_now().await;
         state.config_mut().options_mut().optimizer.prefer_hash_join = false;
         (self.plan, self.batches) = run(&state, &query).await?;

@@ -56,6 +56,8 @@ impl Carrying {
         let has_time = most_bytes.is_none_or(|most| seconds * bytes_per_second <= (most / SHARE) as f64);
         if !has_time {
             self.hurried += removed.len() as u64;
+            // A disk that hung once says little about the next time.
+            self.ns_per_byte = NS_PER_BYTE.max(self.ns_per_byte / 2.0);
         }
         has_time
     }

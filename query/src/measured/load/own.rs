@@ -81,7 +81,10 @@ impl OwnRows {
             .map(|(_, interval, _)| (interval.from, interval.to))
             .collect();
         stalls.sort_unstable();
-        let apart = stalls.last().zip(stalls.first()).map_or(0, |(last, first)| last.0.saturating_sub(first.0) / PARTS);
+        let apart = stalls
+            .last()
+            .zip(stalls.first())
+            .map_or(0, |(last, first)| last.0.saturating_sub(first.0) / PARTS);
         let mut times: Vec<(i64, i64)> = Vec::new();
         for (from, to) in stalls {
             match times.last_mut() {
