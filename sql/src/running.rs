@@ -11,7 +11,9 @@ use datafusion::{
     error::{DataFusionError, Result},
     execution::{SendableRecordBatchStream, SessionState, TaskContext},
     logical_expr::LogicalPlan,
-    physical_plan::{ExecutionPlan, empty::EmptyExec, execute_stream, joins::HashJoinExec},
+    physical_plan::{
+        EmptyRecordBatchStream, ExecutionPlan, empty::EmptyExec, execute_stream, joins::HashJoinExec,
+    },
     prelude::DataFrame,
 };
 use futures::StreamExt;
@@ -61,10 +63,8 @@ impl Running {
     async fn start_sorted(&mut self, (mut state, query): (SessionState, LogicalPlan)) -> Result<()> {
         // The first attempt ends, and frees its memory.
         let columns = self.batches.schema();
-        let nothing = datafusion::physical_plan::EmptyRecordBatchStream::new(columns);
-        self.batches = Box::pin(nothing);
-        let nothing = EmptyExec::new(self.batches.schema());
-        self.plan = Arc::new(nothing);
+        self.batches = Box::pin(EmptyRecordBatchStream::new(Arc::clone(&columns)));
+        self.plan = Arc::new(EmptyExec::new(columns));
         tokio::task::yield_now().await;
         state.config_mut().options_mut().optimizer.prefer_hash_join = false;
         (self.plan, self.batches) = run(&state, &query).await?;
