@@ -212,6 +212,10 @@ fn report_each(errors: &[sigmund_sql::Error]) {
     errors.iter().for_each(|error| terminal::report_error(&format!("left out: {error}")));
 }
 
+/// How a super-trace is named; a question has it as an option, and other commands as an argument.
+const NAME_ONE: &str =
+    "expected the name of one: for a question with --trace-file, for other commands as their argument";
+
 fn only_supertrace() -> Result<PathBuf> {
     let entries = std::fs::read_dir(".").context("looking for a super-trace in this folder")?;
     let is_one = |path: &PathBuf| path.extension().is_some_and(|e| e == "supertrace");
@@ -220,10 +224,10 @@ fn only_supertrace() -> Result<PathBuf> {
     found.sort();
     match found.as_slice() {
         [one] => Ok(one.strip_prefix(".").unwrap_or(one).to_path_buf()),
-        [] => bail!("no super-trace in this folder: expected the name of one"),
+        [] => bail!("no super-trace in this folder: {NAME_ONE}"),
         several => {
             let names: Vec<_> = several.iter().map(|p| p.display().to_string()).collect();
-            bail!("several super-traces in this folder: expected the name of one of {}", names.join(", "))
+            bail!("several super-traces in this folder ({}): {NAME_ONE}", names.join(", "))
         }
     }
 }

@@ -251,7 +251,7 @@ fn a_value_that_no_event_has_gets_the_nearest_values() {
 fn a_super_trace_needs_no_name_if_it_is_the_only_one_here() {
     let sigmund = Sigmund::new();
     for args in [&["--list-events"][..], &["info"], &["check"]] {
-        sigmund.run(args).complained(&["no super-trace in this folder"]);
+        sigmund.run(args).complained(&["no super-trace in this folder", "--trace-file"]);
     }
     sigmund.merge_listing("one", &figure(2));
     let listing = sigmund.run(["--list-events"]).found();
@@ -259,7 +259,9 @@ fn a_super_trace_needs_no_name_if_it_is_the_only_one_here() {
     sigmund.run(["check"]).found();
 
     sigmund.merge_listing("two", &figure(3));
-    sigmund.run(["--list-events"]).complained(&["several", "one.supertrace", "two.supertrace"]);
+    for args in [&["--list-events"][..], &["info"]] {
+        sigmund.run(args).complained(&["several", "one.supertrace", "two.supertrace", "as their argument"]);
+    }
     assert_eq!(sigmund.run(["-f", "one.supertrace", "--list-events"]).found(), listing);
 }
 
