@@ -426,3 +426,24 @@ fn a_reader_who_has_seen_enough_is_no_error() {
         assert_eq!((output.status.code(), stderr.as_ref()), (Some(0), ""), "{args:?}");
     }
 }
+
+#[test]
+fn what_would_be_ignored_or_destroy_its_input_is_refused() {
+    let sigmund = figure_3();
+    let inside = "figure3.supertrace/events/part-00000.parquet";
+    let export = ["export", "figure3.supertrace", "--force", "-o"];
+    let exported = |output, words: &[&str]| sigmund.run(export.iter().chain(&[output]).chain(words));
+    exported(inside, &["--format", "csv"]).complained(&[inside, "outside of the super-trace"]);
+    exported("x.paje", &["--format", "paje", "--table", "threads"]).complained(&["--table"]);
+    sigmund.run(["-f", "figure3.supertrace", "--list-events"]).found();
+    for (option, value) in
+        [("--kernel-event", "no:such"), ("--filter", "no:such:id==0"), ("--kernel-clock", "mono")]
+    {
+        sigmund
+            .run(["record", "--user-only", option, value, "--", "true"])
+            .complained(&["--user-only", option]);
+    }
+    sigmund.run(["record", "--user-only", "--only", "--", "true"]).complained(&["--user-only", "--only"]);
+    let flight = ["record", "--flight", "--user-buffer", "128", "--", "true"];
+    sigmund.run(flight).complained(&["--user-buffer 128", "256"]);
+}
