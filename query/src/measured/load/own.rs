@@ -1,7 +1,7 @@
 //! The rows of `thread_states` of the threads that a question is about.
 //!
-//! If there are few, they are read alone: of the other rows, only the numbers of threads are decoded. What other threads did is
-//! then read only for the times in which one of these was stalled, since it tells who had their CPUs.
+//! If these rows are few, only they are read: for all other rows, only the column `thread` is decoded. The rows of other threads
+//! are read only for the times in which one of the selected threads was stalled. They show who had the CPU then.
 
 use std::{
     collections::BTreeSet,
@@ -26,10 +26,10 @@ use crate::Error;
 
 /// The maximum number of rows that are kept. With more, all rows are read, slice by slice.
 const MOST_ROWS: usize = 1 << 19;
-/// Stalls that are less apart than one part in so many of all the time are one time.
+/// Two stalls count as one time if the gap between them is less than this fraction of the time from the first stall to the last.
 const PARTS: i64 = 4096;
 
-/// These rows, which are read already.
+/// The rows of the selected threads. They were all read before the first slice.
 pub(super) struct OwnRows {
     rows: Option<Vec<ThreadRow>>,
     latest: i64,
