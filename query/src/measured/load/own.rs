@@ -26,7 +26,7 @@ use crate::Error;
 
 /// The maximum number of rows that are kept. With more, all rows are read, slice by slice.
 const MOST_ROWS: usize = 1 << 19;
-/// Two stalls count as one time if the gap between them is less than this fraction of the time from the first stall to the last.
+/// Two stalls count as one time if the gap between them is shorter than the time from the first stall to the last, divided by this.
 const PARTS: i64 = 4096;
 
 /// The rows of the selected threads. They were all read before the first slice.
