@@ -40,11 +40,14 @@ impl Instances {
         Some(Instances::Spans { found: Vec::new(), names: SpanNames::default() })
     }
 
-    /// The tables needed to find them; `None` for the tables that the measure declares.
-    pub(crate) fn needs(&self, request: &Request) -> Option<Needs> {
-        let needs =
-            Needs { spans: true, only_named: true, lwp_states: request.cpus.is_some(), ..Needs::NONE };
-        matches!(self, Instances::Spans { .. }).then_some(needs)
+    /// The tables needed to find them.
+    pub(crate) fn needs(&self, request: &Request) -> Needs {
+        match self {
+            Instances::Spans { .. } => {
+                Needs { spans: true, only_named: true, lwp_states: request.cpus.is_some(), ..Needs::NONE }
+            }
+            Instances::Pairs(_) => Needs::PAIRS,
+        }
     }
 
     pub(crate) fn add(&mut self, history: &History, slice: Slice, request: &Request) {

@@ -21,7 +21,7 @@ pub(crate) const CRITICAL_PATH: Measure = Measure {
     lists_cases: true,
     is_of_one_level: false,
     definition: include_str!("../definitions/critical-path.md"),
-    needs: Needs { spans: true, only_named: true, ..Needs::WALK },
+    needs: Needs { spans: true, only_named: true, marks: true, ..Needs::WALK },
     computed: Computed::Sliced(start),
 };
 
@@ -93,7 +93,7 @@ impl Paths {
 
     fn needs(&self, request: &Request) -> Option<Needs> {
         match self {
-            Paths::Finding(instances) => instances.needs(request),
+            Paths::Finding(instances) => Some(instances.needs(request)),
             Paths::Life | Paths::Found(_) => Some(Needs::WALK),
             Paths::Spans(_) => None,
         }

@@ -25,7 +25,7 @@ pub(crate) const EXPLAIN: Measure = Measure {
     lists_cases: true,
     is_of_one_level: false,
     definition: include_str!("../definitions/explain.md"),
-    needs: Needs { spans: true, only_named: true, ..Needs::WALK },
+    needs: Needs { spans: true, only_named: true, marks: true, ..Needs::WALK },
     computed: Computed::Sliced(start),
 };
 
@@ -67,7 +67,7 @@ enum Pass {
 impl Sliced for Explain {
     fn needs(&self) -> Option<Needs> {
         match &self.pass {
-            Pass::Finding(instances) => instances.as_ref()?.needs(&self.request),
+            Pass::Finding(instances) => Some(instances.as_ref()?.needs(&self.request)),
             Pass::Doubting(_) => Some(Needs::WAY_BACK),
             Pass::Walking(_) => Some(Needs::WALK),
         }

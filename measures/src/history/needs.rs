@@ -5,6 +5,9 @@
 pub struct Needs {
     /// `thread_states`.
     pub thread_states: bool,
+    /// Of `thread_states`, only where a thread stops being a [member](crate::ends_membership), and which thread an LWP carried when
+    /// it was woken. Nothing else may be asked of the states of threads then.
+    pub only_leaving: bool,
     /// `lwp_states`.
     pub lwp_states: bool,
     /// `wakeups`.
@@ -29,6 +32,8 @@ pub struct Needs {
     /// `events`: when and where. Only those at which a CPU changes from one LWP to another, or an LWP from one user
     /// thread to another.
     pub turns: bool,
+    /// The FROM and TO events of a question about pairs of events.
+    pub marks: bool,
     /// Which LWP had each CPU, and what each LWP carried. Derived from the states.
     pub culprits: bool,
     /// Of all these, only the rows in the lives of the requested threads, if the request selects threads.
@@ -42,6 +47,7 @@ impl Needs {
     /// None.
     pub const NONE: Needs = Needs {
         thread_states: false,
+        only_leaving: false,
         lwp_states: false,
         wakeups: false,
         interrupts: false,
@@ -53,6 +59,7 @@ impl Needs {
         only_waits: false,
         faults: false,
         turns: false,
+        marks: false,
         culprits: false,
         only_lives: false,
         only_own: false,
@@ -68,10 +75,14 @@ impl Needs {
         locks: true,
         faults: true,
         turns: true,
+        marks: true,
         ..Needs::STATES
     };
     /// What is needed to find where a [walk back](crate::walk_back) goes, and where it comes to an unknown state.
     pub(crate) const WAY_BACK: Needs = Needs { wakeups: true, ..Needs::STATES };
+    /// What is needed to find pairs of FROM and TO events.
+    pub(crate) const PAIRS: Needs =
+        Needs { only_leaving: true, marks: true, interrupts: true, ..Needs::WAY_BACK };
     /// What a [walk back](crate::walk_back) needs.
     pub(crate) const WALK: Needs = Needs {
         interrupts: true,

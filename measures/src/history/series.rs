@@ -83,6 +83,7 @@ impl<T: Clone> SeriesBuilder<T> {
     /// Groups the rows by key. Linear, if the rows of each key are in time order.
     pub fn build(self) -> Series<T> {
         let SeriesBuilder { mut keys, intervals, values } = self;
+        let Some(any) = values.first().cloned() else { return Series::default() };
         // Replaces each key by a number, counted from 0, so that each row is looked up only once.
         let mut numbers: Map<u64, usize> = Map::default();
         let mut places: Vec<Range<usize>> = Vec::new();
@@ -100,23 +101,38 @@ impl<T: Clone> SeriesBuilder<T> {
             *place = next..next;
             next += count;
         }
-        let mut order = vec![0; keys.len()];
-        for (row, number) in keys.into_iter().enumerate() {
+        let mut series = Series {
+            from: vec![0; keys.len()],
+            to: vec![0; keys.len()],
+            values: vec![any; keys.len()],
+            places: Map::default(),
+        };
+        // Each row is written to its place once: reading rows in the order of their places would take a pass for each column.
+        for ((number, interval), value) in keys.into_iter().zip(intervals).zip(values) {
             let place = &mut places[number as usize];
-            order[place.end] = row;
+            (series.from[place.end], series.to[place.end]) = (interval.from, interval.to);
+            series.values[place.end] = value;
             place.end += 1;
         }
-        for place in &places {
-            let rows = &mut order[place.clone()];
-            if !rows.is_sorted_by_key(|row| intervals[*row]) {
-                rows.sort_by_key(|row| intervals[*row]);
-            }
+        places.iter().for_each(|place| series.sort(place.clone()));
+        series.places = numbers.into_iter().map(|(key, number)| (key, places[number].clone())).collect();
+        series
+    }
+}
+
+impl<T: Clone> Series<T> {
+    /// Sorts the intervals of one key.
+    fn sort(&mut self, rows: Range<usize>) {
+        let at = |row: usize| (self.from[row], self.to[row]);
+        if rows.clone().is_sorted_by_key(at) {
+            return;
         }
-        Series {
-            from: order.iter().map(|row| intervals[*row].from).collect(),
-            to: order.iter().map(|row| intervals[*row].to).collect(),
-            values: order.iter().map(|row| values[*row].clone()).collect(),
-            places: numbers.into_iter().map(|(key, number)| (key, places[number].clone())).collect(),
+        let mut sorted: Vec<((i64, i64), T)> =
+            rows.clone().map(|row| (at(row), self.values[row].clone())).collect();
+        sorted.sort_by_key(|(at, _)| *at);
+        for (row, (at, value)) in rows.zip(sorted) {
+            (self.from[row], self.to[row]) = at;
+            self.values[row] = value;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Each pair with the causes of its latency.
 
-use super::{NEEDS, Pair, Pairs, causes::Causes};
+use super::{Pair, Pairs, causes::Causes};
 use crate::{Actor, Answer, Column, History, Needs, Request, Slice, Sliced, Value, sliced};
 
 /// The causes, in the order of the columns of [`reactivity_pairs`].
@@ -48,7 +48,7 @@ impl Listed {
 
 impl Sliced for Listed {
     fn needs(&self) -> Option<Needs> {
-        Some(NEEDS)
+        Some(if self.finding.is_some() { Needs::PAIRS } else { Needs::WALK })
     }
 
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {

@@ -94,9 +94,18 @@ fn leaves<T>(track: Track<'_, T>, first: usize, until: i64, stays: impl Fn(&T) -
     later.take_while(|(stay, _)| stay.from < until).any(|(_, stay)| stays(stay) != Stays::In)
 }
 
+/// Whether a thread stops being a member when it enters a state.
+pub fn ends_membership(state: ThreadState) -> bool {
+    of_state(state) != Stays::In
+}
+
 fn of_thread(stay: &ThreadStay) -> Stays {
+    of_state(stay.state)
+}
+
+fn of_state(state: ThreadState) -> Stays {
     use ThreadState::{Active, Blocked, InKernel, Mounted, New, Ready, Stalled, Stopped};
-    match stay.state {
+    match state {
         Active | Stalled | Ready | New | Mounted => Stays::In,
         Blocked | InKernel | Stopped => Stays::Waits,
         _ => Stays::Unknown,

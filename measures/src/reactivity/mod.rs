@@ -14,6 +14,7 @@ use crate::{
 
 use causes::Causes;
 pub use listed::reactivity_pairs;
+pub use membership::ends_membership;
 pub(crate) use pairs::Pair;
 pub(crate) use pairs::Pairs;
 
@@ -30,8 +31,8 @@ pub(crate) const REACTIVITY: Measure = Measure {
     computed: Computed::Sliced(start),
 };
 
-/// The tables for walks. Spans are not needed.
-const NEEDS: Needs = Needs::WALK;
+/// What both passes need: spans are not needed.
+const NEEDS: Needs = Needs { marks: true, ..Needs::WALK };
 
 fn start(request: &Request) -> Box<dyn Sliced> {
     if request.worst > 0 {
@@ -61,6 +62,13 @@ struct Latency {
 }
 
 impl Sliced for Reactivity {
+    fn needs(&self) -> Option<Needs> {
+        match self.pass {
+            Pass::Finding(_) => Some(Needs::PAIRS),
+            Pass::Walking(_) => Some(Needs::WALK),
+        }
+    }
+
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         match &mut self.pass {
             Pass::Finding(pairs) => pairs.add(history, slice, &self.request),

@@ -4,6 +4,7 @@ mod actors;
 mod cells;
 mod events;
 mod intervals;
+mod leaving;
 mod memory;
 mod own;
 mod reader;

@@ -30,6 +30,11 @@ impl<R> Decoded<R> {
         Decoded { rows: Vec::with_capacity(batch.num_rows()), words: Words::default(), latest: None }
     }
 
+    /// For a table of which few rows are kept.
+    pub(super) fn of_few() -> Decoded<R> {
+        Decoded { rows: Vec::new(), words: Words::default(), latest: None }
+    }
+
     /// Adds a row, with its end if that is known.
     pub(super) fn push(&mut self, row: R, end: Option<i64>) {
         self.push_if(true, row, end);

@@ -17,6 +17,7 @@ use super::{
     actors::{self, Named},
     cells::{Small, read},
     events, intervals,
+    leaving::Leaving,
     memory::Memory,
     own::OwnRows,
     reader::{Reader, TableReader, Wanted},
@@ -124,7 +125,12 @@ impl Slices {
         let mut readers = Vec::new();
         let last = extent.to;
         let mut of_names = Named { lives: of_names, only: None };
-        if needs.thread_states {
+        let leaving = if needs.only_leaving { Leaving::read(trace).await? } else { None };
+        if let Some(leaving) = leaving.filter(|_| needs.thread_states) {
+            let decode = move |batch: &RecordBatch| states::leaving(batch, last, &leaving);
+            let table = (&THREAD_STATES, states::OF_LEAVING);
+            readers.push(TableReader::open(trace, table, of_states, decode, Slicer::threads)?);
+        } else if needs.thread_states {
             let hz = trace.tick_hz();
             let table = (&THREAD_STATES, states::OF_THREADS);
             let threads = threads.filter(|threads| needs.only_own && threads.len() <= MOST_LIVES);
@@ -207,7 +213,7 @@ impl Slices {
         if needs.faults {
             slicer.faults(events::faults(trace, window).await?, &words);
         }
-        if let Some(pair) = pair {
+        if let Some(pair) = pair.filter(|_| needs.marks) {
             for part in events::marks(trace, pair, window).await?.into_iter().rev() {
                 slicer.marks(part, &words);
             }
