@@ -1,15 +1,8 @@
-//! Gaps in the time of a question: their number, the notice about them, and the exit status.
+//! Gaps in the time of a question: the notice about them, and the exit status.
 
-use sigmund_measures::{History, Request};
 use sigmund_query::gaps_note;
 
 use crate::{Found, output::notice};
-
-/// The number of gaps in the window of a request.
-pub(crate) fn of(history: &History, request: &Request) -> usize {
-    let extent = request.extent(history);
-    history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count()
-}
 
 /// Prints a notice if there are gaps. Returns how the command ends, after an answer with `rows` rows was printed.
 pub(crate) fn finish(rows: usize, gaps: usize, is_strict: bool) -> Found {

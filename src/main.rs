@@ -162,6 +162,7 @@ fn run(cli: Cli) -> Result<Found> {
 #[cfg(feature = "sql")]
 fn wait_for(question: impl Future<Output = Result<Found>>) -> Result<Found> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(sigmund_sql::QUERY_STACK)
         .enable_all()
         .build()
         .context("starting threads for the query")?;

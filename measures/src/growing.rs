@@ -85,15 +85,11 @@ impl<T: Send> Growing<T> {
         is_open: impl Fn(u64) -> bool,
         runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
     ) {
-        let is_complete = |group: &Group, _: &mut T| {
+        let is_done = |group: &Group, _: &mut T| {
             let Group::Thread(thread) = *group else { return false };
-            let Some(begin) = history.names.threads.begin(thread) else { return false };
-            let first = history.threads.of(thread).get(0);
-            slice.interval.from <= begin
-                && first.is_some_and(|(first, _)| begin <= first.from)
-                && !is_open(thread)
+            is_complete(history, slice, thread) && !is_open(thread)
         };
-        let complete: Vec<(Group, T)> = self.sums.extract_if(is_complete).collect();
+        let complete: Vec<(Group, T)> = self.sums.extract_if(is_done).collect();
         if self.sums.capacity() > 4 * self.sums.len() {
             self.sums.shrink_to_fit();
         }
@@ -127,6 +123,13 @@ impl<T: Send> Growing<T> {
         let made: Vec<_> = chunks.map(|groups| Made::new(groups, with_lengths, &runs)).collect();
         made.into_iter().for_each(|made| self.made.append(made));
     }
+}
+
+/// Whether a user thread began in a slice, and has no earlier state: no slice before it has more of the thread.
+pub(crate) fn is_complete(history: &History, slice: Slice, thread: u64) -> bool {
+    let Some(begin) = history.names.threads.begin(thread) else { return false };
+    let first = history.threads.of(thread).get(0);
+    slice.interval.from <= begin && first.is_some_and(|(first, _)| begin <= first.from)
 }
 
 impl Made {

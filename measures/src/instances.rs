@@ -20,11 +20,33 @@ pub(crate) struct Instance {
     pub(crate) end: EndReason,
 }
 
+/// The instances that were found.
+pub(crate) struct FoundInstances {
+    /// Sorted by their ends.
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) left_out: LeftOut,
+}
+
+/// The number of pairs that are left out because their TO event is of no user thread or LWP: there is nobody to walk back from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LeftOut(usize);
+
+impl LeftOut {
+    /// The note for readers of the answer.
+    pub(crate) fn note(self) -> Option<String> {
+        let LeftOut(count) = self;
+        let pairs = if count == 1 { "pair is" } else { "pairs are" };
+        (count > 0).then(|| {
+            format!("{count} {pairs} left out: the TO event is of no user thread or LWP (`--reactivity` counts them).")
+        })
+    }
+}
+
 /// Collects the instances of the span, function or pair of events that a request names, slice by slice.
 ///
 /// They are the instances that overlap the window, of the selected threads, LWPs and CPUs. A span counts for the LWP
 /// and CPU on which it began; these are unknown if it began before the window. A pair belongs to the thread or LWP of
-/// its TO event. Pairs whose TO event has neither are left out.
+/// its TO event. Pairs whose TO event has neither are left out, and counted.
 pub(crate) enum Instances {
     Spans { found: Vec<Instance>, names: SpanNames },
     Pairs(Pairs),
@@ -77,21 +99,24 @@ impl Instances {
     ///
     /// # Errors
     /// When no span or function has this name.
-    pub(crate) fn finish(self, history: &History, request: &Request) -> Result<Vec<Instance>, String> {
-        let mut found = match self {
+    pub(crate) fn finish(self, history: &History, request: &Request) -> Result<FoundInstances, String> {
+        let (mut instances, without_actor) = match self {
             Instances::Spans { found, names } => {
                 names.check(history, request)?;
-                found
+                (found, 0)
             }
             Instances::Pairs(pairs) => {
+                let pairs = pairs.finish().pairs;
+                let without_actor = pairs.iter().filter(|pair| pair.actor.is_none()).count();
                 let instance = |pair: crate::reactivity::Pair| {
                     Some(Instance { actor: pair.actor?, interval: pair.interval, end: EndReason::Returned })
                 };
-                pairs.finish().pairs.into_iter().filter_map(instance).collect()
+                (pairs.into_iter().filter_map(instance).collect(), without_actor)
             }
         };
-        found.sort_unstable_by_key(|instance| (instance.interval.to, instance.interval.from, instance.actor));
-        Ok(found)
+        instances
+            .sort_unstable_by_key(|instance| (instance.interval.to, instance.interval.from, instance.actor));
+        Ok(FoundInstances { instances, left_out: LeftOut(without_actor) })
     }
 }
 

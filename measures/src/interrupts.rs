@@ -59,7 +59,7 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 
 impl Sliced for Interrupts {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
-        let (by, own) = (self.request.by(history), own_times(history, slice.interval));
+        let (by, own) = (rows_by(&self.request, history), own_times(history, slice.interval));
         let later = std::mem::take(&mut self.begun);
         for (interrupt, own) in history.interrupts.iter().zip(own) {
             let Some(part) = interrupt.interval.clipped(slice.interval) else { continue };
@@ -68,7 +68,7 @@ impl Sliced for Interrupts {
             }
             let thread = interrupt.thread.filter(|_| by != By::Lwp).map(Victim::Thread);
             let victim = thread.or(interrupt.lwp.map(Victim::Lwp));
-            let group = self.request.by.map(|by| group(history, by, victim));
+            let group = self.request.by.map(|_| group(history, by, victim));
             let key = (group, (interrupt.kind, interrupt.number, interrupt.name));
             let sum = self.sums.entry(key).or_default();
             sum.wall += part.ticks();
@@ -95,6 +95,14 @@ impl Sliced for Interrupts {
     }
 }
 
+/// How rows are grouped. By thread, a trace without user threads has rows of LWPs.
+fn rows_by(request: &Request, history: &History) -> By {
+    match request.by(history) {
+        By::Thread if request.level(history) == Level::Lwps => By::Lwp,
+        by => by,
+    }
+}
+
 /// The group that an interrupt hit. With rows by user thread, only user threads have a group.
 fn group(history: &History, by: By, victim: Option<Victim>) -> Option<Group> {
     match victim? {
@@ -118,10 +126,10 @@ fn group_columns(by: By) -> Vec<Column> {
 }
 
 fn rows(history: &History, request: &Request, sums: Map<Key, Sum>) -> Answer {
-    let mut columns = request.by.map(group_columns).unwrap_or_default();
+    let mut columns = request.by.map(|_| group_columns(rows_by(request, history))).unwrap_or_default();
     let group_cells = columns.len();
     // In a row of a group, this is the member of the group that lost most.
-    let by = match (request.by, request.by(history)) {
+    let by = match (request.by, rows_by(request, history)) {
         (None, by) | (_, by @ By::Lwp) => by,
         (Some(_), _) => By::Thread,
     };

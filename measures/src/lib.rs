@@ -72,7 +72,7 @@ pub use sliced::{Slice, Sliced};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 
 use history::{Searches, near, stretches};
-use instances::{Instance, Instances, SpanNames, ending_in, those_ending_in};
+use instances::{Instance, Instances, LeftOut, SpanNames, ending_in, those_ending_in};
 use walk::{
     Culprits, Joint, Key, Labels, Many, Origin, Pieces, Sum, Totals, Waits, Walking, ends_of_unknown,
     interrupt_of, object_label, wait_context,

@@ -9,6 +9,7 @@ use crate::{
     carried::Carried,
     collect::collect,
     groups::Owner,
+    growing::is_complete,
     percent,
     sliced::{Computed, Slice, Sliced},
 };
@@ -64,6 +65,8 @@ fn has_rows(request: &Request, owner: Owner, has_no_threads: bool) -> bool {
 /// The sums so far.
 struct Summary {
     request: Request,
+    /// Of the user threads whose sums are complete, those with the most time.
+    most: Vec<(Group, Sum)>,
     threads: Map<Group, Sum>,
     lwps: Map<Group, Sum>,
     cpus: Map<u32, Sum>,
@@ -75,6 +78,7 @@ struct Summary {
 fn start(request: &Request) -> Box<dyn Sliced> {
     Box::new(Summary {
         request: request.clone(),
+        most: Vec::new(),
         threads: Map::default(),
         lwps: Map::default(),
         cpus: Map::default(),
@@ -132,6 +136,7 @@ impl Sliced for Summary {
                 };
             }
         }
+        self.settle(history, slice);
         Ok(())
     }
 
@@ -145,6 +150,25 @@ impl Sliced for Summary {
 }
 
 impl Summary {
+    /// Keeps of the user threads that cannot have more only those with the most time. There may be millions of others.
+    fn settle(&mut self, history: &History, slice: Slice) {
+        let is_complete = |thread: u64| is_complete(history, slice, thread);
+        self.first.retain(|owner, _| !matches!(owner, Owner::Thread(thread) if is_complete(*thread)));
+        let complete = self
+            .threads
+            .extract_if(|group, _| matches!(group, Group::Thread(thread) if is_complete(*thread)));
+        self.most.extend(complete);
+        if self.first.capacity() > 4 * self.first.len() {
+            self.first.shrink_to_fit();
+        }
+        if self.threads.capacity() > 4 * self.threads.len() {
+            self.threads.shrink_to_fit();
+        }
+        if self.most.len() > rows(&self.request).saturating_mul(2) {
+            self.most = sorted(std::mem::take(&mut self.most), &self.request);
+        }
+    }
+
     fn add_thread(&self, history: &History, slice: Slice, thread: u64, part: &mut Part) {
         let (request, window) = (&self.request, slice.extent(history));
         let mut sum = Sum::default();
@@ -185,6 +209,7 @@ impl Summary {
 
     fn add_lwp(&self, history: &History, slice: Slice, (lwp, carried): (u32, &Carried), part: &mut Part) {
         let window = slice.extent(history);
+        let begin = history.names.lwps.begin(lwp);
         let mut of_lwp = Sum::default();
         let mut before = Before::new(Owner::Lwp(lwp), self.first.get(&Owner::Lwp(lwp)).copied());
         for (interval, stay) in history.lwps.of(lwp.into()).iter() {
@@ -193,7 +218,9 @@ impl Summary {
             }
             let (LwpState::Running, Some(cpu)) = (stay.state, stay.cpu) else { continue };
             let is_selected = self.request.has_cpu(cpu) && carried.at(lwp, interval.from);
-            let counts = is_selected && slice.counts(interval.from);
+            // If the first event of an LWP is its switch out, it has a state without a length there, and no switch in.
+            let is_switch_in = interval.ticks() > 0 || begin != Some(interval.from);
+            let counts = is_selected && is_switch_in && slice.counts(interval.from);
             let is_migration = before.is_migration(cpu, counts);
             if !self.request.has_cpu(cpu) || slice.is_before_window() {
                 continue;
@@ -257,7 +284,7 @@ impl Before {
     }
 }
 
-fn table(history: &History, Summary { request, threads, lwps, cpus, .. }: Summary) -> Answer {
+fn table(history: &History, Summary { request, most, threads, lwps, cpus, .. }: Summary) -> Answer {
     let (request, window) = (&request, request.extent(history));
     let mut answer = Answer::new(vec![
         Column::text("what", "thread (user threads), lwp or cpu."),
@@ -282,6 +309,7 @@ fn table(history: &History, Summary { request, threads, lwps, cpus, .. }: Summar
         Group::Name(_) => [vec![Value::Null], group.cells(history)].concat(),
         _ => group.cells(history),
     };
+    let threads = most.into_iter().chain(threads);
     let rows = sorted(threads, request).into_iter().map(|(group, sum)| ("thread", cells(&group), sum));
     let rows = rows.chain(sorted(lwps, request).into_iter().map(|(group, sum)| ("lwp", cells(&group), sum)));
     let cpus = sorted(cpus, request).into_iter();
@@ -304,12 +332,17 @@ fn table(history: &History, Summary { request, threads, lwps, cpus, .. }: Summar
 }
 
 /// The rows with the most time.
-fn sorted<K: Ord + Clone>(sums: Map<K, Sum>, request: &Request) -> Vec<(K, Sum)> {
+fn sorted<K: Ord + Clone>(sums: impl IntoIterator<Item = (K, Sum)>, request: &Request) -> Vec<(K, Sum)> {
     let is_any = |sum: &Sum| sum.ticks > 0 || sum.switches > 0;
     let mut sums: Vec<_> = sums.into_iter().filter(|(_, sum)| is_any(sum)).collect();
     sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
-    sums.truncate(if request.worst == 0 { ROWS } else { request.worst });
+    sums.truncate(rows(request));
     sums
+}
+
+/// How many rows of each kind are asked for.
+fn rows(request: &Request) -> usize {
+    if request.worst == 0 { ROWS } else { request.worst }
 }
 
 fn is_preempted(end: Option<EndReason>) -> bool {

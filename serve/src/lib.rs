@@ -69,7 +69,11 @@ pub async fn serve(
     listener.set_nonblocking(true)?;
     let incoming = TcpIncoming::from(TcpListener::from_std(listener)?).with_nodelay(Some(true));
     let places = Arc::new(Semaphore::new(limits.queries));
-    let threads = runtime::Builder::new_multi_thread().thread_name("sigmund-query").enable_all().build()?;
+    let threads = runtime::Builder::new_multi_thread()
+        .thread_name("sigmund-query")
+        .thread_stack_size(sigmund_sql::QUERY_STACK)
+        .enable_all()
+        .build()?;
     let queries = Queries { trace, places, threads: threads.handle().clone() };
     let service = Service { queries, time: limits.time, bearer: token.bearer() };
     let service = FlightServiceServer::with_interceptor(service, move |request| token.check(request));

@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod chains;
 mod checked_arithmetic;
 mod clocks;
 mod column_names;
@@ -60,9 +61,11 @@ mod tables;
 mod threads;
 mod unused_join;
 mod views;
+mod whole_keys;
 mod yielding;
 
 pub use catalog::{Described, Relation, RelationKind};
+pub use chains::QUERY_STACK;
 pub use declared::DeclaredEvent;
 pub use described_function::{DescribedArgument, DescribedFunction, describe_columns};
 pub use drawing::Drawn;

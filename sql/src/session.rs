@@ -10,7 +10,7 @@ use datafusion::{
 
 use crate::{
     checked_arithmetic::CheckArithmetic, functions, unused_join::EliminateUnusedJoin,
-    yielding::YieldWhereRowsMultiply,
+    whole_keys::SortByWholeKeys, yielding::YieldWhereRowsMultiply,
 };
 
 /// A session with our functions and rules, and without tables. `memory` is a limit in bytes.
@@ -41,6 +41,7 @@ pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusio
         .with_runtime_env(runtime.build_arc()?)
         .with_optimizer_rule(Arc::new(EliminateUnusedJoin))
         .with_analyzer_rule(Arc::new(CheckArithmetic))
+        .with_physical_optimizer_rule(Arc::new(SortByWholeKeys))
         .with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply))
         .build();
     let context = SessionContext::new_with_state(state);

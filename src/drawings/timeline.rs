@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use sigmund_measures::{By, History, Needs, Request, gantt, gantt_svg};
-use sigmund_query::{Filter, MeasureOptions, with_history};
+use sigmund_query::{Filter, Made, MeasureOptions, with_history};
 use sigmund_sql::SuperTrace;
 
 use super::{label, write_picture};
@@ -43,24 +43,19 @@ pub(super) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
     let needs = ("gantt", Needs::STATES);
     let options = MeasureOptions { by: question.measure.by, ..MeasureOptions::default() };
     let draw = |history: &History, request: &Request| {
-        let drawing = match &question.drawing.svg {
-            Some(_) => gantt_svg(history, request, PICTURE_WIDTH, &instants)?,
-            None => fitted(terminal::width(), |width| gantt(history, request, width, &instants))?,
-        };
-        Ok((drawing, gaps::of(history, request)))
-    };
-    let ((drawing, gaps), notes) = with_history(trace, needs, filter, &options, draw).await?;
-    let mut lines = 1;
-    match &question.drawing.svg {
-        Some(path) => write_picture(path, &drawing)?,
-        None => {
-            let timeline;
-            (timeline, lines) = shortened(&drawing);
-            match lines {
-                0 => notice("no thread or LWP that is asked about was alive in this time"),
-                _ => terminal::coloured(&timeline, &colour)?,
-            }
+        let text = || fitted(terminal::width(), |width| gantt(history, request, width, &instants));
+        match &question.drawing.svg {
+            Some(_) => gantt_svg(history, request, PICTURE_WIDTH, &instants),
+            None => text()
+                .map(|text| Some(shortened(&text)).filter(|(_, lines)| *lines > 0).map(|(text, _)| text)),
         }
+    };
+    let Made { result, notes, gaps } = with_history(trace, needs, filter, &options, draw).await?;
+    let lines = usize::from(result.is_some());
+    match (result, &question.drawing.svg) {
+        (Some(drawing), Some(path)) => write_picture(path, &drawing)?,
+        (Some(timeline), None) => terminal::coloured(&timeline, &colour)?,
+        (None, _) => notice("no thread or LWP that is asked about was alive in this time"),
     }
     notes.iter().for_each(|note| notice(note));
     Ok(gaps::finish(lines, gaps, question.measure.strict))

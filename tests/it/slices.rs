@@ -53,7 +53,7 @@ async fn compare(
                 let needs = Needs { only_asleep: false, only_lives: false, ..measure.needs };
                 let answer = |history: &_, request: &_| measure.answer(history, request);
                 let with_all = with_history(trace, (measure.name, needs), filter, options, answer).await;
-                assert_same(&with_all.unwrap().0, &whole.answer, &format!("{of}, with all rows"));
+                assert_same(&with_all.unwrap().result, &whole.answer, &format!("{of}, with all rows"));
             }
             !whole.answer.rows.is_empty()
         }

@@ -20,7 +20,8 @@
 //! distribution, 23 % of the figures differ by more than that; only 1.5 % differ by more than the largest of seven.
 //! Noise that lasts longer than a slice is still underestimated: for slices that correlate by 0.5, 13 % differ.)
 //!
-//! **Verdict**: `differs` if the difference between A and B is larger than the spread; else `within the spread`; `only
+//! **Verdict**: `differs` if the difference between A and B is larger than the spread (and, of a percentile or mean, than a tick of
+//! either clock); else `within the spread`; `only
 //! in A` and `only in B` for rows that only one answer has; `too few` if the odd or the even slices of A or B have no
 //! value, if a median or mean is of fewer than 8 lengths in A or B, or if a p99 is of fewer than 20.
 
@@ -95,6 +96,8 @@ pub fn compare(a: &Side, b: &Side) -> Result<Answer, String> {
 
 /// One of the two: its answer for the whole window, and for each slice.
 struct Compared {
+    /// The length of a tick of its clock.
+    tick_ns: f64,
     whole: Table,
     slices: Slices,
     notes: Vec<String>,
@@ -124,7 +127,12 @@ impl Compared {
                 whole.merged
             ));
         }
-        Ok(Compared { whole, slices: Slices::new(slices, *window, *hz), notes })
+        Ok(Compared {
+            tick_ns: 1e9 / hz.per_second(),
+            whole,
+            slices: Slices::new(slices, *window, *hz),
+            notes,
+        })
     }
 }
 
@@ -173,10 +181,15 @@ fn row(key: &Key, figure: &Figure, a: &Compared, b: &Compared) -> Option<Row> {
         (Some(_), None, _) if !b.whole.rows.contains_key(key) => Verdict::OnlyInA,
         (None, Some(_), _) if !a.whole.rows.contains_key(key) => Verdict::OnlyInB,
         (Some(_), Some(_), Some(_)) if !figure.unit.is_sum() && a.has_few(key, figure, b) => Verdict::TooFew,
-        (Some(a), Some(b), Some(spread)) => match (b - a).abs() > spread + ROUNDING * a.abs().max(b.abs()) {
-            true => Verdict::Differs,
-            false => Verdict::Within,
-        },
+        (Some(of_a), Some(of_b), Some(spread)) => {
+            // A length is no more exact than a tick of its clock.
+            let tick = if figure.unit.is_sum() { 0.0 } else { a.tick_ns.max(b.tick_ns) };
+            let rounding = ROUNDING * of_a.abs().max(of_b.abs());
+            match (of_b - of_a).abs() > spread.max(tick) + rounding {
+                true => Verdict::Differs,
+                false => Verdict::Within,
+            }
+        }
         _ => Verdict::TooFew,
     };
     let figure = (figure.name.clone(), figure.unit);

@@ -2,8 +2,8 @@
 
 use super::Paths;
 use crate::{
-    Actor, Answer, Blame, Column, Culprits, History, Instance, Instances, Labels, Link, Needs, Piece,
-    Request, Slice, Sliced, Waits, Walking, What, map::Map, percent, sliced,
+    Actor, Answer, Blame, Column, Culprits, History, Instance, Instances, Labels, LeftOut, Link, Needs,
+    Piece, Request, Slice, Sliced, Waits, Walking, What, map::Map, percent, sliced,
 };
 
 /// The critical paths of the longest instances, as many as `request.worst` (at least one), piece by piece in the order of
@@ -33,6 +33,7 @@ pub(super) struct Chains {
     waits: Waits<(usize, usize)>,
     culprits: Culprits<(usize, usize)>,
     labels: Labels,
+    left_out: LeftOut,
 }
 
 impl Chains {
@@ -45,6 +46,7 @@ impl Chains {
             waits: Waits::default(),
             culprits: Culprits::new(usize::MAX),
             labels: Labels::default(),
+            left_out: LeftOut::default(),
         }
     }
 
@@ -92,7 +94,7 @@ impl Sliced for Chains {
     }
 
     fn is_done(&mut self, history: &History) -> Result<bool, String> {
-        if self.paths.is_done(history, &self.request)? {
+        if self.paths.is_done(history, &self.request, &mut self.left_out)? {
             return Ok(true);
         }
         if let Paths::Found(found) = &mut self.paths {

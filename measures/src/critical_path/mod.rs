@@ -5,8 +5,8 @@ mod chains;
 use sigmund_model::EndReason;
 
 use crate::{
-    Actor, Answer, Column, History, Instance, Instances, Interval, Joint, Level, Many, Measure, Needs,
-    Origin, Piece, Pieces, Request, Slice, Sliced, SpanNames, Totals, Value, ending_in, percent,
+    Actor, Answer, Column, History, Instance, Instances, Interval, Joint, LeftOut, Level, Many, Measure,
+    Needs, Origin, Piece, Pieces, Request, Slice, Sliced, SpanNames, Totals, Value, ending_in, percent,
     sliced::Computed,
 };
 
@@ -35,6 +35,7 @@ fn start(request: &Request) -> Box<dyn Sliced> {
         length: 0,
         walking: Joint::default(),
         totals: Totals::new(|part| vec![part]),
+        left_out: LeftOut::default(),
     })
 }
 
@@ -99,11 +100,16 @@ impl Paths {
         }
     }
 
-    /// Whether all paths have been walked. If not, all instances have been found now.
+    /// Whether all paths have been walked. If not, all instances have been found now, except those in `left_out`.
     ///
     /// # Errors
     /// When no span or function has the requested name.
-    fn is_done(&mut self, history: &History, request: &Request) -> Result<bool, String> {
+    fn is_done(
+        &mut self,
+        history: &History,
+        request: &Request,
+        left_out: &mut LeftOut,
+    ) -> Result<bool, String> {
         match std::mem::replace(self, Paths::Life) {
             Paths::Life | Paths::Found(_) => Ok(true),
             Paths::Spans(names) => names.check(history, request).map(|()| true),
@@ -112,7 +118,9 @@ impl Paths {
                     *self = Paths::Finding(instances);
                     return Ok(false);
                 }
-                let mut found = instances.finish(history, request)?;
+                let found = instances.finish(history, request)?;
+                *left_out = found.left_out;
+                let mut found = found.instances;
                 found.iter_mut().for_each(|path| path.interval = inside(history, request, path.interval));
                 found.sort_by_key(|path| path.interval.to);
                 *self = Paths::Found(found);
@@ -131,6 +139,7 @@ struct CriticalPath {
     length: i64,
     walking: Joint,
     totals: Totals,
+    left_out: LeftOut,
 }
 
 impl Sliced for CriticalPath {
@@ -153,7 +162,7 @@ impl Sliced for CriticalPath {
     }
 
     fn is_done(&mut self, history: &History) -> Result<bool, String> {
-        self.paths.is_done(history, &self.request)
+        self.paths.is_done(history, &self.request, &mut self.left_out)
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
@@ -177,6 +186,7 @@ impl Sliced for CriticalPath {
                 Value::Fraction(percent(sum.ticks, self.length)),
             ]);
         }
+        answer.notes.extend(self.left_out.note());
         Ok(answer)
     }
 }

@@ -7,8 +7,8 @@ mod means;
 mod walked;
 
 use crate::{
-    Answer, Column, History, Instance, Instances, Measure, Needs, Piece, Request, Slice, Sliced, Value, What,
-    percent, sliced::Computed,
+    Answer, Column, History, Instance, Instances, LeftOut, Measure, Needs, Piece, Request, Slice, Sliced,
+    Value, What, percent, sliced::Computed,
 };
 
 pub use braids::BRAIDS;
@@ -41,11 +41,13 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 struct Explain {
     request: Request,
     pass: Pass,
+    left_out: LeftOut,
 }
 
 impl Explain {
     fn new(request: &Request) -> Explain {
-        Explain { request: request.clone(), pass: Pass::Finding(Instances::asked(request)) }
+        let pass = Pass::Finding(Instances::asked(request));
+        Explain { request: request.clone(), pass, left_out: LeftOut::default() }
     }
 
     fn walk(&mut self, found: Vec<Instance>, touching: &[u32], history: &History) {
@@ -93,6 +95,8 @@ impl Sliced for Explain {
                     return Ok(false);
                 }
                 let found = found.finish(history, &self.request)?;
+                self.left_out = found.left_out;
+                let found = found.instances;
                 if history.gaps.is_empty() {
                     self.walk(found, &[], history);
                 } else {
@@ -119,6 +123,7 @@ impl Sliced for Explain {
         }
         rows.apart("touches a gap", &gaps);
         rows.apart("cut off", &cut);
+        rows.answer.notes.extend(self.left_out.note());
         Ok(rows.answer)
     }
 }

@@ -26,8 +26,11 @@ pub fn gantt_svg(
     request: &Request,
     width: usize,
     label: &dyn Fn(i64) -> String,
-) -> Result<String, String> {
+) -> Result<Option<String>, String> {
     let timeline = Timeline::new(history, request, width)?;
+    if timeline.lines.is_empty() {
+        return Ok(None);
+    }
     let longest = timeline.lines.iter().map(|line| line.label.chars().count()).max().unwrap_or(0);
     let left = longest * CHARACTER + 10;
     let legend_y = AXIS + timeline.lines.len() * LINE;
@@ -79,7 +82,7 @@ pub fn gantt_svg(
         content += &svg::text(at as f64 + 14.0, y as f64 + 9.0, "start", &name);
         at += 24 + name.chars().count() * CHARACTER;
     }
-    Ok(svg::document((left + width + 10).max(at), legend_y + 26, &content))
+    Ok(Some(svg::document((left + width + 10).max(at), legend_y + 26, &content)))
 }
 
 /// Columns that follow each other and show the same.

@@ -106,10 +106,15 @@ fn what_a_filter_hides_is_not_what_is_not_alive() {
     // The LWP is on CPU 0; of what it does on CPU 1 there is nothing to draw.
     let of_lwp = Request { by: Some(By::Lwp), cpus: Some([1].into()), ..Request::default() };
     assert_eq!(ask(&of_lwp), "  0         20        40   50\n");
-    let svg = gantt_svg(&history, &on_103, 500, &label).unwrap();
+    let svg = gantt_svg(&history, &on_103, 500, &label).unwrap().unwrap();
     assert!(svg.contains("<title>2(two&lt;): not in the filter, 5 to 10</title>"), "{svg}");
     assert!(svg.contains(">- not in the filter<"), "{svg}");
-    assert!(!gantt_svg(&history, &Request::default(), 500, &label).unwrap().contains("not in the filter"));
+    assert!(
+        !gantt_svg(&history, &Request::default(), 500, &label)
+            .unwrap()
+            .unwrap()
+            .contains("not in the filter")
+    );
 }
 
 #[test]
@@ -126,7 +131,7 @@ fn a_timeline_of_nothing_is_an_error_that_says_so() {
 #[test]
 fn the_svg_has_a_rectangle_for_each_stretch() {
     let history = drawn().build(50);
-    let svg = gantt_svg(&history, &Request::default(), 500, &label).unwrap();
+    let svg = gantt_svg(&history, &Request::default(), 500, &label).unwrap().unwrap();
     assert_eq!(svg.matches("<title>").count(), 5 + 4, "{svg}");
     assert!(svg.contains("<title>1(one): stalled, 10 to 20</title>"), "{svg}");
     assert!(svg.contains("<title>2(two&lt;): blocked, 30 to 40</title>") && !svg.contains("two<"));

@@ -2,17 +2,15 @@
 //!
 //! A row of `losses` has a beginning and an end, and may have the CPU or LWP whose events are missing. Contradictions
 //! are summed up: hundreds of contradictions, each an instant, become one row from the first to the last. Such a row
-//! affects a part of the time, or some threads, only if a state there is unknown because of it.
+//! affects a part of the time, or some threads, only if a state there is unknown because of it. A loss also affects the time
+//! before and after it, as long as a state stays unknown because of it.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use datafusion::{
-    logical_expr::{Expr, ident, lit},
-    prelude::DataFrame,
-};
+use datafusion::logical_expr::{Expr, ident, lit};
 use sigmund_measures::{Gap, History, Interval, Request};
 use sigmund_model::tables::{LWP_STATES, THREAD_STATES, Table};
-use sigmund_sql::SuperTrace;
+use sigmund_sql::{SuperTrace, columns::Wide};
 
 use super::{MeasureOptions, load, request};
 use crate::{Error, Filter, filter::number_in};
@@ -37,52 +35,90 @@ pub fn gaps_note(gaps: usize) -> String {
     format!("events are missing in this time ({gaps} gap{plural}): `sigmund check` shows where")
 }
 
-/// The number of gaps that concern the request.
+/// The number of gaps that concern the request: those in its time, and those next to its time because of which a requested thread
+/// or LWP has an unknown state in it.
 pub(super) async fn count(trace: &SuperTrace, history: &History, request: &Request) -> Result<usize, Error> {
     let extent = request.extent(history);
-    let is_of_request = |gap: &&Gap| {
-        let is_elsewhere = |asked: &Option<std::collections::BTreeSet<u32>>, of: Option<u32>| {
+    let may_concern = |gap: &&Gap| {
+        let is_elsewhere = |asked: &Option<BTreeSet<u32>>, of: Option<u32>| {
             asked.as_ref().zip(of).is_some_and(|(asked, of)| !asked.contains(&of))
         };
-        gap.interval.clipped(extent).is_some()
-            && !is_elsewhere(&request.cpus, gap.cpu)
-            && !is_elsewhere(&request.lwps, gap.lwp)
+        !is_elsewhere(&request.cpus, gap.cpu) && !is_elsewhere(&request.lwps, gap.lwp)
     };
-    let (sums, places): (Vec<&Gap>, Vec<&Gap>) =
-        history.gaps.iter().filter(is_of_request).partition(|gap| gap.is_sum);
+    let (inside, outside): (Vec<&Gap>, Vec<&Gap>) =
+        history.gaps.iter().filter(may_concern).partition(|gap| gap.interval.clipped(extent).is_some());
+    let sums = inside.iter().filter(|gap| gap.is_sum).count();
     let is_all =
         history.extent.is_none_or(|all| extent == all) && request.threads.is_none() && request.lwps.is_none();
-    if sums.is_empty() || !is_all && !is_unknown(trace, extent, request).await? {
-        return Ok(places.len());
+    if is_all || sums == 0 && outside.is_empty() {
+        return Ok(inside.len());
     }
-    Ok(places.len() + sums.len())
+    let unknown = unknown_times(trace, extent, request).await?;
+    let reaches = |gap: &&&Gap| {
+        let next = unknown.partition_point(|time| time.to < gap.interval.from);
+        unknown.get(next).is_some_and(|time| time.from <= gap.interval.to)
+    };
+    let inside = if unknown.is_empty() { inside.len() - sums } else { inside.len() };
+    Ok(inside + outside.iter().filter(reaches).count())
 }
 
-/// Whether a state of the requested threads or LWPs is unknown in this time.
-async fn is_unknown(trace: &SuperTrace, time: Interval, request: &Request) -> Result<bool, Error> {
+/// The times in which a state of a requested thread or LWP is unknown, as far as they overlap `time`. Sorted, and apart from each
+/// other.
+async fn unknown_times(
+    trace: &SuperTrace,
+    time: Interval,
+    request: &Request,
+) -> Result<Vec<Interval>, Error> {
     let threads = request.threads.as_ref();
     let threads = threads.map(|threads| number_in("thread", threads.iter().map(|thread| *thread as i64)));
     let lwps = request.lwps.as_ref();
     let lwps = lwps.map(|lwps| number_in("lwp", lwps.iter().map(|lwp| i64::from(*lwp))));
     let (of_threads, of_lwps) = (request.threads.is_some(), request.lwps.is_some());
-    if (of_threads || !of_lwps) && has_unknown(trace, &THREAD_STATES, threads, time).await? {
-        return Ok(true);
+    let mut times = Vec::new();
+    if of_threads || !of_lwps {
+        add_unknown(trace, &THREAD_STATES, threads, time, &mut times).await?;
     }
-    Ok((of_lwps || !of_threads) && has_unknown(trace, &LWP_STATES, lwps, time).await?)
+    if of_lwps || !of_threads {
+        add_unknown(trace, &LWP_STATES, lwps, time, &mut times).await?;
+    }
+    times.sort_unstable();
+    let mut apart: Vec<Interval> = Vec::new();
+    for time in times {
+        match apart.last_mut() {
+            Some(last) if time.from <= last.to => last.to = last.to.max(time.to),
+            _ => apart.push(time),
+        }
+    }
+    Ok(apart)
 }
 
-async fn has_unknown(
+/// Adds the unknown states of a table that overlap `time`.
+async fn add_unknown(
     trace: &SuperTrace,
     table: &Table,
     is_asked: Option<Expr>,
     time: Interval,
-) -> Result<bool, Error> {
+    times: &mut Vec<Interval>,
+) -> Result<(), Error> {
     let on_table = Error::on(trace, table.name);
-    let is_in_time =
-        ident("ts_tick").lt(lit(time.to)).and((ident("ts_tick") + ident("dur_tick")).gt(lit(time.from)));
+    let ends_later = (ident("ts_tick") + ident("dur_tick")).gt(lit(time.from));
+    let is_in_time = ident("ts_tick").lt(lit(time.to)).and(ident("dur_tick").is_null().or(ends_later));
     let is_one = ident("state").eq(lit("unknown")).and(is_in_time);
     let is_one = is_asked.into_iter().fold(is_one, Expr::and);
-    let first = |states: DataFrame| states.filter(is_one)?.limit(0, Some(1));
-    let found = first(trace.raw(table).await?).map_err(&on_table)?.count().await.map_err(&on_table)?;
-    Ok(found > 0)
+    let frame = trace.raw(table).await?.filter(is_one);
+    let frame = frame.and_then(|frame| frame.select(vec![ident("ts_tick"), ident("dur_tick")]));
+    let last = trace.last_tick().map_or(i64::MAX, |tick| tick.0 as i64);
+    trace
+        .each_batch(table.name, frame.map_err(&on_table)?, |batch| {
+            let (from, length) = (Wide::of(batch, 0), Wide::of(batch, 1));
+            times.extend((0..batch.num_rows()).map(|row| {
+                let from = from.or_zero(row);
+                Interval::new(
+                    from,
+                    length.get(row).map_or(last.max(from), |length| from.saturating_add(length)),
+                )
+            }));
+        })
+        .await?;
+    Ok(())
 }

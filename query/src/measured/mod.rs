@@ -181,8 +181,18 @@ async fn pass(
     Ok((slices, computed, order))
 }
 
-/// Calls `of` with the history that a filter selects, for example to draw it. Returns its result, and notes about it.
-/// The history has the tables `needs`.
+/// What was made of a history.
+#[derive(Clone, Debug)]
+pub struct Made<T> {
+    /// The result.
+    pub result: T,
+    /// Notes about it.
+    pub notes: Vec<String>,
+    /// The number of gaps, as in [`Measured`].
+    pub gaps: usize,
+}
+
+/// Calls `of` with the history that a filter selects, for example to draw it. The history has the tables `needs`.
 ///
 /// # Errors
 /// As [`measure`].
@@ -192,15 +202,16 @@ pub async fn with_history<T>(
     filter: &Filter,
     options: &MeasureOptions,
     of: impl FnOnce(&History, &Request) -> Result<T, String>,
-) -> Result<(T, Vec<String>), Error> {
+) -> Result<Made<T>, Error> {
     let (request, window) = asked(trace, (name, needs), filter, options).await?;
     let memory = Memory::of(trace, name);
     let slices = Slices::open(trace, needs, window, options.about(), None).await?;
     let mut notes: Vec<String> = slices.left_out.iter().map(|table| left_out_note(table)).collect();
     let history = slices.whole(memory).await?;
-    let made = of(&history, &request).map_err(|message| Error::argument(format!("{name}: {message}")))?;
+    let result = of(&history, &request).map_err(|message| Error::argument(format!("{name}: {message}")))?;
     notes.extend(selection_notes(trace, name, filter, &request)?);
-    Ok((made, notes))
+    let gaps = gaps::count(trace, &history, &request).await?;
+    Ok(Made { result, notes, gaps })
 }
 
 /// The request that a filter makes, and the window that has to be loaded for it.
@@ -222,6 +233,12 @@ async fn asked(
         && request.window != Interval::ALL
     {
         request.is_subject_known = known::is_span(trace, subject).await?;
+    }
+    if let Some(subject) = &request.subject
+        && needs.locks
+        && !needs.spans
+    {
+        known::check_lock(trace, subject).await?;
     }
     if let Some((from, to)) = &options.pair {
         known::check(trace, from).await?;
@@ -271,6 +288,13 @@ fn not_recorded(trace: &SuperTrace, measure: &Measure, left_out: &[&str]) -> Vec
     }
     if wakeups && lacks(&WAKEUPS) {
         notes.push("No wakeups are recorded: who woke whom is not known.".into());
+    }
+    let has = |name: &str| trace.event_types().iter().any(|event| event.events > 0 && event.ty.name == name);
+    if wakeups && has("sched_wakeup") && !has("sched_waking") {
+        notes.push(
+            "sched_waking is not recorded: waits of LWPs for a CPU begin with sched_wakeup, a little later."
+                .into(),
+        );
     }
     notes
 }

@@ -9,7 +9,7 @@ use datafusion::{
 };
 use sigmund_model::{
     EventType, names,
-    tables::{EVENTS, SPANS},
+    tables::{EVENTS, LOCKS, SPANS},
 };
 use sigmund_sql::SuperTrace;
 use syscalls::Sysno;
@@ -82,6 +82,36 @@ pub(crate) async fn is_span(trace: &SuperTrace, name: &str) -> Result<bool, Erro
     let one = trace.raw(&SPANS).await?.filter(ident("name").eq(lit(name)));
     let one = one.and_then(|rows| rows.limit(0, Some(1))).map_err(&on_table)?;
     Ok(one.count().await.map_err(&on_table)? > 0)
+}
+
+/// Checks that a lock was requested at this call site. A number is the address of a lock, and is not checked.
+///
+/// When there is none, with the nearest names; when the trace cannot be read.
+pub(crate) async fn check_lock(trace: &SuperTrace, site: &str) -> Result<(), Error> {
+    if site.starts_with("0x") || site.parse::<i64>().is_ok() {
+        return Ok(());
+    }
+    let on_table = Error::on(trace, LOCKS.name);
+    let sites = trace.raw(&LOCKS).await?.select([cast(ident("call_site"), DataType::Utf8).alias("site")]);
+    let sites = sites.and_then(|rows| rows.distinct()).map_err(&on_table)?;
+    let mut names = BTreeSet::new();
+    for batch in sites.collect().await.map_err(&on_table)? {
+        let texts = batch.column(0).as_string::<i32>().iter().flatten();
+        names.extend(texts.flat_map(|text| [text.to_string(), span_name(text).to_string()]));
+    }
+    if names.contains(site) || names.is_empty() {
+        return Ok(());
+    }
+    let near = sigmund_sql::nearest(site, names.iter().map(String::as_str));
+    let near: Vec<&str> = near.into_iter().take(MOST_PROPOSED).collect();
+    let near = if near.is_empty() {
+        "`--locks` lists them".to_string()
+    } else {
+        format!("nearest: {}", near.join(", "))
+    };
+    Err(Error::argument(format!(
+        "locks: expected the address or a call site of a lock, found `{site}`; {near}"
+    )))
 }
 
 /// The values nearest to the value of a selector, if no event has that value. `None` if an event has it, or if it is a

@@ -22,10 +22,12 @@ use datafusion::{
     },
 };
 
+use crate::chains;
 use glob::{GLOB, like_of_glob, regex_of_glob, with_glob};
 
 /// Parses a statement. If that fails, parses it again with `GLOB` replaced by an operator that the parser knows.
 pub(crate) fn parsed(state: &SessionState, query: &str) -> Result<Statement> {
+    chains::check(query)?;
     let dialect = state.config().options().sql_parser.dialect;
     let error = match state.sql_to_statement(query, &dialect) {
         Ok(statement) => return Ok(statement),

@@ -81,7 +81,11 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     // Questions have their own threads: a long computation does not keep the server from answering others.
-    let threads = runtime::Builder::new_multi_thread().thread_name("sigmund-view").enable_all().build()?;
+    let threads = runtime::Builder::new_multi_thread()
+        .thread_name("sigmund-view")
+        .thread_stack_size(sigmund_sql::QUERY_STACK)
+        .enable_all()
+        .build()?;
     let address = match &listener {
         Listener::Tcp(listener) => Some(listener.local_addr()?),
         Listener::Unix(_) => None,
