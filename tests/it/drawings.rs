@@ -37,6 +37,17 @@ fn drawings_report_gaps_and_strictly_end_with_status_3() {
 }
 
 #[test]
+fn of_nobody_there_is_no_timeline_and_no_file() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    for more in [&[][..], &["--svg", "none.svg"]] {
+        let drawn =
+            sigmund.run([&["--gantt", "--by", "thread", "--thread", "5", "--to", "101"], more].concat());
+        assert!(drawn.status == 1 && drawn.stderr.contains("alive in this time"), "{drawn:?}");
+    }
+    assert!(!sigmund.folder().join("none.svg").exists());
+}
+
+#[test]
 fn a_histogram_is_rows_in_formats_for_programs() {
     let sigmund = Sigmund::with_listing("t", &listing());
     let rows = |more: &[&str]| sigmund.run([&HISTOGRAM[..], more].concat()).found();

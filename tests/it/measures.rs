@@ -277,6 +277,20 @@ fn strictly_missing_events_are_status_3() {
         "{reported:?}"
     );
     assert_eq!(sigmund.run(["--states"]).status, 0);
+    // What 70 did is unknown from 140 to where 90 is seen, and so is whether 5 ran. 80 is not affected.
+    let between = |whom: &[&str], from: &str, to: &str| {
+        sigmund.run([&["--states", "--from", from, "--to", to, "--strict"], whom].concat()).status
+    };
+    for whom in [&["--by", "lwp"][..], &["--lwp", "70"], &["--thread", "5"], &[]] {
+        assert_eq!(between(whom, "145", "165"), 3, "{whom:?}");
+        assert_eq!(between(whom, "110", "135"), 0, "{whom:?}");
+    }
+    assert_eq!(between(&["--lwp", "80"], "145", "165"), 0);
+    // The first event of 90 is its switch out: its switch in is not in the trace, and not counted.
+    let summary = asked(&sigmund, &["--summary"]);
+    assert!(summary.contains("\nlwp,80,") && !summary.contains("\nlwp,90,"), "{summary}");
+    let drawn = sigmund.run(["--gantt", "--from", "145", "--to", "165", "--strict"]);
+    assert_eq!(drawn.status, 3, "{drawn:?}");
     // Plain active time and measures in SQL say so too, each query for itself.
     for question in [&["--thread", "5", "--active-time"][..], &["--active-time"]] {
         let told = sigmund.run(question);

@@ -53,21 +53,27 @@ pub(super) async fn count(trace: &SuperTrace, history: &History, request: &Reque
     if is_all || sums == 0 && outside.is_empty() {
         return Ok(inside.len());
     }
-    let unknown = unknown_times(trace, extent, request).await?;
+    let is_any = sums == 0 || !times_in(trace, extent, request, &["unknown"]).await?.is_empty();
+    let inside = if is_any { inside.len() } else { inside.len() - sums };
+    if outside.is_empty() {
+        return Ok(inside);
+    }
+    // Without the kernel's events in a gap, a mounted thread may be on a CPU or not.
+    let unknown = times_in(trace, extent, request, &["unknown", "mounted"]).await?;
     let reaches = |gap: &&&Gap| {
         let next = unknown.partition_point(|time| time.to < gap.interval.from);
         unknown.get(next).is_some_and(|time| time.from <= gap.interval.to)
     };
-    let inside = if unknown.is_empty() { inside.len() - sums } else { inside.len() };
     Ok(inside + outside.iter().filter(reaches).count())
 }
 
-/// The times in which a state of a requested thread or LWP is unknown, as far as they overlap `time`. Sorted, and apart from each
-/// other.
-async fn unknown_times(
+/// The times in which a requested thread or LWP is in one of these states, as far as they overlap `time`. Sorted, and apart from
+/// each other.
+async fn times_in(
     trace: &SuperTrace,
     time: Interval,
     request: &Request,
+    states: &[&str],
 ) -> Result<Vec<Interval>, Error> {
     let threads = request.threads.as_ref();
     let threads = threads.map(|threads| number_in("thread", threads.iter().map(|thread| *thread as i64)));
@@ -76,10 +82,10 @@ async fn unknown_times(
     let (of_threads, of_lwps) = (request.threads.is_some(), request.lwps.is_some());
     let mut times = Vec::new();
     if of_threads || !of_lwps {
-        add_unknown(trace, &THREAD_STATES, threads, time, &mut times).await?;
+        add_times(trace, (&THREAD_STATES, states), threads, time, &mut times).await?;
     }
     if of_lwps || !of_threads {
-        add_unknown(trace, &LWP_STATES, lwps, time, &mut times).await?;
+        add_times(trace, (&LWP_STATES, states), lwps, time, &mut times).await?;
     }
     times.sort_unstable();
     let mut apart: Vec<Interval> = Vec::new();
@@ -92,10 +98,10 @@ async fn unknown_times(
     Ok(apart)
 }
 
-/// Adds the unknown states of a table that overlap `time`.
-async fn add_unknown(
+/// Adds the times of a table's rows in these states that overlap `time`.
+async fn add_times(
     trace: &SuperTrace,
-    table: &Table,
+    (table, states): (&Table, &[&str]),
     is_asked: Option<Expr>,
     time: Interval,
     times: &mut Vec<Interval>,
@@ -103,7 +109,8 @@ async fn add_unknown(
     let on_table = Error::on(trace, table.name);
     let ends_later = (ident("ts_tick") + ident("dur_tick")).gt(lit(time.from));
     let is_in_time = ident("ts_tick").lt(lit(time.to)).and(ident("dur_tick").is_null().or(ends_later));
-    let is_one = ident("state").eq(lit("unknown")).and(is_in_time);
+    let is_one =
+        ident("state").in_list(states.iter().map(|state| lit(*state)).collect(), false).and(is_in_time);
     let is_one = is_asked.into_iter().fold(is_one, Expr::and);
     let frame = trace.raw(table).await?.filter(is_one);
     let frame = frame.and_then(|frame| frame.select(vec![ident("ts_tick"), ident("dur_tick")]));

@@ -322,3 +322,23 @@ async fn instants_have_a_bucket_of_time() {
     let message = error(&trace, "SELECT time_bucket(0, ts_ns) FROM thread_states").await;
     assert!(message.contains("time_bucket: expected a width of 1 or more, found 0"), "{message}");
 }
+
+/// All rows of a `UNION ALL` of branches that have a constant each, in order, are found from the first ones on.
+#[tokio::test]
+async fn the_first_rows_of_several_branches_are_those_of_all_rows() {
+    let (_little, trace) = drawn().await;
+    let branches = "SELECT 'begin' AS what, ts_tick AS at, thread FROM thread_states \
+                    UNION ALL SELECT 'end', ts_tick + 1000, thread FROM thread_states";
+    for query in [
+        format!("SELECT what, at FROM ({branches}) ORDER BY what DESC, at"),
+        format!("SELECT what, at FROM ({branches}) ORDER BY what, at DESC"),
+        format!("SELECT at, what FROM ({branches}) WHERE thread = 1 ORDER BY what DESC, thread, at"),
+        format!("SELECT at % 7 AS rest, what FROM ({branches}) ORDER BY what DESC, rest, at"),
+    ] {
+        let all = answer(&trace, &query).await;
+        for most in 1..=all.len() {
+            let first = answer(&trace, &format!("{query} LIMIT {most}")).await;
+            assert_eq!(first, all[..most], "{query} LIMIT {most}");
+        }
+    }
+}
