@@ -24,7 +24,7 @@ use datafusion::{
 };
 use futures::StreamExt;
 use sigmund_query::{Asked, Elsewhere, Error, Measured, measure_elsewhere};
-use sigmund_sql::SuperTrace;
+use sigmund_sql::{SortByWholeKeys, SuperTrace};
 
 use crate::{
     MESSAGE,
@@ -102,11 +102,13 @@ impl Cluster {
         options.execution.enable_file_stream_work_stealing = false;
         options.optimizer.enable_sort_pushdown = false;
         options.catalog.create_default_catalog_and_schema = false;
+        let mut rules = PhysicalOptimizer::default().rules;
+        rules.push(Arc::new(SortByWholeKeys));
         let joined = SessionStateBuilder::new_from_existing(state.clone())
             .with_config(config)
             .with_optimizer_rules(with_ballista_optimizer_rules(state.optimizers()))
             // Without our rule that makes queries yield: it is only for queries in this process.
-            .with_physical_optimizer_rules(PhysicalOptimizer::default().rules);
+            .with_physical_optimizer_rules(rules);
         let checking =
             SessionStateBuilder::new_from_existing(state.clone()).with_runtime_env(runtime).build();
         let planner = ClusterPlanner {

@@ -38,15 +38,15 @@ pub(crate) fn check(query: &str) -> Result<()> {
     let mut levels = vec![Chain::default()];
     let (mut open, mut parts) = (Chain::default(), 0);
     for token in tokens {
+        let is_outermost = levels.len() == 1;
         let Some(level) = levels.last_mut() else { return Ok(()) };
         match &token {
             Token::LParen | Token::LBracket => levels.push(Chain::default()),
             Token::RParen | Token::RBracket => {
                 open = open.without(*level);
-                if levels.len() > 1 {
+                *level = Chain::default();
+                if !is_outermost {
                     levels.pop();
-                } else {
-                    *level = Chain::default();
                 }
             }
             Token::Comma | Token::SemiColon => {

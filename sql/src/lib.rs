@@ -83,3 +83,4 @@ pub use session_views::Defined;
 pub use supertrace::SuperTrace;
 pub use syntax::check_syntax;
 pub use threads::ThreadNames;
+pub use whole_keys::SortByWholeKeys;

@@ -24,7 +24,7 @@ use datafusion::{
 
 /// Replaces sorts of partitions that share a limit, but not all keys.
 #[derive(Debug)]
-pub(crate) struct SortByWholeKeys;
+pub struct SortByWholeKeys;
 
 impl PhysicalOptimizerRule for SortByWholeKeys {
     fn name(&self) -> &'static str {

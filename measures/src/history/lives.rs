@@ -180,6 +180,11 @@ impl<K> Default for LivesBuilder<K> {
 }
 
 impl<K: Copy + Ord + Into<u64>> LivesBuilder<K> {
+    /// Makes room for so many.
+    pub fn reserve(&mut self, lives: usize) {
+        self.0.rows.reserve_exact(lives);
+    }
+
     /// Adds one.
     pub fn push(&mut self, number: K, life: Life<'_>) {
         let name = self.0.names.number_of(life.name);

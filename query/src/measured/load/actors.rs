@@ -17,6 +17,9 @@ use sigmund_sql::SuperTrace;
 use super::cells::{Small, Texts, Wide, Words, interval, overlapping, read, stream};
 use crate::Error;
 
+/// Room is made for at most so many lives at once (335 MB). For more, it grows as they are read.
+const MOST_RESERVED: u64 = 1 << 23;
+
 /// From the beginning of the first of these threads to the end of the last; `None` if none of them is known.
 pub(super) async fn lives(
     trace: &SuperTrace,
@@ -65,6 +68,10 @@ pub(super) async fn names(
         frame = frame.filter(in_list(ident("thread"), numbers, false)).map_err(&on_table)?;
     }
     let window = (lives != Interval::ALL).then_some(lives);
+    if only.is_none() && window.is_none() {
+        // The number comes from the file, so it is not believed beyond this.
+        threads.reserve(trace.row_count(&THREADS).min(MOST_RESERVED) as usize);
+    }
     let frame = overlapping(frame, window).map_err(&on_table)?;
     let frame = frame.select(columns.iter().map(|column| ident(*column))).map_err(&on_table)?;
     stream(trace, THREADS.name, frame, |batch| {
