@@ -38,6 +38,7 @@ files! {
     "pointer.js": SCRIPT,
     "population.js": SCRIPT,
     "rows.js": SCRIPT,
+    "shell.js": SCRIPT,
     "style.css": STYLE,
     "tiles.js": SCRIPT,
     "timeline.js": SCRIPT,

@@ -2,6 +2,7 @@
 // SQL over the trace. Rows with a column ts_tick become marks on the timeline.
 
 import { isAbort } from "../api.js";
+import { sqlCommand } from "../shell.js";
 import { copyButton, element, note, table } from "./table.js";
 
 let text = "SELECT * FROM active ORDER BY dur_tick DESC LIMIT 20";
@@ -16,7 +17,7 @@ export async function sql(panel, timeline, signal) {
   const run = element("button", { type: "button" }, "Run (Ctrl+Enter)");
   const words = element("div", { class: "note", "aria-live": "polite" });
   const result = element("div");
-  panel.replaceChildren(area, element("div", { class: "tools" }, run, copyButton("Copy command", () => `sigmund sql ${timeline.trace.path} "${text.replace(/["$`\\]/g, "\\$&")}"`), words), result);
+  panel.replaceChildren(area, element("div", { class: "tools" }, run, copyButton("Copy command", () => sqlCommand(timeline.trace.path, text)), words), result);
   /** @type {AbortController | null} */
   let running = null;
   const go = async () => {
