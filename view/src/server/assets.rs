@@ -45,6 +45,7 @@ files! {
     "panels/answer.js": SCRIPT,
     "panels/braids.js": SCRIPT,
     "panels/compare.js": SCRIPT,
+    "panels/completion.js": SCRIPT,
     "panels/details.js": SCRIPT,
     "panels/distribution.js": SCRIPT,
     "panels/event_pages.js": SCRIPT,

@@ -3,6 +3,7 @@
 
 import { isAbort } from "../api.js";
 import { sqlCommand } from "../shell.js";
+import { completion } from "./completion.js";
 import { copyButton, element, note, table } from "./table.js";
 
 let text = "SELECT * FROM active ORDER BY dur_tick DESC LIMIT 20";
@@ -45,19 +46,11 @@ export async function sql(panel, timeline, signal) {
 
 /** Completes the word before the cursor; shows the candidates, if there are several. @param {HTMLTextAreaElement} area @param {HTMLElement} words */
 function complete(area, words) {
-  const before = area.value.slice(0, area.selectionStart);
-  const begun = /[A-Za-z_][\w.]*$/.exec(before)?.[0];
-  if (!begun || !names) return false;
-  const known = new Set([...names.tables.map((/** @type {any} */ table) => table.name), ...names.functions]);
-  for (const table of names.tables) {
-    if (new RegExp(`\\b${table.name}\\b`).test(area.value)) table.columns.forEach((/** @type {any} */ column) => known.add(column.name));
-  }
-  const found = [...known].filter((name) => name.startsWith(begun)).sort();
-  if (found.length === 0) return false;
-  let common = found[0];
-  for (const name of found) while (!name.startsWith(common)) common = common.slice(0, -1);
-  area.setRangeText(common, area.selectionStart - begun.length, area.selectionStart, "end");
-  words.textContent = found.length > 1 ? found.slice(0, 30).join("  ") : "";
+  const { value, selectionStart: at } = area;
+  const found = names && completion(value.slice(0, at), value, names);
+  if (!found) return false;
+  area.setRangeText(found.common, at - found.begun.length, at, "end");
+  words.textContent = found.found.length > 1 ? found.found.slice(0, 30).join("  ") : "";
   return true;
 }
 
