@@ -45,6 +45,11 @@ export function grouped(number) {
   return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 }
 
+/** A number of things: `1 LWP`, `2 LWPs`. @param {number} number @param {string} thing */
+export function counted(number, thing) {
+  return `${grouped(number)} ${thing}${number === 1 ? "" : "s"}`;
+}
+
 /** @param {string} text */
 function trimmed(text) {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;

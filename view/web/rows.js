@@ -1,7 +1,7 @@
 // @ts-check
 // Which rows there are, where each is, and their headers: a treegrid of which only the visible part exists.
 
-import { printable } from "./format.js";
+import { counted, printable } from "./format.js";
 import { HEIGHTS, SPAN_HEIGHT } from "./heights.js";
 
 /** @typedef {{key: string, kind: string, label: string, name: string | null, pid: number | null, from: number, to: number | null,
@@ -50,7 +50,7 @@ export class Rows {
       if (process.lwps > 0) lists.push(list("lwp", pid, process.lwps));
       if (process.threads > 0) lists.push(list("thread", pid, process.threads));
       const name = process.name === null ? "" : ` ${printable(process.name)}`;
-      const counts = `${process.lwps} LWPs` + (process.threads ? `, ${process.threads} user threads` : "");
+      const counts = counted(process.lwps, "LWP") + (process.threads ? `, ${counted(process.threads, "user thread")}` : "");
       const open = withThreads ? process.threads > 0 : place < 8;
       groups.push({ id: `pid:${pid}`, title: `${process.pid ?? "no process"}${name} (${counts})`, open, first: open, lists });
     });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { axisStep, instant, length, percent, printable } from "../../web/format.js";
+import { axisStep, counted, instant, length, percent, printable } from "../../web/format.js";
 
 test("lengths have a unit that suits them; ticks, if the rate of the clock is not known", () => {
   assert.equal(length(2_500_000, 2.5e9), "1 ms");
@@ -30,6 +30,12 @@ test("a share that is not zero is not shown as zero", () => {
   assert.equal(percent(0.5), "50.00 %");
   assert.equal(percent(1e-9), "< 0.01 %");
   assert.equal(percent(0), "0.00 %");
+});
+
+test("one thing is one, and many are grouped", () => {
+  assert.equal(counted(1, "LWP"), "1 LWP");
+  assert.equal(counted(0, "LWP"), "0 LWPs");
+  assert.equal(counted(12_345, "user thread"), "12\u202f345 user threads");
 });
 
 test("names cannot hide or reorder what is around them", () => {

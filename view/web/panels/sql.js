@@ -2,6 +2,7 @@
 // SQL over the trace. Rows with a column ts_tick become marks on the timeline.
 
 import { isAbort } from "../api.js";
+import { counted } from "../format.js";
 import { sqlCommand } from "../shell.js";
 import { completion } from "./completion.js";
 import { copyButton, element, note, table } from "./table.js";
@@ -61,7 +62,7 @@ function show(result, answer, timeline) {
   const ticks = at < 0 ? [] : answer.rows.map((/** @type {any[]} */ row) => /^-?\d+$/.test(String(row[at])) ? Number(BigInt(row[at]) - first) : null);
   timeline.mark(ticks.filter((/** @type {number | null} */ tick) => tick !== null));
   result.replaceChildren(
-    note(`${answer.rows.length} rows${answer.more ? ", and more" : ""}${at >= 0 ? "; each is a line on the timeline" : ""}`),
+    note(`${counted(answer.rows.length, "row")}${answer.more ? ", and more" : ""}${at >= 0 ? "; each is a line on the timeline" : ""}`),
     table("Result", answer.columns.map((/** @type {any} */ column) => ({ name: column.name, about: column.type, number: /Int|Float/.test(column.type) })),
       answer.rows.slice(0, 2000).map((/** @type {any[]} */ row) => row.map((value, place) => ({ text: value === null ? "" : String(value), number: /Int|Float/.test(answer.columns[place].type) }))),
       at < 0 ? null : (place) => { if (ticks[place] !== null) timeline.jump(ticks[place]); }),

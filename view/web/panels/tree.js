@@ -1,7 +1,7 @@
 // @ts-check
 // User threads by the one that created them, below how many of the subtree that was opened last live when.
 
-import { grouped, length, printable } from "../format.js";
+import { counted, grouped, length, printable } from "../format.js";
 import { ink } from "../palette.js";
 import { element, note } from "./table.js";
 
@@ -27,7 +27,7 @@ async function plot(panel, timeline, signal) {
   const { threads, most, mean } = await timeline.source.ask("living", { parent: root, from, to, pixels: PIXELS }, signal);
   const holder = panel.querySelector("#living");
   if (!holder) return;
-  const text = `${rootLabel ? `${rootLabel} and what it created` : "All"}: ${grouped(threads)} user threads, in this window at most ${grouped(most)} at once`;
+  const text = `${rootLabel ? `${rootLabel} and what it created` : "All"}: ${counted(threads, "user thread")}, in this window at most ${grouped(most)} at once`;
   const canvas = /** @type {HTMLCanvasElement} */ (element("canvas", { role: "img", "aria-label": printable(text), width: String(PIXELS), height: String(TALL) }));
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.fillStyle = ink().accent;
