@@ -59,7 +59,7 @@ export class Minimap {
   }
 
   async load() {
-    const window = { from: 0, to: this.trace.ticks + 1, pixels: PIXELS };
+    const window = { from: 0, to: this.trace.ticks, pixels: PIXELS };
     [this.events, this.population] = await Promise.all([this.source.floats("density", window), this.source.floats("population", window)]);
     this.forget();
   }

@@ -223,7 +223,7 @@ export class Timeline {
     const found = await this.interval();
     if (!found) return;
     const tick = direction < 0 ? found.from - 1 : found.to;
-    if (tick < 0 || tick > this.trace.ticks) return;
+    if (tick < 0 || tick >= this.trace.ticks) return;
     this.focus.tick = tick;
     const next = await this.interval(tick);
     this.jump(next ? Math.floor((next.from + next.to) / 2) : tick);

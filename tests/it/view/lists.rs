@@ -43,10 +43,27 @@ fn events_are_listed_in_both_directions_a_page_at_a_time() {
 }
 
 #[test]
+fn the_window_of_everything_has_the_last_event() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let server = Server::start(&sigmund, TRACE, &[]);
+    // The first event is at 100, and the last one at 230.
+    let ticks = server.json("trace")["ticks"].as_u64().unwrap();
+    let all = server.json("events?limit=1000");
+    assert_eq!(all["rows"].as_array().unwrap().last().unwrap()["at"], json!(130));
+    assert_eq!(server.json(&format!("events?limit=1000&from=0&to={ticks}")), all);
+    let whole = server.json(&format!("selection?from=0&to={ticks}"));
+    assert_eq!(whole, server.json("selection"));
+    assert!(!whole["command"].as_str().unwrap().contains("--to"), "{whole}");
+    // The command's --to is the last instant of the window.
+    let end = server.json(&format!("selection?from=50&to={ticks}"));
+    assert!(end["command"].as_str().unwrap().contains("--from 150 --to 230"), "{end}");
+}
+
+#[test]
 fn the_living_of_a_subtree_are_those_of_the_table_of_threads() {
     let sigmund = Sigmund::with_listing("t", &listing());
     let server = Server::start(&sigmund, TRACE, &[]);
-    let ticks = server.json("trace")["ticks"].as_u64().unwrap() + 1;
+    let ticks = server.json("trace")["ticks"].as_u64().unwrap();
     let threads = sigmund.number(TRACE, "SELECT count(*) FROM threads");
     let lived = sigmund.number(
         TRACE,

@@ -17,7 +17,7 @@ fn of_two_super_traces_each_is_asked_by_its_own_name_and_with_the_token() {
     let (a, b) = (server.json("trace"), server.json("b/trace"));
     assert_eq!((&a["is_compared"], &b["is_compared"]), (&json!(true), &json!(false)));
     assert_eq!((&a["name"], &b["name"]), (&json!("t.supertrace"), &json!("other.supertrace")));
-    assert_eq!((&a["ticks"], &b["ticks"]), (&json!(130), &json!(120)));
+    assert_eq!((&a["ticks"], &b["ticks"]), (&json!(131), &json!(121)));
     for question in ["selection?keys=thread:5", "events?limit=3", "rows?kind=lwp"] {
         let alone = Server::start(&sigmund, "other.supertrace", &[]).json(question);
         let mut both = server.json(&format!("b/{question}"));

@@ -32,7 +32,8 @@ pub(crate) fn trace(view: &View, is_compared: bool) -> Value {
         "name": name,
         "path": path.to_string_lossy(),
         "first_tick": view.extent.0.to_string(),
-        "ticks": view.offset(view.extent.1),
+        // Windows are half-open: the one of everything ends after the last tick.
+        "ticks": view.offset(view.extent.1.saturating_add(1)),
         "tick_hz": trace.tick_hz().map(|hz| hz.per_second()),
         "thread_states": ThreadState::ALL.iter().map(|state| state.name()).collect::<Vec<_>>(),
         "lwp_states": LwpState::ALL.iter().map(|state| state.name()).collect::<Vec<_>>(),
