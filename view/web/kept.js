@@ -36,6 +36,7 @@ export function restore(page, kept) {
   const of = (timeline, toggled, pins, scroll) => {
     for (const group of timeline.rows.groups) timeline.rows.open(group, toggled.includes(group.id) ? !group.first : group.first);
     timeline.scrollWanted = scroll;
+    timeline.lost = [];
     pin(timeline, pins.slice(0, MOST_PINS)).catch(page.fail);
   };
   of(a, words(kept.toggled), words(kept.pins), kept.scroll);
@@ -48,13 +49,13 @@ async function pin(timeline, keys) {
   const rows = await Promise.all(keys.map((key) => find(timeline.source, key)));
   timeline.rows.pinned = rows.flatMap((row) => (row ? [row] : []));
   timeline.redraw();
+  const missing = keys.filter((_, place) => !rows[place]);
+  if (missing.length > 0) timeline.missing(missing);
 }
 
-/** A row by its key. @param {import("./api.js").Source} source @param {string} key @returns {Promise<import("./rows.js").Row | undefined>} */
+/** A row by its key; undefined if the trace has none. @param {import("./api.js").Source} source @param {string} key @returns {Promise<import("./rows.js").Row | undefined>} */
 export async function find(source, key) {
-  const [kind, number] = key.split(":");
-  const answer = await source.ask("rows", { kind, name: number, limit: 200 });
-  return answer.rows.find((/** @type {any} */ row) => row.key === key);
+  return (await source.ask("rows", { key })).rows[0];
 }
 
 /** The width of the rows' names. @param {number | undefined} width */

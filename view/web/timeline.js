@@ -34,6 +34,8 @@ export class Timeline {
     this.visible = [];
     /** @type {string[]} */
     this.groups = [];
+    /** Keys of an address that this trace does not have. @type {string[]} */
+    this.lost = [];
     this.focus = {
       /** @type {import("./rows.js").Row | null} */ row: null,
       /** @type {number | null} */ tick: null,
@@ -135,11 +137,18 @@ export class Timeline {
     for (let wait = 0; wait < 200 && this.page.firstPicture === undefined; wait++) await new Promise((resolve) => setTimeout(resolve, 50));
     const known = this.rows.known().find((row) => row.key === key) ?? this.rows.pinned.find((row) => row.key === key);
     if (known) { this.focusRow(known); this.reveal(key); return; }
-    const row = await find(this.source, key).catch(this.page.fail);
+    const row = await find(this.source, key).catch((error) => { this.page.fail(error); return null; });
+    if (row === undefined) this.missing([key]);
     if (!row) return;
     // Rows far away are pinned: they are seen at once.
     if (!this.rows.pinned.some((pinned) => pinned.key === key)) this.rows.togglePin(row);
     this.focusRow(row);
+  }
+
+  /** Tells which rows that were asked for this trace does not have. @param {string[]} keys */
+  missing(keys) {
+    this.lost = [...new Set([...this.lost, ...keys])];
+    this.page.message(`${this.title} has no ${this.lost.join(", no ")}`);
   }
 
   /** Pixels of the rows for one of the scroll bar. */

@@ -60,6 +60,31 @@ fn the_window_of_everything_has_the_last_event() {
 }
 
 #[test]
+fn a_row_is_found_by_its_key_whatever_others_are_named() {
+    // 300 user threads whose names have the number of another one, which comes after them.
+    let mut listing =
+        "# tick_hz=1000000000\ntype\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams\n".to_string();
+    listing.push_str("KERN\t100\t0\t0\t?\t-\tsched_switch\tprev_state=0 next_pid=70\n");
+    for thread in (1..=300).chain([8080]) {
+        let tick = 200 + thread;
+        let switch =
+            format!("USER\t{tick}\t70\t0\t?\t-\tUSER_CONTEXT_SWITCH\t{thread}(conn/8080/{thread})\n");
+        listing.push_str(&switch);
+    }
+    let sigmund = Sigmund::with_listing("t", &listing);
+    let server = Server::start(&sigmund, TRACE, &[]);
+    assert_eq!(server.json("rows?kind=thread&name=8080")["total"], json!(301));
+    for key in ["thread:8080", "thread:7", "lwp:70", "cpu:0"] {
+        let found = server.json(&format!("rows?key={key}"));
+        assert_eq!((&found["total"], &found["rows"][0]["key"]), (&json!(1), &json!(key)), "{found}");
+    }
+    for key in ["thread:301", "lwp:0", "lwp:71", "cpu:9", "xx", "thread:", "thread:-1"] {
+        let found = server.json(&format!("rows?key={key}"));
+        assert_eq!(found, json!({ "total": 0, "rows": [] }), "{key}");
+    }
+}
+
+#[test]
 fn the_living_of_a_subtree_are_those_of_the_table_of_threads() {
     let sigmund = Sigmund::with_listing("t", &listing());
     let server = Server::start(&sigmund, TRACE, &[]);

@@ -120,6 +120,9 @@ impl Wanted {
 }
 
 pub(super) async fn rows(view: &Arc<View>, query: &Query) -> Result<Value, Refusal> {
+    if let Some(key) = query.get("key") {
+        return Ok(only(view, key));
+    }
     let wanted = Wanted::of(view, query)?;
     let name: Vec<&str> = ["kind", "pid", "sort", "name", "state", "with", "from", "to"]
         .into_iter()
@@ -147,6 +150,14 @@ pub(super) async fn rows(view: &Arc<View>, query: &Query) -> Result<Value, Refus
     let (offset, limit) = (query.count("offset", 0, usize::MAX)?, query.count("limit", 100, MOST)?);
     let rows = order.iter().skip(offset).take(limit).map(|at| row(view, kind, *at as usize));
     Ok(json!({ "total": order.len(), "rows": rows.collect::<Vec<_>>() }))
+}
+
+/// The row with a key; none if the trace does not have it, or if the text is not a key.
+fn only(view: &View, key: &str) -> Value {
+    // The idle task is not a row.
+    let key = key.parse().ok().filter(|key| *key != Key::lwp(0));
+    let found = key.and_then(|key| Some(row(view, key.kind, view.actors.row(key)?)));
+    json!({ "total": usize::from(found.is_some()), "rows": found.into_iter().collect::<Vec<_>>() })
 }
 
 fn order(view: &View, wanted: &Wanted, related: Option<&Related>) -> Vec<u32> {

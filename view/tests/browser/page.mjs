@@ -369,6 +369,12 @@ try {
     const after = await state();
     assert.deepEqual([after.from, after.to], [before.from, before.to]);
     for (const name of ["focus", "pinned", "open", "heights", "scroll"]) assert.deepEqual(after[name], before[name], name);
+    // A pin of another trace is named, and the others stay.
+    await page.evaluate(`location.hash = location.hash.slice(1).replace(/pins=[^&]*/, (pins) => pins + ",xx,thread:987654321")`);
+    await page.until("/ has no xx, no thread:987654321$/.test(window.sigmund.state().message)");
+    await settled();
+    assert.deepEqual((await state()).pinned, before.pinned);
+    await page.evaluate("document.getElementById('message-close').click()");
     await page.press("p");
     await page.wheel(left + width / 4, top + 160, 0, -9999);
     await settled();
