@@ -92,7 +92,7 @@ fn unreadable(url: &str, error: &dyn std::fmt::Display) -> Error {
     let message = format!(
         "expected a store that answers with the files, found: {error}; check the URL and AWS_ENDPOINT"
     );
-    Error::from_datafusion(url, DataFusionError::Execution(message))
+    Error::from_datafusion(url, DataFusionError::External(message.into()))
 }
 
 /// The client for a bucket, and the key that the URL names in it.

@@ -2,7 +2,9 @@
 
 use std::{fmt, path::Path};
 
+use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
+use parquet::errors::ParquetError;
 
 /// The kind of an error, for callers that handle some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +20,14 @@ pub enum ErrorKind {
     SchemaVersion,
     /// A table does not have the columns or values of its schema version.
     Schema,
-    /// The query is wrong: syntax, or a name that does not exist.
+    /// The query is wrong: syntax, a name that does not exist, or a value that it cannot compute with, like the 0 of
+    /// `1/0`.
     Query,
     /// The query would change something, and this session only reads.
     Refused,
     /// The query needs more memory than the session may use.
     BeyondMemory,
-    /// The query failed while it ran.
+    /// The query failed while it ran, and not by its values.
     Execution,
 }
 
@@ -89,7 +92,9 @@ impl Error {
             DataFusionError::SQL(..) | DataFusionError::Plan(_) | DataFusionError::SchemaError(..) => {
                 ErrorKind::Query
             }
-            DataFusionError::NotImplemented(_) => ErrorKind::Query,
+            DataFusionError::NotImplemented(_) | DataFusionError::Execution(_) => ErrorKind::Query,
+            DataFusionError::ArrowError(error, _) if is_of_a_value(error) => ErrorKind::Query,
+            DataFusionError::ParquetError(error) if is_of_a_filter(error) => ErrorKind::Query,
             DataFusionError::ResourcesExhausted(_) => ErrorKind::BeyondMemory,
             _ => ErrorKind::Execution,
         };
@@ -100,6 +105,24 @@ impl Error {
         };
         Error { kind, input: input.into(), message: on_one_line(&message) }
     }
+}
+
+/// Whether a query computed with a value for which there is no result.
+fn is_of_a_value(error: &ArrowError) -> bool {
+    matches!(
+        error,
+        ArrowError::DivideByZero
+            | ArrowError::ArithmeticOverflow(_)
+            | ArrowError::CastError(_)
+            | ArrowError::ParseError(_)
+            | ArrowError::ComputeError(_)
+            | ArrowError::InvalidArgumentError(_)
+    )
+}
+
+/// Whether a filter computed with such a value. Filters are computed while a file is read.
+fn is_of_a_filter(error: &ParquetError) -> bool {
+    matches!(error, ParquetError::External(inner) if inner.downcast_ref::<ArrowError>().is_some_and(is_of_a_value))
 }
 
 /// DataFusion's text without advice that users of this session cannot follow. For a failed cast, only the text about
@@ -213,6 +236,20 @@ mod tests {
             text.starts_with("query: Cannot cast string 'a' to value of Int64 type; to compare"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_a_query_cannot_compute_is_an_error_of_the_query() {
+        let of = |source: DataFusionError| Error::from_datafusion("query", source).kind();
+        assert_eq!(of(ArrowError::DivideByZero.into()), ErrorKind::Query);
+        assert_eq!(of(ArrowError::CastError("a".into()).into()), ErrorKind::Query);
+        assert_eq!(of(DataFusionError::Execution("expected a width of 1 or more".into())), ErrorKind::Query);
+        let of_filter = ArrowError::ComputeError("Error evaluating filter predicate: …".into());
+        let of_filter = ParquetError::External(Box::new(of_filter));
+        assert_eq!(of(DataFusionError::ParquetError(Box::new(of_filter))), ErrorKind::Query);
+        assert_eq!(of(ArrowError::ParquetError("a page".into()).into()), ErrorKind::Execution);
+        assert_eq!(of(DataFusionError::Internal("a defect".into())), ErrorKind::Execution);
+        assert_eq!(of(DataFusionError::IoError(std::io::ErrorKind::NotFound.into())), ErrorKind::Execution);
     }
 
     #[test]

@@ -72,7 +72,15 @@ fn sql_of_the_page_reads_only_and_ends_with_its_client() {
     let sigmund = Sigmund::with_listing("t", &listing());
     let server = Server::start(&sigmund, TRACE, &["--queries", "1", "--time", "20s"]);
     assert_eq!(server.post("sql", &json!({ "query": "DROP TABLE events" })).status, 403);
-    assert_eq!(server.post("sql", &json!({ "query": "SELECT nothing" })).status, 400);
+    for wrong in [
+        "SELECT nothing",
+        "SELECT 1/0",
+        "SELECT dur_tick / 0 FROM active",
+        "SELECT * FROM active WHERE 1 / (thread - thread) = 1",
+        "SELECT CAST('a' AS INT)",
+    ] {
+        assert_eq!(server.post("sql", &json!({ "query": wrong })).status, 400, "{wrong}");
+    }
     let answer = server.post("sql", &json!({ "query": "SELECT count(*) AS n FROM events" })).json();
     let events = sigmund.number(TRACE, "SELECT count(*) FROM events");
     assert_eq!((&answer["rows"], &answer["columns"][0]["name"]), (&json!([[events]]), &json!("n")));
