@@ -3,9 +3,8 @@
 
 use std::{
     fs::{self, File},
-    path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -14,7 +13,7 @@ use std::{
 use fut::control::{Cell, Process, Reply, Request};
 use serde_json::{Map, Value, json};
 use sigmund_merge::MergeOptions;
-use sigmund_view::Live;
+use sigmund_view::{Frozen, Live};
 use tempfile::TempDir;
 
 /// The time limit for a program's answer.
@@ -23,13 +22,11 @@ const LOOK: Duration = Duration::from_secs(5);
 /// The time limit for a program to write its last events.
 const SNAPSHOT: Duration = Duration::from_secs(60);
 
-/// A program, and a folder for its frozen traces.
+/// A program, and a folder for the folders of its frozen traces.
 pub(super) struct Program {
     pid: u32,
     folder: TempDir,
     frozen: AtomicUsize,
-    /// The super-trace that was made last.
-    last: Mutex<Option<PathBuf>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -41,7 +38,7 @@ impl Program {
     pub(super) fn find(pid: u32, stop: Arc<AtomicBool>) -> anyhow::Result<Program> {
         Process::find(pid)?.ask(&Request::Status)?;
         let folder = tempfile::Builder::new().prefix("sigmund-view-").tempdir()?;
-        Ok(Program { pid, folder, frozen: AtomicUsize::new(0), last: Mutex::default(), stop })
+        Ok(Program { pid, folder, frozen: AtomicUsize::new(0), stop })
     }
 
     fn ask(&self, request: &Request) -> Result<Reply, String> {
@@ -63,26 +60,23 @@ impl Live for Program {
         }))
     }
 
-    fn freeze(&self) -> Result<PathBuf, String> {
-        let number = self.frozen.fetch_add(1, Ordering::Relaxed);
-        let recording = self.folder.path().join(format!("{number}.fut"));
+    fn freeze(&self) -> Result<Frozen, String> {
+        let folder = tempfile::Builder::new().prefix("frozen-").tempdir_in(self.folder.path());
+        let folder = folder.map_err(|error| format!("{}: {error}", self.folder.path().display()))?;
+        let recording = folder.path().join("recording.fut");
         let file =
             File::create_new(&recording).map_err(|error| format!("{}: {error}", recording.display()))?;
         let is_stopped = || self.stop.load(Ordering::Relaxed);
         let process = Process::find(self.pid).map_err(|error| error.to_string())?;
         process.snapshot_within(&file, SNAPSHOT, &is_stopped).map_err(|error| error.to_string())?;
-        let trace = self.folder.path().join(format!("{}-{number}.supertrace", self.pid));
+        let number = self.frozen.fetch_add(1, Ordering::Relaxed);
+        let path = folder.path().join(format!("{}-{number}.supertrace", self.pid));
         let options = MergeOptions { stop: Some(Arc::clone(&self.stop)), ..MergeOptions::default() };
-        sigmund_merge::merge(std::slice::from_ref(&recording), &trace, &options, |_| {})
+        sigmund_merge::merge(std::slice::from_ref(&recording), &path, &options, |_| {})
             .map_err(|error| error.to_string())?;
-        // Only the last super-trace is kept. The one before may still be displayed, which is possible because its files
-        // are open. If files cannot be removed now, they are removed with the folder at the end.
+        // If it cannot be removed now, it is removed with the folder.
         let _ = fs::remove_file(&recording);
-        if let Some(before) = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(trace.clone())
-        {
-            let _ = fs::remove_dir_all(before);
-        }
-        Ok(trace)
+        Ok(Frozen { path, folder })
     }
 }
 

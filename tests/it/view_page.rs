@@ -63,6 +63,18 @@ fn a_running_program_is_shown_and_frozen_to_a_timeline() {
     assert_eq!(server.post("freeze", &json!({})).json(), json!({ "frozen": true }));
     let threads = server.json("rows?kind=thread&limit=5");
     assert!(threads["total"].as_u64().unwrap() > 10, "{threads}");
+    // Several clients at once, one of which asks about what was frozen before.
+    std::thread::scope(|scope| {
+        let freeze = || server.post("freeze", &json!({})).json();
+        let freezing: Vec<_> = (0..3).map(|_| scope.spawn(freeze)).collect();
+        let count = json!({ "query": "SELECT count(*) AS n FROM events" });
+        while !freezing.iter().all(|client| client.is_finished()) {
+            assert!(server.post("sql", &count).json()["rows"][0][0].as_u64().unwrap() > 0);
+        }
+        for client in freezing {
+            assert_eq!(client.join().unwrap(), json!({ "frozen": true }));
+        }
+    });
     if page.is_some() {
         browser::drive(&sigmund, &Server::of(&sigmund, &["--pid", &pid]), "live.mjs");
     }

@@ -25,12 +25,13 @@ mod server;
 use std::{path::Path, sync::Arc};
 
 use sigmund_sql::SuperTrace;
+use tempfile::TempDir;
 
 use self::{actors::Actors, api::Orders, index::Index};
 pub use self::{
     error::Error,
     index::Progress,
-    live::{Live, Shown},
+    live::{Frozen, Live, Shown},
     server::{Limits, Listener, serve},
 };
 
@@ -44,6 +45,8 @@ pub struct View {
     extent: (i64, i64),
     losses: Vec<serde_json::Value>,
     clock_bound: Option<f64>,
+    /// Of a frozen super-trace. It is removed with the view, that is, after the last question about it.
+    _folder: Option<TempDir>,
 }
 
 impl View {
@@ -67,7 +70,13 @@ impl View {
         // browser.
         let names = Arc::clone(&trace);
         drop(tokio::task::spawn_blocking(move || names.threads().is_ok()));
-        Ok(View { trace, actors, index, orders: Orders::default(), extent, losses, clock_bound })
+        let orders = Orders::default();
+        Ok(View { trace, actors, index, orders, extent, losses, clock_bound, _folder: None })
+    }
+
+    /// Keeps the folder of its super-trace as long as the view.
+    fn in_folder(self, folder: TempDir) -> View {
+        View { _folder: Some(folder), ..self }
     }
 
     /// The size of its index in bytes.

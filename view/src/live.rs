@@ -8,6 +8,8 @@ use std::{
 
 use serde_json::{Value, json};
 use sigmund_sql::OpenOptions;
+use tempfile::TempDir;
+use tokio::sync::Mutex;
 
 use crate::{
     View,
@@ -26,7 +28,16 @@ pub trait Live: Send + Sync + 'static {
     ///
     /// # Errors
     /// A sentence, for example if the program does not record like a flight recorder.
-    fn freeze(&self) -> Result<PathBuf, String>;
+    fn freeze(&self) -> Result<Frozen, String>;
+}
+
+/// A super-trace of a program's last events. Its folder is removed after the last question about it.
+#[derive(Debug)]
+pub struct Frozen {
+    /// The super-trace.
+    pub path: PathBuf,
+    /// A folder with nothing but this super-trace.
+    pub folder: TempDir,
 }
 
 /// The subject of a server.
@@ -45,6 +56,8 @@ pub(crate) struct Stage {
     /// Super-trace B of a comparison.
     other: Option<Arc<View>>,
     program: Option<Arc<dyn Live>>,
+    /// Held while the program is frozen.
+    freezing: Arc<Mutex<()>>,
     /// The memory limit for queries of the frozen super-trace.
     memory: usize,
 }
@@ -56,7 +69,7 @@ impl Stage {
             Shown::Pair(a, b) => (Some(a), Some(b), None),
             Shown::Program(program) => (None, None, Some(program)),
         };
-        Stage { view: RwLock::new(view), other, program, memory }
+        Stage { view: RwLock::new(view), other, program, freezing: Arc::default(), memory }
     }
 
     /// Answers a question. `live` and `freeze` are about the program. `compare` is about both super-traces. Questions
@@ -98,15 +111,18 @@ impl Stage {
 
     async fn freeze(&self) -> Result<Answer, Refusal> {
         let program = self.program()?;
-        let freezing = tokio::task::spawn_blocking(move || program.freeze()).await;
-        let frozen = freezing.map_err(|_| Refusal::failed("the program could not be frozen"))?;
-        let path = frozen.map_err(Refusal::wrong)?;
+        // One after the other. A client may disconnect meanwhile, so the lock is held by the work itself.
+        let turn = Arc::clone(&self.freezing).lock_owned().await;
+        let freezing = tokio::task::spawn_blocking(move || (program.freeze(), turn)).await;
+        let (frozen, _turn) = freezing.map_err(|_| Refusal::failed("the program could not be frozen"))?;
+        let Frozen { path, folder } = frozen.map_err(Refusal::wrong)?;
         let options = OpenOptions { memory: Some(self.memory), ..OpenOptions::default() };
         let trace = Arc::new(options.open(&path).await?);
         sigmund_query::register_measures(&trace);
         let view = View::open(trace, None, &mut |_| {}).await;
-        let view = view.map_err(|error| Refusal::failed(error.to_string()))?;
-        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(view));
+        let view = view.map_err(|error| Refusal::failed(error.to_string()))?.in_folder(folder);
+        // Dropped outside of the lock, since that may remove its folder.
+        let _before = self.view.write().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(view));
         Ok(Answer::Json(json!({ "frozen": true })))
     }
 
