@@ -84,7 +84,12 @@ extern "C" {
  */
 int64_t fut_setup(uint64_t longs, unsigned int keymask, unsigned int thread);
 
-/* Sets the name of the trace; call it before fut_setup. An existing file is replaced. */
+/*
+ * Sets the name of the trace; call it before fut_setup. A relative name is that of the folder in which fut_setup is
+ * called. An existing file is replaced when recording begins; a fut_setup that fails leaves it as it is. In a child made
+ * by fork it sets the name for the child's own recording; without it, fut_setup in the child returns -EBUSY if its
+ * parent has recorded to that file.
+ */
 void fut_set_filename(const char *filename);
 
 /*
@@ -94,8 +99,9 @@ void fut_set_filename(const char *filename);
 int fut_keychange(int how, unsigned int keymask, unsigned int thread);
 
 /*
- * Ends recording. If `filename` is not NULL, the trace is moved there. Returns 0 or a negative error number. Called
- * automatically at a normal end of the program.
+ * Ends recording. If `filename` is not NULL, the trace is moved there; a file that it replaces is kept if that fails.
+ * Then another call can move the trace to another place. Returns 0 or a negative error number. Called automatically at
+ * a normal end of the program.
  */
 int64_t fut_endup(const char *filename);
 int fut_done(void);

@@ -51,16 +51,25 @@ pub unsafe extern "C" fn fut_declare_at(
     }
 }
 
-/// Copies a C string. The copy of a null pointer is empty.
+/// Copies a C string as UTF-8; other bytes are replaced.
 ///
 /// # Safety
 /// `text` is null or a C string.
-pub(crate) unsafe fn text(text: *const c_char) -> String {
+unsafe fn text(text: *const c_char) -> String {
+    // SAFETY: this is a C string or null, as the caller guarantees.
+    String::from_utf8_lossy(&unsafe { bytes(text) }).into_owned()
+}
+
+/// Copies the bytes of a C string, which need not be UTF-8. The copy of a null pointer is empty.
+///
+/// # Safety
+/// `text` is null or a C string.
+pub(crate) unsafe fn bytes(text: *const c_char) -> Vec<u8> {
     if text.is_null() {
-        return String::new();
+        return Vec::new();
     }
     // SAFETY: this is a C string, as the caller guarantees.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    unsafe { CStr::from_ptr(text) }.to_bytes().to_vec()
 }
 
 /// Parses `len:u64 from:text`, with blanks or commas between the fields.

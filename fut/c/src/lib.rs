@@ -12,3 +12,4 @@ mod own_events;
 pub mod probes;
 pub mod setup;
 mod text;
+mod trace_file;

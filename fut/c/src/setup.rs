@@ -2,8 +2,9 @@
 //! `fut_setup`.
 
 use std::{
-    ffi::{c_char, c_int, c_uint, c_void},
-    fs, io, mem,
+    ffi::{OsString, c_char, c_int, c_uint, c_void},
+    io, mem,
+    os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
     process,
     sync::{
@@ -19,9 +20,10 @@ use fut::{
 };
 
 use crate::{
-    declare::text,
+    declare::bytes,
     own_events::{SETUP, declare_own_events},
     probes::fire,
+    trace_file::{MovedAside, absolute, is_same_file, move_to},
 };
 
 /// `FUT_ENABLE`, `FUT_DISABLE` and `FUT_SETMASK` of fut.h.
@@ -32,15 +34,26 @@ const SETMASK: c_int = 0xCE05;
 /// Bytes of a packet.
 const PACKET_BYTES: u64 = fut::shm::PACKET_LEN as u64;
 
-/// The state set by `fut_setup` and `fut_set_filename`.
+/// The state set by `fut_setup`, `fut_set_filename` and `fut_endup`.
 struct Begun {
-    /// The recording, and the process that began it. A forked child has a copy of this, but not the thread of the
-    /// drain.
-    recording: Option<(u32, Recording)>,
+    /// The name given by the program.
     path: Option<PathBuf>,
+    own: Option<OwnRecording>,
+    /// In a forked child: the trace of its parent.
+    parents: Option<PathBuf>,
 }
 
-static BEGUN: Mutex<Begun> = Mutex::new(Begun { recording: None, path: None });
+/// The only recording of this process, unless `sigmund record` records it.
+struct OwnRecording {
+    /// The process that began it. A forked child has a copy of this value, but not the thread of the drain.
+    pid: u32,
+    /// `None` after its end.
+    recording: Option<Recording>,
+    /// The file, independent of the current folder.
+    trace: PathBuf,
+}
+
+static BEGUN: Mutex<Begun> = Mutex::new(Begun { path: None, own: None, parents: None });
 /// The process that locked `BEGUN` last, or loaded this library.
 static LOCKED_BY: AtomicU32 = AtomicU32::new(0);
 
@@ -56,7 +69,7 @@ fn begun() -> Option<MutexGuard<'static, Begun>> {
         } else {
             BEGUN.try_lock()
         };
-        let begun = match locked {
+        let mut begun = match locked {
             Err(TryLockError::WouldBlock) => {
                 thread::sleep(Duration::from_millis(1));
                 continue;
@@ -65,10 +78,23 @@ fn begun() -> Option<MutexGuard<'static, Begun>> {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         };
         LOCKED_BY.store(here, Ordering::Relaxed);
+        begun.leave_parent(here);
         return Some(begun);
     }
     None
 }
+
+impl Begun {
+    /// In a forked child: forgets the recording of the parent, which continues. Neither its file nor its thread belongs
+    /// to this process.
+    fn leave_parent(&mut self, here: u32) {
+        if let Some(parents) = self.own.take_if(|own| own.pid != here) {
+            mem::forget(parents.recording);
+            self.parents = Some(parents.trace);
+        }
+    }
+}
+
 /// Number of records lost in the recording that has ended.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
@@ -100,53 +126,64 @@ pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 
     let _ = thread;
     let dropped = dropped_before_setup();
     if environment::variable(fut::ENV_ARENA_DIR).is_none()
-        && let Err(error) = begin(longs)
+        && let Err(failure) = begin(longs)
     {
-        return refused("fut_setup", &error).into();
+        return failure.refused("fut_setup").into();
     }
     // The program must not change a mask that the user has set from outside.
     if !fut::__keymask_is_given()
         && let Err(error) = set_c_keys(keymask)
     {
-        return refused("fut_setup", &error.into()).into();
+        return Failure::from(error).refused("fut_setup").into();
     }
     fire(SETUP, (keymask, dropped));
     0
 }
 
-fn begin(longs: u64) -> io::Result<()> {
+fn begin(longs: u64) -> Result<(), Failure> {
+    let refused = |number, reason: &str| Err(Failure { number, reason: reason.into() });
     let Some(mut begun) = begun() else {
-        return Err(io::Error::other(
+        return refused(
+            libc::EIO,
             "this process was forked while another thread began or ended the recording",
-        ));
+        );
     };
-    if begun.recording.as_ref().is_some_and(|(pid, _)| *pid == process::id()) {
-        return Err(io::Error::from_raw_os_error(libc::EALREADY));
+    match &begun.own {
+        Some(OwnRecording { recording: Some(_), .. }) => {
+            return refused(libc::EALREADY, "this process already records");
+        }
+        Some(_) => {
+            return refused(libc::EALREADY, "this process has recorded already, which is possible once");
+        }
+        None => {}
     }
-    let path = begun.path.get_or_insert_with(default_path).clone();
-    make_way(&path)?;
+    let path = begun.path.get_or_insert_with(default_path);
+    let path = absolute(path).map_err(Failure::at(path))?;
+    if begun.parents.as_ref().is_some_and(|parents| *parents == path || is_same_file(parents, &path)) {
+        let reason = format!(
+            "{}: the trace of the process that forked this one: call fut_set_filename",
+            path.display()
+        );
+        return refused(libc::EBUSY, &reason);
+    }
     let packets = match longs.saturating_mul(8) / PACKET_BYTES {
         0 if longs == 0 => Geometry::default().packets,
         packets => packets.next_power_of_two().clamp(2, 65536) as u32,
     };
-    let recording = Recording::start(&path, Geometry { packets, ..Geometry::default() })?;
-    begun.recording = Some((process::id(), recording));
+    // An older trace of the same name is replaced, like in FxT, but only if the recording begins.
+    let older = MovedAside::new(&path).map_err(Failure::at(&path))?;
+    let recording = match Recording::start(&path, Geometry { packets, ..Geometry::default() }) {
+        Ok(recording) => recording,
+        Err(error) => {
+            older.move_back();
+            return Err(Failure::at(&path)(error));
+        }
+    };
+    older.remove();
+    begun.own = Some(OwnRecording { pid: process::id(), recording: Some(recording), trace: path });
     // SAFETY: the function has the right signature, and this library is never unloaded.
     unsafe { libc::atexit(at_exit) };
     Ok(())
-}
-
-/// Removes an older trace of the same name, like FxT. Only regular files are removed.
-fn make_way(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(old) if old.is_file() => fs::remove_file(path),
-        Ok(_) => Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            format!("{}: expected a regular file or nothing, found another kind of file", path.display()),
-        )),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
 }
 
 /// FxT's own default. `…_unknown` for a set-user-ID program, which reads no variables.
@@ -164,9 +201,9 @@ fn default_path() -> PathBuf {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fut_set_filename(filename: *const c_char) {
     // SAFETY: the caller passes a C string.
-    let path = PathBuf::from(unsafe { text(filename) });
+    let path = PathBuf::from(OsString::from_vec(unsafe { bytes(filename) }));
     let Some(mut begun) = begun() else { return };
-    if begun.recording.is_none() && !path.as_os_str().is_empty() {
+    if begun.own.is_none() && !path.as_os_str().is_empty() {
         begun.path = Some(path);
     }
 }
@@ -180,46 +217,36 @@ pub unsafe extern "C" fn fut_set_filename(filename: *const c_char) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fut_endup(filename: *const c_char) -> i64 {
     // SAFETY: the caller passes a C string or null.
-    let to = unsafe { text(filename) };
-    let switched = set_c_keys(0).map_err(io::Error::from);
-    match end(Path::new(&to)).and(switched) {
+    let to = PathBuf::from(OsString::from_vec(unsafe { bytes(filename) }));
+    let switched = set_c_keys(0).map_err(Failure::from);
+    match end(&to).and(switched) {
         Ok(()) => 0,
-        Err(error) => refused("fut_endup", &error).into(),
+        Err(failure) => failure.refused("fut_endup").into(),
     }
 }
 
-fn end(to: &Path) -> io::Result<()> {
+fn end(to: &Path) -> Result<(), Failure> {
     // `None`: this is a forked child, and the recording belongs to the parent.
     let Some(mut begun) = begun() else { return Ok(()) };
-    let Some((pid, recording)) = begun.recording.take() else { return Ok(()) };
-    if pid != process::id() {
-        // This is the recording of the parent, which continues. Neither its file nor its thread belongs to this
-        // process.
-        mem::forget(recording);
+    let Some(own) = &mut begun.own else { return Ok(()) };
+    if let Some(recording) = own.recording.take() {
+        fut::note_modules();
+        let RecordingSummary { lost, .. } = recording.finish().map_err(Failure::at(&own.trace))?;
+        LOST.store(lost, Ordering::Relaxed);
+    }
+    if to.as_os_str().is_empty() {
         return Ok(());
     }
-    fut::note_modules();
-    let RecordingSummary { lost, .. } = recording.finish()?;
-    LOST.store(lost, Ordering::Relaxed);
-    let Some(path) = begun.path.as_deref() else { return Ok(()) };
-    if to.as_os_str().is_empty() || to == path {
-        return Ok(());
-    }
-    make_way(to)?;
-    match fs::rename(path, to) {
-        Err(error) if error.raw_os_error() == Some(libc::EXDEV) => {
-            // A new file, like the trace itself: a link that was created there meanwhile is not followed.
-            io::copy(&mut fs::File::open(path)?, &mut fs::File::create_new(to)?)?;
-            fs::remove_file(path)
-        }
-        renamed => renamed,
-    }
+    let to = absolute(to).map_err(Failure::at(to))?;
+    move_to(&own.trace, &to).map_err(Failure::at(&to))?;
+    own.trace = to;
+    Ok(())
 }
 
 /// Completes the trace of a program that does not call `fut_endup`.
 extern "C" fn at_exit() {
     if let Err(error) = end(Path::new("")) {
-        fut::__warn(format_args!("the trace is not complete: {error}"));
+        fut::__warn(format_args!("the trace is not complete: {}", error.reason));
     }
 }
 
@@ -253,7 +280,7 @@ pub extern "C" fn fut_keychange(how: c_int, keymask: c_uint, thread: c_uint) -> 
     };
     match changed {
         Ok(()) => 0,
-        Err(error) => refused("fut_keychange", &error.into()),
+        Err(error) => Failure::from(error).refused("fut_keychange"),
     }
 }
 
@@ -262,10 +289,35 @@ fn set_c_keys(keymask: c_uint) -> Result<(), SwitchError> {
     keys::set(keys::mask() & !keys::C_PROGRAM | u64::from(keymask) << 32)
 }
 
-/// Reports an error on stderr, and returns its negative number.
-fn refused(function: &str, error: &io::Error) -> c_int {
-    fut::__warn(format_args!("{function}: {error}"));
-    -error.raw_os_error().unwrap_or(libc::EIO)
+/// Why a call failed: the error number, and the reason for stderr.
+struct Failure {
+    number: c_int,
+    reason: String,
+}
+
+impl Failure {
+    /// Adds the file to an error.
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+        move |error| Failure { reason: format!("{}: {error}", path.display()), ..Failure::from(error) }
+    }
+
+    /// Reports the reason on stderr, and returns the negative number.
+    fn refused(&self, function: &str) -> c_int {
+        fut::__warn(format_args!("{function}: {}", self.reason));
+        -self.number
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure { number: error.raw_os_error().unwrap_or(libc::EIO), reason: error.to_string() }
+    }
+}
+
+impl From<SwitchError> for Failure {
+    fn from(error: SwitchError) -> Failure {
+        io::Error::from(error).into()
+    }
 }
 
 /// Number of events dropped before recording began; at most 65536 are counted.

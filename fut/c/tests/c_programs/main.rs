@@ -1,10 +1,11 @@
 //! Programs in C, built with libfut, run, and merged: their probes, their functions by name, and their errors.
 
-#[path = "../../tests/common/skipped.rs"]
+#[path = "../../../tests/common/skipped.rs"]
 mod skipped;
-#[path = "../../../merge/tests/supertrace/mod.rs"]
+#[path = "../../../../merge/tests/supertrace/mod.rs"]
 mod supertrace;
 mod support;
+mod trace_file;
 
 use std::{ffi::OsStr, path::Path};
 
