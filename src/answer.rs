@@ -66,6 +66,10 @@ pub(crate) async fn run(mut question: Question) -> Result<Found> {
             bail!("--cluster: expected a table, found a drawing: one process makes it, without --cluster");
         }
         question.cluster.join(&trace)?;
+        if is_plain_active_time(&trace, &filter, &question) {
+            filter.check_known(&trace).await?;
+            return print_active_time(&trace, &filter, &question).await;
+        }
         return measured::run(&trace, measure, &filter, &question).await;
     }
     if question.format == AnswerFormat::Folded {
@@ -74,11 +78,7 @@ pub(crate) async fn run(mut question: Question) -> Result<Found> {
     if question.drawing.is_asked() {
         return drawings::run(&trace, &filter, &question).await;
     }
-    // Rows of LWPs, and rows for parts of the time, come from the measure.
-    let is_of_threads = !filter.threads.is_empty() || filter.lwps.is_empty() && filter.cpus.is_empty();
-    let is_of_all = filter.level.is_none() && filter.processes.is_empty() && is_of_threads;
-    let is_plain_active_time = question.measure.is_plain_active_time() && is_of_all;
-    if is_plain_active_time && (!filter.threads.is_empty() || trace.has_threads()) {
+    if is_plain_active_time(&trace, &filter, &question) {
         filter.check_known(&trace).await?;
         return print_active_time(&trace, &filter, &question).await;
     }
@@ -93,6 +93,14 @@ pub(crate) async fn run(mut question: Question) -> Result<Found> {
     let rows = list(&trace, &filter, question.format.of_table()?.into(), &mut out).await?;
     out.flush()?;
     Ok(if rows > 0 { Found::Something } else { Found::Nothing })
+}
+
+/// Whether only the times of whole user threads are asked for. Rows of LWPs, and rows for parts of the time, come from the measure.
+fn is_plain_active_time(trace: &SuperTrace, filter: &Filter, question: &Question) -> bool {
+    let is_of_threads = !filter.threads.is_empty() || filter.lwps.is_empty() && filter.cpus.is_empty();
+    let is_of_all = filter.level.is_none() && filter.processes.is_empty() && is_of_threads;
+    let has_rows = !filter.threads.is_empty() || trace.has_threads();
+    question.measure.is_plain_active_time() && is_of_all && has_rows
 }
 
 /// Makes pairs of events a measure if an option is used that only measures have.
@@ -282,6 +290,12 @@ fn active_row(time: &ActiveTime, unit: Option<Unit>, tick_hz: Option<Hertz>) -> 
 async fn print_reactivity(trace: &SuperTrace, filter: &Filter, question: &Question) -> Result<Found> {
     let [from, to] = question.reactivity.as_slice() else { bail!("--reactivity: expected FROM and TO") };
     let found = reactivity(trace, from, to, filter).await?;
+    let mut near = Vec::new();
+    if found.count() == 0 {
+        for selector in [from, to] {
+            near.extend(nearest_values(trace, selector).await?);
+        }
+    }
     if question.list_events {
         print_pairs(trace, &found, question)?;
     }
@@ -289,13 +303,8 @@ async fn print_reactivity(trace: &SuperTrace, filter: &Filter, question: &Questi
     if !question.list_events || question.format.of_table()? == FormatArg::Human {
         print_summary(&found, question, trace.tick_hz())?;
     }
-    if found.count() > 0 {
-        return Ok(Found::Something);
-    }
-    for selector in [from, to] {
-        nearest_values(trace, selector).await?.iter().for_each(|near| terminal::notice(near));
-    }
-    Ok(Found::Nothing)
+    near.iter().for_each(|near| terminal::notice(near));
+    Ok(if found.count() > 0 { Found::Something } else { Found::Nothing })
 }
 
 fn print_summary(found: &Reactivity, question: &Question, tick_hz: Option<Hertz>) -> Result<()> {

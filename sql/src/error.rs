@@ -4,7 +4,7 @@ use std::{fmt, path::Path};
 
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
-use parquet::errors::ParquetError;
+use datafusion::parquet::errors::ParquetError;
 
 /// The kind of an error, for callers that handle some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -155,7 +155,7 @@ pub(super) async fn rows(view: &Arc<View>, query: &Query) -> Result<Value, Refus
 /// The row with a key; none if the trace does not have it, or if the text is not a key.
 fn only(view: &View, key: &str) -> Value {
     // The idle task is not a row.
-    let key = key.parse().ok().filter(|key| *key != Key::lwp(0));
+    let key = key.parse::<Key>().ok().filter(|key| *key != Key::lwp(0));
     let found = key.and_then(|key| Some(row(view, key.kind, view.actors.row(key)?)));
     json!({ "total": usize::from(found.is_some()), "rows": found.into_iter().collect::<Vec<_>>() })
 }
