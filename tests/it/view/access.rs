@@ -111,6 +111,24 @@ fn connections_that_send_nothing_leave_room_for_others() {
 }
 
 #[test]
+fn a_client_that_reads_no_answers_is_disconnected() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let server = Server::start(&sigmund, TRACE, &[]);
+    let mut client = TcpStream::connect(&server.address).unwrap();
+    client.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    // More answers than the buffers of both sockets hold. The server has not read all requests when it closes the
+    // connection, so the client gets a reset.
+    let request = format!("GET /braid.js HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
+    let _ = client.write_all(request.repeat(10_000).as_bytes());
+    let begun = Instant::now();
+    while client.take_error().unwrap().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(40), "it is still connected");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(server.get("trace").status, 200);
+}
+
+#[test]
 fn a_unix_socket_is_the_users_own_and_takes_no_place() {
     let sigmund = Sigmund::with_listing("t", &listing());
     let mut server = Server::start(&sigmund, TRACE, &["--listen", "unix:view.sock"]);

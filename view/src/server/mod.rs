@@ -1,9 +1,10 @@
 //! HTTP/1.1 for one page.
 //!
 //! ```text
-//! guard.rs    who may ask
-//! assets.rs   the page's files
-//! respond.rs  a request and its answer
+//! guard.rs         who may ask
+//! assets.rs        the page's files
+//! respond.rs       a request and its answer
+//! timed_writes.rs  a time limit for clients that do not read
 //! ```
 //!
 //! 1. A request is answered only if its `Host` is one of this server's names. So a request for a name that was rebound
@@ -13,12 +14,13 @@
 //!    The page's files contain no secret and need no token.
 //! 4. Questions only read. Each ends when its client disconnects or its time has passed. The number of questions that
 //!    run at the same time is limited; others wait.
-//! 5. Connections, headers and bodies are limited. So a hundred tabs, or a client that sends nothing, do not keep
-//!    others from the server.
+//! 5. Connections, headers and bodies are limited, and so is the time for which a client takes nothing of an answer. So
+//!    a hundred tabs, or clients that send nothing or read nothing, do not keep others from the server.
 
 mod assets;
 mod guard;
 mod respond;
+mod timed_writes;
 
 use std::{
     future::Future, io, net, os::unix::net::UnixListener as StdUnixListener, sync::Arc, time::Duration,
@@ -33,7 +35,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
 };
 
-use self::{guard::Guard, respond::Site};
+use self::{guard::Guard, respond::Site, timed_writes::TimedWrites};
 use crate::live::{Shown, Stage};
 
 /// The largest number of simultaneous connections.
@@ -44,6 +46,9 @@ const HEADERS: Duration = Duration::from_secs(10);
 
 /// The largest size of headers, in bytes.
 const HEADER_BYTES: usize = 32 << 10;
+
+/// How long a client may take nothing of an answer.
+const ANSWERS: Duration = Duration::from_secs(10);
 
 /// The wait after an error of `accept`, for example because no descriptors are left.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -155,7 +160,7 @@ fn connect(
             .timer(TokioTimer::new())
             .header_read_timeout(HEADERS)
             .max_buf_size(HEADER_BYTES)
-            .serve_connection(TokioIo::new(stream), service);
+            .serve_connection(TokioIo::new(TimedWrites::new(stream, ANSWERS)), service);
         // Its client may disconnect at any time.
         let _ = connection.await;
         drop(place);
