@@ -23,36 +23,53 @@ const MOST_ARITHMETIC: usize = 150;
 /// The maximum number of selects, joins and set operations.
 const MOST_PARTS: usize = 1000;
 
-/// The operators that are open at one level of parentheses.
+/// Deeper parentheses are refused by the parser.
+const MOST_PARENTHESES: usize = 200;
+
+/// How deep the tree of an expression may be, at most, for one level of parentheses. Operators that bind tighter are below the others, so
+/// the longest chain of each kind counts.
 #[derive(Clone, Copy, Debug, Default)]
-struct Chain {
-    operators: usize,
-    arithmetic: usize,
+struct Level {
+    /// The chain of each kind that is being read, from `OR` to the tightest.
+    chain: [usize; KINDS],
+    longest: [usize; KINDS],
+    /// The deepest of the parentheses that were closed.
+    inside: Depth,
     /// Whether commas separate tables.
     is_from: bool,
+}
+
+/// `OR`; `AND`; comparisons and all others; `+`, `-` and `*`.
+const KINDS: usize = 4;
+
+/// The depth of a tree, and how many of its levels are `+`, `-` and `*`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Depth {
+    operators: usize,
+    arithmetic: usize,
 }
 
 /// Checks that no chain of operators and no sequence of parts is too long. A text that has no tokens is left to the parser.
 pub(crate) fn check(query: &str) -> Result<()> {
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, query).tokenize() else { return Ok(()) };
-    let mut levels = vec![Chain::default()];
-    let (mut open, mut parts) = (Chain::default(), 0);
+    let mut levels = vec![Level::default()];
+    let mut parts = 0;
     for token in tokens {
-        let is_outermost = levels.len() == 1;
         let Some(level) = levels.last_mut() else { return Ok(()) };
         match &token {
-            Token::LParen | Token::LBracket => levels.push(Chain::default()),
+            Token::LParen | Token::LBracket => levels.push(Level::default()),
             Token::RParen | Token::RBracket => {
-                open = open.without(*level);
-                *level = Chain::default();
-                if !is_outermost {
+                let closed = level.depth();
+                if levels.len() > 1 {
                     levels.pop();
+                }
+                if let Some(around) = levels.last_mut() {
+                    around.inside = around.inside.or_deeper(closed);
                 }
             }
             Token::Comma | Token::SemiColon => {
                 parts += usize::from(level.is_from);
-                open = open.without(*level);
-                *level = Chain { is_from: level.is_from, ..Chain::default() };
+                *level = Level { is_from: level.is_from, inside: level.inside, ..Level::default() };
             }
             Token::Word(word) => match word.keyword {
                 Keyword::SELECT
@@ -67,19 +84,13 @@ pub(crate) fn check(query: &str) -> Result<()> {
                 | Keyword::THEN
                 | Keyword::ELSE => {
                     parts += usize::from(word.keyword == Keyword::SELECT);
-                    open = open.without(*level);
-                    *level = Chain { is_from: word.keyword == Keyword::FROM, ..Chain::default() };
+                    let is_from = word.keyword == Keyword::FROM;
+                    *level = Level { is_from, inside: level.inside, ..Level::default() };
                 }
                 Keyword::JOIN | Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT => parts += 1,
-                Keyword::AND
-                | Keyword::OR
-                | Keyword::NOT
-                | Keyword::IS
-                | Keyword::LIKE
-                | Keyword::COLLATE => {
-                    level.operators += 1;
-                    open.operators += 1;
-                }
+                Keyword::OR => level.add(0),
+                Keyword::AND => level.add(1),
+                Keyword::NOT | Keyword::IS | Keyword::LIKE | Keyword::COLLATE => level.add(2),
                 _ => {}
             },
             Token::Number(..)
@@ -87,19 +98,17 @@ pub(crate) fn check(query: &str) -> Result<()> {
             | Token::Whitespace(_)
             | Token::Period
             | Token::EOF => {}
-            Token::Plus | Token::Minus | Token::Mul => {
-                (level.operators, level.arithmetic) = (level.operators + 1, level.arithmetic + 1);
-                (open.operators, open.arithmetic) = (open.operators + 1, open.arithmetic + 1);
-            }
-            _ => {
-                level.operators += 1;
-                open.operators += 1;
-            }
+            Token::Plus | Token::Minus | Token::Mul => level.add(3),
+            _ => level.add(2),
         }
+        if levels.len() > MOST_PARENTHESES {
+            return Ok(());
+        }
+        let depth = whole(&levels);
         let (most, what) = match () {
             () if parts > MOST_PARTS => (MOST_PARTS, "selects, joins and set operations"),
-            () if open.arithmetic > MOST_ARITHMETIC => (MOST_ARITHMETIC, "of +, - and * in a row"),
-            () if open.operators > MOST_OPERATORS => (MOST_OPERATORS, "operators in a row"),
+            () if depth.arithmetic > MOST_ARITHMETIC => (MOST_ARITHMETIC, "of +, - and * in a row"),
+            () if depth.operators > MOST_OPERATORS => (MOST_OPERATORS, "operators in a row"),
             () => continue,
         };
         let message = format!(
@@ -110,12 +119,43 @@ pub(crate) fn check(query: &str) -> Result<()> {
     Ok(())
 }
 
-impl Chain {
-    fn without(self, other: Chain) -> Chain {
-        Chain {
-            operators: self.operators - other.operators,
-            arithmetic: self.arithmetic - other.arithmetic,
-            is_from: false,
+/// The depth of the tree so far: parentheses that are open are below the operators around them.
+fn whole(levels: &[Level]) -> Depth {
+    let (mut around, mut deepest) = (Depth::default(), Depth::default());
+    for level in levels {
+        deepest = deepest.or_deeper(around.and(level.depth()));
+        around = around.and(level.own());
+    }
+    deepest
+}
+
+impl Level {
+    /// Adds an operator of a kind. Chains of tighter ones end.
+    fn add(&mut self, kind: usize) {
+        self.chain[kind] += 1;
+        self.chain[kind + 1..].fill(0);
+        self.longest[kind] = self.longest[kind].max(self.chain[kind]);
+    }
+
+    /// Without what is in closed parentheses.
+    fn own(&self) -> Depth {
+        Depth { operators: self.longest.iter().sum(), arithmetic: self.longest[KINDS - 1] }
+    }
+
+    fn depth(&self) -> Depth {
+        self.own().and(self.inside)
+    }
+}
+
+impl Depth {
+    fn and(self, other: Depth) -> Depth {
+        Depth { operators: self.operators + other.operators, arithmetic: self.arithmetic + other.arithmetic }
+    }
+
+    fn or_deeper(self, other: Depth) -> Depth {
+        Depth {
+            operators: self.operators.max(other.operators),
+            arithmetic: self.arithmetic.max(other.arithmetic),
         }
     }
 }
@@ -133,7 +173,10 @@ mod tests {
             (repeated("SELECT 1", "-1", 150), false),
             (repeated("SELECT 1", "-1", 151), true),
             (repeated("SELECT 1", "::int", 501), true),
-            (repeated("SELECT a FROM b WHERE c = 1", " OR c = 1", 251), true),
+            (repeated("SELECT a FROM b WHERE c = 1", " OR c = 1", 499), false),
+            (repeated("SELECT a FROM b WHERE c = 1", " OR c = 1", 500), true),
+            (repeated("SELECT a FROM b WHERE c = 1 AND d", " OR c = 1 AND d LIKE 'e'", 490), false),
+            (repeated("SELECT 1", " AND c = d = e", 499), true),
             (repeated("SELECT 1", " UNION ALL SELECT 1", 499), false),
             (repeated("SELECT 1", " UNION ALL SELECT 1", 500), true),
             (repeated("SELECT 1 FROM a", ", a", 1000), true),
@@ -143,7 +186,11 @@ mod tests {
             (format!("SELECT CASE {} END", "WHEN a = 1 THEN b + 1 ".repeat(1000)), false),
             // Chains inside of each other add up, chains beside each other do not.
             (format!("SELECT 1{} - (1{})", "-1".repeat(100), "-1".repeat(100)), true),
+            (format!("SELECT (1{}){}", "-1".repeat(100), "-1".repeat(100)), true),
+            (format!("SELECT {}1{}", "(".repeat(40), "-1-1-1-1)".repeat(40)), true),
+            (format!("SELECT {}1{}", "(".repeat(40), "-1-1-1)".repeat(40)), false),
             (format!("SELECT (1{}) - (1{})", "-1".repeat(100), "-1".repeat(100)), false),
+            (format!("SELECT {}", "(".repeat(100_000)), false),
             (format!("SELECT '{}'", "-".repeat(2000)), false),
             (")))((".to_string(), false),
             ("SELECT 'open".to_string(), false),
