@@ -81,6 +81,64 @@ def test_filters_may_be_in_nanoseconds(
     assert sorted(found) == sorted("".join(row) for row in expected)
 
 
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (("thread", "==", "1"), "thread == '1': expected a number, found '1'"),
+        (("thread", "==", True), "thread == True: expected a number, found True"),
+        (("thread", "==", 1.5), "thread == 1.5: expected a whole number, found 1.5"),
+        (("thread", "in", [1, "2"]), r"thread in \[1, '2'\]: expected a number, found '2'"),
+        (("thread", "in", 5), "thread in 5: expected a list of values, found 5"),
+        (("thread", "in", [1, None]), r"thread in \[1, None\]: expected a value, found none"),
+        (("state", "in", "new"), "state in 'new': expected a list of values, found 'new'"),
+        (("state", "==", 5), "state == 5: expected a text, found 5"),
+        (("dur_ns", ">", "1ms"), "dur_ns > '1ms': expected a number, found '1ms'"),
+        (("blocked_on", "==", 2**64 - 1), r"expected a number from -2\^63 to .*; .* this one as -1$"),
+        (("thread", ">", 2**70), r"thread > 1180591620717411303424: expected a number from -2\^63 to"),
+        (("dur_ns", "<", np.uint64(2**63)), r"dur_ns < .*: expected a number from -2\^63 to"),
+    ],
+)
+def test_a_wrong_condition_is_named_and_no_file(
+    trace: sigmund.SuperTrace, condition: Condition, expected: str
+) -> None:
+    with pytest.raises(sigmund.SigmundError, match=expected) as caught:
+        trace.table("thread_states", filters=[condition])
+    assert "parquet" not in str(caught.value)
+
+
+def test_conditions_on_truth_values_and_lists_have_their_own_errors(trace: sigmund.SuperTrace) -> None:
+    assert len(trace.table("clocks", filters=[("used", "in", [True, False])])) == len(trace["clocks"])
+    with pytest.raises(sigmund.SigmundError, match="used == 1: expected True or False, found 1"):
+        trace.table("clocks", filters=[("used", "==", 1)])
+    with pytest.raises(sigmund.SigmundError, match=r"args == 1: expected a column of .* one of BIGINT\[\]"):
+        trace.table("events", filters=[("args", "==", 1)])
+
+
+def test_no_values_select_nothing_and_numbers_may_be_of_any_kind(trace: sigmund.SuperTrace) -> None:
+    def count(*filters: Condition) -> int:
+        return len(trace.table("thread_states", ["thread"], filters))
+
+    assert count(("state", "in", [])) == count(("thread", "in", ()), ("state", "==", "new")) == 0
+    assert count(("dur_ns", "in", [])) == 0
+    one = count(("thread", "==", 1))
+    assert one > 0
+    kinds: list[object] = [1.0, np.int64(1), np.float64(1), pa.scalar(1)]
+    assert [count(("thread", "==", kind)) for kind in kinds] == [one] * len(kinds)
+    assert count(("thread", "in", iter([1, 1]))) == one
+    assert (
+        count(("dur_tick", ">", 1000.5)) == count(("dur_tick", ">=", 1001)) == count(("dur_tick", ">", 1000))
+    )
+    assert count(("dur_ns", "<", 1000.5)) == count(("dur_ns", "<=", 1000.5)) == count(("dur_ns", "<=", 1000))
+    assert count(("thread", ">=", -(2**63))) == count(("thread", "<=", 2**63 - 1)) > 0
+
+
+def test_instants_have_64_bits(trace: sigmund.SuperTrace) -> None:
+    assert sigmund.states(trace, end=2**63 - 1).equals(sigmund.states(trace, end=trace.clock.last_tick))
+    for end in (2**70, f"{10**12}s"):
+        with pytest.raises(sigmund.SigmundError, match="expected an instant within 64 bits, found the tick"):
+            sigmund.states(trace, end=end)
+
+
 def test_words_are_categories_and_integers_keep_their_bits(trace: sigmund.SuperTrace) -> None:
     states = trace["thread_states"]
     assert isinstance(states["state"].dtype, pd.CategoricalDtype)
@@ -193,6 +251,45 @@ def test_a_column_that_is_missing_or_of_another_type_is_named_with_its_file(copy
     ticks = pa.array([str(tick) for tick in rows["dur_tick"].to_pylist()])
     pq.write_table(rows.set_column(1, "dur_tick", ticks), part)
     assert refused_by_both(copy) == f"{part}: column `dur_tick`: expected BIGINT, found VARCHAR"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"", "expected 'sigmund checksums 1' at its begin, found ''"),
+        (b"garbage\n", "expected 'sigmund checksums 1' at its begin, found 'garbage'"),
+        (b"\xff\xfe", "expected checksums, found bytes that are no text"),
+        (b"sigmund checksums 2\n00000000\n", "expected 'sigmund checksums 1' at its begin"),
+        (b"sigmund checksums 1\n", "expected the checksum of the lines above as its last line"),
+        (b"sigmund checksums 1\n00 4 8 a/b\n", "expected the checksum of the lines above as its last line"),
+        (b"sigmund checksums 1\n00 9 8 a/b\n00000000\n", "a length and a name in line 2, found '00 9 8 a/b'"),
+        (b"sigmund checksums 1\n00 8\n00000000\n", "a length and a name in line 2, found '00 8'"),
+    ],
+)
+def test_checksums_that_the_merge_did_not_write_are_refused_by_both(
+    path: Path, tmp_path: Path, text: bytes, expected: str
+) -> None:
+    copied = Path(shutil.copytree(path, tmp_path / "copy.supertrace"))
+    sigmund.open(copied)
+    (copied / "checksums").write_bytes(text)
+    with pytest.raises(sigmund.UnreadableError) as caught:
+        sigmund.open(copied)
+    assert str(caught.value).startswith(f"{copied / 'checksums'}: ") and expected in str(caught.value)
+    refused = subprocess.run([COMMAND, "info", copied], capture_output=True, text=True, check=False)
+    assert refused.returncode != 0 and f"{copied / 'checksums'}: expected" in refused.stderr
+
+
+def test_a_file_that_was_written_and_is_gone_or_shorter_is_named(path: Path, tmp_path: Path) -> None:
+    copied = Path(shutil.copytree(path, tmp_path / "copy.supertrace"))
+    part = copied / "active/part-00000.parquet"
+    pq.write_table(pq.read_table(part).slice(1), part)
+    with pytest.raises(sigmund.UnreadableError, match=f"{part}: .*found: .* bytes instead of "):
+        sigmund.open(copied)
+    (copied / "active/part-00000.parquet").rename(copied / "active/part-00001.parquet")
+    with pytest.raises(sigmund.UnreadableError, match=f"{part}: expected this file, found none"):
+        sigmund.open(copied)
+    (copied / "checksums").unlink()
+    assert len(sigmund.open(copied)["active"]) > 0
 
 
 def test_a_missing_table_is_named(copy: Path) -> None:

@@ -27,6 +27,9 @@ BEGINS = {
 
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
+# Ticks have 64 bits.
+LAST_TICK = 2**63 - 1
+
 Ticks = npt.NDArray[np.int64]
 
 
@@ -97,10 +100,14 @@ class Clock:
         Rounded to the nearest tick, as `--from` and `--to` are.
         """
         if isinstance(when, (int, np.integer)):
-            return int(when)
-        if self.tick_hz is None or self.first_tick is None:
+            tick = int(when)
+        elif self.tick_hz is None or self.first_tick is None:
             raise SigmundError(f"{when}: the trace has no tick_hz or no event: expected a tick")
-        return self.first_tick + round(_nanos(when) * self.tick_hz / 1e9)
+        else:
+            tick = self.first_tick + round(_nanos(when) * self.tick_hz / 1e9)
+        if not -LAST_TICK <= tick <= LAST_TICK:
+            raise SigmundError(f"{when}: expected an instant within 64 bits, found the tick {tick}")
+        return tick
 
     def window(
         self, start: int | str | pd.Timedelta | None, end: int | str | pd.Timedelta | None
@@ -114,7 +121,7 @@ class Clock:
         if from_tick > to_tick:
             covered = f"the trace covers ticks {self.first_tick} to {self.last_tick}"
             raise SigmundError(f"expected a start before the end, found {from_tick} and {to_tick}; {covered}")
-        return from_tick, to_tick if end is None else to_tick + 1
+        return from_tick, to_tick if end is None else min(to_tick + 1, LAST_TICK)
 
 
 def _nanos(when: str | pd.Timedelta) -> float:

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from sigmund.errors import unknown
+from sigmund.errors import SigmundError, unknown
 from sigmund.trace import SuperTrace
 
 LATENCIES = ("run_queue", "ready")
@@ -59,8 +59,12 @@ def _switches(trace: SuperTrace, owner: str) -> pd.DataFrame:
 def percentiles(lengths: pd.Series, percents: tuple[float, ...] = (50, 90, 99)) -> dict[float, int]:
     """Percentiles by nearest rank: the smallest length such that at least so many percent of all are no longer.
 
-    Empty if there are no lengths. Exact; the command's are, too, of up to 10^7 lengths.
+    Empty if there are no lengths. Exact; the command's are, too, of up to 10^7 lengths. Raises SigmundError for a percentage
+    that is not from 0 to 100.
     """
+    for percent in percents:
+        if not 0 <= percent <= 100:
+            raise SigmundError(f"percentiles: expected percentages from 0 to 100, found {percent}")
     ordered = lengths.dropna().sort_values(ignore_index=True)
     if ordered.empty:
         return {}

@@ -113,6 +113,8 @@ def states_chart(
 ) -> "Axes":
     """A bar for each group of `states`, made of the percentages of its states."""
     figures = states(trace, by, threads=threads, start=start, end=end)
+    # The group of "thread" is `lwp` in a trace without user threads.
+    by = str(figures.columns[0])
     figures[by] = figures[by].astype("object").fillna("(no name)")
     table = figures.pivot_table(
         index=by, columns="state", values="percent", fill_value=0.0, observed=True, sort=False

@@ -52,6 +52,7 @@ def states(
     """The time in each state, the longest first within each group.
 
     `by` is "thread", "name" or "pattern" (user threads), or "lwp" (LWPs: running, runnable, ...; `threads` are then LWPs).
+    In a trace without user threads all are of LWPs, as with the command, and the group of "thread" is the column `lwp`.
     `start` and `end` are ticks, or times after the first event ("1.5ms").
 
     Columns: the group (`by`); `state`; `count`, intervals of it in the window; `total_tick`, `total_ns`; `percent` of the
@@ -59,8 +60,11 @@ def states(
     """
     if by not in BY:
         raise unknown("grouping", by, BY)
-    rows = intervals(trace, lwps=by == "lwp", asked=threads, start=start, end=end)
-    rows[by] = _groups(trace, rows["owner"], by)
+    of_lwps = by == "lwp" or not trace.has_threads
+    if of_lwps and by == "thread":
+        by = "lwp"
+    rows = intervals(trace, lwps=of_lwps, asked=threads, start=start, end=end)
+    rows[by] = _groups(trace.lwp_names if of_lwps else trace.thread_names, rows["owner"], by)
     sums = rows.groupby([by, "state"], observed=True, dropna=False, sort=True)["dur_tick"].agg(
         ["count", "sum"]
     )
@@ -72,8 +76,8 @@ def states(
     return sums.sort_values([by, "total_tick"], ascending=[True, False], kind="stable", ignore_index=True)
 
 
-def _groups(trace: SuperTrace, owners: pd.Series, by: str) -> pd.Series:
+def _groups(named: "pd.Series[str]", owners: pd.Series, by: str) -> pd.Series:
     if by in ("thread", "lwp"):
         return owners
-    of = trace.thread_names.map(names.pattern, na_action="ignore") if by == "pattern" else trace.thread_names
+    of = named.map(names.pattern, na_action="ignore") if by == "pattern" else named
     return owners.astype("int64").map(of)

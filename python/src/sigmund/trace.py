@@ -4,7 +4,7 @@ A data frame has the columns that `sigmund sql` has: those of the Parquet files,
 NA: integers are pandas' Int64 and Int32, which keep all 64 bits beside it. Words are categories; lists stay lists of Arrow.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -12,33 +12,21 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sigmund import files, names
+from sigmund import checksums, files, model, names
 from sigmund.clock import BEGINS, INSTANTS, Clock
-from sigmund.errors import MissingTableError, SchemaError, SigmundError, unknown
+from sigmund.conditions import OPERATORS, Condition, checked, expression
+from sigmund.errors import MissingTableError, SchemaError, unknown
 from sigmund.info import Info
 from sigmund.model import SENTENCES
-
-# A condition on a column: its name, one of OPERATORS, and a value.
-Condition = tuple[str, str, Any]
-
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": lambda column, value: column == value,
-    "!=": lambda column, value: column != value,
-    "<": lambda column, value: column < value,
-    "<=": lambda column, value: column <= value,
-    ">": lambda column, value: column > value,
-    ">=": lambda column, value: column >= value,
-    "in": lambda column, value: column.isin(list(value)),
-}
 
 # The column on_cpu_tick of syscalls, which is computed.
 ON_CPU = "The part of its length in which the LWP was on a CPU; NULL if that is not known."
 
 
 def open(path: str | PathLike[str]) -> "SuperTrace":
-    """Opens the folder NAME.supertrace: reads the footers of all files, and the table `info`.
+    """Opens the folder NAME.supertrace: reads the footers of all files, the table `info`, and the file `checksums`, if
+    there is one: which files there have to be, and how long they are.
 
     Raises NotASuperTraceError, SchemaVersionError, MissingTableError, UnreadableError or SchemaError; each names the
     file.
@@ -55,7 +43,13 @@ class SuperTrace:
         self.path = path
         self.info = Info(path)
         left_out = self.info.left_out_tables()
-        self._schemata = {table: files.schema(path, table) for table in SENTENCES if table not in left_out}
+        # Another version may write them differently: it has been checked.
+        written = checksums.lengths(path)
+        self._schemata: dict[str, pa.Schema] = {}
+        for table in SENTENCES:
+            if table not in left_out:
+                checksums.check(path, table, written)
+                self._schemata[table] = files.schema(path, table)
 
     def __repr__(self) -> str:
         """The path, and how many tables there are."""
@@ -94,7 +88,8 @@ class SuperTrace:
             trace.table("thread_states", ["thread", "dur_ns"], [("state", "==", "stalled"), ("dur_ns", ">", 1000)])
 
         Raises UnknownNameError for a table, column or operator that does not exist, MissingTableError for a table that the
-        merge left out, UnreadableError for a damaged file, and SigmundError for a condition without a value.
+        merge left out, UnreadableError for a damaged file, and SigmundError for a condition without a value, or with one that
+        its column cannot have. `in` without values selects nothing.
         """
         schema = self._schema(table)
         computed = files.computed_columns(schema.names)
@@ -106,7 +101,8 @@ class SuperTrace:
         late = [condition for condition in conditions if condition[0] in computed]
         needed = dict.fromkeys([*wanted, *(column for column, _, _ in late)])
         stored = [source for column in needed for source in computed.get(column, (column,))]
-        where = _expression([condition for condition in conditions if condition[0] not in computed])
+        early = [condition for condition in conditions if condition[0] not in computed]
+        where = expression(early, schema)
         rows = files.read(self.path, table, list(dict.fromkeys(stored)), where).unify_dictionaries()
         frame: pd.DataFrame = rows.to_pandas(types_mapper=_pandas_type)
         for column in needed:
@@ -135,6 +131,11 @@ class SuperTrace:
         return SENTENCES[table]
 
     @cached_property
+    def has_threads(self) -> bool:
+        """Whether it has any user thread; else its figures are of LWPs."""
+        return "threads" in self._schemata and len(self.table("threads", ["thread"])) > 0
+
+    @cached_property
     def thread_names(self) -> "pd.Series[str]":
         """The name of each user thread (NA if it has none), by its number. The last row of a number counts."""
         return _by_number(self.table("threads", ["thread", "name"]), "thread")
@@ -160,17 +161,13 @@ class SuperTrace:
         raise unknown("table", table, self.tables)
 
     def _known(self, table: str, filters: Iterable[Condition]) -> list[Condition]:
-        conditions = list(filters)
-        for column, operator, value in conditions:
-            if column not in self.columns(table):
-                raise unknown(f"column in the table {table}", column, self.columns(table))
-            if operator not in OPERATORS:
-                raise unknown("operator", operator, OPERATORS)
-            if value is None or value is pd.NA:
-                raise SigmundError(
-                    f"{column} {operator} {value}: expected a value, found none: nothing equals NULL or differs from it; "
-                    f"`frame[frame.{column}.notna()]` selects among the rows that were read"
-                )
+        types = dict.fromkeys(self.columns(table), "BIGINT")
+        types.update({field.name: model.sql_type(field.type) for field in self._schema(table)})
+        conditions = []
+        for condition in filters:
+            if condition[0] not in types:
+                raise unknown(f"column in the table {table}", condition[0], types)
+            conditions.append(checked(condition, types[condition[0]]))
         return conditions
 
     def _compute(self, frame: pd.DataFrame, sources: tuple[str, ...], column: str) -> pd.Series:
@@ -196,15 +193,6 @@ class SuperTrace:
         ).tolist()
         by_tick = dict(sorted(zip(middles, snapshots["ns"].tolist(), strict=True)))
         return tuple(by_tick.items())
-
-
-def _expression(conditions: Iterable[Condition]) -> Any:
-    """All of these conditions as an expression of pyarrow; None if there are none."""
-    where = None
-    for column, operator, value in conditions:
-        condition = OPERATORS[operator](pc.field(column), value)
-        where = condition if where is None else where & condition
-    return where
 
 
 def _unit(column: str) -> str:
