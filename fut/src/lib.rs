@@ -54,6 +54,8 @@ pub mod drain;
 #[cfg(feature = "probes")]
 #[doc(hidden)]
 pub mod environment;
+#[cfg(feature = "probes")]
+mod file_size_signal;
 #[cfg(feature = "runtime")]
 pub mod fs;
 #[cfg(any(feature = "probes", feature = "drain"))]
@@ -70,6 +72,8 @@ pub mod process;
 mod runtime;
 #[cfg(feature = "probes")]
 pub mod scheduler;
+#[cfg(feature = "probes")]
+mod service_thread;
 #[cfg(feature = "probes")]
 mod session;
 #[cfg(feature = "shm")]
@@ -122,6 +126,9 @@ pub use span::{Span, SpanSite};
 #[cfg(feature = "runtime")]
 pub use sync::block_on;
 
+#[doc(hidden)]
+#[cfg(feature = "probes")]
+pub use file_size_signal::without_file_size_signal as __without_file_size_signal;
 #[doc(hidden)]
 #[cfg(feature = "probes")]
 pub use linkme as __linkme;

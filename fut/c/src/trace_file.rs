@@ -65,7 +65,9 @@ pub(crate) fn move_to(trace: &Path, to: &Path) -> io::Result<()> {
     }
     is_regular(to)?;
     match fs::rename(trace, to) {
-        Err(error) if error.raw_os_error() == Some(libc::EXDEV) => copy_to(trace, to),
+        Err(error) if error.raw_os_error() == Some(libc::EXDEV) => {
+            fut::__without_file_size_signal(|| copy_to(trace, to))
+        }
         renamed => renamed,
     }
 }

@@ -23,7 +23,7 @@ use super::{
     request::{MAX_REQUEST, Request},
     socket_folder, wire,
 };
-use crate::{environment, session::Session};
+use crate::{environment, service_thread, session::Session};
 
 /// Environment variable: with the value `0`, this process does not listen for requests.
 pub const ENV_CONTROL: &str = "FUT_CONTROL";
@@ -113,8 +113,7 @@ fn listen(session: &'static Session) -> io::Result<Started> {
             answer::answer(&request, sent, session, since)
         })
     };
-    let made = wire::with_signals_blocked(|| thread::Builder::new().name("fut-control".into()).spawn(body));
-    if let Err(error) = made {
+    if let Err(error) = service_thread::spawn("fut-control", body) {
         let _ = std::fs::remove_file(&path);
         return Err(error);
     }

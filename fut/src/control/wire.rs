@@ -9,7 +9,6 @@ use std::{
         unix::{ffi::OsStrExt, net::UnixStream},
     },
     path::Path,
-    ptr,
     time::{Duration, Instant},
 };
 
@@ -221,21 +220,6 @@ pub(super) fn poll(polled: &mut [libc::pollfd], within: Option<Duration>) -> io:
         Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Runs `body` with all signals blocked: a thread that it creates receives none of the program's signals.
-pub(super) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
-    // SAFETY: a signal set is plain bits, which the next call fills in.
-    let mut all: libc::sigset_t = unsafe { mem::zeroed() };
-    let mut before = all;
-    // SAFETY: `all` is valid for writing.
-    unsafe { libc::sigfillset(&raw mut all) };
-    // SAFETY: `all` is filled in, and `before` is valid for writing.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
-    let result = body();
-    // SAFETY: `before` was filled in by the first call.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
-    result
 }
 
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {

@@ -9,6 +9,7 @@ use std::{
 use super::{Session, current, recording::start_alone, snapshots};
 use crate::{
     drain::{self, DrainSummary},
+    file_size_signal::without_file_size_signal,
     shm::{Geometry, Mode},
 };
 
@@ -65,7 +66,8 @@ impl FlightRecorder {
     /// If the file exists, or cannot be written. In the latter case it is removed.
     pub fn snapshot(&self, path: &Path) -> io::Result<DrainSummary> {
         super::note_modules();
-        let written = drain::snapshot_of_own(&self.session.arena, File::create_new(path)?);
+        let file = File::create_new(path)?;
+        let written = without_file_size_signal(|| drain::snapshot_of_own(&self.session.arena, file));
         written.inspect_err(|_| drop(fs::remove_file(path)))
     }
 

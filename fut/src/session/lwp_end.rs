@@ -16,6 +16,8 @@ use std::{
     },
 };
 
+use super::last_thread;
+
 const NO_KEY: u32 = u32::MAX;
 static KEY: AtomicU32 = AtomicU32::new(NO_KEY);
 
@@ -49,11 +51,19 @@ pub(super) fn watch() -> bool {
     // Any value but null makes the destructor run.
     let value = ptr::from_ref(&KEY).cast::<c_void>();
     // SAFETY: the key was created by `prepare`.
-    unsafe { libc::pthread_setspecific(key, value) == 0 }
+    let is_watched = unsafe { libc::pthread_setspecific(key, value) == 0 };
+    if is_watched && last_thread::is_main() {
+        last_thread::main_is_watched();
+    }
+    is_watched
 }
 
+/// The destructor of the key. For the main thread, glibc calls it only if that ends by `pthread_exit`.
 unsafe extern "C" fn at_end(_value: *mut c_void) {
     end();
+    if last_thread::is_main() {
+        last_thread::main_ends();
+    }
 }
 
 extern "C" fn at_exit() {

@@ -11,6 +11,7 @@ mod error;
 mod flight;
 mod fork;
 mod keymask;
+mod last_thread;
 mod late;
 mod lwp_end;
 mod modules;
@@ -48,10 +49,13 @@ pub(crate) use stay_loaded::stay_loaded;
 
 use self::starting::Starting;
 use crate::{
-    clock, control, environment, keys,
+    clock, control, environment,
+    file_size_signal::without_file_size_signal,
+    keys,
     probe::{
         declared, find_cpu_numbers, measure_costs, prepare_slots, slots_are_of_this_process, start_recording,
     },
+    service_thread,
     shm::{Arena, ArenaError},
     span::places,
     trace::{
@@ -111,7 +115,7 @@ pub fn init() -> Init {
         return Init::AlreadyRecording;
     }
     leave_parent();
-    match start(Path::new(&dir)) {
+    match without_file_size_signal(|| start(Path::new(&dir))) {
         Ok(()) => Init::Recording,
         Err(error) => {
             unrecorded::report_once(&error);
@@ -179,6 +183,10 @@ fn install(session: Session) -> Result<(), StartError> {
         )
         .into());
     }
+    if last_thread::is_main() {
+        // If it is about to end, its end is not noticed.
+        let _ = lwp_end::watch();
+    }
     // Release: pairs with the Acquire in `current`.
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
     let mask = keymask::from_environment().unwrap_or(keys::DEFAULT);
@@ -189,6 +197,7 @@ fn install(session: Session) -> Result<(), StartError> {
     if let Some(session) = current() {
         session.arena.publish(session.pid);
         control::start(session);
+        last_thread::look_for_end_of_main();
     }
     Ok(())
 }
@@ -207,6 +216,8 @@ fn forget() {
     unrecorded::is_child_of(SESSION.swap(ptr::null_mut(), Ordering::AcqRel));
     crate::probe::clear_current();
     starting::forget();
+    service_thread::forget();
+    last_thread::forget();
     control::forget();
     #[cfg(feature = "drain")]
     snapshots::forget();

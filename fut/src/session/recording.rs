@@ -14,10 +14,12 @@ use std::{
 
 use sigmund_model::Pid;
 
-use super::{Session, Starting, current, install, is_on};
+use super::{Session, Starting, current, install, is_on, last_thread};
 use crate::{
     drain::{Drain, DrainSummary},
+    file_size_signal::without_file_size_signal,
     probe::stop_recording,
+    service_thread,
     shm::{Arena, Geometry, Mode},
 };
 
@@ -54,7 +56,6 @@ impl Recording {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let body = move || {
-            block_file_size_signal();
             let mut failed = None;
             // Acquire: pairs with the Release in `finish`.
             while !stopped.load(Ordering::Acquire) {
@@ -68,7 +69,8 @@ impl Recording {
             let (summary, written) = drain.close();
             (summary, failed.map_or(written, Err))
         };
-        let drain = thread::Builder::new().name("fut-drain".into()).spawn(body)?;
+        let drain = service_thread::spawn("fut-drain", body)?;
+        last_thread::look_for_end_of_main();
         Ok(Recording { pid: std::process::id(), stop, drain: Some(drain) })
     }
 
@@ -109,22 +111,13 @@ pub(super) fn start_alone(geometry: Geometry, mode: Mode) -> io::Result<&'static
     }
     super::leave_parent();
     let pid = Pid(std::process::id());
-    install(Session::begin(pid, false, |describe| {
-        let arena = Arena::alone(geometry, mode)?;
-        describe(&arena);
-        Ok(arena)
-    })?)?;
+    let begin = || {
+        Session::begin(pid, false, |describe| {
+            let arena = Arena::alone(geometry, mode)?;
+            describe(&arena);
+            Ok(arena)
+        })
+    };
+    install(without_file_size_signal(begin)?)?;
     current().ok_or_else(|| io::Error::other("the session was not installed"))
-}
-
-/// If a file exceeds RLIMIT_FSIZE, this must be an error of the drain, and must not kill the program.
-fn block_file_size_signal() {
-    // SAFETY: a signal set is plain bits, which the next call fills in.
-    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` is valid for writing.
-    unsafe { libc::sigemptyset(&raw mut set) };
-    // SAFETY: `set` is initialised, and the signal exists.
-    unsafe { libc::sigaddset(&raw mut set, libc::SIGXFSZ) };
-    // SAFETY: `set` is initialised; the old mask is not requested.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
 }

@@ -14,11 +14,10 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicI32, AtomicU32, Ordering},
     },
-    thread,
 };
 
 use super::FlightRecorder;
-use crate::warning::warn;
+use crate::{service_thread, warning::warn};
 
 /// Maximum number of snapshots on panics.
 const PANICS: u32 = 8;
@@ -78,7 +77,8 @@ fn start_thread(recorder: FlightRecorder) -> io::Result<()> {
             }
         }
     };
-    thread::Builder::new().name("fut-snapshot".into()).spawn(body)?;
+    service_thread::spawn("fut-snapshot", body)?;
+    super::last_thread::look_for_end_of_main();
     WAKE.store(fd, Ordering::Relaxed);
     Ok(())
 }

@@ -6,6 +6,7 @@ mod skipped;
 mod supertrace;
 mod support;
 mod trace_file;
+mod undisturbed;
 
 use std::{ffi::OsStr, path::Path};
 
