@@ -8,7 +8,7 @@ use std::{
 
 use fut::{
     Recording, Runtime,
-    model::{Event, EventStream, Params},
+    model::{Event, EventStream, LossKind, Params},
     shm::Geometry,
     spawn,
     trace::{LwpPackets, UserTrace},
@@ -90,7 +90,9 @@ fn everything_that_was_emitted_is_stored_or_counted_as_lost() {
     let summary = recording.finish().unwrap();
 
     let trace = UserTrace::open(&path).unwrap();
-    assert_eq!(trace.losses(), []);
+    // A signal handler may record while its thread is given a ring.
+    assert!(trace.losses().iter().all(|loss| loss.kind == LossKind::Dropped), "{:?}", trace.losses());
+    assert!(trace.unattached_lost() <= summary.lost);
     let codes: HashMap<u32, &str> =
         trace.declarations().iter().map(|d| (d.event.code.unwrap(), d.event.name.as_str())).collect();
     let mut counts: HashMap<&str, u64> = HashMap::new();

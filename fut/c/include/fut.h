@@ -15,7 +15,9 @@
  * A disabled probe costs a load, a test and a branch. Probes make no system call, take no lock and allocate nothing;
  * they may be used in signal handlers. Events are stored in a buffer of their LWP (kernel thread); if it is full, they
  * are counted (fut_lost). Events before fut_setup are counted and dropped (fut_dropped_before_setup, and the event
- * FUT_SETUP in the trace). A set-user-ID program reads no environment variables, which its caller controls.
+ * FUT_SETUP in the trace). A child made by fork starts its own recording: under `sigmund record` automatically, else by
+ * fut_setup. A child made by a raw clone or _Fork runs no handler of the C library: its events are neither recorded nor
+ * counted, until it calls fut_setup. A set-user-ID program reads no environment variables, which its caller controls.
  */
 #ifndef FUT_H
 #define FUT_H
@@ -106,7 +108,10 @@ int fut_keychange(int how, unsigned int keymask, unsigned int thread);
 int64_t fut_endup(const char *filename);
 int fut_done(void);
 
-/* Events dropped before recording began (counting stops at 65536); records lost in full buffers, known after fut_endup. */
+/*
+ * Events dropped before recording began (counting stops at 65536). Records lost, known after fut_endup, also if it
+ * returns an error: in full buffers, of threads without a buffer, and those that could not be written to the file.
+ */
 uint64_t fut_dropped_before_setup(void);
 uint64_t fut_lost(void);
 

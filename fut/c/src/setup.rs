@@ -231,8 +231,9 @@ fn end(to: &Path) -> Result<(), Failure> {
     let Some(own) = &mut begun.own else { return Ok(()) };
     if let Some(recording) = own.recording.take() {
         fut::note_modules();
-        let RecordingSummary { lost, .. } = recording.finish().map_err(Failure::at(&own.trace))?;
-        LOST.store(lost, Ordering::Relaxed);
+        let (RecordingSummary { lost, unwritten, .. }, written) = recording.close();
+        LOST.store(lost.saturating_add(unwritten), Ordering::Relaxed);
+        written.map_err(Failure::at(&own.trace))?;
     }
     if to.as_os_str().is_empty() {
         return Ok(());
@@ -326,7 +327,7 @@ pub extern "C" fn fut_dropped_before_setup() -> u64 {
     dropped_before_setup()
 }
 
-/// Number of records lost in the recording that `fut_endup` ended.
+/// Number of records lost in the recording that `fut_endup` ended, including those that could not be written.
 #[unsafe(no_mangle)]
 pub extern "C" fn fut_lost() -> u64 {
     LOST.load(Ordering::Relaxed)

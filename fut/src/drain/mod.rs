@@ -217,7 +217,7 @@ impl<A: Borrow<Arena>> Drain<A> {
                 .filter(|(_, ring)| matches!(ring.state(), RingState::Live | RingState::Ended))
                 .for_each(|(index, ring)| _ = take_left(index, ring, cuts, out, summary)),
         }
-        summary.count_lost(arena.unattached_lost());
+        append_unattached(arena, out, summary);
         append_clocks(arena.pid(), out);
         out.flush();
         let written = out.failure();
@@ -339,6 +339,16 @@ impl DrainSummary {
 fn end_of(ring: &Ring<'_>) -> PacketHead {
     let end = PacketHead::about(PacketKind::LWP_END, ring.pid(), Ticks(clock::ticks()));
     PacketHead { lwp: ring.lwp(), lost: ring.lost(), ..end }
+}
+
+/// Counts the records of threads without a ring, and appends their number.
+fn append_unattached(arena: &Arena, out: &mut Output, summary: &mut DrainSummary) {
+    let lost = arena.unattached_lost();
+    summary.count_lost(lost);
+    if lost > 0 {
+        let end = PacketHead::about(PacketKind::LWP_END, arena.pid(), Ticks(clock::ticks()));
+        append_words(PacketHead { lost, ..end }, &[u64::from(arena.is_out_of_memory())], out);
+    }
 }
 
 fn append_words(head: PacketHead, words: &[u64], out: &mut Output) {

@@ -5,7 +5,7 @@ use std::{fs::File, io, path::Path};
 
 use sigmund_model::Ticks;
 
-use super::{DrainSummary, append_clocks, append_words, end_of, output::Output};
+use super::{DrainSummary, append_clocks, append_unattached, append_words, end_of, output::Output};
 use crate::{
     clock,
     shm::{Arena, Mode, Ring, ring::SnapshotOfRing},
@@ -81,10 +81,10 @@ fn write_all(arena: &Arena, out: &mut Output, live: &[u8]) -> io::Result<DrainSu
     out.append(&arena.metadata(0));
     out.append(live);
     append_last(arena, out, &mut summary);
+    append_unattached(arena, out, &mut summary);
     append_clocks(arena.pid(), out);
     out.flush();
     out.failure()?;
-    summary.count_lost(arena.unattached_lost());
     Ok(DrainSummary { bytes: out.bytes(), ..summary })
 }
 

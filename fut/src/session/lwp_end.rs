@@ -5,6 +5,12 @@
 //! session creates a key of POSIX thread-specific data when it starts, and attaching only stores a value. glibc
 //! allocates no memory for such a value with the first 32 keys of a process (`pthread_setspecific`, nptl); most
 //! programs have few keys.
+//!
+//! The destructors of the program's own keys may record, too. glibc calls the destructors of all keys that have a value,
+//! in the order of the keys, and repeats that at most [`MOST_ROUNDS`] times as long as destructors set values again. The
+//! key of this file is usually the first one. So its destructor sets the value again, and the LWP is detached at the
+//! third call. A thread that attaches in a destructor of the first round has three more rounds. If it attaches in a
+//! later one, its LWP may not be detached; then its ring stays in use until the recording ends.
 
 use std::{
     cell::Cell,
@@ -17,6 +23,12 @@ use std::{
 };
 
 use super::last_thread;
+
+/// `PTHREAD_DESTRUCTOR_ITERATIONS` (bits/local_lim.h).
+const MOST_ROUNDS: usize = 4;
+/// Number of calls of the destructor. One less than the rounds, so that a thread that attaches in the first round is
+/// detached, too.
+const CALLS: usize = MOST_ROUNDS - 1;
 
 const NO_KEY: u32 = u32::MAX;
 static KEY: AtomicU32 = AtomicU32::new(NO_KEY);
@@ -48,18 +60,27 @@ pub(super) fn watch() -> bool {
     if key == NO_KEY || ENDS.get() {
         return false;
     }
-    // Any value but null makes the destructor run.
-    let value = ptr::from_ref(&KEY).cast::<c_void>();
     // SAFETY: the key was created by `prepare`.
-    let is_watched = unsafe { libc::pthread_setspecific(key, value) == 0 };
+    let is_watched = !unsafe { libc::pthread_getspecific(key) }.is_null() || call_at_end(key, 1);
     if is_watched && last_thread::is_main() {
         last_thread::main_is_watched();
     }
     is_watched
 }
 
-/// The destructor of the key. For the main thread, glibc calls it only if that ends by `pthread_exit`.
-unsafe extern "C" fn at_end(_value: *mut c_void) {
+/// Makes the destructor run, as its call with this number. `false` on failure.
+fn call_at_end(key: u32, call: usize) -> bool {
+    // SAFETY: the key was created by `prepare`. The value is a number, and never accessed as memory.
+    unsafe { libc::pthread_setspecific(key, ptr::without_provenance(call)) == 0 }
+}
+
+/// The destructor of the key; glibc has removed the value before. For the main thread, it is called only if that ends
+/// by `pthread_exit`.
+unsafe extern "C" fn at_end(call: *mut c_void) {
+    let call = call.addr();
+    if call < CALLS && call_at_end(KEY.load(Ordering::Relaxed), call + 1) {
+        return;
+    }
     end();
     if last_thread::is_main() {
         last_thread::main_ends();

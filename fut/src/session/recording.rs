@@ -18,16 +18,19 @@ use super::{Session, Starting, current, install, is_on, last_thread};
 use crate::{
     drain::{Drain, DrainSummary},
     file_size_signal::without_file_size_signal,
-    probe::stop_recording,
+    probe::{is_recording, stop_recording},
     service_thread,
     shm::{Arena, Geometry, Mode},
+    warning::warn,
 };
 
 /// How long the drain sleeps when it has found nothing. Filling a ring of 4 MiB takes four times as long.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Records this process to a file, until [`finish`](Recording::finish). Possible once per process.
+/// Records this process to a file, until [`finish`](Recording::finish) or until it is dropped. Possible once per
+/// process.
 #[derive(Debug)]
+#[must_use = "the recording ends when this is dropped"]
 pub struct Recording {
     /// The process that began the recording. A forked child has a copy of this value, but not the thread of the drain.
     pid: u32,
@@ -45,7 +48,7 @@ impl Recording {
     /// If this process already records, the file exists, or the file or shared memory cannot be created.
     pub fn start(path: &Path, geometry: Geometry) -> io::Result<Recording> {
         if is_on() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this process already records"));
+            return Err(has_session());
         }
         let file = File::create_new(path)?;
         let session = start_alone(geometry, Mode::Discard).inspect_err(|_| {
@@ -88,26 +91,56 @@ impl Recording {
     ///
     /// In a forked child, this returns an error at once: the recording belongs to the parent, and continues.
     pub fn close(mut self) -> (RecordingSummary, io::Result<()>) {
+        match self.end() {
+            Some(ended) => ended,
+            None => {
+                let why = format!("the recording belongs to process {}, which forked this one", self.pid);
+                (RecordingSummary::default(), Err(io::Error::other(why)))
+            }
+        }
+    }
+
+    /// Ends the recording. `None` in a forked child, or if the recording was ended before.
+    fn end(&mut self) -> Option<(RecordingSummary, io::Result<()>)> {
+        let drain = self.drain.take()?;
         if self.pid != std::process::id() {
-            std::mem::forget(self.drain.take());
-            let why = format!("the recording belongs to process {}, which forked this one", self.pid);
-            return (RecordingSummary::default(), Err(io::Error::other(why)));
+            std::mem::forget(drain);
+            return None;
         }
         let switched_off = stop_recording();
         // Release: pairs with the Acquire in the drain's thread.
         self.stop.store(true, Ordering::Release);
-        match self.drain.take().map(thread::JoinHandle::join) {
-            Some(Ok((summary, written))) => (summary, written.and_then(|()| Ok(switched_off?))),
-            _ => (RecordingSummary::default(), Err(io::Error::other("the drain panicked"))),
+        Some(match drain.join() {
+            Ok((summary, written)) => (summary, written.and_then(|()| Ok(switched_off?))),
+            Err(_) => (RecordingSummary::default(), Err(io::Error::other("the drain panicked"))),
+        })
+    }
+}
+
+/// Ends the recording like [`finish`](Recording::finish). An error is reported on stderr.
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if let Some((_, Err(error))) = self.end() {
+            warn(format_args!("the trace is not complete: {error}"));
         }
     }
+}
+
+/// Why another recording cannot start.
+fn has_session() -> io::Error {
+    let why = if is_recording() {
+        "this process already records"
+    } else {
+        "this process has recorded already, which is possible once"
+    };
+    io::Error::new(io::ErrorKind::AlreadyExists, why)
 }
 
 /// Starts a session without a recorder, with a private arena.
 pub(super) fn start_alone(geometry: Geometry, mode: Mode) -> io::Result<&'static Session> {
     let _starting = Starting::take();
     if is_on() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this process already records"));
+        return Err(has_session());
     }
     super::leave_parent();
     let pid = Pid(std::process::id());

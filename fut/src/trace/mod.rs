@@ -22,6 +22,7 @@
 //! * A flight recorder overwrites its oldest packets. Then the trace begins with a packet later than 0, and the end of
 //!   the LWP (`LWP_END`) contains the number of overwritten packets and bytes of records. These are not counted in
 //!   `lost`.
+//! * Records of threads without a buffer are lost. Their number is in an `LWP_END` of LWP 0.
 //! * Packets of other kinds contain metadata: declarations of events, the process, clock snapshots, the addresses of
 //!   its code, the costs of recording. Each kind may occur more than once.
 //! * A trace may be cut into parts, of which the oldest may be removed. A packet that was being filled when a part

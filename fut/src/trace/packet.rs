@@ -39,6 +39,9 @@ impl PacketKind {
     pub const PROCESS: PacketKind = PacketKind(4);
     /// The end of an LWP's packets. The header has the final count of lost records. If there is a payload, it is two
     /// words: the number of packets that a flight recorder has overwritten, and the bytes of records in them.
+    ///
+    /// With LWP 0, which no LWP has: the final count of records lost by threads that had no buffer. The payload is a
+    /// word that is 1 if a buffer could not be created for lack of memory.
     pub const LWP_END: PacketKind = PacketKind(5);
     /// The addresses of the process's code; see [`encode_modules`](super::encode_modules).
     pub const MODULES: PacketKind = PacketKind(6);

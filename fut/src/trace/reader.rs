@@ -50,6 +50,7 @@ pub struct UserTrace {
     /// The index of each LWP in `lwps`.
     lwp_places: HashMap<(Pid, Lwp), usize>,
     overwritten_lwps: u64,
+    unattached_lost: u64,
     metadata: RepeatedMetadata,
     /// Whether earlier parts of the trace were removed.
     begins_later: bool,
@@ -144,6 +145,7 @@ impl UserTrace {
             lwps: Vec::new(),
             lwp_places: HashMap::new(),
             overwritten_lwps: 0,
+            unattached_lost: 0,
             metadata: RepeatedMetadata::default(),
             begins_later,
             notes: Vec::new(),
@@ -203,6 +205,11 @@ impl UserTrace {
         self.overwritten_lwps
     }
 
+    /// Number of records lost by threads that had no buffer. They are in no count of an LWP.
+    pub fn unattached_lost(&self) -> u64 {
+        self.unattached_lost
+    }
+
     /// Missing and damaged parts found by the pass over the headers. Reading packets may find more.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
@@ -223,6 +230,9 @@ impl UserTrace {
                 }
                 Ok((head, _)) => {
                     match source.packet_at(at)? {
+                        Ok(packet) if head.kind == PacketKind::LWP_END && head.lwp == Lwp(0) => {
+                            self.note_unattached(&packet);
+                        }
                         Ok(packet) if head.kind == PacketKind::LWP_END => self.lwp(&packet.head).end(&packet),
                         Ok(packet) => self.read_metadata(&packet, at),
                         Err(loss) => self.losses.push(loss),
@@ -276,6 +286,20 @@ impl UserTrace {
             self.lwps.len() - 1
         });
         &mut self.lwps[place]
+    }
+
+    fn note_unattached(&mut self, packet: &Packet) {
+        let lost = packet.head.lost;
+        let [no_memory] = packet.words();
+        let why = if no_memory == 1 {
+            "no memory for the buffer of an LWP"
+        } else {
+            "threads without a buffer: more threads at one time than buffers, or records of a signal handler while its \
+             thread was given one, or of a thread that was ending"
+        };
+        self.unattached_lost = self.unattached_lost.saturating_add(lost);
+        let detail = format!("{}: {why}", self.source.path.display());
+        self.losses.push(Loss { count: Some(lost), ..Loss::new(LossKind::Dropped, Level::User, detail) });
     }
 
     fn read_metadata(&mut self, packet: &Packet, at: u64) {

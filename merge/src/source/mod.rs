@@ -69,6 +69,8 @@ pub(crate) struct OpenedInput {
     pub(crate) processes: Vec<(Lwp, Pid)>,
     /// Number of user events that each LWP could not record.
     pub(crate) lost: Vec<(Lwp, u64)>,
+    /// Number of user events of threads without a ring, if the input contains this.
+    pub(crate) lost_without_ring: u64,
     /// LWPs that recorded user events.
     pub(crate) carriers: Vec<Recorded>,
     /// Number of kernel events that were lost on each CPU.
@@ -121,6 +123,7 @@ impl OpenedInput {
             thread_names: Vec::new(),
             processes: Vec::new(),
             lost: Vec::new(),
+            lost_without_ring: 0,
             carriers: Vec::new(),
             cpus_lost: Vec::new(),
             losses: Vec::new(),
@@ -243,6 +246,7 @@ fn of_user_trace(path: &Path, trace: &UserTrace) -> OpenedInput {
     source.losses = trace.losses().iter().chain(trace.notes()).cloned().collect();
     source.losses.extend(trace.lwps().iter().filter(|lwp| !lwp.ended).map(|lwp| not_ended(path, lwp)));
     source.lost = trace.lwps().iter().map(|lwp| (lwp.lwp, lwp.lost)).collect();
+    source.lost_without_ring = trace.unattached_lost();
     source.carriers = trace.lwps().iter().map(recorded).collect();
     source.facts = trace.processes().iter().map(|p| (format!("process_{}", p.pid), p.name.clone())).collect();
     source.facts.extend(trace.costs().iter().flat_map(|(pid, costs)| cost_facts(*pid, costs)));

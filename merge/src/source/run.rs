@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use sigmund_files::Folder;
-use sigmund_model::{Level, Loss, LossKind, Lwp, Ticks, sum_of_counts, tables::info_keys};
+use sigmund_model::{Level, Loss, LossKind, Ticks, sum_of_counts, tables::info_keys};
 
 use super::{Inputs, OpenedInput, Recorded, cut::cut, namespace, open_file, parts::Parts};
 use crate::{
@@ -93,7 +93,7 @@ fn open_sides(
             None => open_side(run, &side.file, inputs, options)?,
         };
         for mut user in opened {
-            user.losses.extend(without_ring(path, side, &user.lost));
+            user.losses.extend(without_ring(path, side, &user));
             user.losses.extend(unwritten(path, side));
             user.losses.extend(cut_at_the_end(path, side, &user.carriers));
             if manifest.kernel_side.has_other_numbers {
@@ -186,14 +186,15 @@ fn unrecorded(run: &Path, manifest: &Manifest) -> Option<Loss> {
     Some(Loss { count: Some(count), advice, ..Loss::new(LossKind::NotRecorded, Level::User, detail) })
 }
 
-/// Records of LWPs for which the arena had no ring. Only the number of these records is known.
-fn without_ring(run: &Path, side: &UserSide, lost: &[(Lwp, u64)]) -> Option<Loss> {
-    let of_lwps = sum_of_counts(lost.iter().map(|(_, lost)| *lost));
-    let count = side.lost.checked_sub(of_lwps).filter(|rest| *rest > 0)?;
+/// Records of threads without a ring, in a run whose user trace does not contain their number.
+fn without_ring(run: &Path, side: &UserSide, user: &OpenedInput) -> Option<Loss> {
+    let in_trace = user.lost.iter().map(|(_, lost)| *lost).chain([user.lost_without_ring]);
+    let count = side.lost.checked_sub(sum_of_counts(in_trace)).filter(|rest| *rest > 0)?;
     let why = if side.no_memory {
         "no memory for the buffer of an LWP"
     } else {
-        "LWPs without a buffer: more at one time than there are buffers"
+        "threads without a buffer: more threads at one time than buffers, or records of a signal handler while its \
+         thread was given one, or of a thread that was ending"
     };
     let detail = format!("{}: {}: {why}", run.display(), side.file);
     Some(Loss { count: Some(count), ..Loss::new(LossKind::Dropped, Level::User, detail) })

@@ -12,7 +12,7 @@ use self::{
     drawn::{BOOTTIME, MONOTONIC, REALTIME, Switch, perf_data},
     supertrace::{
         Inputs, Merged,
-        user_file::{Message, user_trace},
+        user_file::{Message, lwp_end, user_trace},
     },
 };
 
@@ -85,13 +85,30 @@ fn losses_that_the_recorder_reports_of_a_process_are_rows_with_their_cause() {
     };
     let dropped = || "dropped USER 9 ".to_string();
     let lost = UserSide { lost: 9, ..UserSide::default() };
-    one(lost.clone(), dropped(), "more at one time than there are buffers");
+    one(lost.clone(), dropped(), "more threads at one time than buffers, or");
     one(UserSide { no_memory: true, ..lost }, dropped(), "no memory for the buffer of an LWP");
     let unwritten = UserSide { unwritten: 9, ..UserSide::default() };
     one(unwritten, dropped(), "could not be written to its end");
     let cut = UserSide { cut: true, ..UserSide::default() };
     let begins = format!("not-recorded USER ? {} ", at(6));
     one(cut, begins, "process 60 lived on when the recording ended");
+}
+
+#[test]
+fn losses_of_threads_without_a_buffer_are_counted_once_by_the_trace_and_the_recorder() {
+    let kernel = perf_data(Some(MONOTONIC), &[(SECOND, 0, 0, 70)]);
+    let user = [user_trace(&[(SECOND * RATE, 0, 70)]), lwp_end(0, 9)].concat();
+    let losses = |lost: u64| {
+        let mut manifest = manifest(snapshots(ClockDomain::Monotonic, 0));
+        let file = "user-60.fut".into();
+        manifest.user_side = vec![UserSide { file, pid: 60, lost, ..UserSide::default() }];
+        let merged =
+            Inputs::new().run(&[("kernel.perf", &kernel), ("user-60.fut", &user)], Some(&manifest)).merge();
+        let losses = merged.table("losses", &["kind", "level", "count", "lwp"]);
+        losses.into_iter().filter(|loss| loss.contains(" USER ")).collect::<Vec<_>>()
+    };
+    assert_eq!(losses(9), ["dropped USER 9 ?"]);
+    assert_eq!(losses(11), ["dropped USER 9 ?", "dropped USER 2 ?"]);
 }
 
 // second      1        2          3        4          5              6          7

@@ -1,5 +1,6 @@
 //! Programs in C, built with libfut, run, and merged: their probes, their functions by name, and their errors.
 
+mod losses;
 #[path = "../../../tests/common/skipped.rs"]
 mod skipped;
 #[path = "../../../../merge/tests/supertrace/mod.rs"]

@@ -178,7 +178,7 @@ fn a_forked_child_records_to_its_own_file_and_not_to_that_of_its_parent() {
     assert_eq!(here(&bench, &childs), ["here [2]"]);
 }
 
-struct Unmounted<'a>(&'a Path);
+pub(crate) struct Unmounted<'a>(pub(crate) &'a Path);
 
 impl Drop for Unmounted<'_> {
     fn drop(&mut self) {
