@@ -71,7 +71,10 @@ extern "C" {
 /* The key of functions built with -finstrument-functions. */
 #define FUT_GCC_INSTRUMENT_KEYMASK FUT_KEYMASK29
 
-/* The largest code of an event; codes begin at 1. These are libfut's own: */
+/*
+ * The largest code of an event; codes begin at 1. fut_declare refuses other codes. A probe does not test its code, and
+ * records only these 28 bits of it: FUT_PROBE0(k, 0x10000055) records the event 0x55. These codes are libfut's own:
+ */
 #define FUT_MAX_CODE 0x0fffffffu
 #define FUT_SETUP_CODE                0xffffu
 #define FUT_GCC_INSTRUMENT_ENTRY_CODE 0x320u
@@ -131,8 +134,11 @@ void fut_note_modules(void);
  *
  *     fut_declare(0x101, "received", "len:u64 from:text", "{len} bytes from {from}");
  *
- * Returns 0, or a negative error number after printing the reason on stderr: a code out of bounds, an invalid field, or
- * a different declaration of the same code. Undeclared events are shown as `undeclared code=…`.
+ * Returns 0, or a negative error number after printing the reason on stderr: a code out of bounds, an invalid field, a
+ * name of the library's own events (USER_CONTEXT_SWITCH, LWP_ATTACH, SPAN_BEGIN, FUNC_ENTER and the like), or a
+ * different declaration of the same code. Undeclared events are shown as `undeclared code=…`. If the parameters of a
+ * probe do not fit the declaration, its numbers are those of the fields that are not texts, in their order; `losses` has
+ * a note.
  */
 #define fut_declare(code, name, fields, format) fut_declare_at((code), (name), (fields), (format), __FILE__, __LINE__)
 int fut_declare_at(uint32_t code, const char *name, const char *fields, const char *format, const char *file,
@@ -160,8 +166,9 @@ void fut_prof_out(const void *inside);
 
 /* The key mask, changed while the program runs. The keys of C are its upper half. */
 extern const volatile uint64_t fut_keys;
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define fut_active (((const volatile uint32_t *)&fut_keys)[1])
+#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+typedef uint32_t __attribute__((__may_alias__)) fut_half;
+#define fut_active (((const volatile fut_half *)&fut_keys)[1])
 #else
 #define fut_active ((uint32_t)(fut_keys >> 32))
 #endif

@@ -8,6 +8,8 @@ use fut::{
     trace::Declaration,
 };
 
+use crate::own_events::is_reserved;
+
 /// Declares the event `code`; the macro `fut_declare` of the header passes file and line. Returns 0, or a negative
 /// error number; the reason is reported on stderr, with the location.
 ///
@@ -37,6 +39,9 @@ pub unsafe extern "C" fn fut_declare_at(
     };
     if name.is_empty() {
         return refused(format!("{place}: expected a name for event {code:#x}, found none"), libc::EINVAL);
+    }
+    if is_reserved(&name, code) {
+        return refused(format!("{place}: {}", DeclareError::ReservedName(name)), libc::EINVAL);
     }
     let fields = match parse_fields(&fields) {
         Ok(fields) => fields,

@@ -18,6 +18,18 @@ pub(crate) const PROF_OUT: u32 = 0x421;
 /// `fut_setup` began to record (`FUT_SETUP_CODE`). Parameters: the keys, and the number of probes dropped before.
 pub(crate) const SETUP: u32 = 0xffff;
 
+/// Whether this is the name of one of them, with another code.
+pub(crate) fn is_reserved(name: &str, code: u32) -> bool {
+    let own = [
+        (FUNC_ENTER, "FUNC_ENTER"),
+        (FUNC_EXIT, "FUNC_EXIT"),
+        (PROF_IN, "PROF_IN"),
+        (PROF_OUT, "PROF_OUT"),
+        (SETUP, "FUT_SETUP"),
+    ];
+    own.into_iter().any(|(own_code, own_name)| own_name == name && own_code != code)
+}
+
 /// Declares all of them, before recording begins.
 pub(crate) fn declare_own_events() -> Result<(), DeclareError> {
     let function = [("function", FieldType::Pointer)];

@@ -272,10 +272,10 @@ pub extern "C" fn fut_keychange(how: c_int, keymask: c_uint, thread: c_uint) -> 
             _ => -libc::EPERM,
         };
     }
-    let now = (keys::mask() >> 32) as c_uint;
+    let keys_of_c = u64::from(keymask) << 32;
     let changed = match how {
-        ENABLE => set_c_keys(now | keymask),
-        DISABLE => set_c_keys(now & !keymask),
+        ENABLE => keys::change(keys_of_c, 0),
+        DISABLE => keys::change(0, keys_of_c),
         SETMASK => set_c_keys(keymask),
         _ => return -libc::EINVAL,
     };
@@ -287,7 +287,7 @@ pub extern "C" fn fut_keychange(how: c_int, keymask: c_uint, thread: c_uint) -> 
 
 /// Sets the keys of C. The keys of Rust do not change.
 fn set_c_keys(keymask: c_uint) -> Result<(), SwitchError> {
-    keys::set(keys::mask() & !keys::C_PROGRAM | u64::from(keymask) << 32)
+    keys::change(u64::from(keymask) << 32, keys::C_PROGRAM)
 }
 
 /// Why a call failed: the error number, and the reason for stderr.

@@ -10,6 +10,8 @@ use super::{
 };
 use crate::{
     EventInfo, declared_events, keys,
+    model::EventType,
+    probe::name_fits,
     session::{Session, declared_late},
     switch_events,
     trace::Declaration,
@@ -43,26 +45,45 @@ fn list(session: &Session) -> Reply {
         let place = (event.file(), event.line());
         row(
             event.name(),
-            (event.key(), event.is_on()),
+            (event.key(), on_or_off(event.is_on())),
             fields,
             place,
             (costs::ticks(&event), count(event.code())),
         )
     });
-    // Events of C programs. They can be switched only by key.
     let of_c = declared_late().into_iter().map(|Declaration { event, file, line }| {
         let fields =
             event.fields.iter().map(|field| format!("{}: {}", field.name, field.ty.name())).collect();
-        let switch = (event.key, keys::enabled(event.key));
+        let switch = (key_of_c(&event), state_of_c(&event));
         row(&event.name, switch, fields, (&file, line), (None, count(event.code.unwrap_or(0))))
     });
     let names = ["name", "key", "state", "bytes", "cost_ticks", "in_buffers", "fields", "declared_at"];
     Reply { columns: names.map(String::from).into(), rows: ours.chain(of_c).collect(), ..Reply::default() }
 }
 
+/// The keys of an event of a C program, which is switched only by keys. Each probe chooses its keys, unless the event is
+/// one of libfut's own.
+fn key_of_c(event: &EventType) -> u64 {
+    if event.key == 0 { keys::C_PROGRAM } else { event.key }
+}
+
+/// Whether an event of a C program is recorded, as far as its keys are known here.
+fn state_of_c(event: &EventType) -> &'static str {
+    let (key, mask) = (key_of_c(event), keys::mask());
+    match mask & key {
+        0 => "off",
+        on if on == key => "on",
+        _ => "by key",
+    }
+}
+
+fn on_or_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
 fn row(
     name: &str,
-    (key, on): (u64, bool),
+    (key, state): (u64, &str),
     fields: Vec<String>,
     (file, line): (&str, u32),
     (cost, in_buffers): (Option<f64>, Option<u64>),
@@ -70,7 +91,7 @@ fn row(
     vec![
         name.into(),
         key_name(key).into(),
-        (if on { "on" } else { "off" }).into(),
+        state.into(),
         (RECORD_HEADER_BYTES + 8 * fields.len()).into(),
         cost.into(),
         in_buffers.into(),
@@ -80,7 +101,7 @@ fn row(
 }
 
 /// Names of the key groups, for display.
-const KEYS: [(&str, u64); 7] = [
+const KEYS: [(&str, u64); 8] = [
     ("scheduler", keys::SCHEDULER),
     ("lwp", keys::LWP),
     ("sync", keys::SYNC),
@@ -88,6 +109,7 @@ const KEYS: [(&str, u64); 7] = [
     ("spans", keys::SPANS),
     ("program", keys::PROGRAM),
     ("functions", keys::FUNCTIONS),
+    ("c", keys::C_PROGRAM),
 ];
 
 fn key_name(key: u64) -> String {
@@ -100,24 +122,33 @@ fn switch(pattern: &str, on: bool) -> Result<Reply, String> {
     let matched = switch_events(pattern, on).map_err(|error| error.to_string())?;
     let changed = declared_events().zip(were_on).filter(|(event, was_on)| event.is_on() != *was_on);
     let (changed, mask) = (changed.count(), keys::mask());
+    let by_key = declared_late().iter().filter(|declared| name_fits(pattern, &declared.event.name)).count();
+    if matched == 0 && by_key > 0 {
+        return Err(format!(
+            "{pattern}: matches {by_key} events of C, which are switched by their keys and not by name: see `keys`"
+        ));
+    }
     let mut reply = Reply::default();
     reply.add_fact("matched", matched);
     reply.add_fact("changed", changed);
     reply.add_fact("key_mask", mask);
+    if by_key > 0 {
+        reply.add_fact("switched_by_key_only", by_key);
+    }
     Ok(reply)
 }
 
 fn keys(mask: Option<u64>) -> Result<Reply, String> {
-    let before = keys::mask();
-    if let Some(mask) = mask {
-        keys::set(mask).map_err(|error| error.to_string())?;
-        if keys::mask() != mask {
-            return Err("keys: this process no longer records: nothing was changed".into());
-        }
-    }
+    let (before, now) = match mask {
+        None => (keys::mask(), keys::mask()),
+        Some(mask) => match keys::replace(mask).map_err(|error| error.to_string())? {
+            Some(before) => (before, mask),
+            None => return Err("keys: this process no longer records: nothing was changed".into()),
+        },
+    };
     let mut reply = Reply::default();
     reply.add_fact("key_mask_before", before);
-    reply.add_fact("key_mask", keys::mask());
+    reply.add_fact("key_mask", now);
     let mut groups: Vec<u64> =
         declared_events().map(|event| event.key()).chain(KEYS.map(|(_, key)| key)).collect();
     groups.sort_unstable();
@@ -129,7 +160,7 @@ fn keys(mask: Option<u64>) -> Result<Reply, String> {
 
 fn group(key: u64) -> Vec<Cell> {
     let of_it = || declared_events().filter(|event| event.key() == key);
-    let state = if keys::enabled(key) { "on" } else { "off" };
+    let state = on_or_off(keys::enabled(key));
     vec![
         key_name(key).into(),
         format!("{key:#x}").into(),

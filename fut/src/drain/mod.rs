@@ -80,6 +80,43 @@ pub struct DrainSummary {
     pub overwritten_bytes: u64,
 }
 
+/// A file that has only the header of a user trace.
+#[derive(Debug)]
+pub(crate) struct BegunTrace(Output);
+
+impl BegunTrace {
+    /// Writes the header to an open, empty file.
+    pub(crate) fn new(file: File) -> io::Result<BegunTrace> {
+        let mut out = Output::new(file);
+        out.append(&file_head());
+        out.flush();
+        out.failure()?;
+        Ok(BegunTrace(out))
+    }
+}
+
+/// An error if the arena has had a drain.
+fn claim(arena: &Arena) -> io::Result<()> {
+    if arena.claim_for_drain() {
+        return Ok(());
+    }
+    let why = "expected an arena without a drain, found one that has already had a drain";
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
+}
+
+#[cfg(feature = "probes")]
+impl<'a> Drain<&'a Arena> {
+    /// Drains the arena of this process, in which the session has just started. Adds the names of the user threads that
+    /// are older. For everything that is created or ends from here on, the arena has an event.
+    pub(crate) fn of_own(arena: &'a Arena, begun: BegunTrace, path: &Path) -> io::Result<Drain<&'a Arena>> {
+        claim(arena)?;
+        let mut drain = Drain::with(arena, begun, path);
+        drain.take_metadata();
+        drain.out.append(&snapshot::live_threads(arena));
+        Ok(drain)
+    }
+}
+
 impl<A: Borrow<Arena>> Drain<A> {
     /// Creates a user trace at `path` for the packets of `arena`.
     ///
@@ -94,24 +131,21 @@ impl<A: Borrow<Arena>> Drain<A> {
     /// # Errors
     /// If the file cannot be written, or the arena has already had a drain. An arena can have only one in its lifetime.
     pub fn to_file(arena: A, file: File, path: &Path) -> io::Result<Drain<A>> {
-        if !arena.borrow().claim_for_drain() {
-            let why = "expected an arena without a drain, found one that has already had a drain";
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
-        }
-        let mut out = Output::new(file);
-        out.append(&file_head());
-        out.flush();
-        out.failure()?;
-        Ok(Drain {
+        claim(arena.borrow())?;
+        Ok(Drain::with(arena, BegunTrace::new(file)?, path))
+    }
+
+    fn with(arena: A, begun: BegunTrace, path: &Path) -> Drain<A> {
+        Drain {
             arena,
-            out,
+            out: begun.0,
             path: path.to_path_buf(),
             metadata_taken: 0,
             clocks_read: Instant::now(),
             next_ring: 0,
             cuts: Cuts::default(),
             summary: DrainSummary::default(),
-        })
+        }
     }
 
     /// The process that writes the arena.

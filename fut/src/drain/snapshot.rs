@@ -53,8 +53,9 @@ pub(crate) fn snapshot_of_own(arena: &Arena, file: File) -> io::Result<DrainSumm
     write_all(arena, &mut Output::new(file), &live)
 }
 
+/// The names of the live user threads, as packets.
 #[cfg(all(feature = "probes", feature = "runtime"))]
-fn live_threads(arena: &Arena) -> Vec<u8> {
+pub(super) fn live_threads(arena: &Arena) -> Vec<u8> {
     let facts = |live: crate::LiveThread| {
         let facts = Carried { name: live.name.into_boxed_str(), ..Carried::default() };
         (CarriedOwner::Thread(live.thread), facts)
@@ -63,7 +64,7 @@ fn live_threads(arena: &Arena) -> Vec<u8> {
 }
 
 #[cfg(all(feature = "probes", not(feature = "runtime")))]
-fn live_threads(_: &Arena) -> Vec<u8> {
+pub(super) fn live_threads(_: &Arena) -> Vec<u8> {
     Vec::new()
 }
 

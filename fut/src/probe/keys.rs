@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{
     SwitchError,
-    switch::{MASK, set_mask},
+    switch::{MASK, change_mask},
 };
 
 /// Scheduling decisions of a runtime.
@@ -45,7 +45,21 @@ pub fn enabled(key: u64) -> bool {
 /// # Errors
 /// If the kernel does not allow the code to be modified. Then nothing is switched.
 pub fn set(mask: u64) -> Result<(), SwitchError> {
-    set_mask(mask)
+    replace(mask).map(|_| ())
+}
+
+/// Switches the groups in `on` on, and those in `off` off; the others stay as they are, also if other threads switch
+/// them at the same time. Otherwise like [`set`].
+///
+/// # Errors
+/// Like [`set`].
+pub fn change(on: u64, off: u64) -> Result<(), SwitchError> {
+    change_mask(|mask| mask & !off | on).map(|_| ())
+}
+
+/// Like [`set`]. Returns the mask before; `None` if the process does not record.
+pub(crate) fn replace(mask: u64) -> Result<Option<u64>, SwitchError> {
+    Ok(change_mask(|_| mask)?.map(|(before, _)| before))
 }
 
 /// The current mask; 0 when nothing is recorded. C programs are an exception: their own keys are on before the

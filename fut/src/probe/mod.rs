@@ -27,7 +27,7 @@ pub use param::{Fields, Param};
 pub(crate) use site::only_others_are_on;
 pub(crate) use slots::{are_of_this_process as slots_are_of_this_process, prepare as prepare_slots};
 pub use switch::{EventInfo, SwitchEventsError, declared_events, is_recording, switch_events};
-pub(crate) use switch::{after_fork, before_fork, start_recording, stop_recording};
+pub(crate) use switch::{after_fork, before_fork, name_fits, start_recording, stop_recording};
 pub use switch_error::SwitchError;
 
 #[doc(hidden)]

@@ -115,10 +115,19 @@ pub fn is_recording() -> bool {
     RECORDING.load(Ordering::Relaxed)
 }
 
-/// Sets the key mask, if the process records.
-pub(super) fn set_mask(mask: u64) -> Result<(), SwitchError> {
-    let set = |groups: Groups| if groups.recording { Groups { mask, ..groups } } else { groups };
-    apply(set, |_| None)
+/// Replaces the key mask by what `change` returns for it. Returns both masks; `None` if the process does not record.
+pub(super) fn change_mask(change: impl FnOnce(u64) -> u64) -> Result<Option<(u64, u64)>, SwitchError> {
+    let mut changed = None;
+    let set = |groups: Groups| {
+        if !groups.recording {
+            return groups;
+        }
+        let mask = change(groups.mask);
+        changed = Some((groups.mask, mask));
+        Groups { mask, ..groups }
+    };
+    apply(set, |_| None)?;
+    Ok(changed)
 }
 
 /// An event that the program declares.
@@ -246,6 +255,11 @@ fn check(pattern: &str) -> Result<(), SwitchEventsError> {
         Some(character) => wrong(format!("{character:?}")),
         None => Ok(()),
     }
+}
+
+/// Whether a name matches a pattern of [`switch_events`].
+pub(crate) fn name_fits(pattern: &str, name: &str) -> bool {
+    fits(pattern.as_bytes(), name.as_bytes())
 }
 
 /// Whether a name matches a pattern. Backtracks only to the last star, so it takes at most time proportional to the

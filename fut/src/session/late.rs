@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use sigmund_model::{Pid, Ticks};
+use sigmund_model::{Pid, Ticks, names};
 
 use super::{current, modules};
 use crate::{
@@ -20,12 +20,32 @@ use crate::{
 /// The declarations passed to [`declare`]. Pushing metadata requires this lock.
 static DECLARED_LATE: Mutex<Vec<Declaration>> = Mutex::new(Vec::new());
 
+/// Names of this crate's own events. A reader recognises them by name, so an event of another program with such a name
+/// would become a user context switch, a span or the like.
+const RESERVED: [&str; 13] = [
+    names::USER_CONTEXT_SWITCH,
+    "USER_THREAD_NEW",
+    "USER_THREAD_READY",
+    "USER_THREAD_MIGRATE",
+    names::USER_TEAM_FORK,
+    names::USER_TEAM_MEMBER,
+    names::USER_TEAM_JOIN,
+    names::LOCK_ACQUIRE,
+    names::LOCK_RELEASE,
+    "LWP_ATTACH",
+    "LWP_DETACH",
+    "SPAN_BEGIN",
+    "SPAN_END",
+];
+
 /// Why an event cannot be declared.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DeclareError {
     /// The code is out of bounds.
     Code(u32),
+    /// The name is that of an event of this crate.
+    ReservedName(String),
     /// The code is already declared, with another name, key or other fields.
     Contradicts {
         /// The earlier declaration.
@@ -44,6 +64,9 @@ impl fmt::Display for DeclareError {
         match self {
             DeclareError::Code(code) => {
                 write!(f, "expected a code from 1 to {MAX_C_CODE:#x}, found {code:#x}")
+            }
+            DeclareError::ReservedName(name) => {
+                write!(f, "expected a name that is not reserved for this library, found {name}")
             }
             DeclareError::Contradicts { first, second } => {
                 write!(f, "{}:{}: expected {}", second.file, second.line, shape(first))?;
@@ -64,11 +87,15 @@ impl std::error::Error for DeclareError {}
 /// an error to repeat an equal declaration.
 ///
 /// # Errors
-/// If the code is out of bounds or has another declaration, or if the trace has no room.
+/// If the code is out of bounds or has another declaration, if the name is that of an event of this crate, or if the
+/// trace has no room.
 pub fn declare(declaration: Declaration) -> Result<(), DeclareError> {
     let code = declaration.event.code.unwrap_or(0);
     if code == 0 || code > MAX_C_CODE {
         return Err(DeclareError::Code(code));
+    }
+    if RESERVED.contains(&declaration.event.name.as_str()) {
+        return Err(DeclareError::ReservedName(declaration.event.name));
     }
     let mut declared = lock().ok_or(DeclareError::Busy)?;
     match declared.iter().find(|d| d.event.code == Some(code)) {

@@ -7,6 +7,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc,
     },
     thread,
     time::Duration,
@@ -14,9 +15,9 @@ use std::{
 
 use sigmund_model::Pid;
 
-use super::{Session, Starting, current, install, is_on, last_thread};
+use super::{Session, Starting, current, install, is_on};
 use crate::{
-    drain::{Drain, DrainSummary},
+    drain::{BegunTrace, Drain, DrainSummary},
     file_size_signal::without_file_size_signal,
     probe::{is_recording, stop_recording},
     service_thread,
@@ -51,16 +52,23 @@ impl Recording {
             return Err(has_session());
         }
         let file = File::create_new(path)?;
-        let session = start_alone(geometry, Mode::Discard).inspect_err(|_| {
-            // The file would stay empty.
+        Recording::to_file(file, path, geometry).inspect_err(|_| {
+            // There is nothing to read in it.
             let _ = std::fs::remove_file(path);
-        })?;
-        let mut drain = Drain::to_file(&session.arena, file, path)?;
+        })
+    }
+
+    /// Does everything that can fail before the session starts, because a process has only one session.
+    fn to_file(file: File, path: &Path, geometry: Geometry) -> io::Result<Recording> {
+        let begun = without_file_size_signal(|| BegunTrace::new(file))?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let (sender, receiver) = mpsc::channel::<Drain<&'static Arena>>();
         let body = move || {
+            // An error: the session could not start.
+            let Ok(mut drain) = receiver.recv() else { return (DrainSummary::default(), Ok(())) };
             let mut failed = None;
-            // Acquire: pairs with the Release in `finish`.
+            // Acquire: pairs with the Release in `end`.
             while !stopped.load(Ordering::Acquire) {
                 match drain.poll() {
                     Ok(0) => thread::sleep(NAP),
@@ -73,7 +81,9 @@ impl Recording {
             (summary, failed.map_or(written, Err))
         };
         let drain = service_thread::spawn("fut-drain", body)?;
-        last_thread::look_for_end_of_main();
+        let session = start_alone(geometry, Mode::Discard)?;
+        let sent = sender.send(Drain::of_own(&session.arena, begun, path)?);
+        sent.map_err(|_| io::Error::other("the drain has ended"))?;
         Ok(Recording { pid: std::process::id(), stop, drain: Some(drain) })
     }
 

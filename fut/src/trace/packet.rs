@@ -55,7 +55,7 @@ impl PacketKind {
     /// The LWPs, in the file of facts from removed parts ([`carry_over`](super::carry_over)).
     pub const CARRIED_LWPS: PacketKind = PacketKind(10);
     /// User threads: in that file, those of the removed parts that still live; in a snapshot, those that lived when it
-    /// was taken.
+    /// was taken; in a program's own recording, those that lived when it started.
     pub const CARRIED_THREADS: PacketKind = PacketKind(11);
     /// The end of that file.
     pub const CARRIED_END: PacketKind = PacketKind(12);

@@ -185,7 +185,8 @@ impl UserTrace {
         &self.costs
     }
 
-    /// The user threads that lived when a snapshot was taken, with their names; empty for other traces.
+    /// The user threads that lived when a snapshot was taken, or when a program's own recording started, with their
+    /// names; empty for other traces.
     pub fn live(&self) -> &[(CarriedOwner, Carried)] {
         &self.live
     }

@@ -77,6 +77,34 @@ impl Record<'_> {
         Some(String::from_utf8_lossy(bytes))
     }
 
+    /// Reads the parameters of a C program's record that does not fit its declaration. `text_after` is the number of
+    /// numbers before its text, according to its own code. Numbers go to the fields that are not texts, the text to the
+    /// first text field. Fields without a parameter become unknown; parameters without a field come last.
+    pub(super) fn params_by_code(
+        &self,
+        fields: impl Iterator<Item = FieldType>,
+        text_after: Option<u32>,
+        params: &mut Params,
+    ) {
+        let count = text_after.map_or(self.words.len() / 8, |numbers| numbers as usize);
+        let mut numbers = (0..count).map_while(|index| self.word(index));
+        let mut text = text_after.map(|_| self.text(count));
+        for ty in fields {
+            if ty == FieldType::Text {
+                push_text(text.take().flatten(), params);
+            } else {
+                match numbers.next() {
+                    Some(word) => params.push_number(word as i64),
+                    None => params.push_unknown(),
+                }
+            }
+        }
+        numbers.for_each(|word| params.push_number(word as i64));
+        if let Some(text) = text {
+            push_text(text, params);
+        }
+    }
+
     /// Reads the parameters according to their declared types. Fields without words become unknown. Words without a
     /// declared field become numbers.
     pub fn params(&self, fields: impl Iterator<Item = FieldType>, params: &mut Params) {
@@ -107,6 +135,13 @@ impl Record<'_> {
             params.push_number(word as i64);
             index += 1;
         }
+    }
+}
+
+fn push_text(text: Option<std::borrow::Cow<'_, str>>, params: &mut Params) {
+    match text {
+        Some(text) => params.push_text(&text),
+        None => params.push_unknown(),
     }
 }
 

@@ -5,7 +5,7 @@
 //! next one has been read.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     io,
     sync::Arc,
 };
@@ -16,7 +16,7 @@ use sigmund_model::{
 };
 
 use super::{
-    code::{shown_code, split_code},
+    code::{DECLARED_BIT, shown_code, split_code},
     declaration::Declaration,
     packet::PacketHead,
     reader::{LwpPackets, Packet, UserTrace},
@@ -101,6 +101,9 @@ pub struct UserStream {
     /// The tick of the last event, and the number of events whose tick is before that of their predecessor.
     reached: Ticks,
     straightened: u64,
+    /// Events of C programs that do not fit their declaration, by their place among the declared events: their number,
+    /// and what the first of them has.
+    misfits: BTreeMap<u32, (u64, String)>,
     losses: Vec<Loss>,
     last: Option<PacketHead>,
     /// Whether the losses after the last packet have been reported.
@@ -110,11 +113,25 @@ pub struct UserStream {
 /// The largest tick that the tables of a super-trace can hold; a TSC reaches it after a century.
 const LAST_TICK: Ticks = Ticks(i64::MAX as u64);
 
+/// The count of lost records has both causes.
+const OR_TOO_LONG: &str = "or events of more than 255 words, that is, with long texts";
+/// What helps against both.
+const MORE_ROOM: &str = "record with a larger --user-buffer, or shorter texts";
+
 /// Records of a packet with a larger tick than that: their number, and the offset and tick of the first one.
 #[derive(Clone, Copy, Debug, Default)]
 struct FarRecords {
     count: u64,
     first: Option<(u32, Ticks)>,
+}
+
+/// An event of a C program that does not fit its declaration.
+#[derive(Clone, Copy, Debug)]
+struct Misfit {
+    /// Its place among the declared events.
+    kind: u32,
+    /// Number of numbers before its text, if it has one.
+    text_after: Option<u32>,
 }
 
 /// A record in the queue.
@@ -160,6 +177,7 @@ impl UserStream {
             newest: 0,
             reached: Ticks(0),
             straightened: 0,
+            misfits: BTreeMap::new(),
             losses: Vec::new(),
             last: None,
             is_over: false,
@@ -246,10 +264,7 @@ impl UserStream {
             let lost_before = if begins { 0 } else { last.lost };
             if head.lost > lost_before {
                 let count = head.lost - lost_before;
-                let detail =
-                    format!("{path}: LWP {}: no free packet before packet {}", head.lwp, head.sequence);
-                let advice = "record with a larger --user-buffer";
-                self.losses.push(self.loss(LossKind::Dropped, head, Some(count), detail, advice));
+                self.losses.push(self.dropped_before(head, count, &path));
             }
             let expected = if continues { last.sequence } else { last.sequence.wrapping_add(1) };
             if head.sequence != expected && !begins {
@@ -272,9 +287,7 @@ impl UserStream {
             return;
         }
         if head.lost > 0 {
-            let detail = format!("{path}: LWP {}: no free packet before packet {}", head.lwp, head.sequence);
-            let advice = "record with a larger --user-buffer";
-            self.losses.push(self.loss(LossKind::Dropped, head, Some(head.lost), detail, advice));
+            self.losses.push(self.dropped_before(head, head.lost, path));
         }
         if head.sequence == 0 || self.packets.overwritten_packets > 0 {
             return;
@@ -286,6 +299,12 @@ impl UserStream {
             false => (LossKind::Overwritten, Severity::Note),
         };
         self.losses.push(Loss { severity, ..self.loss(kind, head, None, detail, "") });
+    }
+
+    fn dropped_before(&self, head: &PacketHead, count: u64, path: &str) -> Loss {
+        let PacketHead { lwp, sequence, .. } = head;
+        let detail = format!("{path}: LWP {lwp}: no free packet before packet {sequence}, {OR_TOO_LONG}");
+        self.loss(LossKind::Dropped, head, Some(count), detail, MORE_ROOM)
     }
 
     fn loss(
@@ -319,7 +338,8 @@ impl UserStream {
             None => "no free packet, and none of those that it had can be read",
         };
         let (path, lwp) = (self.packets.path().display(), self.packets.lwp);
-        let loss = Loss::new(LossKind::Dropped, Level::User, format!("{path}: LWP {lwp}: {what}"));
+        let loss =
+            Loss::new(LossKind::Dropped, Level::User, format!("{path}: LWP {lwp}: {what}, {OR_TOO_LONG}"));
         // The packets of the LWP may be in a part that was removed.
         let is_before = self.packets.is_empty() && self.packets.may_begin_later;
         let severity = if is_before { Severity::Note } else { loss.severity };
@@ -328,7 +348,7 @@ impl UserStream {
             lwp: Some(lwp),
             from: last.map(|last| last.last_tick),
             count: Some(self.packets.lost - lost_before),
-            advice: "record with a larger --user-buffer",
+            advice: MORE_ROOM,
             ..loss
         });
     }
@@ -361,9 +381,34 @@ impl UserStream {
         }
     }
 
-    fn fill(&self, event: &mut Event, entry: QueuedRecord) {
+    /// Reports events of C programs whose parameters do not fit their declarations.
+    fn note_misfits(&mut self) {
+        for (kind, (count, found)) in std::mem::take(&mut self.misfits) {
+            let (path, lwp) = (self.packets.path().display(), self.packets.lwp);
+            let EventType { name, fields, .. } = &self.kinds.declared[kind as usize].1;
+            let fields: Vec<_> = fields.iter().map(|f| format!("{}: {}", f.name, f.ty.name())).collect();
+            let detail = format!("{path}: LWP {lwp}: expected {name}({}), found {found}", fields.join(", "));
+            let advice = "the parameters of the probe must be those of fut_declare";
+            let loss = Loss::new(LossKind::Contradiction, Level::User, detail);
+            let count = Some(count);
+            self.losses.push(Loss { severity: Severity::Note, lwp: Some(lwp), count, advice, ..loss });
+        }
+    }
+
+    fn note_misfit(&mut self, misfit: Misfit) {
+        let found = || match misfit.text_after {
+            None => "numbers and no text".into(),
+            Some(1) => "1 number and a text".into(),
+            Some(numbers) => format!("{numbers} numbers and a text"),
+        };
+        self.misfits.entry(misfit.kind).or_insert_with(|| (0, found())).0 += 1;
+    }
+
+    /// Returns the difference if the parameters of a C program's event do not fit its declaration.
+    fn fill(&self, event: &mut Event, entry: QueuedRecord) -> Option<Misfit> {
         let (packet, _) = &self.loaded[(entry.packet - self.first_loaded) as usize];
-        let Some(record) = Records::of(packet.payload_from(entry.offset as usize)).next() else { return };
+        let record = Records::of(packet.payload_from(entry.offset as usize)).next()?;
+        let mut misfit = None;
         event.tick = entry.tick;
         event.cpu = record.cpu();
         event.lwp = Some(packet.head.lwp);
@@ -374,13 +419,20 @@ impl UserStream {
             None => Reported::None,
         };
         event.params.clear();
-        let (code, text_behind) = split_code(record.head.code);
+        let (code, text_after) = split_code(record.head.code);
         event.kind = self.kinds.of_code.get(&code).copied().unwrap_or(self.kinds.declared.len() as u32);
         event.effect = Effect::None;
         match self.kinds.declared.get(event.kind as usize) {
             Some((role, event_type)) => {
                 event.effect = role.effect(packet.head.pid, &record);
-                record.params(event_type.fields.iter().map(|f| f.ty), &mut event.params);
+                let fields = event_type.fields.iter().map(|f| f.ty);
+                let declared = event_type.fields.iter().position(|f| f.ty == FieldType::Text);
+                if code & DECLARED_BIT != 0 || declared == text_after.map(|numbers| numbers as usize) {
+                    record.params(fields, &mut event.params);
+                } else {
+                    record.params_by_code(fields, text_after, &mut event.params);
+                    misfit = Some(Misfit { kind: event.kind, text_after });
+                }
                 if let (EventMeaning::Lock, Some(kind)) =
                     (role, record.word(1).and_then(WaitKind::from_number))
                 {
@@ -389,9 +441,9 @@ impl UserStream {
             }
             None => {
                 event.params.push_number(i64::from(code));
-                let numbers = text_behind.map_or(0, |numbers| numbers as usize);
+                let numbers = text_after.map_or(0, |numbers| numbers as usize);
                 let fields = std::iter::repeat_n(FieldType::U64, numbers);
-                record.params(fields.chain(text_behind.map(|_| FieldType::Text)), &mut event.params);
+                record.params(fields.chain(text_after.map(|_| FieldType::Text)), &mut event.params);
             }
         }
         if let Effect::UserSwitch { reason, wait, .. } = event.effect {
@@ -400,6 +452,7 @@ impl UserStream {
                 event.params.name(3, kind.name());
             }
         }
+        misfit
     }
 }
 
@@ -413,9 +466,12 @@ impl EventStream for UserStream {
         let Some(entry) = self.queue.pop_front() else {
             self.note_final_losses();
             self.note_straightened();
+            self.note_misfits();
             return Ok(false);
         };
-        self.fill(event, entry);
+        if let Some(misfit) = self.fill(event, entry) {
+            self.note_misfit(misfit);
+        }
         self.straightened += u64::from(event.tick < self.reached);
         self.reached = self.reached.max(event.tick);
         event.tick = self.reached;

@@ -408,3 +408,56 @@ fn an_installed_libfut_is_found_by_pkg_config() {
         assert_eq!(text(&output.stdout), "sorted, 2 probes came too early");
     }
 }
+
+#[test]
+fn threads_that_switch_different_keys_do_not_undo_each_others_changes() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program("fut/c/tests/programs/key_race.c", Link::Shared, &["-pthread"]);
+    let output = run(&program, &[bench.path("keys.fut").as_os_str()], &[]);
+    assert_eq!(text(&output.stdout), "0xff, found off 0 times");
+}
+
+#[test]
+fn a_declaration_with_a_reserved_name_is_refused_and_a_record_that_does_not_fit_its_declaration_is_reported()
+{
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program("fut/c/tests/programs/misfits.c", Link::Shared, &[]);
+    let trace = bench.path("misfits.fut");
+    let output = run(&program, &[trace.as_os_str()], &[]);
+    assert_eq!(text(&output.stdout), format!("-{} -{}", libc::EINVAL, libc::EINVAL));
+    let said: Vec<&str> = text(&output.stderr).lines().collect();
+    assert!(said[0].contains("misfits.c:8: ") && said[0].contains("found USER_CONTEXT_SWITCH"), "{said:?}");
+    assert!(said[1].contains("misfits.c:9: ") && said[1].contains("found FUNC_ENTER"), "{said:?}");
+
+    let merged = bench.merged(&trace);
+    assert_eq!(
+        merged.events(&["numbers_and_text"], &["args", "texts"]),
+        [
+            "numbers_and_text [7, 8, ?] [?, ?, fits]",
+            "numbers_and_text [?, ?, ?] [?, ?, no numbers]",
+            "numbers_and_text [7, 8, ?, 9] [?, ?, too many]",
+            "numbers_and_text [7, 8, ?, 9] []",
+        ]
+    );
+    assert_eq!(
+        merged.events(&["number"], &["args", "texts"]),
+        ["number [7, ?] [?, not declared]", "number [7] []"]
+    );
+    assert_eq!(merged.events(&["undeclared"], &["args"]), ["undeclared [3, 9]"]);
+    let losses = merged.lines("losses", &["kind", "severity", "count", "detail"]);
+    let notes = [
+        ("contradiction note 1 ", "number(a: u64), found 1 number and a text"),
+        ("contradiction note 3 ", "numbers_and_text(a: u64, b: u64, c: text), found 0 numbers and a text"),
+    ];
+    assert_eq!(losses.len(), 2, "{losses:?}");
+    for (loss, (begin, end)) in losses.iter().zip(notes) {
+        assert!(loss.starts_with(begin) && loss.contains(end), "{loss}");
+    }
+}
+
+#[test]
+fn the_header_has_no_warnings_at_the_strictest_level_of_aliasing() {
+    let Some(bench) = Bench::new() else { return };
+    let strict = ["-O2", "-Wstrict-aliasing=1", "-Wpedantic"];
+    bench.program("fut/c/tests/programs/keys.c", Link::Shared, &strict);
+}
