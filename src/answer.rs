@@ -110,15 +110,21 @@ fn imply_why(question: &mut Question) -> Result<()> {
         return Ok(());
     }
     let is_elsewhere = question.fleet.is_some() || question.cluster.is_asked();
+    let filter = &question.filter;
     let options = [
         ("by", args.by.is_some()),
         ("worst", args.worst > 0),
         ("strict", args.strict),
-        ("level", question.filter.level.is_some()),
+        ("level", filter.level.is_some()),
+        ("thread", !filter.thread.is_empty()),
+        ("lwp", !filter.lwp.is_empty()),
+        ("process", !filter.process.is_empty()),
+        ("cpu", !filter.cpu.is_empty()),
+        ("event", !filter.event.is_empty()),
     ];
     match options.iter().find(|(_, is_asked)| *is_asked) {
         Some((option, _)) if question.list_events => {
-            bail!("--list-events: expected no --{option} beside it, found one")
+            bail!("--reactivity: expected no --{option} beside --list-events, found one")
         }
         None if !is_elsewhere || question.list_events => {}
         _ => args.measure = named("reactivity"),

@@ -174,7 +174,7 @@ impl Scheduler {
             "Cancelled" => "nothing of the query ran, and executors were idle: leave out --cluster",
             other => other,
         };
-        DataFusionError::Execution(format!("the cluster at {}: {message}", self.url))
+        DataFusionError::External(format!("the cluster at {}: {message}", self.url).into())
     }
 }
 

@@ -48,17 +48,21 @@ pub(crate) async fn end_stalled(scheduler: Scheduler, cluster: Arc<dyn ClusterSt
             (without_tasks, since) = (None, HashMap::new());
             continue;
         };
-        let mut progress = HashMap::new();
-        for (id, job) in jobs.iter() {
-            progress.insert(id.clone(), Progress::of(job).await);
-        }
+        let progress = progress_of(&jobs).await;
         if !slots.taken.is_empty() {
             since.clear();
-            if progress.values().any(|job| !job.running.is_empty()) {
+            if is_any_running(&progress) {
                 without_tasks = None;
             } else if without_tasks.get_or_insert_with(Instant::now).elapsed() >= patience {
                 without_tasks = None;
-                if let Err(error) = give_back(&scheduler, cluster.as_ref(), slots.taken).await {
+                // A task may have been assigned since, and a slot freed.
+                let jobs = scheduler.state.task_manager.get_running_job_cache();
+                let now = Slots::of(cluster.as_ref()).await.map(|now| now.taken).unwrap_or_default();
+                let taken = both(slots.taken, &now);
+                if is_any_running(&progress_of(&jobs).await) {
+                    continue;
+                }
+                if let Err(error) = give_back(&scheduler, cluster.as_ref(), taken).await {
                     log::error!(target: "ballista", "giving back slots that no task has: {error}");
                 }
             }
@@ -77,6 +81,27 @@ pub(crate) async fn end_stalled(scheduler: Scheduler, cluster: Arc<dyn ClusterSt
             }
         }
     }
+}
+
+async fn progress_of(jobs: &HashMap<JobId, JobInfoCache>) -> HashMap<JobId, Progress> {
+    let mut progress = HashMap::new();
+    for (id, job) in jobs {
+        progress.insert(id.clone(), Progress::of(job).await);
+    }
+    progress
+}
+
+fn is_any_running(jobs: &HashMap<JobId, Progress>) -> bool {
+    jobs.values().any(|job| !job.running.is_empty())
+}
+
+/// The slots that are taken in both.
+fn both(before: Vec<ExecutorSlot>, now: &[ExecutorSlot]) -> Vec<ExecutorSlot> {
+    let still = |(executor, before): ExecutorSlot| {
+        let now = now.iter().find(|(other, _)| *other == executor).map_or(0, |(_, taken)| *taken);
+        Some((executor, before.min(now))).filter(|(_, taken)| *taken > 0)
+    };
+    before.into_iter().filter_map(still).collect()
 }
 
 /// Frees these slots, and lets the scheduler assign tasks to them.
@@ -153,5 +178,19 @@ impl DistributionPolicy for Free {
 
     fn name(&self) -> &str {
         "free slots"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_that_were_freed_or_taken_meanwhile_are_not_given_back() {
+        let slots = |slots: &[(&str, u32)]| {
+            slots.iter().map(|(executor, taken)| ((*executor).into(), *taken)).collect::<Vec<ExecutorSlot>>()
+        };
+        let now = slots(&[("b", 1), ("c", 3), ("d", 1)]);
+        assert_eq!(both(slots(&[("a", 1), ("b", 2), ("c", 2)]), &now), slots(&[("b", 1), ("c", 2)]));
     }
 }

@@ -86,11 +86,12 @@ impl Traces {
         let opened = stores::open_files(Path::new(&place.at), OpenOptions::default());
         let opened = opened.map_err(|error| DataFusionError::External(Box::new(error)))?;
         if opened.identity() != place.identity {
-            return Err(DataFusionError::Execution(format!(
+            let message = format!(
                 "{}: expected the super-trace of the client, found another: it was replaced meanwhile, or the \
                  executor has another folder of this name; ask again",
                 place.at
-            )));
+            );
+            return Err(DataFusionError::External(message.into()));
         }
         let entry = Arc::new(Entry { place: place.clone(), opened, trace: OnceCell::new() });
         let mut entries = entries();

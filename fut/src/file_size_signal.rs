@@ -1,4 +1,5 @@
-//! Files that would exceed `RLIMIT_FSIZE`: an error of this library, and not the signal SIGXFSZ, which ends the program.
+//! Files that would exceed `RLIMIT_FSIZE`: an error of this library, and not the signal SIGXFSZ, which ends the
+//! program.
 
 use std::{mem, ptr};
 
@@ -44,7 +45,7 @@ mod tests {
 
     fn raise() {
         // SAFETY: it is blocked.
-        unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGXFSZ) };
+        unsafe { libc::raise(libc::SIGXFSZ) };
     }
 
     #[test]

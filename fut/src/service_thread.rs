@@ -19,6 +19,8 @@ const FAULTS: [libc::c_int; 6] =
 static ANY: AtomicBool = AtomicBool::new(false);
 /// Number of these threads that are running.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// Number of these threads that have ended.
+static ENDED: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts the calling thread. The thread exists before and after it is counted, so there are never fewer threads than
 /// are counted.
@@ -26,14 +28,16 @@ struct Counted;
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        RUNNING.fetch_sub(1, Ordering::Relaxed);
+        RUNNING.fetch_sub(1, Ordering::SeqCst);
+        // This comes second: see `while_running`.
+        ENDED.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 /// Called in a forked child, where these threads do not exist.
 pub(crate) fn forget() {
     ANY.store(false, Ordering::Relaxed);
-    RUNNING.store(0, Ordering::Relaxed);
+    RUNNING.store(0, Ordering::SeqCst);
 }
 
 /// Whether this process has had such threads.
@@ -41,9 +45,13 @@ pub(crate) fn any() -> bool {
     ANY.load(Ordering::Relaxed)
 }
 
-/// Number of these threads. All of them exist, but one that has just been created may not be counted yet.
-pub(crate) fn running() -> usize {
-    RUNNING.load(Ordering::Relaxed)
+/// Calls `body` with the number of these threads, which all exist while it runs. A thread that has just been created
+/// may not be counted. `None` if one of them has ended meanwhile.
+pub(crate) fn while_running<T>(body: impl FnOnce(usize) -> T) -> Option<T> {
+    // A thread that ends during `body` is in the number, so its end is not in `ended`: it changes this second.
+    let ended = ENDED.load(Ordering::SeqCst);
+    let result = body(RUNNING.load(Ordering::SeqCst));
+    (ENDED.load(Ordering::SeqCst) == ended).then_some(result)
 }
 
 /// Starts a service thread.
@@ -55,7 +63,7 @@ pub(crate) fn spawn<T: Send + 'static>(
     body: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<thread::JoinHandle<T>> {
     let body = move || {
-        RUNNING.fetch_add(1, Ordering::Relaxed);
+        RUNNING.fetch_add(1, Ordering::SeqCst);
         let _counted = Counted;
         body()
     };
@@ -68,19 +76,32 @@ pub(crate) fn spawn<T: Send + 'static>(
 fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: a signal set is plain bits, which the next call fills in.
     let mut blocked: libc::sigset_t = unsafe { mem::zeroed() };
-    let mut before = blocked;
     // SAFETY: `blocked` is valid for writing.
     unsafe { libc::sigfillset(&raw mut blocked) };
     for fault in FAULTS {
         // SAFETY: `blocked` is filled in, and the signal exists.
         unsafe { libc::sigdelset(&raw mut blocked, fault) };
     }
-    // SAFETY: `blocked` is filled in, and `before` is valid for writing.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked, &raw mut before) };
+    let before = blocked_signals();
+    block_signals(&blocked);
     let result = body();
-    // SAFETY: `before` was filled in by the first call.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+    block_signals(&before);
     result
+}
+
+/// The signals that the calling thread blocks.
+pub(crate) fn blocked_signals() -> libc::sigset_t {
+    // SAFETY: a signal set is plain bits, which the next call fills in.
+    let mut blocked: libc::sigset_t = unsafe { mem::zeroed() };
+    // SAFETY: no new mask is given; `blocked` is valid for writing.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &raw mut blocked) };
+    blocked
+}
+
+/// Makes the calling thread block these signals, and no others.
+pub(crate) fn block_signals(blocked: &libc::sigset_t) {
+    // SAFETY: a reference to a signal set; the mask before is not requested.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, blocked, ptr::null_mut()) };
 }
 
 #[cfg(test)]
@@ -89,18 +110,15 @@ mod tests {
 
     #[test]
     fn a_service_thread_is_counted_and_receives_only_signals_of_its_own_faults() {
-        let blocked = |signal| {
-            // SAFETY: plain bits, filled in by the next call.
-            let mut blocked: libc::sigset_t = unsafe { mem::zeroed() };
-            // SAFETY: no new mask is given; `blocked` is valid for writing.
-            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &raw mut blocked) };
-            // SAFETY: filled in, and the signal exists.
-            unsafe { libc::sigismember(&raw const blocked, signal) == 1 }
-        };
+        // SAFETY: a reference to a signal set, and the signal exists.
+        let blocked = |signal| unsafe { libc::sigismember(&blocked_signals(), signal) == 1 };
         let signals = [libc::SIGTERM, libc::SIGXFSZ, libc::SIGRTMIN(), libc::SIGSEGV];
         let before = signals.map(blocked);
-        let found = spawn("fut-test", move || (running() > 0, signals.map(blocked))).unwrap().join().unwrap();
-        assert_eq!(found, (true, [true, true, true, false]));
+        let found = move || (while_running(|number| number > 0), signals.map(blocked));
+        let found = spawn("fut-test", found).unwrap().join().unwrap();
+        assert_eq!(found, (Some(true), [true, true, true, false]));
+        let ends = || spawn("fut-test", || ()).unwrap().join().unwrap();
+        assert_eq!(while_running(|_| ends()), None);
         assert_eq!(signals.map(blocked), before, "the mask of the thread that starts it");
         assert!(any());
     }

@@ -1,8 +1,6 @@
 //! A process that records itself and forks: the recording belongs to the parent, and the child gets an error when it
 //! tries to end it.
 
-use std::time::{Duration, Instant};
-
 use fut::{Recording, shm::Geometry};
 
 fut::events! {
@@ -27,17 +25,7 @@ fn a_forked_child_cannot_end_its_parents_recording_and_does_not_wait_for_it() {
         // SAFETY: ends the child at once; the test harness in it must not go on.
         unsafe { libc::_exit(i32::from(!refused)) };
     }
-    let (began, mut status, mut ended) = (Instant::now(), 0, 0);
-    while ended == 0 && began.elapsed() < Duration::from_secs(5) {
-        std::thread::sleep(Duration::from_millis(5));
-        // SAFETY: `status` is a valid place.
-        ended = unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) };
-    }
-    if ended == 0 {
-        // SAFETY: a child of ours, which has not been waited for.
-        unsafe { libc::kill(pid, libc::SIGKILL) };
-    }
-    assert_eq!((ended, status), (pid, 0), "the child waits for a thread that it does not have");
+    assert_eq!(common::status_of(pid), Some(0), "the child waits for a thread that it does not have");
     counted(2);
     recording.finish().unwrap();
     let trace = common::opened(&path);

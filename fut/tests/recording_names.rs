@@ -1,7 +1,5 @@
 //! A recording that starts while user threads live has their names.
 
-use std::time::Duration;
-
 use fut::{Recording, shm::Geometry, trace::UserTrace};
 
 #[test]
@@ -10,12 +8,14 @@ fn threads_older_than_the_recording_have_their_names() {
     let path = folder.path().join("user.fut");
     let to = path.clone();
     fut::Runtime::builder().lwps(1).build().unwrap().run(move || {
-        let older = fut::Builder::new().name("older").spawn(|| fut::sleep(Duration::from_millis(20)));
+        let (end, asked) = fut::sync::channel::bounded(1);
+        let older = fut::Builder::new().name("older").spawn(move || asked.recv().unwrap());
         let ended = fut::Builder::new().name("ended").spawn(fut::yield_now);
         ended.join().unwrap();
         let recording = Recording::start(&to, Geometry::default()).unwrap();
         let newer = fut::Builder::new().name("newer").spawn(fut::yield_now);
         newer.join().unwrap();
+        end.send(()).unwrap();
         older.join().unwrap();
         recording.finish().unwrap();
     });

@@ -1,5 +1,5 @@
-//! Events of threads that have no ring are lost. The trace contains their number, also that of a program's own recording
-//! and a snapshot.
+//! Events of threads that have no ring are lost. The trace contains their number, also that of a program's own
+//! recording and a snapshot.
 
 mod common;
 

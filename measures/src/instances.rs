@@ -27,7 +27,7 @@ pub(crate) struct FoundInstances {
     pub(crate) left_out: LeftOut,
 }
 
-/// The number of pairs that are left out because their TO event is of no user thread or LWP: there is nobody to walk back from.
+/// The number of pairs that are left out because their TO event is of no user thread or LWP. No walk can begin there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LeftOut(usize);
 

@@ -114,6 +114,15 @@ def test_conditions_on_truth_values_and_lists_have_their_own_errors(trace: sigmu
         trace.table("events", filters=[("args", "==", 1)])
 
 
+def test_a_number_beyond_doubles_and_an_operator_that_is_no_text_are_errors(
+    trace: sigmund.SuperTrace,
+) -> None:
+    with pytest.raises(sigmund.SigmundError, match="residual_ns == .*: expected a number that a DOUBLE can have"):
+        trace.table("clocks", filters=[("residual_ns", "==", 10**400)])
+    with pytest.raises(sigmund.SigmundError, match="no operator `7`"):
+        trace.table("events", filters=[("lwp", 7, 1)])  # type: ignore[list-item]
+
+
 def test_no_values_select_nothing_and_numbers_may_be_of_any_kind(trace: sigmund.SuperTrace) -> None:
     def count(*filters: Condition) -> int:
         return len(trace.table("thread_states", ["thread"], filters))
@@ -256,10 +265,10 @@ def test_a_column_that_is_missing_or_of_another_type_is_named_with_its_file(copy
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (b"", "expected 'sigmund checksums 1' at its begin, found ''"),
-        (b"garbage\n", "expected 'sigmund checksums 1' at its begin, found 'garbage'"),
+        (b"", "expected 'sigmund checksums 1' as its first line, found ''"),
+        (b"garbage\n", "expected 'sigmund checksums 1' as its first line, found 'garbage'"),
         (b"\xff\xfe", "expected checksums, found bytes that are no text"),
-        (b"sigmund checksums 2\n00000000\n", "expected 'sigmund checksums 1' at its begin"),
+        (b"sigmund checksums 2\n00000000\n", "expected 'sigmund checksums 1' as its first line"),
         (b"sigmund checksums 1\n", "expected the checksum of the lines above as its last line"),
         (b"sigmund checksums 1\n00 4 8 a/b\n", "expected the checksum of the lines above as its last line"),
         (b"sigmund checksums 1\n00 9 8 a/b\n00000000\n", "a length and a name in line 2, found '00 9 8 a/b'"),

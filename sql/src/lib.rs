@@ -25,7 +25,6 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
-mod chains;
 mod checked_arithmetic;
 mod clocks;
 mod column_names;
@@ -50,6 +49,7 @@ mod open_options;
 mod opened;
 mod parameters;
 mod perfetto;
+mod query_depth;
 mod result;
 mod running;
 mod session;
@@ -65,7 +65,6 @@ mod whole_keys;
 mod yielding;
 
 pub use catalog::{Described, Relation, RelationKind};
-pub use chains::QUERY_STACK;
 pub use declared::DeclaredEvent;
 pub use described_function::{DescribedArgument, DescribedFunction, describe_columns};
 pub use drawing::Drawn;
@@ -78,6 +77,7 @@ pub use nearest::nearest;
 pub use open_options::OpenOptions;
 pub use opened::Opened;
 pub use parameters::Parameters;
+pub use query_depth::QUERY_STACK;
 pub use result::QueryResult;
 pub use session_views::Defined;
 pub use supertrace::SuperTrace;

@@ -22,6 +22,7 @@ pub(crate) struct CtlArgs {
 pub(crate) enum CtlVerb {
     /// List its events: on or off, bytes per record, number in the buffers.
     ///
+    /// An event of C is `by key` if some of the keys that it may have are on.
     /// `bytes` is the size of a record, the minimum if it has texts. `in_buffers` counts events that are not drained yet,
     /// or are kept by a flight recorder, in a sample: the newest 4 MiB of each LWP.
     List {

@@ -189,6 +189,29 @@ fn what_the_trace_does_not_have_is_refused_with_the_nearest_names() {
 }
 
 #[test]
+fn pairs_of_events_obey_all_filters() {
+    let sigmund = figure_3();
+    let asked = ["--reactivity", "IRQ", "received_msg"];
+    let filters = [
+        (["--thread", "daemon"], 0),
+        (["--thread", "work/*"], 1),
+        (["--lwp", "2731"], 0),
+        (["--lwp", "2732"], 1),
+        (["--cpu", "1"], 0),
+        (["--cpu", "2"], 1),
+        (["--event", "received_msg"], 0),
+    ];
+    for (filter, status) in filters {
+        let filtered = [&asked[..], &filter].concat();
+        let (plain, why) = (sigmund.run(&filtered), sigmund.run([&filtered[..], &["--why"]].concat()));
+        assert_eq!((plain.status, why.status), (status, status), "{plain:?} {why:?}");
+        assert_eq!((plain.stdout, plain.stderr), (why.stdout, why.stderr));
+        let listed = sigmund.run([&filtered[..], &["--list-events"]].concat());
+        listed.complained(&["--reactivity: expected no", filter[0], "beside --list-events"]);
+    }
+}
+
+#[test]
 fn times_come_in_a_unit_if_the_trace_says_what_a_tick_is() {
     let sigmund = figure_3();
     let ms = ["--active-time", "--thread", "daemon", "--unit", "ms"];

@@ -145,7 +145,7 @@ export class Timeline {
     this.focusRow(row);
   }
 
-  /** Tells which rows that were asked for this trace does not have. @param {string[]} keys */
+  /** Shows which of the requested rows are not in this trace. @param {string[]} keys */
   missing(keys) {
     this.lost = [...new Set([...this.lost, ...keys])];
     this.page.message(`${this.title} has no ${this.lost.join(", no ")}`);

@@ -16,8 +16,8 @@
  * they may be used in signal handlers. Events are stored in a buffer of their LWP (kernel thread); if it is full, they
  * are counted (fut_lost). Events before fut_setup are counted and dropped (fut_dropped_before_setup, and the event
  * FUT_SETUP in the trace). A child made by fork starts its own recording: under `sigmund record` automatically, else by
- * fut_setup. A child made by a raw clone or _Fork runs no handler of the C library: its events are neither recorded nor
- * counted, until it calls fut_setup. A set-user-ID program reads no environment variables, which its caller controls.
+ * fut_setup. A child made by a raw clone or _Fork runs no handler of the C library: until it calls fut_setup, its
+ * events are dropped and counted. A set-user-ID program reads no environment variables, which its caller controls.
  */
 #ifndef FUT_H
 #define FUT_H
@@ -91,9 +91,9 @@ int64_t fut_setup(uint64_t longs, unsigned int keymask, unsigned int thread);
 
 /*
  * Sets the name of the trace; call it before fut_setup. A relative name is that of the folder in which fut_setup is
- * called. An existing file is replaced when recording begins; a fut_setup that fails leaves it as it is. In a child made
- * by fork it sets the name for the child's own recording; without it, fut_setup in the child returns -EBUSY if its
- * parent has recorded to that file.
+ * called. An existing file is replaced when recording begins; a fut_setup that fails leaves it as it is. In a child
+ * made by fork it sets the name for the child's own recording; without it, fut_setup in the child returns -EBUSY if
+ * its parent has recorded to that file.
  */
 void fut_set_filename(const char *filename);
 
@@ -136,9 +136,9 @@ void fut_note_modules(void);
  *
  * Returns 0, or a negative error number after printing the reason on stderr: a code out of bounds, an invalid field, a
  * name of the library's own events (USER_CONTEXT_SWITCH, LWP_ATTACH, SPAN_BEGIN, FUNC_ENTER and the like), or a
- * different declaration of the same code. Undeclared events are shown as `undeclared code=…`. If the parameters of a
- * probe do not fit the declaration, its numbers are those of the fields that are not texts, in their order; `losses` has
- * a note.
+ * different declaration of the same code. Undeclared events are shown as `undeclared code=…`. If a probe has a text
+ * where none is declared, or none where one is, its numbers are those of the fields that are not texts, in their order;
+ * `losses` has a note. Numbers without a field come last.
  */
 #define fut_declare(code, name, fields, format) fut_declare_at((code), (name), (fields), (format), __FILE__, __LINE__)
 int fut_declare_at(uint32_t code, const char *name, const char *fields, const char *format, const char *file,

@@ -125,9 +125,10 @@ extern "C" fn at_load() {
 pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 {
     let _ = thread;
     let dropped = dropped_before_setup();
-    if environment::variable(fut::ENV_ARENA_DIR).is_none()
-        && let Err(failure) = begin(longs)
-    {
+    if environment::variable(fut::ENV_ARENA_DIR).is_some() {
+        // A child made by a raw `clone` does not record yet. `init` reports an error itself.
+        let _ = fut::init();
+    } else if let Err(failure) = begin(longs) {
         return failure.refused("fut_setup").into();
     }
     // The program must not change a mask that the user has set from outside.

@@ -1,5 +1,6 @@
 //! The file of a program's own recording: how it replaces an older file of its name, and how it is moved at the end.
-//! An older file is removed only when its successor is complete. Only regular files are replaced.
+//! An older file is removed when the recording has begun, or, at the end, when the moved trace is complete. Only
+//! regular files are replaced.
 
 use std::{
     fs, io,
@@ -72,7 +73,8 @@ pub(crate) fn move_to(trace: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Moves the trace to another file system. The copy gets its name only when it is complete.
+/// Moves the trace to another file system. The copy gets its name only when it is complete. If the trace cannot be
+/// removed then, it is in both places.
 fn copy_to(trace: &Path, to: &Path) -> io::Result<()> {
     let unfinished = beside(to, "new");
     let copy = || {
@@ -82,7 +84,10 @@ fn copy_to(trace: &Path, to: &Path) -> io::Result<()> {
         fs::rename(&unfinished, to)
     };
     copy().inspect_err(|_| _ = fs::remove_file(&unfinished))?;
-    fs::remove_file(trace)
+    if let Err(error) = fs::remove_file(trace) {
+        fut::__warn(format_args!("{}: the trace is here, too: {error}", trace.display()));
+    }
+    Ok(())
 }
 
 /// Whether there is a regular file at `path`. An error if there is something else.

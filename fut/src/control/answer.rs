@@ -45,7 +45,7 @@ fn list(session: &Session) -> Reply {
         let place = (event.file(), event.line());
         row(
             event.name(),
-            (event.key(), on_or_off(event.is_on())),
+            (event.key(), if event.is_on() { "on" } else { "off" }),
             fields,
             place,
             (costs::ticks(&event), count(event.code())),
@@ -54,31 +54,27 @@ fn list(session: &Session) -> Reply {
     let of_c = declared_late().into_iter().map(|Declaration { event, file, line }| {
         let fields =
             event.fields.iter().map(|field| format!("{}: {}", field.name, field.ty.name())).collect();
-        let switch = (key_of_c(&event), state_of_c(&event));
+        let key = key_of_c(&event);
+        let switch = (key, state(key));
         row(&event.name, switch, fields, (&file, line), (None, count(event.code.unwrap_or(0))))
     });
     let names = ["name", "key", "state", "bytes", "cost_ticks", "in_buffers", "fields", "declared_at"];
     Reply { columns: names.map(String::from).into(), rows: ours.chain(of_c).collect(), ..Reply::default() }
 }
 
-/// The keys of an event of a C program, which is switched only by keys. Each probe chooses its keys, unless the event is
-/// one of libfut's own.
+/// The keys of an event of a C program, which is switched only by keys. Each probe chooses its keys, unless the event
+/// is one of libfut's own.
 fn key_of_c(event: &EventType) -> u64 {
     if event.key == 0 { keys::C_PROGRAM } else { event.key }
 }
 
-/// Whether an event of a C program is recorded, as far as its keys are known here.
-fn state_of_c(event: &EventType) -> &'static str {
-    let (key, mask) = (key_of_c(event), keys::mask());
-    match mask & key {
+/// Whether these keys are on; "by key" if some of them are.
+fn state(key: u64) -> &'static str {
+    match keys::mask() & key {
         0 => "off",
         on if on == key => "on",
         _ => "by key",
     }
-}
-
-fn on_or_off(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
 }
 
 fn row(
@@ -160,11 +156,10 @@ fn keys(mask: Option<u64>) -> Result<Reply, String> {
 
 fn group(key: u64) -> Vec<Cell> {
     let of_it = || declared_events().filter(|event| event.key() == key);
-    let state = on_or_off(keys::enabled(key));
     vec![
         key_name(key).into(),
         format!("{key:#x}").into(),
-        state.into(),
+        state(key).into(),
         of_it().count().into(),
         of_it().filter(EventInfo::is_on).count().into(),
     ]

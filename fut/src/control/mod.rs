@@ -2,8 +2,9 @@
 //!
 //! A thread of the traced process, `fut-control`, sleeps in `accept` on a Unix socket from the start of the session on.
 //! It costs nothing without a request, records nothing, and is a service thread (`service_thread`): it receives none of
-//! the program's signals, and ends with the process. The environment variable `FUT_CONTROL=0` disables it. If the socket cannot be made, the program continues
-//! without it, and [`state`] returns the reason. A forked child that records has its own thread and socket.
+//! the program's signals, and ends with the process. The environment variable `FUT_CONTROL=0` disables it. If the socket
+//! cannot be made, the program continues without it, and [`state`] returns the reason. A forked child that records has
+//! its own thread and socket.
 //!
 //! # Access
 //!

@@ -60,7 +60,8 @@ pub(super) fn live_threads(arena: &Arena) -> Vec<u8> {
         let facts = Carried { name: live.name.into_boxed_str(), ..Carried::default() };
         (CarriedOwner::Thread(live.thread), facts)
     };
-    encode_owners(arena.pid(), crate::live_threads().into_iter().map(facts))
+    let live = crate::live_threads();
+    encode_owners(arena.pid(), Ticks(clock::ticks()), live.into_iter().map(facts))
 }
 
 #[cfg(all(feature = "probes", not(feature = "runtime")))]

@@ -8,7 +8,7 @@ use std::{
 
 use sigmund_model::{Lwp, Ticks};
 
-use super::{Session, current as session, lwp_end};
+use super::{Session, current as session, last_thread, lwp_end};
 use crate::{
     clock,
     probe::{CURRENT_NONE, clear_current, cpu_number, current, set_current},
@@ -87,6 +87,9 @@ fn take_ring(session: &'static Session) -> Attached {
     let Some((number, producer)) = session.arena.use_ring() else { return Attached::Not };
     // SAFETY: takes no arguments and cannot fail.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+    if tid as u32 == session.pid.0 {
+        last_thread::main_is_watched();
+    }
     let overwrites = session.arena.mode() == Mode::Overwrite;
     producer.begin(overwrites, session.pid, Lwp(tid as u32), cpu_number(), Ticks(clock::ticks()));
     producer.go_live();

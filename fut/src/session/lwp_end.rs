@@ -6,11 +6,11 @@
 //! allocates no memory for such a value with the first 32 keys of a process (`pthread_setspecific`, nptl); most
 //! programs have few keys.
 //!
-//! The destructors of the program's own keys may record, too. glibc calls the destructors of all keys that have a value,
-//! in the order of the keys, and repeats that at most [`MOST_ROUNDS`] times as long as destructors set values again. The
-//! key of this file is usually the first one. So its destructor sets the value again, and the LWP is detached at the
-//! third call. A thread that attaches in a destructor of the first round has three more rounds. If it attaches in a
-//! later one, its LWP may not be detached; then its ring stays in use until the recording ends.
+//! The destructors of the program's own keys may record, too. glibc calls the destructors of all keys that have a
+//! value, in the order of the keys, and repeats that at most [`MOST_ROUNDS`] times as long as destructors set values
+//! again. The key of this file is usually the first one. So its destructor sets the value again, and the LWP is
+//! detached at the third call. A thread that attaches in a destructor of the first round has three more rounds. If it
+//! attaches in a later one, its LWP may not be detached; then its ring stays in use until the recording ends.
 
 use std::{
     cell::Cell,
@@ -61,11 +61,7 @@ pub(super) fn watch() -> bool {
         return false;
     }
     // SAFETY: the key was created by `prepare`.
-    let is_watched = !unsafe { libc::pthread_getspecific(key) }.is_null() || call_at_end(key, 1);
-    if is_watched && last_thread::is_main() {
-        last_thread::main_is_watched();
-    }
-    is_watched
+    !unsafe { libc::pthread_getspecific(key) }.is_null() || call_at_end(key, 1)
 }
 
 /// Makes the destructor run, as its call with this number. `false` on failure.

@@ -183,9 +183,9 @@ fn install(session: Session) -> Result<(), StartError> {
         )
         .into());
     }
-    if last_thread::is_main() {
-        // If it is about to end, its end is not noticed.
-        let _ = lwp_end::watch();
+    // If the main thread is about to end, that is not noticed.
+    if last_thread::is_main() && lwp_end::watch() {
+        last_thread::main_is_watched();
     }
     // Release: pairs with the Acquire in `current`.
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);

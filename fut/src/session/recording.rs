@@ -60,6 +60,11 @@ impl Recording {
 
     /// Does everything that can fail before the session starts, because a process has only one session.
     fn to_file(file: File, path: &Path, geometry: Geometry) -> io::Result<Recording> {
+        {
+            // In a child made by a raw `clone`, the drain must not be counted among the threads of its parent.
+            let _starting = Starting::take();
+            super::leave_parent();
+        }
         let begun = without_file_size_signal(|| BegunTrace::new(file))?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);

@@ -46,6 +46,7 @@ pub struct UserTrace {
     snapshots: Vec<(ClockDomain, Snapshot)>,
     costs: Vec<(Pid, ProbeCosts)>,
     live: Vec<(CarriedOwner, Carried)>,
+    live_at: Option<Ticks>,
     lwps: Vec<LwpPackets>,
     /// The index of each LWP in `lwps`.
     lwp_places: HashMap<(Pid, Lwp), usize>,
@@ -142,6 +143,7 @@ impl UserTrace {
             snapshots: Vec::new(),
             costs: Vec::new(),
             live: Vec::new(),
+            live_at: None,
             lwps: Vec::new(),
             lwp_places: HashMap::new(),
             overwritten_lwps: 0,
@@ -189,6 +191,11 @@ impl UserTrace {
     /// names; empty for other traces.
     pub fn live(&self) -> &[(CarriedOwner, Carried)] {
         &self.live
+    }
+
+    /// When these threads lived. `None` if the trace does not say it.
+    pub fn live_at(&self) -> Option<Ticks> {
+        self.live_at
     }
 
     /// The LWPs that wrote the trace, each with its packets.
@@ -320,6 +327,8 @@ impl UserTrace {
             PacketKind::COSTS => decode_costs(&packet.payload, payload_at)
                 .map(|costs| self.costs.push((packet.head.pid, costs))),
             PacketKind::CARRIED_THREADS => {
+                let at = Some(packet.head.last_tick).filter(|at| *at > Ticks(0));
+                self.live_at = self.live_at.max(at);
                 decode_owners(&packet.payload, payload_at).map(|live| self.live.extend(live))
             }
             PacketKind::MODULES => {

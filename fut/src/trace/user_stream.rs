@@ -426,8 +426,8 @@ impl UserStream {
             Some((role, event_type)) => {
                 event.effect = role.effect(packet.head.pid, &record);
                 let fields = event_type.fields.iter().map(|f| f.ty);
-                let declared = event_type.fields.iter().position(|f| f.ty == FieldType::Text);
-                if code & DECLARED_BIT != 0 || declared == text_after.map(|numbers| numbers as usize) {
+                let declared = || event_type.fields.iter().position(|f| f.ty == FieldType::Text);
+                if code & DECLARED_BIT != 0 || declared() == text_after.map(|numbers| numbers as usize) {
                     record.params(fields, &mut event.params);
                 } else {
                     record.params_by_code(fields, text_after, &mut event.params);

@@ -1,13 +1,31 @@
 //! Functions of several tests for reading traces.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
-use std::path::Path;
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use fut::trace::{LwpPackets, Packet, UserTrace};
 
 /// Whether the long variant of a test is asked for.
 pub(crate) fn long() -> bool {
     std::env::var_os("FUT_LONG").is_some()
+}
+
+/// The status of a child process. `None` if it has not ended within 10 s; then it is killed.
+pub(crate) fn status_of(child: libc::pid_t) -> Option<i32> {
+    let (began, mut status) = (Instant::now(), 0);
+    while began.elapsed() < Duration::from_secs(10) {
+        // SAFETY: `status` is valid for writing.
+        match unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } {
+            0 => std::thread::sleep(Duration::from_millis(5)),
+            ended => return (ended == child).then_some(status),
+        }
+    }
+    // SAFETY: a child of this process, which has not been waited for.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    None
 }
 
 /// A trace that is whole.

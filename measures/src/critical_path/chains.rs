@@ -154,6 +154,7 @@ impl Sliced for Chains {
                 ]);
             }
         }
+        answer.notes.extend(self.left_out.note());
         Ok(answer)
     }
 }

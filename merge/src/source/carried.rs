@@ -138,14 +138,20 @@ pub(super) fn read(
     (Some(CarriedOver { begins, pid, threads, spans }), losses)
 }
 
-/// The user threads that lived when a snapshot was taken, and whose creation was overwritten. Their state when the
-/// snapshot begins is unknown.
-pub(super) fn of_snapshot(trace: &UserTrace, losses: &mut Vec<Loss>) -> Option<CarriedOver> {
+/// A thread may be listed as live before the event of its creation is recorded. It is recorded within this time, which
+/// is more than a second.
+const LATE_CREATION: u64 = 1 << 32;
+
+/// The user threads that lived when a snapshot was taken, or when a recording began, and whose creation is not in the
+/// trace. Their state when the trace begins is unknown.
+pub(super) fn of_live(trace: &UserTrace, losses: &mut Vec<Loss>) -> Option<CarriedOver> {
     if trace.live().is_empty() {
         return None;
     }
+    // What was created later is not among them. So of a long recording only the beginning is read here.
+    let until = trace.live_at().map_or(u64::MAX, |at| at.0.saturating_add(LATE_CREATION));
     let mut digest = Digest::default();
-    if let Err(error) = digest.take(trace, Ticks(u64::MAX)) {
+    if let Err(error) = digest.take(trace, Ticks(until)) {
         losses.push(Loss::new(LossKind::Damaged, Level::User, format!("user threads that lived: {error}")));
     }
     let new = |(owner, changes): (CarriedOwner, Changes)| changes.are_of_new().then_some(owner);

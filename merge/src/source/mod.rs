@@ -254,7 +254,7 @@ fn of_user_trace(path: &Path, trace: &UserTrace) -> OpenedInput {
     let streams = trace.streams().into_iter().map(boxed).collect();
     let streams = symbols::named(streams, &source.types, Symbols::of(trace, path));
     source.streams = streams.into_iter().map(|events| stream_of(ClockDomain::Tsc, events)).collect();
-    source.carried = carried::of_snapshot(trace, &mut source.losses);
+    source.carried = carried::of_live(trace, &mut source.losses);
     source
 }
 

@@ -46,7 +46,7 @@ def lengths(super_trace: Path) -> dict[str, int]:
         raise _damaged(path, "checksums", "bytes that are no text") from None
     head, *lines = text.rstrip("\n").split("\n")
     if head != HEAD:
-        raise _damaged(path, f"{HEAD!r} at its begin", short(head))
+        raise _damaged(path, f"{HEAD!r} as its first line", short(head))
     if not lines or not CHECKSUM.fullmatch(lines[-1]):
         raise _damaged(path, "the checksum of the lines above as its last line", short((lines or [head])[-1]))
     found: dict[str, int] = {}

@@ -45,8 +45,8 @@ def checked(condition: Condition, sql_type: str) -> Condition:
     Raises UnknownNameError for an operator that does not exist, and SigmundError for another value.
     """
     column, operator, value = condition
-    if operator not in OPERATORS:
-        raise unknown("operator", operator, OPERATORS)
+    if not isinstance(operator, str) or operator not in OPERATORS:
+        raise unknown("operator", str(operator), OPERATORS)
     if operator != "in":
         return column, operator, _value(condition, _plain(value), sql_type)
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
@@ -83,7 +83,10 @@ def _value(condition: Condition, value: Any, sql_type: str) -> Any:
     if sql_type in INTEGERS:
         return _integer(condition, _number(condition, value))
     if sql_type == "DOUBLE":
-        return float(_number(condition, value))
+        try:
+            return float(_number(condition, value))
+        except OverflowError as error:
+            raise _wrong(condition, "a number that a DOUBLE can have", value) from error
     if sql_type == "VARCHAR":
         if not isinstance(value, str):
             raise _wrong(condition, "a text", value)

@@ -188,7 +188,7 @@ impl Question {
 }
 
 fn open(trace: &Weak<SuperTrace>) -> Result<Arc<SuperTrace>> {
-    trace.upgrade().ok_or_else(|| DataFusionError::Execution("the super-trace has been closed".into()))
+    trace.upgrade().ok_or_else(|| DataFusionError::External("the super-trace has been closed".into()))
 }
 
 /// The super-trace of a session that an argument names.

@@ -273,14 +273,18 @@ fn left_out_note(table: &str) -> String {
     format!("the table {table} was left out of this super-trace: the answer lacks what depends on it")
 }
 
+/// Whether there are events of the kernel.
+fn has_kernel_side(trace: &SuperTrace) -> bool {
+    trace.info().get("kernel_events").is_some_and(|events| events != "0")
+}
+
 /// Notes about what the kernel trace lacks and the measure would have used. The measures themselves note missing
 /// interrupts.
 fn not_recorded(trace: &SuperTrace, measure: &Measure, left_out: &[&str]) -> Vec<String> {
     let lacks = |table: &Table| !left_out.contains(&table.name) && trace.row_count(table) == 0;
     let Needs { lwp_states, syscalls, wakeups, .. } = measure.needs;
     let mut notes = Vec::new();
-    let has_kernel_side = trace.info().get("kernel_events").is_some_and(|events| events != "0");
-    if !lwp_states || !has_kernel_side {
+    if !lwp_states || !has_kernel_side(trace) {
         return notes;
     }
     if syscalls && lacks(&SYSCALLS) {

@@ -86,6 +86,7 @@ pub(crate) async fn is_span(trace: &SuperTrace, name: &str) -> Result<bool, Erro
 
 /// Checks that a lock was requested at this call site. A number is the address of a lock, and is not checked.
 ///
+/// # Errors
 /// When there is none, with the nearest names; when the trace cannot be read.
 pub(crate) async fn check_lock(trace: &SuperTrace, site: &str) -> Result<(), Error> {
     if site.starts_with("0x") || site.parse::<i64>().is_ok() {
@@ -94,12 +95,15 @@ pub(crate) async fn check_lock(trace: &SuperTrace, site: &str) -> Result<(), Err
     let on_table = Error::on(trace, LOCKS.name);
     let sites = trace.raw(&LOCKS).await?.select([cast(ident("call_site"), DataType::Utf8).alias("site")]);
     let sites = sites.and_then(|rows| rows.distinct()).map_err(&on_table)?;
-    let mut names = BTreeSet::new();
+    let (mut names, mut is_known) = (BTreeSet::new(), false);
+    let of_site = format!("{site} at ");
     for batch in sites.collect().await.map_err(&on_table)? {
-        let texts = batch.column(0).as_string::<i32>().iter().flatten();
-        names.extend(texts.flat_map(|text| [text.to_string(), span_name(text).to_string()]));
+        for text in batch.column(0).as_string::<i32>().iter().flatten() {
+            is_known |= text == site || text.starts_with(&of_site);
+            names.extend([text.to_string(), span_name(text).to_string()]);
+        }
     }
-    if names.contains(site) || names.is_empty() {
+    if is_known || names.is_empty() {
         return Ok(());
     }
     let near = sigmund_sql::nearest(site, names.iter().map(String::as_str));

@@ -22,12 +22,16 @@ use datafusion::{
     },
 };
 
-use crate::chains;
+use crate::query_depth;
 use glob::{GLOB, like_of_glob, regex_of_glob, with_glob};
 
-/// Parses a statement. If that fails, parses it again with `GLOB` replaced by an operator that the parser knows.
+/// Parses a statement. If that fails, parses it again with `GLOB` replaced by an operator that the parser knows. A
+/// statement whose plan would be too deep is an error.
 pub(crate) fn parsed(state: &SessionState, query: &str) -> Result<Statement> {
-    chains::check(query)?;
+    query_depth::parsed(query, || parsed_with_glob(state, query))
+}
+
+fn parsed_with_glob(state: &SessionState, query: &str) -> Result<Statement> {
     let dialect = state.config().options().sql_parser.dialect;
     let error = match state.sql_to_statement(query, &dialect) {
         Ok(statement) => return Ok(statement),

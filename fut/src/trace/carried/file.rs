@@ -164,13 +164,17 @@ impl Writer {
     }
 }
 
-/// Packets of these owners, for a trace that may not contain their creation.
+/// Packets of these owners, which lived at the tick `at`, for a trace that may not contain their creation.
 #[cfg(all(feature = "runtime", feature = "drain"))]
-pub(crate) fn encode_owners(pid: Pid, owners: impl Iterator<Item = (CarriedOwner, Carried)>) -> Vec<u8> {
+pub(crate) fn encode_owners(
+    pid: Pid,
+    at: Ticks,
+    owners: impl Iterator<Item = (CarriedOwner, Carried)>,
+) -> Vec<u8> {
     let (mut packets, mut payload) = (Vec::new(), Vec::new());
     let mut flush = |payload: &mut Vec<u8>| {
         if !payload.is_empty() {
-            packets.extend(PacketHead::about(PacketKind::CARRIED_THREADS, pid, Ticks(0)).encode(payload));
+            packets.extend(PacketHead::about(PacketKind::CARRIED_THREADS, pid, at).encode(payload));
             payload.clear();
         }
     };

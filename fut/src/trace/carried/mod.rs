@@ -22,8 +22,9 @@
 //! ```
 //! A tick of 0 means none.
 //!
-//! The snapshot of a flight recorder has packets of kind `CARRIED_THREADS`, too. They describe the user threads that
-//! lived when it was taken, with their names, since the events of their creation may be overwritten.
+//! The snapshot of a flight recorder has packets of kind `CARRIED_THREADS`, too, and so has a program's own recording.
+//! They describe the user threads that lived when the snapshot was taken, or when the recording began, with their
+//! names, since the events of their creation may be missing. The ticks of these packets say when that was.
 //!
 //! The file contains facts instead of states: when a thread was last mounted, when it left its LWP, and when it was
 //! made ready. Of each kind of fact only the latest counts, so the packets of different LWPs can be read in any order.

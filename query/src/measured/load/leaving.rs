@@ -1,9 +1,10 @@
-//! Of the rows of `thread_states`, those that matter to the search for pairs of events: where a thread stops being a member.
+//! Of the rows of `thread_states`, those that matter to the search for pairs of events: where a thread stops being a
+//! member.
 //!
-//! These are the states in which it waits or is unknown; see [`ends_membership`]. They are a quarter of the rows of a program
-//! whose threads are switched often. All other states tell the search that the thread went on, and so does their absence. There
-//! are two exceptions, which are looked up first: a state that follows a wait of length 0, and the thread that an LWP carried
-//! when it was woken, if the wakeup does not say it.
+//! These are the states in which it waits or is unknown; see [`ends_membership`]. They are a quarter of the rows of a
+//! program whose threads are switched often. All other states mean that the thread stayed a member, and so does their absence.
+//! There are two exceptions, which are looked up first: a state that follows a wait of length 0, and the thread that an
+//! LWP carried when it was woken, if the wakeup has no thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +34,8 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
-    /// `None` if there are too many exceptions.
-    pub(super) async fn read(trace: &SuperTrace) -> Result<Option<Leaving>, Error> {
+    /// Those at ticks of `time`. `None` if there are too many exceptions.
+    pub(super) async fn read(trace: &SuperTrace, time: Interval) -> Result<Option<Leaving>, Error> {
         let mut carriers = BTreeSet::new();
         read(trace, &LWPS, &["lwp", "carries_threads"], None, |batch| {
             let (lwp, carries) = (Small::of(batch, 0), booleans(batch, 1));
@@ -46,10 +47,17 @@ impl Leaving {
         let waits = trace.row_groups(&THREAD_STATES, states::OF_LEAVING)?;
         let wakeups = trace.row_groups(&WAKEUPS, &["ts_tick", "lwp", "thread"])?;
         let find = move || {
-            let may_be_0 =
-                |group: &usize| waits.bounds(*group, "dur_tick").is_none_or(|(least, _)| least <= 0);
+            let is_in_time = |groups: &RowGroups, group: usize| {
+                let bounds = groups.bounds(group, "ts_tick");
+                bounds.is_none_or(|(first, last)| first <= time.to && time.from <= last)
+            };
+            let may_be_0 = |group: &usize| {
+                is_in_time(&waits, *group)
+                    && waits.bounds(*group, "dur_tick").is_none_or(|(least, _)| least <= 0)
+            };
             let at_once = of_groups(&waits, may_be_0, zero_waits)?;
-            let woken = of_groups(&wakeups, |_| true, |batch| without_thread(batch, &carriers))?;
+            let may_wake = |group: &usize| is_in_time(&wakeups, *group);
+            let woken = of_groups(&wakeups, may_wake, |batch| without_thread(batch, &carriers))?;
             Ok::<_, sigmund_sql::Error>((at_once, woken))
         };
         let (at_once, unsorted) =

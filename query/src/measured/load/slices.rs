@@ -125,7 +125,7 @@ impl Slices {
         let mut readers = Vec::new();
         let last = extent.to;
         let mut of_names = Named { lives: of_names, only: None };
-        let leaving = if needs.only_leaving { Leaving::read(trace).await? } else { None };
+        let leaving = if needs.only_leaving { Leaving::read(trace, of_rows).await? } else { None };
         if let Some(leaving) = leaving.filter(|_| needs.thread_states) {
             let decode = move |batch: &RecordBatch| states::leaving(batch, last, &leaving);
             let table = (&THREAD_STATES, states::OF_LEAVING);
