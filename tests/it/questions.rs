@@ -199,7 +199,7 @@ fn pairs_of_events_obey_all_filters() {
         (["--lwp", "2732"], 1),
         (["--cpu", "1"], 0),
         (["--cpu", "2"], 1),
-        (["--event", "received_msg"], 0),
+        (["--event", "USER_EVENT"], 0),
     ];
     for (filter, status) in filters {
         let filtered = [&asked[..], &filter].concat();

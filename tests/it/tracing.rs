@@ -1,7 +1,8 @@
 //! What recording cost the program, as `sigmund info` estimates it.
 
 use fut::trace::{
-    Declaration, PacketHead, PacketKind, ProbeCosts, RecordHead, encode_costs, encode_declarations, file_head,
+    DECLARED_BIT, Declaration, PacketHead, PacketKind, ProbeCosts, RecordHead, encode_costs,
+    encode_declarations, file_head,
 };
 use sigmund_model::{EventType, Field, FieldType, Level, Lwp, Pid, Ticks};
 
@@ -10,8 +11,8 @@ use crate::{
     sigmund::{Sigmund, figure, program},
 };
 
-const SWITCH: u32 = 1;
-const NOTE: u32 = 2;
+const SWITCH: u32 = DECLARED_BIT | 1;
+const NOTE: u32 = DECLARED_BIT | 2;
 
 fn about(kind: PacketKind, payload: &[u8]) -> Vec<u8> {
     PacketHead::about(kind, Pid(60), Ticks(0)).encode(payload)
