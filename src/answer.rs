@@ -120,7 +120,6 @@ fn imply_why(question: &mut Question) -> Result<()> {
         ("lwp", !filter.lwp.is_empty()),
         ("process", !filter.process.is_empty()),
         ("cpu", !filter.cpu.is_empty()),
-        ("event", !filter.event.is_empty()),
     ];
     match options.iter().find(|(_, is_asked)| *is_asked) {
         Some((option, _)) if question.list_events => {

@@ -117,7 +117,9 @@ def test_conditions_on_truth_values_and_lists_have_their_own_errors(trace: sigmu
 def test_a_number_beyond_doubles_and_an_operator_that_is_no_text_are_errors(
     trace: sigmund.SuperTrace,
 ) -> None:
-    with pytest.raises(sigmund.SigmundError, match="residual_ns == .*: expected a number that a DOUBLE can have"):
+    with pytest.raises(
+        sigmund.SigmundError, match="residual_ns == .*: expected a number that a DOUBLE can have"
+    ):
         trace.table("clocks", filters=[("residual_ns", "==", 10**400)])
     with pytest.raises(sigmund.SigmundError, match="no operator `7`"):
         trace.table("events", filters=[("lwp", 7, 1)])  # type: ignore[list-item]

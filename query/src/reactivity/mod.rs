@@ -40,8 +40,8 @@ pub async fn reactivity(
     let Filter { threads, lwps, processes, cpus, events, level, from: _, to: _ } = filter;
     let has_no_actors = threads.is_empty() && lwps.is_empty() && processes.is_empty();
     if !(has_no_actors && cpus.is_empty() && events.is_empty() && level.is_none()) {
-        let message = "reactivity: expected no filter except from and to; the measure of the same name obeys all filters, and \
-                       NAME@THREAD or NAME@LWP selects who executed at an event";
+        let message = "reactivity: expected no filter except from and to; the measure of the same name obeys those of threads, \
+                       LWPs, processes and CPUs, and NAME@THREAD or NAME@LWP selects who executed at an event";
         return Err(Error::argument(message));
     }
     let on_table = Error::on(trace, EVENTS.name);
