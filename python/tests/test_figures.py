@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import matplotlib
 import pytest
 from conftest import Query, Run, cells
 
 import sigmund
+
+matplotlib.use("Agg")
 
 
 @pytest.mark.parametrize("by", ["thread", "name", "pattern", "lwp"])
@@ -35,6 +38,8 @@ def test_without_user_threads_states_are_those_of_lwps(
     assert not trace.has_threads
     assert compared(trace, tmp_path / "t.supertrace", run, by, window) >= 3
     assert sigmund.states(trace, by).columns[0] == ("lwp" if by == "thread" else by)
+    lines = sigmund.gantt(trace).get_yticklabels()
+    assert len(lines) == sigmund.states(trace)["lwp"].nunique() >= 2
     of_one = sigmund.states(trace, by, threads=70)
     assert set(of_one[of_one.columns[0]].astype(str)) == {
         {"name": "work/1", "pattern": "work/*"}.get(by, "70")

@@ -47,13 +47,14 @@ def gantt(
 ) -> "Axes":
     """A line for each user thread (or LWP): its states, from left to right, in ms since the first event.
 
-    `threads` and `lwps` are numbers, names or patterns; without either, all threads that have a state in the window.
-    `start` and `end` are ticks, or times after the first event ("1.5ms"). Raises SigmundError for more than 200 lines.
+    `threads` and `lwps` are numbers, names or patterns; without either, all threads that have a state in the window, or
+    all such LWPs of a trace without user threads. `start` and `end` are ticks, or times after the first event ("1.5ms").
+    Raises SigmundError for more than 200 lines.
     """
-    of_lwps = lwps is not None
-    if of_lwps and threads is not None:
+    if lwps is not None and threads is not None:
         raise SigmundError("expected threads or lwps, found both")
-    rows = intervals(trace, lwps=of_lwps, asked=lwps if of_lwps else threads, start=start, end=end)
+    of_lwps = lwps is not None or (threads is None and not trace.has_threads)
+    rows = intervals(trace, lwps=of_lwps, asked=threads if lwps is None else lwps, start=start, end=end)
     owners = rows["owner"].drop_duplicates().tolist()
     if len(owners) > MOST_LINES:
         raise SigmundError(
