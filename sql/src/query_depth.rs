@@ -36,8 +36,10 @@ const MOST_ARITHMETIC: usize = 150;
 const MOST_OF_ALL: usize = 3000;
 /// The maximum number of selects, joins and set operations.
 const MOST_PARTS: usize = 1000;
+/// The maximum depth of what the parser reads recursively without a limit of its own.
+const MOST_NESTED: usize = 100;
 /// A text with fewer tokens is below all these limits.
-const SHORT: usize = MOST_ARITHMETIC;
+const SHORT: usize = MOST_NESTED;
 
 /// Parses a query by `parse`. A query whose plan would be too deep is an error.
 pub(crate) fn parsed(query: &str, parse: impl FnOnce() -> Result<Statement> + Send) -> Result<Statement> {
@@ -49,10 +51,7 @@ pub(crate) fn parsed(query: &str, parse: impl FnOnce() -> Result<Statement> + Se
         return parse();
     }
     let mut depth = Depth { parts: parts_in(&tokens), ..Depth::default() };
-    let subscripts = tokens.windows(2).filter(|pair| *pair == [Token::RBracket, Token::LBracket]).count();
-    if subscripts > MOST_OPERATORS {
-        return Err(too_deep(MOST_OPERATORS, "subscripts"));
-    }
+    check_nesting(&tokens)?;
     if let ControlFlow::Break(error) = depth.check() {
         return Err(error);
     }
@@ -68,6 +67,46 @@ pub(crate) fn parsed(query: &str, parse: impl FnOnce() -> Result<Statement> + Se
         let parser = thread::Builder::new().stack_size(stack).spawn_scoped(scope, body)?;
         parser.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Refuses what the parser reads recursively without a limit, and chains that no expression of the parser shows.
+fn check_nesting(tokens: &[Token]) -> Result<()> {
+    let is = |token: &Token, keywords: &[Keyword]| matches!(token, Token::Word(word) if keywords.contains(&word.keyword));
+    let explained = tokens.iter().filter(|token| is(token, &[Keyword::EXPLAIN])).count();
+    if explained > MOST_NESTED {
+        return Err(too_deep(MOST_NESTED, "EXPLAIN"));
+    }
+    let (mut types, mut intervals, mut subscripts) = (0, 0, 0);
+    for pair in tokens.windows(2) {
+        let [token, next] = pair else { continue };
+        types +=
+            usize::from(*next == Token::Lt && is(token, &[Keyword::ARRAY, Keyword::STRUCT, Keyword::MAP]));
+        // Before a text or number, it is not nested.
+        let is_plain = matches!(next, Token::SingleQuotedString(_) | Token::Number(..));
+        intervals += usize::from(is(token, &[Keyword::INTERVAL]) && !is_plain);
+        subscripts += usize::from(*pair == [Token::RBracket, Token::LBracket]);
+    }
+    for (found, most, what) in [
+        (types, MOST_NESTED, "types in angle brackets"),
+        (intervals, MOST_NESTED, "INTERVAL before an expression"),
+        (subscripts, MOST_OPERATORS, "subscripts"),
+    ] {
+        if found > most {
+            return Err(too_deep(most, what));
+        }
+    }
+    let mut open: usize = 0;
+    for token in tokens {
+        match token {
+            Token::LParen | Token::LBracket | Token::LBrace => open += 1,
+            Token::RParen | Token::RBracket | Token::RBrace => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if open > MOST_NESTED {
+            return Err(too_deep(MOST_NESTED, "open parentheses"));
+        }
+    }
+    Ok(())
 }
 
 /// The number of selects, set operations and pipes. Joins have no keyword of their own if they are commas.
@@ -274,6 +313,16 @@ mod tests {
             (format!("SELECT (1{}), 1{}", "-1".repeat(100), "-1".repeat(100)), false),
             (format!("WITH a AS (SELECT 1{0}) SELECT * FROM a WHERE 1{0}", " OR true".repeat(300)), false),
             (format!("EXPLAIN SELECT 1{}", " OR true".repeat(501)), true),
+            // What the parser reads recursively.
+            (format!("{}SELECT 1", "EXPLAIN ".repeat(2000)), true),
+            (format!("{}SELECT 1", "EXPLAIN ANALYZE VERBOSE ".repeat(2000)), true),
+            (format!("SELECT {}1", "INTERVAL ".repeat(3000)), true),
+            (format!("SELECT 1{}", ", INTERVAL '1' DAY".repeat(3000)), false),
+            (format!("SELECT CAST(1 AS {}INT{})", "ARRAY<".repeat(5000), ">".repeat(5000)), true),
+            (format!("SELECT CAST(1 AS {}INT{})", "STRUCT<a ".repeat(5000), ">".repeat(5000)), true),
+            (format!("SELECT CAST(1 AS {}INT{})", "Nullable(".repeat(5000), ")".repeat(5000)), true),
+            (format!("SELECT {}1{}", "(".repeat(100_000), ")".repeat(100_000)), true),
+            (format!("SELECT a < 1{}", " OR a < 1".repeat(200)), false),
             (format!("SELECT '{}'", "-".repeat(2000)), false),
         ] {
             assert_eq!(is_refused(&query), Some(expected), "{}", &query[..query.len().min(60)]);
@@ -286,7 +335,6 @@ mod tests {
         for query in [
             format!("SELECT 1{deep})"),
             format!("SELECT 1{deep} FROM"),
-            format!("SELECT {}", "(".repeat(100_000)),
             ")))((".to_string(),
             "SELECT 'open".to_string(),
         ] {

@@ -534,12 +534,16 @@ impl SuperTrace {
     /// A DataFusion error about a part of this super-trace: a table, or another word. If it is an error of a file, it
     /// gets the file's name. To find that file, the table (or all tables) is read again, which blocks.
     pub fn error(&self, part: &str, source: DataFusionError) -> Error {
-        if is_of_a_file(&source)
-            && let Some(damage) = self.files.damage(Table::named(part))
-        {
-            return damage;
+        self.error_of(part)(source)
+    }
+
+    /// [`error`](Self::error) as a function that may outlive this value.
+    pub fn error_of(&self, part: &str) -> impl Fn(DataFusionError) -> Error + Send + Sync + 'static {
+        let (files, table, place) = (Arc::clone(&self.files), Table::named(part), self.path.join(part));
+        move |source| {
+            let damage = if is_of_a_file(&source) { files.damage(table) } else { None };
+            damage.unwrap_or_else(|| Error::from_datafusion(place.display().to_string(), source))
         }
-        Error::from_datafusion(self.path.join(part).display().to_string(), source)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Rows of `events`, batch by batch.
 
-use std::path::PathBuf;
-
 use arrow::{
     array::{
         Array, ArrayRef, ArrowPrimitiveType, AsArray, DictionaryArray, Int32Array, Int64Array, ListArray,
@@ -39,12 +37,12 @@ pub(super) const NOT_PRINTED: [&str; 4] = ["context", "target_lwp", "target_thre
 /// A stream of events, read batch by batch.
 pub struct EventRows {
     stream: SendableRecordBatchStream,
-    table: PathBuf,
+    error: Box<dyn Fn(DataFusionError) -> sigmund_sql::Error + Send + Sync>,
 }
 
 impl EventRows {
     pub(crate) fn new(stream: SendableRecordBatchStream, trace: &SuperTrace) -> EventRows {
-        EventRows { stream, table: trace.path().join(EVENTS.name) }
+        EventRows { stream, error: Box::new(trace.error_of(EVENTS.name)) }
     }
 
     /// The next rows; `None` at the end.
@@ -53,10 +51,7 @@ impl EventRows {
     /// When a part of the trace cannot be read.
     pub async fn next(&mut self) -> Result<Option<EventBatch>, Error> {
         let batch = self.stream.next().await.transpose();
-        let table = self.table.display().to_string();
-        batch
-            .map_err(|e: DataFusionError| sigmund_sql::Error::from_datafusion(table, e).into())
-            .map(|b| b.map(EventBatch::new))
+        batch.map_err(|error| (self.error)(error).into()).map(|batch| batch.map(EventBatch::new))
     }
 }
 
