@@ -28,7 +28,10 @@ use std::{
 use rustix::event::{EventfdFlags, eventfd};
 use signal_hook_registry::SigId;
 
-use crate::net::{Interest, Readiness};
+use crate::{
+    net::{Interest, Readiness},
+    runtime::here,
+};
 
 /// A kind of signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -95,6 +98,7 @@ impl Signal {
     /// Outside a runtime.
     #[track_caller]
     pub fn new(kind: SignalKind) -> io::Result<Signal> {
+        let _ = here("fut::signal::Signal::new");
         let number = kind.0;
         if signal_hook_registry::FORBIDDEN.contains(&number) || !(1..=64).contains(&number) {
             let text = format!("signal {number}: expected one that can be caught");

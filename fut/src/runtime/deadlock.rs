@@ -297,6 +297,8 @@ impl fmt::Display for Deadlock {
                     let held_by = name(holder);
                     writeln!(f, "{} {:#x}, held by thread {holder}{held_by}", kind.name(), t.address)?;
                 }
+                // Whoever parks waits for no object.
+                (kind, None) if t.address == 0 => writeln!(f, "{}", kind.name())?,
                 (kind, None) => writeln!(f, "{} {:#x}", kind.name(), t.address)?,
             }
         }

@@ -47,11 +47,11 @@ impl Runtime {
     /// If user threads had not ended at the limit; the error lists them. See [`Runtime`] for what becomes of them.
     ///
     /// # Panics
-    /// If a user thread calls this: it would wait for itself.
+    /// If a user thread calls this, of this runtime or of another one: it would block its LWP.
     pub fn shutdown(mut self, timeout: Duration) -> Result<(), ShutdownTimeout> {
         assert!(
             try_here().is_none(),
-            "fut::Runtime::shutdown was called by a user thread: it would wait for itself"
+            "fut::Runtime::shutdown was called by a user thread: it would block the LWP"
         );
         // A deadline beyond the range of the clock means none.
         let deadline = Instant::now().checked_add(timeout);

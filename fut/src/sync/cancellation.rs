@@ -215,8 +215,12 @@ impl State {
     fn adopt(&mut self, children: impl IntoIterator<Item = Weak<Node>>) {
         for child in children {
             if self.children.len() == self.children.capacity() {
-                // Before the list grows, children that were dropped are removed.
+                // Before the list grows, children that were dropped are removed. If these were few, the list grows
+                // nevertheless; otherwise one of the next children would search it again.
                 self.children.retain(|child| child.strong_count() > 0);
+                if self.children.len() > self.children.capacity() / 2 {
+                    self.children.reserve(self.children.len());
+                }
             }
             self.children.push(child);
         }

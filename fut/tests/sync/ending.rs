@@ -122,6 +122,20 @@ fn a_time_limit_ends_the_join_of_a_thread_whose_runtime_is_gone() {
     assert!(waits.join_timeout(LONG).ok().unwrap().unwrap_err().is::<fut::RuntimeDropped>());
 }
 
+// With as many others as the list of children has room for, each new child searched the whole list: 3 ms.
+#[test]
+fn a_child_token_that_comes_and_goes_does_not_cost_more_because_there_are_many_others() {
+    let cost = |others: usize| {
+        let token = CancellationToken::new();
+        let _others: Vec<_> = (0..others).map(|_| token.child_token()).collect();
+        let began = Instant::now();
+        (0..1000).for_each(|_| drop(token.child_token()));
+        began.elapsed()
+    };
+    let (some, full) = (cost(40_000), cost(65_535));
+    assert!(full < 20 * some + Duration::from_millis(100), "{full:?}, and {some:?} with fewer others");
+}
+
 #[test]
 fn a_token_is_cancelled_with_its_descendants() {
     on_one_and_four_lwps(|| {

@@ -46,7 +46,7 @@ pub const THREAD_STATES: Table = Table {
         maybe(
             "blocked_on",
             Int64,
-            "The object it waits for, if it is blocked and the runtime recorded it: its address; for join the user thread, for io the descriptor, for sleep the nanoseconds that were asked for.",
+            "The object it waits for, if it is blocked and the runtime recorded it: its address; for join the user thread, for io the descriptor, for sleep the nanoseconds that were asked for, for scope the number of its team, for select the channel of its first operation. NULL for park.",
         ),
         maybe(
             "blocked_for",

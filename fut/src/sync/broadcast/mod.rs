@@ -73,8 +73,11 @@ struct Slot<T> {
 /// # Panics
 /// If there is no memory for that many slots.
 pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    let slots = (0..capacity.max(1)).map(|_| Slot { value: None, unread: 0 }).collect();
-    let state = State { slots, tail: 0, senders: 1, receivers: 1, waiting: WaitList::new() };
+    let capacity = capacity.max(1);
+    let mut slots = Vec::new();
+    slots.try_reserve_exact(capacity).expect("memory for the slots of the channel");
+    slots.extend((0..capacity).map(|_| Slot { value: None, unread: 0 }));
+    let state = State { slots: slots.into(), tail: 0, senders: 1, receivers: 1, waiting: WaitList::new() };
     let shared = Arc::new(Shared { state: SpinLock::new(state), made_in: MadeIn::here() });
     (Sender { shared: Arc::clone(&shared) }, Receiver::new(shared, 0))
 }
