@@ -37,7 +37,8 @@ pub(crate) async fn executor(args: ExecutorArgs) -> Result<Found> {
     warn_of_strangers(args.listen);
     check_name(args.listen, args.host.as_deref())?;
     let folder = match &args.work {
-        Some(folder) => tempfile::tempdir_in(folder).with_context(|| folder.display().to_string())?,
+        Some(folder) => tempfile::tempdir_in(folder)
+            .with_context(|| format!("--work {}: expected a folder to write to", folder.display()))?,
         None => tempfile::tempdir().context("a folder for rows")?,
     };
     let every = std::thread::available_parallelism().map_or(2, usize::from);

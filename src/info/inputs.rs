@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail};
 use fkt_ingest::{ErrorKind, Listing, OpenOptions, TraceFile, TraceStream, live::part_name};
 use fut::trace::UserTrace;
 use sigmund_files::{Folder, open_regular};
-use sigmund_merge::{Manifest, user_part_name};
-use sigmund_model::ClockDomain;
+use sigmund_merge::{Manifest, user_part_name, whole_and_part};
+use sigmund_model::{ClockDomain, Level, Loss, LossKind};
 
 use super::trace_summary::{StreamSummary, TraceSummary};
 
@@ -48,10 +48,23 @@ pub(super) fn open(path: &Path) -> Result<Option<Inputs>> {
     let mut traces = Vec::new();
     for name in files {
         let path = folder.path_of(&name);
-        let file = folder.open_file(&name).with_context(|| path.display().to_string())?;
-        traces.append(&mut open_file(&path, file)?);
+        match folder.open_file(&name) {
+            Ok(file) => traces.append(&mut open_file(&path, file)?),
+            // The others can be read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                traces.push((missing(&path, &error), Vec::new()));
+            }
+            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        }
     }
     Ok(Some(Inputs { path: path.into(), manifest, is_run: true, traces }))
+}
+
+/// Stands for a file of a run that is not there.
+fn missing(path: &Path, error: &io::Error) -> TraceSummary {
+    let mut missing = TraceSummary::new(path, "missing".into(), Vec::new());
+    missing.lose(&Loss::new(LossKind::Truncated, Level::User, error.to_string()));
+    missing
 }
 
 fn files_of(manifest: &Manifest) -> Vec<OsString> {
@@ -120,7 +133,12 @@ fn of_trace_file(path: &Path, trace: &dyn TraceFile) -> (TraceSummary, Vec<Trace
 }
 
 fn of_user_trace(path: &Path, file: File) -> Result<(TraceSummary, Vec<TraceStream>)> {
-    let trace = UserTrace::of_file(path, file)?;
+    let part = path.file_name().and_then(|name| whole_and_part(name.to_str()?));
+    let trace = match part {
+        // What is before a part is in other parts, or was removed.
+        Some((_, 2..)) => UserTrace::of_parts(path, vec![(path.into(), file)], true)?,
+        _ => UserTrace::of_file(path, file)?,
+    };
     let format = format!("user trace version {}", fut::trace::VERSION);
     let mut held = TraceSummary::new(path, format, trace.event_types());
     held.facts = trace.processes().iter().map(|p| (format!("process {}", p.pid), p.name.clone())).collect();

@@ -420,6 +420,8 @@ impl Running<'_> {
         if matches!(waited, Ok(Waited::Left { .. })) {
             cpu_times.read();
         }
+        // Before the kernel side is halted, which may take long: until then, parts would become too old, and be removed.
+        rotation.iter().for_each(Rotation::stop);
         kernel.halt();
         clocks.read(&mut manifest);
         cpu_times.store(&mut manifest);

@@ -350,6 +350,12 @@ fn a_damaged_page_is_named_with_its_file_and_left_out_if_that_is_asked_for() {
     }
     // Others are whole.
     assert_eq!(events(&sigmund), EVENTS_IN_FIXTURE);
+    let broken = sigmund.path("out.supertrace/events/part-00000.parquet");
+    let mut bytes = fs::read(&broken).unwrap();
+    let pages = 4..bytes.len() / 8;
+    bytes[pages].fill(0xff);
+    fs::write(&broken, bytes).unwrap();
+    sigmund.run(["--list-events"]).complained(&["events/part-00000.parquet: expected a whole Parquet file"]);
 }
 
 #[test]

@@ -254,6 +254,9 @@ fn user_threads_older_than_what_is_kept_are_known_from_its_begin_on() {
 fn missing_and_foreign_parts_are_named(sigmund: &Sigmund) {
     let rotation = json(&sigmund.path("RUN/run.json"))["rotation"].clone();
     let (first, last) = (rotation["first"].as_u64().unwrap(), rotation["last"].as_u64().unwrap());
+    // In each part, packets before its own are missing, which is no damage.
+    let info = sigmund.run(["info", "RUN"]).found();
+    assert!(!info.contains("damaged") && !info.contains("overwritten"), "{info}");
     // The one in the middle, and one on each side.
     assert!(last - first >= 2, "parts {first} to {last}");
     let middle = first + 1;
@@ -298,6 +301,10 @@ fn missing_and_foreign_parts_are_named(sigmund: &Sigmund) {
         let copied = Command::new("cp").arg("-a").arg(sigmund.path("RUN")).arg(&run).status().unwrap();
         assert!(copied.success());
         change(&run);
+        if (word.ends_with(".dat") || word.ends_with(".fut")) && !run.join(&word).exists() {
+            let info = sigmund.run(["info", "CHANGED"]).found();
+            assert!(info.contains(&word) && info.contains("missing"), "{info}");
+        }
         let merged = merge(sigmund, "CHANGED");
         let rows = losses(sigmund, "severity <> 'note'");
         assert!(rows.iter().any(|row| row[3].contains(&word)), "{word}: {rows:?} {merged:?}");
@@ -326,6 +333,9 @@ fn a_killed_recorder_leaves_its_closed_parts_whole() {
         assert!(first > 0 && count > 0, "{first} to {max}");
         assert_eq!(count, max - first + 1, "no number is missing");
     }
+    // Lengths are noted of files that the merge completes, too.
+    let of_lengths = losses(&sigmund, "detail LIKE '%of another recording%'");
+    assert_eq!(of_lengths, Vec::<Vec<String>>::new());
     // What was in the kernel's buffers, and ends of LWPs.
     let expected = "'truncated', 'not-recorded', 'contradiction'";
     let gaps = losses(&sigmund, &format!("severity <> 'note' AND kind NOT IN ({expected})"));

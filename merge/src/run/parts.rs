@@ -3,14 +3,16 @@
 //! ```text
 //! RUN/part-00007.json            the content of this file: when the part begins, and its files once it is closed
 //! RUN/kernel.part-00007.dat      the kernel side, a trace.dat; until that is written, the files from which it is made
-//! RUN/user-PID.part-00007.fut    the user side RUN/user-PID.part-00007.carried    the facts from removed parts about
-//! user threads that live; next to the first part
+//! RUN/user-PID.part-00007.fut    the user side
+//! RUN/user-PID.part-00007.carried
+//!                                the facts from removed parts about user threads that live; next to the first part
 //! ```
 //!
 //! A part contains what was recorded from the tick at which it begins, as far as it is not in later parts.
 
-use std::io::Read;
+use std::io::{self, Read};
 
+use fkt_ingest::live::part_name;
 use serde::{Deserialize, Serialize};
 use sigmund_files::Folder;
 
@@ -110,6 +112,18 @@ impl Part {
     /// Name of the file that describes a part.
     pub fn name(number: u32) -> String {
         format!("{NAME}{number:05}.json")
+    }
+
+    /// Notes the length of the part's trace.dat, which is not that of the pages it is made of.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    pub fn note_kernel_length(&mut self, run: &Folder) -> io::Result<()> {
+        let name = part_name(self.number);
+        if let Some(file) = self.files.iter_mut().find(|file| file.name == name) {
+            file.bytes = run.open_file(&name)?.metadata()?.len();
+        }
+        Ok(())
     }
 
     /// Writes the description. An earlier one is replaced.

@@ -30,6 +30,9 @@ pub(crate) fn finish(
     }
     let kernel = live::finish(&run, KERNEL_DAT)?;
     let parts = live::finish_parts(&run)?;
+    for (number, _) in &parts {
+        note_length(&run, *number)?;
+    }
     let finished = || kernel.iter().chain(parts.iter().map(|(_, finished)| finished));
     let bytes: u64 = finished().map(|finished| finished.summary.page_bytes()).sum();
     // Only the last part can be incomplete.
@@ -71,6 +74,14 @@ pub(crate) fn finish(
         path.display()
     );
     Ok((manifest, said))
+}
+
+/// Notes the length of a trace.dat that was made here.
+fn note_length(run: &Folder, number: u32) -> Result<(), Error> {
+    // Without a description, the part is reported when it is read.
+    let Ok(mut part) = Part::read(run, number) else { return Ok(()) };
+    part.note_kernel_length(run).map_err(Error::io(&run.path_of(live::part_name(number))))?;
+    part.write(run)
 }
 
 /// The parts that exist, if the recording was cut into parts.

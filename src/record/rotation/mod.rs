@@ -396,7 +396,7 @@ impl Rotated {
 fn complete(run: &Folder, mut part: Part) -> Result<()> {
     if part.files.iter().any(|file| file.name == part_name(part.number)) {
         write_part(run, part.number)?;
-        packer::note_length(run, &mut part)?;
+        part.note_kernel_length(run)?;
     }
     Ok(part.write(run)?)
 }
@@ -404,10 +404,15 @@ fn complete(run: &Folder, mut part: Part) -> Result<()> {
 /// The result and the cost of compressing parts with zstd, as text.
 pub(crate) fn describe_packed(packed: &Packed) -> String {
     let Packed { parts, page_bytes, bytes, cpu_ns } = *packed;
-    let ratio = page_bytes as f64 / bytes.max(1) as f64;
+    // A small part has little to compress, and gets a header.
+    let ratio = if bytes < page_bytes {
+        format!(" ({:.1} times smaller)", page_bytes as f64 / bytes.max(1) as f64)
+    } else {
+        String::new()
+    };
     format!(
-        "{} compressed by zstd while it was recorded, {:.1} MB to {:.1} MB ({ratio:.1} times smaller), in {:.2} s of CPU \
-         time at the lowest priority",
+        "{} compressed by zstd while it was recorded, {:.1} MB to {:.1} MB{ratio}, in {:.2} s of CPU time at the lowest \
+         priority",
         output::counted(parts.into(), "part"),
         page_bytes as f64 / 1e6,
         bytes as f64 / 1e6,

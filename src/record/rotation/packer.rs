@@ -5,7 +5,6 @@
 use std::{
     collections::VecDeque,
     ffi::OsString,
-    io,
     sync::{
         Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -163,12 +162,4 @@ fn pack_one(run: &Folder, closed: &ClosedParts, number: u32) {
 pub(super) fn thread_cpu_ns() -> u64 {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     used.tv_sec.unsigned_abs() * 1_000_000_000 + used.tv_nsec.unsigned_abs()
-}
-
-/// Stores the length of a part's trace.dat in its description.
-pub(super) fn note_length(run: &Folder, part: &mut Part) -> io::Result<()> {
-    let name = fkt_ingest::live::part_name(part.number);
-    let length = run.open_file(&name)?.metadata()?.len();
-    part.files.iter_mut().filter(|file| file.name == name).for_each(|file| file.bytes = length);
-    Ok(())
 }
