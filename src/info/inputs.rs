@@ -63,7 +63,8 @@ pub(super) fn open(path: &Path) -> Result<Option<Inputs>> {
 /// Stands for a file of a run that is not there.
 fn missing(path: &Path, error: &io::Error) -> TraceSummary {
     let mut missing = TraceSummary::new(path, "missing".into(), Vec::new());
-    missing.lose(&Loss::new(LossKind::Truncated, Level::User, error.to_string()));
+    let level = if path.extension().is_some_and(|e| e == "fut") { Level::User } else { Level::Kern };
+    missing.lose(&Loss::new(LossKind::Truncated, level, error.to_string()));
     missing
 }
 
