@@ -161,13 +161,19 @@ fn run(cli: Cli) -> Result<Found> {
 /// Runs a question until it is answered. Queries use all CPUs.
 #[cfg(feature = "sql")]
 fn wait_for(question: impl Future<Output = Result<Found>>) -> Result<Found> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .thread_stack_size(sigmund_sql::QUERY_STACK)
-        .enable_all()
-        .build()
-        .context("starting threads for the query")?;
+    let runtime = query_threads()?;
     let found = runtime.block_on(question);
     // Not waited for: a cancelled query may still be busy.
     runtime.shutdown_background();
     found
+}
+
+/// As many threads for queries as there are CPUs.
+#[cfg(feature = "sql")]
+fn query_threads() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(sigmund_sql::QUERY_STACK)
+        .enable_all()
+        .build()
+        .context("starting threads for the query")
 }

@@ -61,15 +61,22 @@ impl<'h> Groups<'h> {
             (Level::Threads, By::Thread, None, _) => None,
             (_, _, _, lwp) => lwp.map(|lwp| Group::of_lwp(history, by, lwp)),
         };
-        let number = group.map(|group| {
-            let next = self.groups.len() as u32;
-            *self.numbers.entry(group).or_insert_with_key(|group| {
-                self.groups.push(group.clone());
-                next
-            })
-        });
+        let number = group.map(|group| self.number_of(group));
         self.known.insert((thread, lwp), number);
         number
+    }
+
+    /// The number of the group of what is in no other.
+    pub(crate) fn nobody(&mut self) -> u32 {
+        self.number_of(Group::nobody(self.by))
+    }
+
+    fn number_of(&mut self, group: Group) -> u32 {
+        let next = self.groups.len() as u32;
+        *self.numbers.entry(group).or_insert_with_key(|group| {
+            self.groups.push(group.clone());
+            next
+        })
     }
 
     /// The group with this number.

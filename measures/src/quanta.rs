@@ -149,7 +149,7 @@ impl Sliced for Quanta {
         let mut answer = self.sums.finish(columns, |group, sums| runs(history, group, sums));
         if uncounted > 0 {
             answer.notes.push(format!(
-                "{uncounted} quanta are not counted: it is not known when they began, or when they were active."
+                "{uncounted} quanta are not counted: no state before them is known, or not when they were active."
             ));
         }
         Ok(answer)

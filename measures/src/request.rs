@@ -191,6 +191,14 @@ impl Group {
         }
     }
 
+    /// The group of what belongs to no user thread and no LWP, or to none that has a group. Its cells are NULL.
+    pub fn nobody(by: By) -> Group {
+        match by {
+            By::Thread | By::Lwp | By::Process => Group::Process(None),
+            By::Name | By::Pattern => Group::Name(None),
+        }
+    }
+
     /// The first columns of an answer, which identify the group of a row.
     pub fn columns(by: By, level: Level) -> Vec<Column> {
         let name = Column::text("name", "Its name.");

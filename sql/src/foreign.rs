@@ -38,7 +38,8 @@ pub(crate) fn included(query: &str) -> Option<&str> {
     is_included.then(|| rest.0.trim_end().trim_end_matches(';').trim_end()).filter(|name| !name.is_empty())
 }
 
-/// `SPAN_JOIN(a PARTITIONED key, b PARTITIONED key)` as a query. Either both tables have the key, or none.
+/// `SPAN_JOIN(a PARTITIONED key, b PARTITIONED key)` as a query. If only one table has a key, its rows of each key are
+/// joined with all rows of the other: `overlap` without a key does that.
 fn span_join(text: &str) -> Option<String> {
     let text = &uncommented(text);
     let (function, arguments) = text.trim().trim_end_matches(';').trim_end().split_once('(')?;
@@ -56,7 +57,11 @@ fn span_join(text: &str) -> Option<String> {
         }
     };
     match (part(one)?, part(other)?) {
-        ((one, None), (other, None)) => Some(format!("SELECT * FROM {function}({one}, {other})")),
+        ((one, _), (other, None)) => Some(format!("SELECT * FROM {function}({one}, {other})")),
+        // A left join would have the rows of `one` once for each key of the other.
+        ((one, None), (other, Some(_))) if function == "overlap" => {
+            Some(format!("SELECT * FROM {function}({one}, {other})"))
+        }
         ((one, Some(key)), (other, Some(same))) if key == same => {
             Some(format!("SELECT * FROM {function}({one}, {other}, {key})"))
         }
@@ -254,6 +259,19 @@ mod tests {
                 "CREATE VIRTUAL TABLE j USING span_left_join (a, b)",
                 "CREATE VIEW j AS SELECT * FROM overlap_left(a, b)",
             ),
+            // Each key of the one with all rows of the other.
+            (
+                "CREATE VIRTUAL TABLE j USING SPAN_JOIN(a PARTITIONED utid, b)",
+                "CREATE VIEW j AS SELECT * FROM overlap(a, b)",
+            ),
+            (
+                "CREATE VIRTUAL TABLE j USING SPAN_JOIN(a, b PARTITIONED utid)",
+                "CREATE VIEW j AS SELECT * FROM overlap(a, b)",
+            ),
+            (
+                "CREATE VIRTUAL TABLE j USING SPAN_LEFT_JOIN(a PARTITIONED utid, b)",
+                "CREATE VIEW j AS SELECT * FROM overlap_left(a, b)",
+            ),
         ] {
             assert_eq!(translated(query).as_deref(), Some(expected), "{query}");
         }
@@ -263,7 +281,7 @@ mod tests {
             "SELECT 1",
             "CREATE VIEW t AS SELECT 1",
             "CREATE PERFETTO FUNCTION f(x INT) RETURNS INT AS SELECT 1",
-            "CREATE VIRTUAL TABLE j USING SPAN_JOIN(a PARTITIONED utid, b)",
+            "CREATE VIRTUAL TABLE j USING SPAN_LEFT_JOIN(a, b PARTITIONED utid)",
             "CREATE VIRTUAL TABLE j USING SPAN_JOIN(a PARTITIONED utid, b PARTITIONED cpu)",
             "CREATE VIRTUAL TABLE j USING window",
         ] {

@@ -3,7 +3,11 @@
 //! DataFusion's hash join holds the rows of one side in memory, and cannot use temporary files. Its join of sorted rows can, but
 //! is slower. So a query begins with hash joins; if they need more memory than there is, it begins anew with joins of sorted rows.
 
-use std::sync::Arc;
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, resume_unwind},
+    sync::Arc,
+};
 
 use arrow::array::RecordBatch;
 use datafusion::{
@@ -16,7 +20,7 @@ use datafusion::{
     },
     prelude::DataFrame,
 };
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 
 use crate::files::Sources;
 
@@ -43,13 +47,13 @@ impl Running {
 
     /// The next batch. An error names the damaged file among `sources`, if there is one.
     pub(crate) async fn next(&mut self, sources: &Sources) -> Option<Result<RecordBatch>> {
-        let mut batch = self.batches.next().await;
+        let mut batch = next_of(&mut self.batches).await;
         if let Some(again) = self.again.take()
             && let Some(Err(error)) = &batch
             && matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
         {
             batch = match self.start_sorted(again).await {
-                Ok(()) => self.batches.next().await,
+                Ok(()) => next_of(&mut self.batches).await,
                 Err(error) => Some(Err(error)),
             };
         }
@@ -70,6 +74,24 @@ impl Running {
         (self.plan, self.batches) = run(&state, &query).await?;
         Ok(())
     }
+}
+
+/// The next batch. A column of a batch that is larger than Arrow's arrays can be is an error.
+async fn next_of(batches: &mut SendableRecordBatchStream) -> Option<Result<RecordBatch>> {
+    let next = AssertUnwindSafe(batches.next()).catch_unwind().await;
+    next.unwrap_or_else(|panic| match is_overflow(&*panic) {
+        // The stream has ended: after this error nobody reads it.
+        true => Some(Err(DataFusionError::ResourcesExhausted(
+            "expected at most 2 GiB in one column of a batch of 8192 rows, found more".into(),
+        ))),
+        false => resume_unwind(panic),
+    })
+}
+
+/// Whether a panic is that of an array of Arrow whose texts or lists have more bytes or items than an offset can count.
+fn is_overflow(panic: &(dyn Any + Send)) -> bool {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).is_some_and(|text| text.contains("offset overflow"))
 }
 
 async fn run(

@@ -45,11 +45,6 @@ pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusio
         .with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply))
         .build();
     let context = SessionContext::new_with_state(state);
-    for function in functions::named() {
-        context.register_udf(function);
-    }
-    for function in functions::aggregates() {
-        context.register_udaf(function);
-    }
+    functions::register_all(&context)?;
     Ok(context)
 }

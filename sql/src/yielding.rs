@@ -6,7 +6,8 @@
 //! So operators that can make more rows than they read yield the thread after 10 ms, at their output and at their
 //! inputs.
 //!
-//! The work between two batches is not interrupted: a nested loop compares one batch with all rows of the other side.
+//! The work between two batches is not interrupted. A nested loop compares each batch of its right side with all rows
+//! of its left side, which may be millions: so these batches are cut to pieces, each for some 0.2 s.
 
 use std::{
     fmt,
@@ -28,13 +29,16 @@ use datafusion::{
     physical_optimizer::PhysicalOptimizerRule,
     physical_plan::{
         ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-        ReplaceChildrenOptions, execution_plan::CardinalityEffect,
+        ReplaceChildrenOptions, execution_plan::CardinalityEffect, joins::NestedLoopJoinExec,
     },
 };
 use futures::{Stream, StreamExt, ready};
 
 /// How long a query may keep the thread.
 const SLICE: Duration = Duration::from_millis(10);
+
+/// How long a nested loop may compare one piece of a batch.
+const PIECE: Duration = Duration::from_millis(200);
 
 /// Wraps operators that can make more rows than they read, and their inputs.
 #[derive(Debug)]
@@ -54,10 +58,12 @@ impl PhysicalOptimizerRule for YieldWhereRowsMultiply {
             if !may_multiply(&*plan) {
                 return Ok(Transformed::no(plan));
             }
-            let inputs = plan.children().into_iter().cloned().map(yielding).collect();
+            let is_loop = plan.is::<NestedLoopJoinExec>();
+            let inputs = plan.children().into_iter().cloned().enumerate();
+            let inputs = inputs.map(|(side, input)| yielding(input, is_loop && side == 1)).collect();
             let plan =
                 plan.replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))?;
-            Ok(Transformed::yes(yielding(plan)))
+            Ok(Transformed::yes(yielding(plan, false)))
         })
         .data()
     }
@@ -73,10 +79,10 @@ fn may_multiply(plan: &dyn ExecutionPlan) -> bool {
         && matches!(effect, CardinalityEffect::Unknown | CardinalityEffect::GreaterEqual)
 }
 
-fn yielding(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
-    match plan.is::<YieldExec>() {
+fn yielding(plan: Arc<dyn ExecutionPlan>, in_pieces: bool) -> Arc<dyn ExecutionPlan> {
+    match plan.is::<YieldExec>() && !in_pieces {
         true => plan,
-        false => Arc::new(YieldExec { input: plan }),
+        false => Arc::new(YieldExec { input: plan, in_pieces }),
     }
 }
 
@@ -84,6 +90,8 @@ fn yielding(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
 #[derive(Debug)]
 struct YieldExec {
     input: Arc<dyn ExecutionPlan>,
+    /// Whether batches are cut, because what is done with each may take long.
+    in_pieces: bool,
 }
 
 impl DisplayAs for YieldExec {
@@ -128,7 +136,7 @@ impl ExecutionPlan for YieldExec {
         let Ok([input]) = <[_; 1]>::try_from(children) else {
             return internal_err!("YieldExec has one input");
         };
-        Ok(Arc::new(YieldExec { input }))
+        Ok(Arc::new(YieldExec { input, in_pieces: self.in_pieces }))
     }
 
     fn with_new_children(
@@ -140,7 +148,7 @@ impl ExecutionPlan for YieldExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = self.input.execute(partition, context)?;
-        Ok(Box::pin(Yielding { rows, since: None }))
+        Ok(Box::pin(Yielding { rows, since: None, pieces: self.in_pieces.then(Pieces::new) }))
     }
 }
 
@@ -148,12 +156,58 @@ struct Yielding {
     rows: SendableRecordBatchStream,
     /// Since when it has kept the thread, as far as it knows.
     since: Option<Instant>,
+    pieces: Option<Pieces>,
+}
+
+/// Cuts batches to pieces with so many rows that the work for each takes [`PIECE`]. It begins with one row.
+#[derive(Debug)]
+struct Pieces {
+    /// The number of rows of the next piece.
+    rows: usize,
+    /// What is left of a batch.
+    rest: Option<RecordBatch>,
+    /// When the last piece was taken, and its rows.
+    taken: Option<(Instant, usize)>,
+}
+
+impl Pieces {
+    fn new() -> Pieces {
+        Pieces { rows: 1, rest: None, taken: None }
+    }
+
+    /// The next piece of what is left of a batch.
+    fn next(&mut self) -> Option<RecordBatch> {
+        let rest = self.rest.take()?;
+        let rows = self.rows.min(rest.num_rows());
+        if rows < rest.num_rows() {
+            self.rest = Some(rest.slice(rows, rest.num_rows() - rows));
+        }
+        self.taken = Some((Instant::now(), rows));
+        Some(rest.slice(0, rows))
+    }
+
+    /// Learns how long the work for the last piece took.
+    fn is_asked_for_more(&mut self) {
+        if let Some((when, rows)) = self.taken.take() {
+            self.rows = rows_in(PIECE, rows, when.elapsed());
+        }
+    }
+}
+
+/// The number of rows for which the work takes `time`, if it took `took` for `rows`.
+fn rows_in(time: Duration, rows: usize, took: Duration) -> usize {
+    let ratio = time.as_secs_f64() / took.as_secs_f64().max(1e-9);
+    // A float that is too large becomes the largest number.
+    ((rows as f64 * ratio) as usize).max(1)
 }
 
 impl Stream for Yielding {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(pieces) = &mut self.pieces {
+            pieces.is_asked_for_more();
+        }
         let since = *self.since.get_or_insert_with(Instant::now);
         // It is polled again after others have run. Then at least one batch follows.
         if since.elapsed() > SLICE {
@@ -161,11 +215,21 @@ impl Stream for Yielding {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
+        if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
+            return Poll::Ready(Some(Ok(piece)));
+        }
         let polled = self.rows.poll_next_unpin(context);
         if polled.is_pending() {
             self.since = None;
         }
-        Poll::Ready(ready!(polled))
+        let batch = ready!(polled);
+        Poll::Ready(match (&mut self.pieces, batch) {
+            (Some(pieces), Some(Ok(batch))) => {
+                pieces.rest = Some(batch);
+                pieces.next().map(Ok)
+            }
+            (_, batch) => batch,
+        })
     }
 }
 

@@ -22,7 +22,9 @@ const FAILED: Duration = Duration::from_secs(20);
 const ROWS: &str = "WITH rows AS (SELECT value AS n FROM generate_series(1, 10000)) ";
 
 /// Each has 10^12 pairs of rows to look at.
-const ENDLESS: [&str; 4] = [
+const ENDLESS: [&str; 5] = [
+    // A nested loop whose one side has millions of rows, with each of which it compares a batch of the other.
+    "SELECT count(*) FROM generate_series(1, 4000000) a JOIN generate_series(1, 4000000) b ON a.value + b.value < 0",
     // A nested loop that finds nothing.
     "SELECT count(*) FROM rows a, rows b, rows c WHERE a.n + c.n = b.n - 100000",
     // Cross joins.

@@ -7,6 +7,7 @@ mod describe;
 mod prompt;
 mod session;
 mod statements;
+mod threads;
 
 use std::{
     fs,

@@ -12,6 +12,7 @@ use super::{
     completion::Words,
     session::Session,
     statements,
+    threads::Threads,
 };
 use crate::{Found, output::reasons, terminal};
 
@@ -61,8 +62,9 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
             continue;
         }
         for query in statements::each(&line) {
+            let threads = Threads::start()?;
             let is_cancelled = tokio::select! {
-                answer = session.run(query) => {
+                answer = threads.run(session.run(query)) => {
                     if let Err(error) = answer {
                         terminal::notice(&format!("error: {}", reasons(&error)));
                     }

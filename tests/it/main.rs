@@ -3,6 +3,7 @@
 mod arenas;
 mod awkward;
 mod bad_input;
+mod bpf_peers;
 mod browser;
 mod check;
 mod check_paje;

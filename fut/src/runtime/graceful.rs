@@ -18,6 +18,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from
 #[non_exhaustive]
 pub struct ShutdownTimeout {
     /// The names of the threads, or their numbers (`#7`) if they have none, in the order of their creation; at most 16.
+    /// A thread in [`blocking`](crate::blocking) is listed, and so is the thread `fut::blocking` that runs its call.
     pub threads: Vec<String>,
     /// Number of all such threads.
     pub count: usize,

@@ -108,7 +108,7 @@ pub(super) fn of_lwp(
                 let (to, lwp, cpu) = (interval.from, Some(lwp), stay.cpu);
                 match begun {
                     Some((from, kind)) => each(Some(Wait { from, to, kind, wakeup, lwp, cpu, queue }), to),
-                    None if open.is_some() => each(None, to),
+                    None if open.is_some() || ended == Some(EndReason::Dispatched) => each(None, to),
                     None => {}
                 }
             }

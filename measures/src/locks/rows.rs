@@ -159,11 +159,9 @@ struct Requests<'h> {
     selection: Selection<'h>,
     /// The lock of each request of the history.
     lock_of: Vec<u32>,
-    /// The group of each request of the history, if rows are grouped; `NO_GROUP` if it is in no group.
+    /// The group of each request of the history, if rows are grouped.
     group_of: Vec<u32>,
 }
-
-const NO_GROUP: u32 = u32::MAX;
 
 impl<'h> Requests<'h> {
     /// The rows of the requests at these places. These must be all requests that overlap or touch the slice.
@@ -192,9 +190,6 @@ impl<'h> Requests<'h> {
                 continue;
             }
             let group = self.group_of.get(*place as usize).copied();
-            if group == Some(NO_GROUP) {
-                continue;
-            }
             let key = Key { group, kind: asked.kind, call_site: asked.call_site };
             // Usually it is the row of the previous request.
             let row = match rows.last() {
@@ -234,12 +229,9 @@ impl<'h> Requests<'h> {
         });
         let ended = places.filter_map(|place| {
             let asked = &self.history.locks[place];
-            let row = || -> Option<RowOf> {
-                let group = match self.group_of.get(place).copied() {
-                    Some(NO_GROUP) => return None,
-                    group => group.map(|group| groups.group(group).clone()),
-                };
-                Some((group, locks[self.lock_of[place] as usize], asked.kind, asked.call_site))
+            let row = || -> RowOf {
+                let group = self.group_of.get(place).map(|group| groups.group(*group).clone());
+                (group, locks[self.lock_of[place] as usize], asked.kind, asked.call_site)
             };
             Ended::new(asked, slice, row)
         });
@@ -402,7 +394,7 @@ impl Sliced for Locks {
 fn group_of(history: &History, groups: &mut Groups<'_>) -> Vec<u32> {
     let asked = &history.locks;
     let (who, mut group_of) = number(asked.len(), |place| (asked[place].thread, asked[place].lwp));
-    let group = |(thread, lwp)| groups.number(thread, lwp).unwrap_or(NO_GROUP);
+    let group = |(thread, lwp)| groups.number(thread, lwp).unwrap_or_else(|| groups.nobody());
     let group_of_who: Vec<u32> = who.into_iter().map(group).collect();
     group_of.par_iter_mut().for_each(|who| *who = group_of_who[*who as usize]);
     group_of

@@ -48,15 +48,11 @@ pub(super) struct Ended {
 
 impl Ended {
     /// The wait of an LWP's request, in the slice in which the wait counts. `None` if it does not end in the window.
-    pub(super) fn new(
-        asked: &LockRequest,
-        slice: Slice,
-        row: impl FnOnce() -> Option<RowOf>,
-    ) -> Option<Ended> {
+    pub(super) fn new(asked: &LockRequest, slice: Slice, row: impl FnOnce() -> RowOf) -> Option<Ended> {
         let (lwp, waiting) = (asked.lwp?, asked.waiting());
         let counts = asked.is_contended && waiting.to <= slice.window.to && slice.owns(waiting);
         let ticks = waiting.clipped(slice.window).filter(|_| counts)?.ticks();
-        Some(Ended { row: row()?, lwp, waiting, ticks })
+        Some(Ended { row: row(), lwp, waiting, ticks })
     }
 
     /// The waker, if this slice has the wakeup that ended the wait. It is the last wakeup that led to a dispatch before

@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod bits;
+mod bounded;
 mod checked_sum;
 mod clock;
 mod conversions;
@@ -75,6 +76,13 @@ pub fn with_clocks(name: &str, clocks: ClocksByName) -> Option<ScalarUDF> {
     let conversion = CONVERSIONS.into_iter().find(|conversion| conversion.name() == name)?;
     let clocks = clocks.into_iter().map(|(names, clock)| NamedClock::known(names, clock));
     Some(ByClock::bound(conversion, clocks.collect()))
+}
+
+/// Registers the functions of every session, and bounds those of DataFusion.
+pub(crate) fn register_all(context: &SessionContext) -> datafusion::error::Result<()> {
+    named().into_iter().for_each(|function| context.register_udf(function));
+    aggregates().into_iter().for_each(|function| context.register_udaf(function));
+    bounded::register(context)
 }
 
 /// Registers the functions that convert times in a session.

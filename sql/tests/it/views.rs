@@ -254,6 +254,43 @@ async fn a_session_only_reads() {
 }
 
 #[tokio::test]
+async fn no_function_makes_more_than_a_batch_of_rows_may_have() {
+    let trace = SuperTrace::open(Little::new().write()).await.unwrap();
+    const ROWS: &str = "(SELECT value AS n FROM generate_series(1, 8192)) AS rows";
+    for (expression, name) in [
+        ("repeat('x', 1000000000)", "repeat"),
+        ("repeat('x', n * 10)", "repeat"),
+        ("lpad('x', 100000)", "lpad"),
+        ("rpad('x', n * 10, 'y')", "rpad"),
+        ("array_repeat(n, 100000)", "array_repeat"),
+        ("range(n * 100)", "range"),
+        ("range(0, n * 10)", "range"),
+        ("generate_series(0, -10000000, -10)", "generate_series"),
+    ] {
+        let error = error(&trace, &format!("SELECT count({expression}) FROM {ROWS}")).await;
+        assert!(error.contains(&format!("{name}: expected a result of at most 256 MiB")), "{expression}: {error}");
+    }
+    for (expression, expected) in [
+        ("length(repeat('x', n))", "8192"),
+        ("length(repeat('x', 30000))", "30000"),
+        ("length(repeat('x', -1))", "0"),
+        ("length(repeat(NULL, 1000000000))", ""),
+        ("length(lpad('x', 100))", "100"),
+        ("length(rpad('x', n))", "8192"),
+        ("array_length(array_repeat(n, 100))", "100"),
+        ("array_length(range(100))", "100"),
+        ("array_length(range(0, 10000000, 100000))", "100"),
+    ] {
+        let query = format!("SELECT max({expression}) FROM {ROWS}");
+        assert_eq!(answer(&trace, &query).await, [expected], "{expression}");
+    }
+    // 300 kB in each row: more than Arrow's arrays can have.
+    let text = ["repeat('x', 30000)"; 10].join(" || ");
+    let error = error(&trace, &format!("SELECT {text} AS text, n FROM {ROWS}")).await;
+    assert!(error.contains("at most 2 GiB in one column"), "{error}");
+}
+
+#[tokio::test]
 async fn in_file_order_reads_file_by_file_without_a_sort() {
     let mut little = Little::new();
     for file in 0..12i64 {
