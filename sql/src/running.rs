@@ -91,7 +91,8 @@ async fn next_of(batches: &mut SendableRecordBatchStream) -> Option<Result<Recor
 /// Whether a panic is that of an array of Arrow whose texts or lists have more bytes or items than an offset can count.
 fn is_overflow(panic: &(dyn Any + Send)) -> bool {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).is_some_and(|text| text.contains("offset overflow"))
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .is_some_and(|text| text.contains("offset overflow"))
 }
 
 async fn run(

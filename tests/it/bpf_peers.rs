@@ -66,7 +66,8 @@ fn run_queue_waits_are_those_of_bpftrace() {
     for limit in expected.keys() {
         let shorter = |of: &Histogram| of.range(..limit).map(|(_, count)| count).sum::<i64>();
         let difference = (shorter(&found) - shorter(&expected)).abs();
-        let near = [&expected, &found].map(|of| of.get(limit).unwrap_or(&0) + of.get(&(limit / 2)).unwrap_or(&0));
+        let near =
+            [&expected, &found].map(|of| of.get(limit).unwrap_or(&0) + of.get(&(limit / 2)).unwrap_or(&0));
         assert!(
             difference <= tolerated + near.into_iter().max().unwrap_or(0) / 10,
             "below {limit} ns: {found:?}, not {expected:?}"

@@ -14,7 +14,8 @@ use datafusion::{
     common::{Result, plan_err},
     config::ConfigOptions,
     logical_expr::{
-        ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+        ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+        Signature,
     },
     prelude::SessionContext,
 };
@@ -84,14 +85,18 @@ impl Bounded {
             Size::Padded => number(1)?.map_or(0, |lengths| sum(&mut each(&lengths))),
             Size::ListOf => {
                 let width = argument(0)?.map_or(0, |values| values.get_array_memory_size() / rows.max(1));
-                number(1)?.map_or(0, |counts| sum(&mut each(&counts).map(|count| count.max(0) * width.max(1) as i128)))
+                number(1)?.map_or(0, |counts| {
+                    sum(&mut each(&counts).map(|count| count.max(0) * width.max(1) as i128))
+                })
             }
             // Of one number, the first is 0.
             Size::Between => {
                 let (first, second) = (number(0)?, number(1)?);
                 let step = number(2)?;
                 let steps = |row: usize| match &step {
-                    Some(step) if step.len() > row && step.is_valid(row) => i128::from(step.value(row)).abs().max(1),
+                    Some(step) if step.len() > row && step.is_valid(row) => {
+                        i128::from(step.value(row)).abs().max(1)
+                    }
                     _ => 1,
                 };
                 match (first, second) {

@@ -268,7 +268,10 @@ async fn no_function_makes_more_than_a_batch_of_rows_may_have() {
         ("generate_series(0, -10000000, -10)", "generate_series"),
     ] {
         let error = error(&trace, &format!("SELECT count({expression}) FROM {ROWS}")).await;
-        assert!(error.contains(&format!("{name}: expected a result of at most 256 MiB")), "{expression}: {error}");
+        assert!(
+            error.contains(&format!("{name}: expected a result of at most 256 MiB")),
+            "{expression}: {error}"
+        );
     }
     for (expression, expected) in [
         ("length(repeat('x', n))", "8192"),
