@@ -27,7 +27,7 @@ pub(crate) async fn run(
         question,
     )?;
     notes.iter().for_each(|note| notice(note));
-    finish(answers.iter().map(|of| (of.host, &of.measured)), question)
+    finish(answers.iter().map(|of| (of.host, &of.measured)), !notes.is_empty(), question)
 }
 
 /// Prints the differences between two super-traces.
@@ -45,7 +45,7 @@ pub(crate) async fn compare(
     } else {
         print(&[(None, answer, None)], question)?;
     }
-    finish([(None, &measured)].into_iter(), question)
+    finish([(None, &measured)].into_iter(), false, question)
 }
 
 /// For people, each figure is followed by its unit: `31.2 ms/s`, `450 ns`, `12.0 /s`.
@@ -85,24 +85,31 @@ pub(crate) fn options(question: &Question) -> MeasureOptions {
     MeasureOptions { by: args.by, worst: args.worst, subject, pair, with_lengths }
 }
 
-/// Prints notes, and returns how the command ends.
+/// Prints notes, and returns how the command ends. `is_explained` says that other notes were printed.
 fn finish<'m>(
     measured: impl Iterator<Item = (Option<&'m str>, &'m Measured)>,
+    mut is_explained: bool,
     question: &Question,
 ) -> Result<Found> {
     let (mut rows, mut gaps) = (0, 0);
     for (host, measured) in measured {
         let of_host = host.map_or_else(String::new, |host| format!("{host}: "));
         measured.answer.notes.iter().for_each(|note| notice(&format!("{of_host}{note}")));
+        is_explained |= !measured.answer.notes.is_empty();
         rows += measured.answer.rows.len();
         gaps += measured.gaps;
     }
-    if rows == 0 {
-        notice(
-            "nothing of the kind happened or was recorded in this time; `sigmund info` tells what was recorded",
-        );
+    if rows == 0 && !is_explained {
+        nothing();
     }
     Ok(gaps::finish(rows, gaps, question.measure.strict))
+}
+
+/// The notice about an answer without rows that nothing else explains.
+pub(crate) fn nothing() {
+    notice(
+        "nothing of the kind happened or was recorded in this time; `sigmund info` tells what was recorded",
+    );
 }
 
 /// The name of the host, if it is of a fleet; its answer; and the rate of its clock.

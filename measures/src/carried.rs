@@ -76,6 +76,22 @@ impl Carried {
         }
     }
 
+    /// An interval cut where an LWP begins and ends to count, and whether it counts in each piece.
+    pub(crate) fn pieces(&self, lwp: u32, interval: Interval) -> Vec<(Interval, bool)> {
+        let (mut pieces, mut at) = (Vec::new(), interval.from);
+        self.each_part(lwp, interval, |part, _| {
+            if at < part.from {
+                pieces.push((Interval::new(at, part.from), false));
+            }
+            pieces.push((part, true));
+            at = part.to;
+        });
+        if at < interval.to {
+            pieces.push((Interval::new(at, interval.to), false));
+        }
+        pieces
+    }
+
     /// How many ticks of an interval an LWP counts for.
     pub(crate) fn ticks(&self, lwp: u32, interval: Interval) -> i64 {
         let mut ticks = 0;
@@ -134,6 +150,13 @@ mod tests {
             (parts(70, 5, 50), parts(71, 0, 25), parts(72, 0, 50)),
             (vec![(5, 25)], vec![(20, 25)], vec![])
         );
+        let pieces = |lwp, from, to| {
+            let pieces = carried.pieces(lwp, Interval::new(from, to)).into_iter();
+            pieces.map(|(piece, counts)| (piece.from, piece.to, counts)).collect::<Vec<_>>()
+        };
+        assert_eq!(pieces(70, 5, 50), [(5, 25, true), (25, 50, false)]);
+        assert_eq!(pieces(71, 15, 25), [(15, 20, false), (20, 25, true)]);
+        assert_eq!(pieces(72, 0, 5), [(0, 5, false)]);
         assert_eq!([70, 71, 72].map(|lwp| carried.has(lwp)), [true, true, false]);
         assert_eq!([0, 24, 25].map(|tick| carried.at(70, tick)), [true, true, false]);
         assert_eq!([0, 1, 25, 26].map(|tick| carried.before(70, tick)), [false, true, true, false]);

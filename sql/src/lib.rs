@@ -41,6 +41,7 @@ mod foreign;
 pub mod functions;
 mod info;
 pub mod intervals;
+mod large_constants;
 mod lwps;
 mod named_arguments;
 mod nanos;

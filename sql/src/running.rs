@@ -22,7 +22,7 @@ use datafusion::{
 };
 use futures::{FutureExt, StreamExt};
 
-use crate::files::Sources;
+use crate::{files::Sources, large_constants::refuse_large_constants};
 
 pub(crate) struct Running {
     plan: Arc<dyn ExecutionPlan>,
@@ -81,7 +81,8 @@ async fn next_of(batches: &mut SendableRecordBatchStream) -> Option<Result<Recor
     let next = AssertUnwindSafe(batches.next()).catch_unwind().await;
     next.unwrap_or_else(|panic| match is_overflow(&*panic) {
         // The stream has ended: after this error nobody reads it.
-        true => Some(Err(DataFusionError::ResourcesExhausted(
+        // It is no lack of memory, which a join of sorted rows could need less of.
+        true => Some(Err(DataFusionError::Execution(
             "expected at most 2 GiB in one column of a batch of 8192 rows, found more".into(),
         ))),
         false => resume_unwind(panic),
@@ -99,7 +100,9 @@ async fn run(
     state: &SessionState,
     query: &LogicalPlan,
 ) -> Result<(Arc<dyn ExecutionPlan>, SendableRecordBatchStream)> {
-    let plan = state.create_physical_plan(query).await?;
+    let query = state.optimize(query)?;
+    refuse_large_constants(&query)?;
+    let plan = state.query_planner().create_physical_plan(&query, state).await?;
     let batches = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(state)))?;
     Ok((plan, batches))
 }

@@ -35,7 +35,7 @@ use std::{
 
 use clap::{
     Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint,
-    error::{ContextKind, ContextValue},
+    error::{ContextKind, ContextValue, ErrorKind},
 };
 use sigmund_user::Ids;
 
@@ -125,9 +125,14 @@ pub(crate) fn tip(error: &clap::Error) -> Option<String> {
     {
         return Some(format!("  tip: a question is an option: sigmund --{flag}"));
     }
-    let is_asked = cfg!(feature = "sql") && path.is_dir();
-    is_asked
-        .then(|| format!("  tip: give the super-trace of a question after -f: sigmund -f {word} --summary"))
+    if cfg!(feature = "sql") && path.is_dir() {
+        return Some(format!(
+            "  tip: give the super-trace of a question after -f: sigmund -f {word} --summary"
+        ));
+    }
+    let is_unknown =
+        error.kind() == ErrorKind::ArgumentConflict && Cli::command().find_subcommand(word).is_none();
+    is_unknown.then(|| format!("  tip: an option before {word} takes no value, or none more"))
 }
 
 /// The flag of the measure with a name similar to this word.

@@ -61,10 +61,10 @@ pub(crate) struct FilterArgs {
     /// name is escaped: \,
     #[arg(long, value_name = "THREAD", help_heading = "Filters")]
     pub(crate) thread: Vec<ThreadList>,
-    /// LWPs by tid, name or pattern (kworker/*), likewise.
+    /// LWPs by tid, name or pattern (kworker/*), likewise. Without --thread, --process and --by, a measure is then of LWPs.
     #[arg(long, value_name = "LWP", help_heading = "Filters")]
     pub(crate) lwp: Vec<LwpList>,
-    /// Processes by pid, name or pattern: their user threads; their LWPs if they have none.
+    /// Processes by pid, name or pattern: their user threads; if none of these processes has any, their LWPs.
     #[arg(long, value_name = "PROCESS", help_heading = "Filters")]
     pub(crate) process: Vec<ProcessList>,
     /// A CPU.

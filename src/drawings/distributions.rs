@@ -27,6 +27,9 @@ pub(super) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
         draw(trace, &mut found, question)?;
     }
     found.notes.iter().for_each(|note| notice(note));
+    if rows == 0 && found.notes.is_empty() {
+        measured::nothing();
+    }
     Ok(gaps::finish(rows, found.gaps, question.measure.strict))
 }
 

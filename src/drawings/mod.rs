@@ -21,7 +21,7 @@ use sigmund_sql::SuperTrace;
 use crate::{
     Found,
     cli::{FormatArg, Question, Unit},
-    gaps,
+    gaps, measured,
     output::{length, notice},
     owner::owner,
     terminal,
@@ -63,6 +63,9 @@ pub(crate) async fn stacks(trace: &SuperTrace, filter: &Filter, question: &Quest
     }
     out.flush()?;
     answer.notes.iter().for_each(|note| notice(note));
+    if answer.rows.is_empty() && answer.notes.is_empty() {
+        measured::nothing();
+    }
     Ok(gaps::finish(answer.rows.len(), gaps, args.strict))
 }
 

@@ -5,6 +5,9 @@ use std::{
     process::{Command, Stdio},
 };
 
+use serde_json::{Map, Value};
+use sigmund_measures::Subject;
+
 use crate::{
     kernel,
     record::recorded,
@@ -147,15 +150,32 @@ fn every_measure_answers_about_a_recording_on_both_levels_and_the_same_in_sql() 
     for measure in sigmund_measures::ALL {
         let flag = format!("--{}", measure.name);
         let function = measure.name.replace('-', "_");
-        if measure.subject != sigmund_measures::Subject::None {
-            continue;
-        }
+        let (asked, in_sql) = match measure.subject {
+            Subject::None | Subject::Optional(_) => (&[][..], ""),
+            Subject::Pair | Subject::RequiredOrPair(_) | Subject::OptionalOrPair(_) => (
+                &["USER_THREAD_NEW", "USER_THREAD_READY"][..],
+                ", from_event => 'USER_THREAD_NEW', to_event => 'USER_THREAD_READY'",
+            ),
+            Subject::Required(_) => panic!("{}: expected a name to ask it about", measure.name),
+        };
         for by in sigmund_measures::By::ALL {
-            let query = format!("SELECT count(*) FROM {function}(\"by\" => '{}')", by.name());
-            let json = sigmund.run([&flag, "--by", by.name(), "--format", "json"]);
-            assert!(matches!(json.status, 0 | 1), "{json:?}");
-            let json: Vec<serde_json::Value> = serde_json::from_str(&json.stdout).unwrap();
-            assert_eq!(json.len() as i64, sigmund.number("RUN.supertrace", &query), "{query}");
+            let said = sigmund.run([&[&*flag], asked, &["--by", by.name(), "--format", "json"]].concat());
+            assert!(matches!(said.status, 0 | 1), "{said:?}");
+            let answer: Vec<Map<String, Value>> = serde_json::from_str(&said.stdout).unwrap();
+            let query = format!("SELECT * FROM {function}(\"by\" => '{}'{in_sql})", by.name());
+            let rows = sigmund.run(["sql", "RUN.supertrace", &query, "--format", "json"]);
+            let mut rows: Vec<Map<String, Value>> = serde_json::from_str(&rows.stdout).unwrap();
+            if let Some(row) = answer.first() {
+                // Nanoseconds are beside ticks in SQL only.
+                rows.iter_mut().for_each(|of_sql| of_sql.retain(|column, _| row.contains_key(column)));
+            }
+            assert_eq!(answer.len(), rows.len(), "{query}");
+            for (row, of_sql) in answer.iter().zip(&rows) {
+                assert!(
+                    row.iter().all(|(column, value)| is_same(value, &of_sql[column])),
+                    "{query}: {row:?} {of_sql:?}"
+                );
+            }
         }
     }
     // Sums to the life of each thread, exactly.
@@ -167,6 +187,11 @@ fn every_measure_answers_about_a_recording_on_both_levels_and_the_same_in_sql() 
     let active = "SELECT abs((SELECT sum(total_tick) FROM states() WHERE state IN ('active', 'interrupted')) \
         - (SELECT sum(dur_tick) FROM active))";
     assert_eq!(sigmund.number("RUN.supertrace", active), 0);
+}
+
+/// Whether two values are equal, as numbers if they are numbers: 5.0 is 5.
+fn is_same(one: &Value, other: &Value) -> bool {
+    one == other || one.as_f64().is_some_and(|number| other.as_f64() == Some(number))
 }
 
 #[test]
@@ -214,7 +239,22 @@ fn drawings_are_text_or_pictures() {
     sigmund
         .run(["--list-events", "--svg", "x.svg"])
         .complained(&["--svg", "expected --gantt or --histogram"]);
-    sigmund.run(["--functions", "--format", "folded"]).found_nothing();
+    let nothing = sigmund.run(["--functions", "--format", "folded"]);
+    assert!(nothing.stderr.contains("nothing of the kind happened"), "{nothing:?}");
+    nothing.found_nothing();
+    sigmund
+        .run(["--functions", "work", "--format", "folded"])
+        .complained(&["expected the name of a span or function, found `work`"]);
+    sigmund.run(["--locks", "4096"]).found();
+    sigmund.run(["--locks", "0x1000"]).found();
+    sigmund.run(["--locks", "0x1234"]).complained(&["locks: expected the address", "found 0x1234"]);
+    sigmund.run(["--critical-sections", "0x1000"]).complained(&["0x1000", "tip: an option before"]);
+    // Thread 5 left LWP 70 from 200 to 230, and the trace is from 105 to 230.
+    let on_lwps = ["--gantt", "--level", "kern", "--lwp", "70"];
+    let all = sigmund.run(on_lwps).found();
+    let of_5 = sigmund.run([&on_lwps[..], &["--thread", "5"]].concat()).found();
+    let not_selected = |drawn: &str| drawn.lines().find(|line| line.starts_with("70")).unwrap().contains('-');
+    assert!(!not_selected(&all) && not_selected(&of_5), "{all}{of_5}");
     sigmund.run(["--states", "--format", "folded"]).complained(&["folded", "expected --functions"]);
     sigmund.run(["--list-events", "--format", "folded"]).complained(&["folded", "expected --functions"]);
 }

@@ -72,7 +72,7 @@ fn sentence_on_groups(columns: &[Column], grouped: &[Column]) -> Option<String> 
         true => String::new(),
         false => format!(", in place of {}", missing.join(" and ")),
     };
-    Some(format!("With `--by name`, `name` is the first column{replaced}."))
+    Some(format!("With `--by name`, `{}` is the first column{replaced}.", grouped[0].name))
 }
 
 /// A text as one cell or paragraph, outside of code.

@@ -182,6 +182,17 @@ fn a_system_call_or_a_span_that_there_is_not_is_a_mistake_and_gets_the_nearest()
     for call in ["sys_enter(0xca)", "sys_enter(202)"] {
         let said = sigmund.run(["--reactivity", call, call]);
         assert_eq!(said.status, 1, "{said:?}");
+        assert!(!said.stderr.contains("no event has this value"), "{said:?}");
+    }
+    for (from, nearest) in [
+        ("sys_enter(201)", "nearest: 202"),
+        ("sys_enter(id=999)", "nearest: 202"),
+        ("MESSAGE(3)", "nearest: 1, 7"),
+        ("MESSAGE(-1)", "nearest: 1"),
+    ] {
+        let said = sigmund.run(["--reactivity", from, "USER_THREAD_READY"]);
+        assert_eq!(said.status, 1, "{said:?}");
+        assert!(said.stderr.contains(&format!("`{from}`: no event has this value; {nearest}")), "{said:?}");
     }
     // There is such a call; nobody made it.
     let said = sigmund.run(["--reactivity", "sys_enter(id=read)", "MESSAGE"]);

@@ -257,7 +257,10 @@ fn a_view_lives_as_long_as_its_session() {
         ("DROP VIEW events", "only read"),
         ("DROP TABLE spans", "only read"),
         ("CREATE VIEW mine AS SELECT * FROM nothing", "found `nothing`"),
-        ("CREATE VIRTUAL TABLE j USING SPAN_JOIN(sched PARTITIONED cpu, slice)", "overlap(a, b, key)"),
+        (
+            "CREATE VIRTUAL TABLE j USING SPAN_JOIN(sched PARTITIONED cpu, slice PARTITIONED utid)",
+            "overlap(a, b, key)",
+        ),
     ] {
         sigmund.run(["sql", "t.supertrace", taken]).complained(&[said]);
     }

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     Answer, By, Column, Culprit, History, Measure, Request, Slice, Span, Word,
     groups::{Groups, Owner},
+    instances::SpanNames,
     sliced::{Computed, Sliced},
 };
 
@@ -80,11 +81,17 @@ struct Folded {
     request: Request,
     active: Map<String, i64>,
     open: LaterSpans,
+    names: SpanNames,
 }
 
 fn start(request: &Request) -> Box<dyn Sliced> {
     let request = Request { by: Some(request.by.unwrap_or(By::Name)), ..request.clone() };
-    Box::new(Folded { request, active: Map::default(), open: LaterSpans::default() })
+    Box::new(Folded {
+        request,
+        active: Map::default(),
+        open: LaterSpans::default(),
+        names: SpanNames::default(),
+    })
 }
 
 impl Folded {
@@ -96,6 +103,9 @@ impl Folded {
 
 impl Sliced for Folded {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
+        if self.request.subject.is_some() {
+            self.names.add(history, slice, &self.request);
+        }
         let (request, at_begin) = (&self.request, self.at_begin());
         let later = std::mem::take(&mut self.open);
         let (visitors, open) = walk(history, (slice, at_begin), &later, || Stacks {
@@ -116,7 +126,8 @@ impl Sliced for Folded {
         self.at_begin() && !self.open.is_empty()
     }
 
-    fn finish(self: Box<Self>, _: &History) -> Result<Answer, String> {
+    fn finish(mut self: Box<Self>, history: &History) -> Result<Answer, String> {
+        std::mem::take(&mut self.names).check(history, &self.request)?;
         let mut answer = Answer::new(vec![
             Column::text(
                 "stack",

@@ -2,7 +2,7 @@
 
 use sigmund_model::{LwpState, ThreadState};
 
-use crate::{History, Interval, Level, Life, LwpStay, Request, ThreadStay};
+use crate::{History, Interval, Level, Life, LwpStay, Request, ThreadStay, carried::Carried};
 
 /// What a column shows. The states are those of both levels. If several have the largest share, the first of these is
 /// shown.
@@ -164,24 +164,28 @@ impl Timeline {
                                 let is_selected = request.has_place(stay.lwp, stay.cpu(history, interval));
                                 Shown::of_thread(stay.state).selected(is_selected)
                             };
-                            (interval, stay.map(shown))
+                            let unknown = || Shown::Unknown.selected(request.has_place(None, None));
+                            (interval, stay.map_or_else(unknown, shown), stay.is_some())
                         });
-                        let unknown = Shown::Unknown.selected(request.has_place(None, None));
-                        timeline.add(history.names.thread_label(thread), (life, unknown), states);
+                        timeline.add(history.names.thread_label(thread), life, states);
                     }
                 }
             }
             Level::Lwps => {
+                let carried = Carried::new(history, request);
                 for (lwp, life) in history.names.lwps.iter() {
-                    if lwp != 0 && request.has_lwp(lwp) {
-                        let states = history.lwps.of(lwp.into()).partition(window).map(|(interval, stay)| {
-                            let is_selected = |stay: &LwpStay| request.has_place(Some(lwp), stay.cpu);
-                            let shown =
-                                |stay: &LwpStay| Shown::of_lwp(stay.state).selected(is_selected(stay));
-                            (interval, stay.map(shown))
+                    if lwp != 0 && request.has_lwp(lwp) && carried.has(lwp) {
+                        let stays = history.lwps.of(lwp.into()).partition(window);
+                        let states = stays.flat_map(|(interval, stay)| {
+                            let state =
+                                stay.map_or(Shown::Unknown, |stay: &LwpStay| Shown::of_lwp(stay.state));
+                            let is_selected = request.has_place(Some(lwp), stay.and_then(|stay| stay.cpu));
+                            let pieces = carried.pieces(lwp, interval).into_iter();
+                            pieces.map(move |(piece, counts)| {
+                                (piece, state.selected(is_selected && counts), stay.is_some())
+                            })
                         });
-                        let unknown = Shown::Unknown.selected(request.has_place(Some(lwp), None));
-                        timeline.add(history.names.lwp_label(lwp), (life, unknown), states);
+                        timeline.add(history.names.lwp_label(lwp), life, states);
                     }
                 }
             }
@@ -195,22 +199,18 @@ impl Timeline {
         self.window.from + ticks as i64
     }
 
-    /// Adds a line, if the thread is alive and selected at some time. Where there is no state, the line shows `unknown`
-    /// during its life, and `not alive` before and after.
-    fn add(
-        &mut self,
-        label: String,
-        (life, unknown): (Life<'_>, Shown),
-        states: impl Iterator<Item = (Interval, Option<Shown>)>,
-    ) {
+    /// Adds a line, if the thread is alive and selected at some time. `states` has what each interval shows, and
+    /// whether a state is recorded there. Where none is, the line shows it during its life only, and `not alive` before
+    /// and after.
+    fn add(&mut self, label: String, life: Life<'_>, states: impl Iterator<Item = (Interval, Shown, bool)>) {
         let mut line = Line { label, columns: Vec::with_capacity(self.columns), sums: [0; Shown::ALL.len()] };
         let mut shares = [0; Shown::ALL.len()];
         // The columns of a line that would otherwise be empty, because the life is shorter than half a column.
         let mut while_there = Vec::with_capacity(self.columns);
-        for (interval, state) in states {
-            let (shown, inner) = match state {
-                Some(shown) => (shown, interval),
-                None => (unknown, life.interval.clipped(interval).unwrap_or(Interval::new(interval.to, 0))),
+        for (interval, shown, is_recorded) in states {
+            let inner = match is_recorded {
+                true => interval,
+                false => life.interval.clipped(interval).unwrap_or(Interval::new(interval.to, 0)),
             };
             let parts = [
                 (Interval::new(interval.from, inner.from), Shown::NotThere),

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use arrow::{array::AsArray, datatypes::DataType};
+use arrow::{
+    array::AsArray,
+    datatypes::{DataType, Int64Type},
+};
 use datafusion::{
+    functions_aggregate::expr_fn::{max, min},
     functions_nested::expr_fn::array_element,
-    logical_expr::{Expr, cast, ident, lit},
+    logical_expr::{Expr, cast, ident, lit, when},
 };
 use sigmund_model::{
-    EventType, names,
+    EventType, FieldType, names,
     tables::{EVENTS, LOCKS, SPANS},
 };
 use sigmund_sql::SuperTrace;
@@ -16,7 +20,7 @@ use syscalls::Sysno;
 
 use super::{
     executing,
-    plan::{NAMING_SPANS, integer},
+    plan::{NAMING_SPANS, integer, position, selects},
     selector::{Condition, Selector},
 };
 use crate::Error;
@@ -84,15 +88,22 @@ pub(crate) async fn is_span(trace: &SuperTrace, name: &str) -> Result<bool, Erro
     Ok(one.count().await.map_err(&on_table)? > 0)
 }
 
-/// Checks that a lock was requested at this call site. A number is the address of a lock, and is not checked.
+/// Checks that a lock has this address, or was requested at this call site.
 ///
 /// # Errors
 /// When there is none, with the nearest names; when the trace cannot be read.
 pub(crate) async fn check_lock(trace: &SuperTrace, site: &str) -> Result<(), Error> {
-    if site.starts_with("0x") || site.parse::<i64>().is_ok() {
-        return Ok(());
-    }
     let on_table = Error::on(trace, LOCKS.name);
+    if let Some(address) = integer(site) {
+        let one = trace.raw(&LOCKS).await?.filter(ident("object").eq(lit(address)));
+        let one = one.and_then(|rows| rows.limit(0, Some(1))).map_err(&on_table)?;
+        return match one.count().await.map_err(&on_table)? {
+            0 => Err(Error::argument(format!(
+                "locks: expected the address or a call site of a lock, found {site}, the address of none; `--locks` lists them"
+            ))),
+            _ => Ok(()),
+        };
+    }
     let sites = trace.raw(&LOCKS).await?.select([cast(ident("call_site"), DataType::Utf8).alias("site")]);
     let sites = sites.and_then(|rows| rows.distinct()).map_err(&on_table)?;
     let (mut names, mut is_known) = (BTreeSet::new(), false);
@@ -118,16 +129,15 @@ pub(crate) async fn check_lock(trace: &SuperTrace, site: &str) -> Result<(), Err
     )))
 }
 
-/// The values nearest to the value of a selector, if no event has that value. `None` if an event has it, or if it is a
-/// number.
+/// The values nearest to the value of a selector, if no event has that value. `None` if an event has it.
 ///
 /// # Errors
 /// When the value should be the name of a system call or of a span, and there is none of that name; when the trace cannot be
 /// read.
 pub async fn nearest_values(trace: &SuperTrace, selector: &Selector) -> Result<Option<String>, Error> {
     let Some(condition) = &selector.condition else { return Ok(None) };
-    if integer(&condition.value).is_some() && !condition.quoted {
-        return Ok(None);
+    if let Some(number) = integer(&condition.value).filter(|_| !condition.quoted) {
+        return nearest_numbers(trace, selector, condition, number).await;
     }
     let Some((place, kind)) = place_of_value(trace, selector, condition) else { return Ok(None) };
     let mut values = texts_at(trace, &selector.name, place).await?;
@@ -159,6 +169,53 @@ pub async fn nearest_values(trace: &SuperTrace, selector: &Selector) -> Result<O
         ValueKind::Text => false,
     };
     if is_mistake { Err(Error::argument(message)) } else { Ok(Some(message)) }
+}
+
+/// The numbers just below and above that of a selector, if no event has that number. `None` if an event has it.
+async fn nearest_numbers(
+    trace: &SuperTrace,
+    selector: &Selector,
+    condition: &Condition,
+    number: i64,
+) -> Result<Option<String>, Error> {
+    let on_table = Error::on(trace, EVENTS.name);
+    let field = condition.field.as_deref();
+    let place = |ty: &EventType| field.map_or(Some(0), |field| position(ty, field));
+    let is_integer = |ty: &EventType, place: usize| {
+        let of_field = ty.fields.get(place).map_or(FieldType::I64, |field| field.ty);
+        !matches!(of_field, FieldType::Text | FieldType::F64 | FieldType::Bool)
+    };
+    let synonyms = names::synonyms(&selector.name);
+    let types = trace.event_types().iter().map(|event| &event.ty);
+    let of_name = types.filter(|ty| synonyms.contains(&ty.name.as_str()));
+    let Some(place) =
+        of_name.clone().find_map(place).filter(|at| of_name.clone().all(|ty| is_integer(ty, *at)))
+    else {
+        return Ok(None);
+    };
+    let anyone = Selector { thread: None, ..selector.clone() };
+    let one = trace.raw(&EVENTS).await?.filter(selects(trace, &anyone).await?);
+    let one = one.and_then(|rows| rows.limit(0, Some(1))).map_err(&on_table)?;
+    if one.count().await.map_err(&on_table)? > 0 {
+        return Ok(None);
+    }
+    let is_event = synonyms.iter().map(|name| ident("name").eq(lit(*name))).reduce(Expr::or);
+    let value = || array_element(ident("args"), lit(place as i64 + 1));
+    let side = |is_side: Expr| when(is_side, value()).end();
+    let frame = trace.raw(&EVENTS).await?.filter(is_event.unwrap_or_else(|| lit(false)));
+    let nearest = frame.and_then(|rows| {
+        let below = max(side(value().lt(lit(number)))?).alias("below");
+        rows.aggregate(vec![], vec![below, min(side(value().gt(lit(number)))?).alias("above")])
+    });
+    let mut near = Vec::new();
+    for batch in nearest.map_err(&on_table)?.collect().await.map_err(&on_table)? {
+        for column in batch.columns() {
+            near.extend(column.as_primitive::<Int64Type>().iter().flatten().map(|number| number.to_string()));
+        }
+    }
+    let near =
+        if near.is_empty() { "nor any other".to_string() } else { format!("nearest: {}", near.join(", ")) };
+    Ok(Some(format!("selector `{selector}`: no event has this value; {near}")))
 }
 
 /// The name of a span or function, without its place in the code: `request` of `request at server.rs:32`.

@@ -90,7 +90,7 @@ fn is_of(ty: &EventType) -> Expr {
 
 /// The position of a field. Listings do not name their parameters. There, the kernel's name of the first field stands
 /// for the first parameter.
-fn position(ty: &EventType, field: &str) -> Option<usize> {
+pub(super) fn position(ty: &EventType, field: &str) -> Option<usize> {
     let is_first = || {
         ty.fields.first().is_some_and(|f| f.name.is_empty()) && names::first_field(&ty.name) == Some(field)
     };

@@ -21,10 +21,7 @@ use datafusion::{
 };
 
 /// The maximum size of the result for a batch of rows, in bytes.
-const MOST_BYTES: i128 = 256 << 20;
-
-/// The number of rows for which a constant result may be copied.
-const ROWS_OF_CONSTANT: i128 = 8192;
+pub(crate) const MOST_BYTES: usize = 256 << 20;
 
 /// The size of the result of one row, from its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,7 +64,8 @@ struct Bounded {
 }
 
 impl Bounded {
-    /// The size of the result in bytes.
+    /// The size of the result in bytes. That of constants counts once: whether it is copied to each row is known later
+    /// ([`crate::large_constants`]).
     fn bytes(&self, args: &ScalarFunctionArgs) -> Result<i128> {
         let are_constants = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if are_constants { 1 } else { args.number_rows };
@@ -108,7 +106,8 @@ impl Bounded {
                 }
             }
         };
-        Ok(if are_constants { bytes * ROWS_OF_CONSTANT } else { bytes })
+        // Where rows are read, the value is copied to each; while the query is planned there is one row.
+        Ok(if are_constants { bytes * args.number_rows as i128 } else { bytes })
     }
 }
 
@@ -168,12 +167,12 @@ impl ScalarUDFImpl for Bounded {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let bytes = self.bytes(&args)?;
-        if bytes > MOST_BYTES {
+        if bytes > MOST_BYTES as i128 {
             return plan_err!(
                 "{}: expected a result of at most {} MiB for {} rows, found {} MiB",
                 self.name(),
                 MOST_BYTES >> 20,
-                ROWS_OF_CONSTANT.max(args.number_rows as i128),
+                args.number_rows,
                 bytes >> 20
             );
         }

@@ -29,6 +29,7 @@ use conversions::CONVERSIONS;
 
 pub(crate) use arithmetic::checked;
 pub use bits::{f64_bits, u64_bits};
+pub(crate) use bounded::MOST_BYTES;
 pub use clock::Clock;
 pub(crate) use clock::NamedClock;
 pub(crate) use conversions::{ByClock, only_clock};

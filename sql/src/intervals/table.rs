@@ -19,7 +19,10 @@ use super::{
     output::{Origin, Output},
     times::Times,
 };
-use crate::clocks::{Clocks, TraceClock};
+use crate::{
+    clocks::{Clocks, TraceClock},
+    large_constants::refuse_large_constants,
+};
 
 /// The result of a function. It is computed when the table is read.
 pub(crate) struct IntervalTable {
@@ -123,6 +126,7 @@ impl TableProvider for IntervalTable {
             // Uses DataFusion's own planner. The planner of a cluster's client would send each input as a separate
             // query.
             let plan = session.optimize(&plan)?;
+            refuse_large_constants(&plan)?;
             plans.push(DefaultPhysicalPlanner::default().create_physical_plan(&plan, session).await?);
         }
         let schema = Arc::new(self.output.schema.project(places)?);

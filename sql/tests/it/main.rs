@@ -3,6 +3,7 @@
 mod asked;
 mod clocks;
 mod intervals;
+mod limits;
 mod open;
 mod support;
 mod views;
