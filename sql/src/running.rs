@@ -78,15 +78,18 @@ impl Running {
 
 /// The next batch. A column of a batch that is larger than Arrow's arrays can be is an error.
 async fn next_of(batches: &mut SendableRecordBatchStream) -> Option<Result<RecordBatch>> {
-    let next = AssertUnwindSafe(batches.next()).catch_unwind().await;
-    next.unwrap_or_else(|panic| match is_overflow(&*panic) {
-        // The stream has ended: after this error nobody reads it.
-        // It is no lack of memory, which a join of sorted rows could need less of.
-        true => Some(Err(DataFusionError::Execution(
-            "expected at most 2 GiB in one column of a batch of 8192 rows, found more".into(),
-        ))),
-        false => resume_unwind(panic),
-    })
+    match AssertUnwindSafe(batches.next()).catch_unwind().await {
+        Ok(next) => next,
+        Err(panic) if is_overflow(&*panic) => {
+            // What has panicked would panic again if it were polled.
+            *batches = Box::pin(EmptyRecordBatchStream::new(batches.schema()));
+            // It is no lack of memory, which a join of sorted rows could need less of.
+            Some(Err(DataFusionError::Execution(
+                "expected at most 2 GiB in one column of a batch of 8192 rows, found more".into(),
+            )))
+        }
+        Err(panic) => resume_unwind(panic),
+    }
 }
 
 /// Whether a panic is that of an array of Arrow whose texts or lists have more bytes or items than an offset can count.

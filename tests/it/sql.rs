@@ -295,7 +295,7 @@ fn errors_of_sql_are_one_line_of_what_can_be_done() {
         .run(["--states", "--worst", "3"])
         .complained(&["states: expected a measure that lists cases", "found worst"]);
     sigmund.run(["--functions", "nothing"]).complained(&["name of a span or function, found `nothing`"]);
-    sigmund.run(["--locks", "0x10"]).found_nothing();
+    sigmund.run(["--locks", "0x10"]).complained(&["locks: expected the address", "found 0x10"]);
     asked("SELECT CAST(name AS BIGINT) FROM events").complained(&["query: Cannot cast string", "in quotes"]);
     let large = asked("SELECT percentile(u64_bits(-ts_tick), 50) FROM events");
     assert!(
