@@ -227,7 +227,7 @@ impl SchemaProvider for EventViews {
 /// The names of the views. Events whose name is free keep it. The other names are prefixed until they are free.
 fn view_names<'a>(events: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
     let mut taken: BTreeSet<String> = ALL.iter().flat_map(|t| [t.name.to_string(), raw_name(t)]).collect();
-    taken.extend([perfetto::SCHED_SLICE, perfetto::SCHED, perfetto::THREAD_STATE].map(String::from));
+    taken.extend(perfetto::VIEWS.map(String::from));
     taken.extend(views::names().map(String::from));
     let (displaced, free): (Vec<&str>, Vec<&str>) =
         events.partition(|name| name.is_empty() || taken.contains(*name));

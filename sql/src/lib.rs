@@ -48,6 +48,7 @@ mod nanos;
 mod nearest;
 mod open_options;
 mod opened;
+mod own_views;
 mod parameters;
 mod perfetto;
 mod query_depth;

@@ -6,8 +6,11 @@
 //! from Perfetto: `ts` counts from the first event, the idle task has no slices, and a state that never ends (`exited`)
 //! has a NULL `dur`, not -1. See <https://perfetto.dev/docs/analysis/sql-tables>.
 
+use std::sync::Arc;
+
 use arrow::datatypes::DataType;
 use datafusion::{
+    catalog::TableProvider,
     common::{ScalarValue, TableReference},
     error::Result,
     functions_aggregate::min_max::min,
@@ -27,6 +30,9 @@ pub(crate) const SCHED_SLICE: &str = "sched_slice";
 pub(crate) const SCHED: &str = "sched";
 /// One row: an LWP in one state.
 pub(crate) const THREAD_STATE: &str = "thread_state";
+
+/// These views.
+pub(crate) const VIEWS: [&str; 3] = [SCHED_SLICE, SCHED, THREAD_STATE];
 
 /// What a row of one of these views is.
 pub(crate) fn sentence(view: &str) -> Option<&'static str> {
@@ -112,8 +118,12 @@ pub(crate) fn of_host(view: &str, column: &str, host: usize) -> Expr {
     }
 }
 
-/// Registers these views.
-pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Result<()> {
+/// The plan of one of these views.
+pub(crate) async fn view(
+    context: &SessionContext,
+    name: &str,
+    info: &Info,
+) -> Result<Arc<dyn TableProvider>> {
     let states = context.table(TableReference::bare(raw_name(&LWP_STATES))).await?;
     let states = states.filter(ident("lwp").not_eq(lit(0)))?;
     let number = |column: &str| cast(ident(column), DataType::Int64);
@@ -130,19 +140,17 @@ pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Res
     };
     let tail = || vec![ident("ts_tick"), ident("dur_tick"), ident("lwp")];
 
-    let running = states.clone().filter(ident("state").eq(lit(LwpState::Running.name())))?;
+    if name == THREAD_STATE {
+        let with_wakers = with_wakers(context, states).await?;
+        let wakers = vec![ident("waker_utid"), ident("irq_context")];
+        let columns = [place(), vec![state()?.alias("state")], wakers, tail()].concat();
+        return Ok(with_wakers.select(columns)?.into_view());
+    }
+    let running = states.filter(ident("state").eq(lit(LwpState::Running.name())))?;
     let ts_end = nanos::instant(ident("ts_tick") + ident("dur_tick"), info);
     let priority = lit(ScalarValue::Int32(None)).alias("priority");
     let ends = vec![ident("end_state"), ident("end_reason"), ts_end.alias("ts_end"), priority];
-    let slices = running.select([place(), ends, tail()].concat())?;
-    context.register_table(TableReference::bare(SCHED_SLICE), slices.clone().into_view())?;
-    context.register_table(TableReference::bare(SCHED), slices.into_view())?;
-
-    let with_wakers = with_wakers(context, states).await?;
-    let wakers = vec![ident("waker_utid"), ident("irq_context")];
-    let columns = [place(), vec![state()?.alias("state")], wakers, tail()].concat();
-    context.register_table(TableReference::bare(THREAD_STATE), with_wakers.select(columns)?.into_view())?;
-    Ok(())
+    Ok(running.select([place(), ends, tail()].concat())?.into_view())
 }
 
 /// The states of LWPs. A wait for a CPU also has who woke the LWP, and whether that was in an interrupt. The wakeup

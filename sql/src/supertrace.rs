@@ -30,13 +30,14 @@ use crate::{
     files::{Files, Sources, is_of_a_file},
     foreign, functions, intervals,
     lwps::AllLwps,
-    named_arguments, nearest, parameters, perfetto,
+    named_arguments, nearest,
+    own_views::OwnViews,
+    parameters,
     session::session,
     session_views::SessionViews,
     sqlite_words,
     tables::{self, Root},
     threads::AllThreads,
-    views,
 };
 
 /// Number of batches that are decoded ahead of the current one.
@@ -96,10 +97,7 @@ impl SuperTrace {
         root.register(&context);
         for table in files.tables() {
             tables::register(&context, &root, table).map_err(in_path)?;
-            tables::register_view(&context, table, &info).await.map_err(in_path)?;
         }
-        perfetto::register_views(&context, &info).await.map_err(in_path)?;
-        views::register(&context, &info).await.map_err(in_path)?;
         let clock = functions::NamedClock::of_files(&files, &info);
         let clocks = Arc::new(Clocks::of(TraceClock::new(root.url().as_str(), &info, clock)));
         intervals::register(&context, &clocks).map_err(in_path)?;
@@ -108,7 +106,7 @@ impl SuperTrace {
             Ok(event_types) => Arc::<[DeclaredEvent]>::from(event_types),
             Err(error) => return Err(files.damage(Some(&EVENT_TYPES)).unwrap_or(error)),
         };
-        let event_views = event_views(&context, &event_types, &info).await.map_err(in_path)?;
+        let event_views = event_views(&context, &files, &event_types, &info).await.map_err(in_path)?;
         let defined = Arc::clone(event_views.defined());
         Ok(SuperTrace {
             path: path.to_path_buf(),
@@ -559,6 +557,7 @@ fn described_table(statement: &Statement) -> Option<(Option<String>, String)> {
 /// Adds the views of the events to a session.
 async fn event_views(
     context: &SessionContext,
+    files: &Files,
     event_types: &Arc<[DeclaredEvent]>,
     info: &Info,
 ) -> Result<Arc<EventViews>, DataFusionError> {
@@ -566,7 +565,8 @@ async fn event_views(
     let names = &state.config_options().catalog;
     let missing = |what: &str| DataFusionError::Internal(format!("the session has no {what}"));
     let catalog = context.catalog(&names.default_catalog).ok_or_else(|| missing("catalog"))?;
-    let tables = catalog.schema(&names.default_schema).ok_or_else(|| missing("schema"))?;
+    let stored = catalog.schema(&names.default_schema).ok_or_else(|| missing("schema"))?;
+    let tables = Arc::new(OwnViews::new(context, stored, files.tables(), info));
     let views = Arc::new(EventViews::new(tables, events, Arc::clone(event_types), info));
     catalog.register_schema(&names.default_schema, views.clone())?;
     Ok(views)

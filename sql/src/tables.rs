@@ -1,4 +1,4 @@
-//! Registers the tables of a super-trace, and the views that add nanoseconds to them.
+//! Registers the tables of a super-trace, and plans the views that add nanoseconds to them.
 
 use std::sync::{
     Arc,
@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use datafusion::{
+    catalog::TableProvider,
     common::TableReference,
     datasource::{
         file_format::parquet::ParquetFormat,
@@ -25,7 +26,7 @@ pub(crate) fn raw_name(table: &Table) -> String {
     if has_ticks(table) { format!("raw_{}", table.name) } else { table.name.to_string() }
 }
 
-fn has_ticks(table: &Table) -> bool {
+pub(crate) fn has_ticks(table: &Table) -> bool {
     table.columns.iter().any(|c| c.name.ends_with("_tick"))
 }
 
@@ -83,12 +84,13 @@ pub(crate) fn register(context: &SessionContext, root: &Root, table: &Table) -> 
     Ok(())
 }
 
-/// Registers the view that users know by the name of the table. It has the columns of the table, and `X_ns` for each
+/// The view that users know by the name of a table with ticks. It has the columns of the table, and `X_ns` for each
 /// `X_tick`.
-pub(crate) async fn register_view(context: &SessionContext, table: &Table, info: &Info) -> Result<()> {
-    if !has_ticks(table) {
-        return Ok(());
-    }
+pub(crate) async fn view(
+    context: &SessionContext,
+    table: &Table,
+    info: &Info,
+) -> Result<Arc<dyn TableProvider>> {
     let mut columns: Vec<Expr> = table.columns.iter().map(|c| ident(c.name)).collect();
     // `clocks` already has columns for readings in nanoseconds.
     let has = |name: &str| table.columns.iter().any(|column| column.name == name);
@@ -100,7 +102,5 @@ pub(crate) async fn register_view(context: &SessionContext, table: &Table, info:
         columns.push(nanos::length(on_cpu.clone(), info).alias("on_cpu_ns"));
         columns.push(on_cpu.alias("on_cpu_tick"));
     }
-    let view = context.table(TableReference::bare(raw_name(table))).await?.select(columns)?.into_view();
-    context.register_table(TableReference::bare(table.name), view)?;
-    Ok(())
+    Ok(context.table(TableReference::bare(raw_name(table))).await?.select(columns)?.into_view())
 }

@@ -1,6 +1,8 @@
 //! Views in SQL, one file each. The first line of the file describes a row.
 
-use datafusion::{common::TableReference, error::Result, prelude::SessionContext};
+use std::sync::Arc;
+
+use datafusion::{catalog::TableProvider, common::internal_err, error::Result, prelude::SessionContext};
 
 use crate::Info;
 
@@ -54,19 +56,21 @@ fn comments(view: &str) -> impl Iterator<Item = &'static str> {
     query.lines().map_while(|line| line.strip_prefix("-- "))
 }
 
-/// Registers the views. A view is left out if it needs a table that the merge left out, or another view that is left
-/// out.
-pub(crate) async fn register(context: &SessionContext, info: &Info) -> Result<()> {
-    let mut absent: Vec<&str> = info.left_out_tables().collect();
+/// The names of the views, without those that need a table that the merge left out, or another view that is left out.
+pub(crate) fn available(info: &Info) -> Vec<&'static str> {
+    let (mut available, mut absent) = (Vec::new(), info.left_out_tables().collect::<Vec<&str>>());
     for (name, query) in VIEWS {
         let lines = || query.lines().filter(|line| !line.starts_with("--"));
         let needs = |table: &&str| lines().any(|line| line.split_whitespace().any(|word| word == *table));
-        if absent.iter().any(needs) {
-            absent.push(name);
-            continue;
-        }
-        let view = context.sql(query).await?.into_view();
-        context.register_table(TableReference::bare(*name), view)?;
+        if absent.iter().any(needs) { absent.push(name) } else { available.push(*name) }
     }
-    Ok(())
+    available
+}
+
+/// The plan of a view.
+pub(crate) async fn view(context: &SessionContext, name: &str) -> Result<Arc<dyn TableProvider>> {
+    let Some((_, query)) = VIEWS.iter().find(|(view, _)| *view == name) else {
+        return internal_err!("expected a view, found {name}");
+    };
+    Ok(context.sql(query).await?.into_view())
 }

@@ -1,5 +1,7 @@
 //! The names a user meets in SQL: tables with nanoseconds, a view per event type, Perfetto's names.
 
+use std::path::Path;
+
 use crate::{asked::answer, support::Little};
 use datafusion::{
     logical_expr::{ident, lit},
@@ -7,7 +9,7 @@ use datafusion::{
 };
 use serde_json::json;
 use sigmund_model::tables::EVENTS;
-use sigmund_sql::{ErrorKind, Parameters, SuperTrace};
+use sigmund_sql::{ErrorKind, Fleet, Parameters, SuperTrace};
 
 fn event_type(level: &str, code: i64, name: &str, fields: &[(&str, &str)]) -> serde_json::Value {
     let (names, types): (Vec<_>, Vec<_>) = fields.iter().copied().unzip();
@@ -451,6 +453,33 @@ async fn several_super_traces_are_schemas_of_one_session() {
     for taken in ["a", "b", "public", "information_schema"] {
         let error = trace.attach(taken, other().await).err().unwrap().to_string();
         assert!(error.contains("another name") && error.contains(taken), "{error}");
+    }
+}
+
+// Views are planned when they are first named: when the fleet is there, and names without a schema are of all hosts.
+#[tokio::test]
+async fn in_a_fleet_the_views_of_a_host_are_of_that_host() {
+    let littles: Vec<Little> = (1..=2)
+        .map(|host| {
+            let mut little = Little::new();
+            little.info("tick_hz", 1e9).info("first_tick", 1).info("last_tick", 9);
+            for thread in 0..host {
+                little.row("thread_states", json!({"ts_tick": 1, "dur_tick": 2, "thread": thread, "state": "new", "end_reason": "dispatched"}));
+            }
+            little
+        })
+        .collect();
+    let mut hosts = Vec::new();
+    for (name, little) in ["a", "b"].into_iter().zip(&littles) {
+        hosts.push((name.to_owned(), SuperTrace::open(little.write()).await.unwrap()));
+    }
+    let fleet = Fleet::of(Path::new("fleet"), hosts).unwrap().trace;
+    let views = ["ready_latency", "thread_states"];
+    for view in views {
+        let of = |schema: &str| format!("SELECT count(*) FROM {schema}{view}");
+        assert_eq!(answer(&fleet, &of("a.")).await, ["1"], "{view}");
+        assert_eq!(answer(&fleet, &of("b.")).await, ["2"], "{view}");
+        assert_eq!(answer(&fleet, &of("")).await, ["3"], "{view}");
     }
 }
 
