@@ -15,15 +15,20 @@ use crate::functions::MOST_BYTES;
 /// The number of rows in a batch.
 const BATCH: usize = 8192;
 
+/// Checks an optimized plan. `is_copied` tells whether its rows are copied by whoever reads them.
+///
 /// # Errors
 ///
 /// If a column of a batch would have more than [`MOST_BYTES`] of copies of a constant.
-pub(crate) fn refuse_large_constants(optimized: &LogicalPlan) -> Result<()> {
-    optimized.apply_with_subqueries(|plan| {
-        let rows = if plan.inputs().iter().all(|input| is_one_row(input)) { 1 } else { BATCH };
+pub(crate) fn refuse_large_constants(optimized: &LogicalPlan, is_copied: bool) -> Result<()> {
+    // Each plan with the expressions of it whose values are copied above. A list of what is left, since plans can be deep.
+    let mut left = vec![(optimized, if is_copied { Copied::All } else { Copied::None })];
+    while let Some((plan, copied_above)) = left.pop() {
+        let is_one_row = plan.inputs().iter().all(|input| is_one_row(input));
         if has_values_of_rows(plan) {
-            for expr in plan.expressions() {
-                let bytes = copied(&expr).saturating_mul(rows);
+            for (place, expr) in plan.expressions().iter().enumerate() {
+                let rows = if is_one_row && !copied_above.has(place) { 1 } else { BATCH };
+                let bytes = copied(expr).saturating_mul(rows);
                 if bytes > MOST_BYTES {
                     return plan_err!(
                         "a constant for each of {rows} rows: expected at most {} MiB in all, found {} MiB",
@@ -33,9 +38,42 @@ pub(crate) fn refuse_large_constants(optimized: &LogicalPlan) -> Result<()> {
                 }
             }
         }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
+        // The value of a subquery is one of each row.
+        plan.apply_subqueries(|subquery| {
+            refuse_large_constants(subquery, true).map(|()| TreeNodeRecursion::Continue)
+        })?;
+        let below = match plan {
+            // A row is copied for each that it is joined with.
+            LogicalPlan::Join(_) => Copied::All,
+            // And for each item of its lists, but for these lists.
+            LogicalPlan::Unnest(unnest) if matches!(copied_above, Copied::None) => {
+                Copied::AllBut(unnest.list_type_columns.iter().map(|(place, _)| *place).collect())
+            }
+            LogicalPlan::Projection(_) if !matches!(copied_above, Copied::None) => Copied::All,
+            _ => copied_above,
+        };
+        left.extend(plan.inputs().into_iter().map(|input| (input, below.clone())));
+    }
     Ok(())
+}
+
+/// Which columns of a plan are copied.
+#[derive(Clone)]
+enum Copied {
+    None,
+    /// All but those at these places.
+    AllBut(Vec<usize>),
+    All,
+}
+
+impl Copied {
+    fn has(&self, place: usize) -> bool {
+        match self {
+            Copied::None => false,
+            Copied::AllBut(places) => !places.contains(&place),
+            Copied::All => true,
+        }
+    }
 }
 
 /// Whether the expressions of an operator become columns.

@@ -53,6 +53,14 @@ async fn no_function_makes_more_than_a_batch_of_rows_may_have() {
     }
     let window = error(&trace, &format!("SELECT max(lpad('x', 100000)) OVER () FROM {ROWS}")).await;
     assert!(window.contains("for each of 8192 rows"), "{window}");
+    for copied in [
+        format!("SELECT r, n FROM (SELECT range(1, 1000000) AS r) AS one CROSS JOIN {ROWS}"),
+        format!("SELECT (SELECT range(1, 1000000)) AS r, n FROM {ROWS}"),
+        "SELECT range(1, 1000000) AS r, unnest(range(1, 100000)) AS n".to_owned(),
+    ] {
+        let error = error(&trace, &copied).await;
+        assert!(error.contains("expected at most 256 MiB in all, found"), "{copied}: {error}");
+    }
     for (query, expected) in [
         (
             "SELECT count(*) FROM (SELECT unnest(range(1, 1000001)) AS n) AS t WHERE n > 9".to_owned(),
