@@ -8,11 +8,20 @@ import { completion } from "./completion.js";
 import { copyButton, element, note, table } from "./table.js";
 
 let text = "SELECT * FROM active ORDER BY dur_tick DESC LIMIT 20";
-/** @type {any} */
-let names = null;
 
-/** @param {HTMLElement} panel @param {import("../timeline.js").Timeline} timeline @param {AbortSignal} signal */
-export async function sql(panel, timeline, signal) {
+/** What Tab completes, by source. @type {WeakMap<import("../api.js").Source, Promise<import("./completion.js").Names>>} */
+const known = new WeakMap();
+
+/** Asked for once, and not with the panel's signal: a panel that is drawn again would abort it for good. @param {import("../api.js").Source} source */
+function names(source) {
+  const asked = known.get(source) ?? source.ask("sql/names");
+  known.set(source, asked);
+  asked.catch(() => known.delete(source));
+  return asked;
+}
+
+/** @param {HTMLElement} panel @param {import("../timeline.js").Timeline} timeline */
+export async function sql(panel, timeline) {
   if (panel.querySelector("textarea")) return;
   const area = /** @type {HTMLTextAreaElement} */ (element("textarea", { "aria-label": "SQL", spellcheck: "false" }));
   area.value = text;
@@ -39,16 +48,31 @@ export async function sql(panel, timeline, signal) {
   area.addEventListener("keydown", (event) => {
     event.stopPropagation();
     if (event.key === "Enter" && event.ctrlKey) { event.preventDefault(); go(); }
-    if (event.key === "Tab" && !event.shiftKey && complete(area, words)) event.preventDefault();
+    if (event.key === "Tab" && !event.shiftKey) {
+      if (!candidates) later();
+      if (!candidates || complete(area, words, candidates)) event.preventDefault();
+    }
     if (event.key === "Escape") area.blur();
   });
-  names ??= await timeline.source.ask("sql/names", {}, signal);
+  /** @type {import("./completion.js").Names | null} */
+  let candidates = null;
+  const load = () => names(timeline.source).then((found) => { candidates = found; }, (error) => { words.textContent = error.message; });
+  /** Tab before the names are there: completes when they are, if nothing else was typed meanwhile. */
+  const later = async () => {
+    const before = area.value.slice(0, area.selectionStart);
+    area.setAttribute("aria-busy", "true");
+    await load();
+    area.removeAttribute("aria-busy");
+    if (candidates && area.value.slice(0, area.selectionStart) === before) complete(area, words, candidates);
+  };
+  await load();
 }
 
-/** Completes the word before the cursor; shows the candidates, if there are several. @param {HTMLTextAreaElement} area @param {HTMLElement} words */
-function complete(area, words) {
+/** Completes the word before the cursor; shows the candidates, if there are several.
+ * @param {HTMLTextAreaElement} area @param {HTMLElement} words @param {import("./completion.js").Names} names */
+function complete(area, words, names) {
   const { value, selectionStart: at } = area;
-  const found = names && completion(value.slice(0, at), value, names);
+  const found = completion(value.slice(0, at), value, names);
   if (!found) return false;
   area.setRangeText(found.common, at - found.begun.length, at, "end");
   words.textContent = found.found.length > 1 ? found.found.slice(0, 30).join("  ") : "";
