@@ -60,13 +60,11 @@ impl Sliced for ActiveTime {
             sums: Vec::new(),
         };
         let parts = collect(&owners, new, |part, owner| part.add(*owner, request, slice));
-        for Part { groups, sums, .. } in parts {
-            for (number, sum) in sums.into_iter().enumerate() {
-                self.sums.add(groups.group(number as u32).clone(), sum, Sum::add);
-            }
-        }
+        let sums = |Part { groups, sums, .. }: Part<'_>| groups.into_groups().into_iter().zip(sums).collect();
+        let parts = parts.into_iter().map(sums).collect();
         // Only ticks are added, so nothing is open between slices.
-        self.sums.settle(history, slice, |_| false, |group, sum| runs(history, group, sum));
+        let runs = |group: &Group, sum| runs(history, group, sum);
+        self.sums.add_slice((history, slice), parts, Sum::add, |_| false, runs);
         Ok(())
     }
 
@@ -94,11 +92,7 @@ struct Part<'h> {
 
 impl Part<'_> {
     fn add(&mut self, owner: Owner, request: &Request, slice: Slice) {
-        let number = match owner {
-            Owner::Thread(thread) => self.groups.number(Some(thread), None),
-            Owner::Lwp(lwp) => self.groups.number(None, Some(lwp)),
-        };
-        let Some(number) = number.map(|number| number as usize) else { return };
+        let Some(number) = self.groups.number_of_owner(owner).map(|number| number as usize) else { return };
         if self.sums.len() <= number {
             self.sums.resize_with(number + 1, Sum::default);
         }

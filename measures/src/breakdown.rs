@@ -10,6 +10,7 @@ use crate::{
     Syscall, Value, Word,
     carried::Carried,
     collect::collect,
+    few::Few,
     groups::{Groups, Owner},
     growing::{Growing, Run},
     map::Map,
@@ -83,7 +84,7 @@ impl Sum {
     }
 }
 
-type Sums = Map<What, Sum>;
+type Sums = Few<What, Sum>;
 
 /// A system call that its thread may already have been in before the slice, and its sums from later slices.
 type LaterCall = (Syscall, Sum);
@@ -123,11 +124,10 @@ impl Sliced for Breakdown {
         let parts = collect(&owners, new, |lives, owner| lives.add(*owner));
         // Owners without a state in this slice keep their open calls.
         let parts: Vec<_> = parts.into_iter().map(Lives::finish).collect();
+        let mut of_slice = Vec::with_capacity(parts.len());
         self.calls = calls;
-        for (groups, sums, stays, calls, ended) in parts {
-            for (number, sums) in sums.into_iter().enumerate() {
-                self.sums.add(groups.group(number as u32).clone(), sums, add_all);
-            }
+        for (sums, stays, calls, ended) in parts {
+            of_slice.push(sums);
             self.stays.extend(stays);
             for owner in &ended {
                 self.calls.remove(owner);
@@ -142,13 +142,14 @@ impl Sliced for Breakdown {
         for fault in history.faults.iter().filter(|fault| is_asked(fault.at)) {
             let Some(number) = groups.number(fault.at.thread(), fault.at.lwp()) else { continue };
             let of_group = self.sums.of(groups.group(number).clone());
-            of_group.entry(What::Fault { is_user: fault.is_user }).or_default().count += 1;
+            of_group.of(What::Fault { is_user: fault.is_user }).count += 1;
         }
         let is_open = |thread| {
             let owner = Owner::Thread(thread);
             self.calls.contains_key(&owner) || self.stays.has(owner)
         };
-        self.sums.settle(history, slice, is_open, |group, sums| runs(history, group, sums));
+        let runs = |group: &Group, sums| runs(history, group, sums);
+        self.sums.add_slice((history, slice), of_slice, add_all, is_open, runs);
         Ok(())
     }
 
@@ -164,9 +165,7 @@ impl Sliced for Breakdown {
 }
 
 fn add_all(all: &mut Sums, sums: Sums) {
-    for (what, sum) in sums {
-        all.entry(what).or_default().add(sum);
-    }
+    all.merge(sums, Sum::add);
 }
 
 fn number(groups: &mut Groups<'_>, owner: Owner) -> Option<u32> {
@@ -193,9 +192,9 @@ struct Lives<'h, 'l> {
     ended: Vec<Owner>,
 }
 
-/// The result for some owners in a slice: groups, sums by group number, open stays, open calls, and owners whose later
-/// calls are finished.
-type Lived<'h> = (Groups<'h>, Vec<Sums>, OpenStays<LaterStay>, Map<Owner, LaterCall>, Vec<Owner>);
+/// The result for some owners in a slice: the sums of each group, open stays, open calls, and owners whose later calls
+/// are finished.
+type Lived = (Vec<(Group, Sums)>, OpenStays<LaterStay>, Map<Owner, LaterCall>, Vec<Owner>);
 
 impl<'h, 'l> Lives<'h, 'l> {
     fn new(
@@ -219,14 +218,14 @@ impl<'h, 'l> Lives<'h, 'l> {
         }
     }
 
-    fn finish(self) -> Lived<'h> {
-        (self.groups, self.sums, self.stays, self.calls, self.ended)
+    fn finish(self) -> Lived {
+        (self.groups.into_groups().into_iter().zip(self.sums).collect(), self.stays, self.calls, self.ended)
     }
 
     fn add(&mut self, owner: Owner) {
-        let Some(number) = number(&mut self.groups, owner).map(|number| number as usize) else { return };
+        let Some(number) = self.groups.number_of_owner(owner).map(|number| number as usize) else { return };
         if self.sums.len() <= number {
-            self.sums.resize_with(number + 1, Map::default);
+            self.sums.resize_with(number + 1, Few::default);
         }
         let Lives { searches, request, sums, taken, slice, .. } = self;
         let (history, slice) = (searches.history, *slice);
@@ -331,7 +330,7 @@ impl Walk<'_, '_> {
         let what = if is_on_cpu { What::User } else { What::State(stay.state) };
         let on_cpu = if is_on_cpu { ticks } else { 0 };
         let sum = Sum { count: 1, part: ticks, total: ticks, on_cpu, longest: ticks, errors: 0 };
-        self.sums.entry(what).or_default().add(sum);
+        self.sums.of(what).add(sum);
     }
 
     /// Adds a piece inside of a system call.
@@ -390,14 +389,14 @@ impl Walk<'_, '_> {
 
 fn add_call(sums: &mut Sums, (call, sum): LaterCall) {
     let (count, longest, errors) = (1, sum.total, u64::from(is_error(&call)));
-    sums.entry(What::Call(call.name)).or_default().add(Sum { count, longest, errors, ..sum });
+    sums.of(What::Call(call.name)).add(Sum { count, longest, errors, ..sum });
 }
 
 /// Adds the part of a piece on a CPU that an interrupt took.
 fn add_interrupt(sums: &mut Sums, interrupt: &Interrupt, ticks: i64) {
     let what = What::Interrupt(interrupt.name.unwrap_or(interrupt.kind));
     let sum = Sum { count: 1, part: ticks, total: ticks, on_cpu: ticks, longest: ticks, errors: 0 };
-    sums.entry(what).or_default().add(sum);
+    sums.of(what).add(sum);
 }
 
 /// The kernel returns error numbers as -1 to -4095 (`MAX_ERRNO`, include/linux/err.h, v6.12).
@@ -446,8 +445,8 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
 
 /// The rows of a group, the longest first.
 fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
-    let life: i64 = sums.values().map(|sum| sum.part).sum();
-    let mut sums: Vec<(What, Sum)> = sums.into_iter().collect();
+    let mut sums = sums.into_entries();
+    let life: i64 = sums.iter().map(|(_, sum)| sum.part).sum();
     sums.sort_by_key(|(what, sum)| (Reverse((sum.part, sum.total)), what.order(history)));
     let row = |(what, sum): (What, Sum)| {
         let (what, which) = match what {

@@ -55,15 +55,35 @@ impl<'h> Groups<'h> {
         if let Some(number) = self.known.get(&(thread, lwp)) {
             return *number;
         }
+        let number = self.of(thread, lwp).map(|group| self.number_of(group));
+        self.known.insert((thread, lwp), number);
+        number
+    }
+
+    /// As [`number`](Self::number), for an owner that is asked for only once: if it is a group of its own, nothing is
+    /// looked up, and it gets a new number.
+    pub(crate) fn number_of_owner(&mut self, owner: Owner) -> Option<u32> {
+        let (thread, lwp) = match owner {
+            Owner::Thread(thread) => (Some(thread), None),
+            Owner::Lwp(lwp) => (None, Some(lwp)),
+        };
+        match self.by {
+            By::Thread | By::Lwp => {
+                let group = self.of(thread, lwp)?;
+                self.groups.push(group);
+                Some(self.groups.len() as u32 - 1)
+            }
+            By::Process | By::Name | By::Pattern => self.number(thread, lwp),
+        }
+    }
+
+    fn of(&self, thread: Option<u64>, lwp: Option<u32>) -> Option<Group> {
         let (history, by) = (self.history, self.by);
-        let group = match (self.level, by, thread, lwp) {
+        match (self.level, by, thread, lwp) {
             (Level::Threads, _, Some(thread), _) => Some(Group::of_thread(history, by, thread)),
             (Level::Threads, By::Thread, None, _) => None,
             (_, _, _, lwp) => lwp.map(|lwp| Group::of_lwp(history, by, lwp)),
-        };
-        let number = group.map(|group| self.number_of(group));
-        self.known.insert((thread, lwp), number);
-        number
+        }
     }
 
     /// The number of the group of what is in no other.
@@ -77,6 +97,11 @@ impl<'h> Groups<'h> {
             self.groups.push(group.clone());
             next
         })
+    }
+
+    /// All groups, in the order of their numbers.
+    pub(crate) fn into_groups(self) -> Vec<Group> {
+        self.groups
     }
 
     /// The group with this number.

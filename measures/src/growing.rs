@@ -76,6 +76,40 @@ impl<T> Growing<T> {
 }
 
 impl<T: Send> Growing<T> {
+    /// Adds the sums of a slice, and makes rows as [`settle`](Self::settle) does. A user thread occurs at most once in
+    /// `parts`, and in the order of their numbers they are fastest.
+    ///
+    /// Most of millions of threads begin and end in one slice: their rows are made at once, and nothing is looked up.
+    pub(crate) fn add_slice<'h>(
+        &mut self,
+        (history, slice): (&History, Slice),
+        parts: Vec<Vec<(Group, T)>>,
+        merge: impl Fn(&mut T, T),
+        is_open: impl Fn(u64) -> bool + Sync,
+        runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
+    ) {
+        let is_done = |(group, _): &(Group, T)| matches!(group, Group::Thread(thread) if is_complete(history, slice, *thread) && !is_open(*thread));
+        let parts = parts.into_par_iter().map(|part| part.into_iter().partition(is_done));
+        let parts: Vec<(Vec<_>, Vec<_>)> = parts.collect();
+        let mut complete = Vec::with_capacity(parts.iter().map(|(done, _)| done.len()).sum());
+        for (done, others) in parts {
+            for (group, sums) in done {
+                let later = if self.sums.is_empty() { None } else { self.sums.remove(&group) };
+                let sums = match later {
+                    Some(mut later) => {
+                        merge(&mut later, sums);
+                        later
+                    }
+                    None => sums,
+                };
+                complete.push((group, sums));
+            }
+            others.into_iter().for_each(|(group, sums)| self.add(group, sums, &merge));
+        }
+        self.make(complete, &runs);
+        self.settle(history, slice, is_open, runs);
+    }
+
     /// To be called after each slice. Makes the rows of the user threads that began in the slice and have no earlier
     /// state. Threads for which `is_open` returns true have to wait.
     pub(crate) fn settle<'h>(
@@ -89,7 +123,9 @@ impl<T: Send> Growing<T> {
             let Group::Thread(thread) = *group else { return false };
             is_complete(history, slice, thread) && !is_open(thread)
         };
-        let complete: Vec<(Group, T)> = self.sums.extract_if(is_done).collect();
+        let mut complete: Vec<(Group, T)> = self.sums.extract_if(is_done).collect();
+        // What is looked up for one thread is beside that of the next.
+        complete.par_sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         if self.sums.capacity() > 4 * self.sums.len() {
             self.sums.shrink_to_fit();
         }

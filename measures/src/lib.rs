@@ -18,6 +18,7 @@ mod critical_sections;
 mod culprit;
 mod distribution;
 mod explain;
+mod few;
 mod functions;
 mod gaps;
 mod groups;

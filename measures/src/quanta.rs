@@ -7,11 +7,12 @@ use crate::map::Map;
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use crate::{
-    Answer, By, Column, Distribution, Group, History, Level, LwpStay, Measure, Needs, Request,
+    Answer, Column, Distribution, Group, History, Level, LwpStay, Measure, Needs, Request,
     carried::Carried,
     collect::collect,
     distribution::Lengths,
-    groups::Owner,
+    few::Few,
+    groups::{Groups, Owner},
     growing::{Growing, Run},
     sliced::{Computed, Slice, Sliced},
     stays::asked_owners,
@@ -62,12 +63,13 @@ struct Later {
     is_asked: bool,
 }
 
-type Sums = Map<Group, Map<&'static str, Sum>>;
+/// By what ended them.
+type Sums = Few<&'static str, Sum>;
 
 /// The quanta so far.
 struct Quanta {
     request: Request,
-    sums: Growing<Map<&'static str, Sum>>,
+    sums: Growing<Sums>,
     uncounted: u64,
     /// Quanta that began before the slice, by user thread. If LWPs count while they carry selected threads: by LWP.
     open: Map<u64, Later>,
@@ -87,7 +89,6 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 
 impl Sliced for Quanta {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
-        let by = self.request.by(history);
         let mut owners = asked_owners(history, &self.request);
         let (request, open) = (&self.request, &self.open);
         let carried = &Carried::new(history, request);
@@ -102,25 +103,33 @@ impl Sliced for Quanta {
             history,
             request,
             slice,
-            sums: Map::default(),
+            groups: Groups::new(history, request),
+            number: 0,
+            sums: Vec::new(),
             uncounted: 0,
             open: Vec::new(),
             has_begun: false,
         };
-        let parts = collect(&owners, new, |part, owner| match owner {
-            Owner::Thread(thread) => part.add_thread(*thread, by, open.get(thread).copied()),
-            Owner::Lwp(lwp) if carried.is_all() => part.add_lwp(*lwp, by),
-            Owner::Lwp(lwp) => part.add_carrier(*lwp, by, carried, open.get(&u64::from(*lwp)).copied()),
+        let parts = collect(&owners, new, |part, owner| {
+            if !part.begin(*owner) {
+                return;
+            }
+            match owner {
+                Owner::Thread(thread) => part.add_thread(*thread, open.get(thread).copied()),
+                Owner::Lwp(lwp) if carried.is_all() => part.add_lwp(*lwp),
+                Owner::Lwp(lwp) => part.add_carrier(*lwp, carried, open.get(&u64::from(*lwp)).copied()),
+            }
         });
-        let parts: Vec<_> =
-            parts.into_iter().map(|part| (part.sums, part.uncounted, part.open, part.has_begun)).collect();
+        let parts: Vec<_> = parts
+            .into_iter()
+            .map(|Part { groups, sums, uncounted, open, has_begun, .. }| {
+                (groups.into_groups().into_iter().zip(sums).collect(), uncounted, open, has_begun)
+            })
+            .collect();
+        let mut of_slice: Vec<Vec<(Group, Sums)>> = Vec::with_capacity(parts.len());
         self.has_begun = false;
         for (sums, uncounted, open, has_begun) in parts {
-            for (group, ends) in sums {
-                self.sums.add(group, ends, |of_group, ends| {
-                    ends.into_iter().for_each(|(end, sum)| of_group.entry(end).or_default().merge(sum));
-                });
-            }
+            of_slice.push(sums);
             self.uncounted += uncounted;
             self.has_begun |= has_begun;
             for (owner, later) in open {
@@ -131,7 +140,9 @@ impl Sliced for Quanta {
             }
         }
         let is_open = |thread| self.open.contains_key(&thread);
-        self.sums.settle(history, slice, is_open, |group, sums| runs(history, group, sums));
+        let merge = |all: &mut Sums, sums: Sums| all.merge(sums, Sum::merge);
+        let runs = |group: &Group, sums| runs(history, group, sums);
+        self.sums.add_slice((history, slice), of_slice, merge, is_open, runs);
         Ok(())
     }
 
@@ -169,7 +180,11 @@ struct Part<'s> {
     history: &'s History,
     request: &'s Request,
     slice: Slice,
-    sums: Sums,
+    groups: Groups<'s>,
+    /// The number of the owner's group.
+    number: usize,
+    /// Indexed by the number of the group.
+    sums: Vec<Sums>,
     uncounted: u64,
     /// The changes of `Quanta::open`.
     open: Vec<(u64, Option<Later>)>,
@@ -188,7 +203,17 @@ struct Mounted {
 }
 
 impl Part<'_> {
-    fn add_thread(&mut self, thread: u64, by: By, later: Option<Later>) {
+    /// What is counted from here on is of this owner's group. False if it has none.
+    fn begin(&mut self, owner: Owner) -> bool {
+        let Some(number) = self.groups.number_of_owner(owner) else { return false };
+        self.number = number as usize;
+        if self.sums.len() <= self.number {
+            self.sums.resize_with(self.number + 1, Sums::default);
+        }
+        true
+    }
+
+    fn add_thread(&mut self, thread: u64, later: Option<Later>) {
         let slice = self.slice;
         let (mut first, mut open): (Option<Later>, Option<Mounted>) = (None, None);
         let mut before: Option<(i64, EndReason)> = None;
@@ -249,10 +274,10 @@ impl Part<'_> {
                     ..later
                 };
             }
-            self.end(thread, by, last, goes_on.is_some(), &mut first);
+            self.end(last, goes_on.is_some(), &mut first);
         }
         for quantum in quanta {
-            self.end(thread, by, quantum, false, &mut first);
+            self.end(quantum, false, &mut first);
         }
         if first.is_some() || later.is_some() {
             self.open.push((thread, first));
@@ -260,7 +285,7 @@ impl Part<'_> {
     }
 
     /// Counts a quantum whose end is known. If it began before the slice, it becomes `first` instead.
-    fn end(&mut self, thread: u64, by: By, quantum: Mounted, is_later: bool, first: &mut Option<Later>) {
+    fn end(&mut self, quantum: Mounted, is_later: bool, first: &mut Option<Later>) {
         let Mounted { from, is_begin_known, lwp, mut known } = quantum;
         if !is_later {
             known.is_asked = self.is_asked(known.ended_by, known.to, lwp);
@@ -270,13 +295,12 @@ impl Part<'_> {
             return;
         };
         if known.is_asked {
-            let group = Group::of_thread(self.history, by, thread);
             let active = known.active.filter(|_| is_begin_known);
-            self.count(group, (known.ended_by, active, known.to - from, known.preemptions));
+            self.count((known.ended_by, active, known.to - from, known.preemptions));
         }
     }
 
-    fn add_lwp(&mut self, lwp: u32, by: By) {
+    fn add_lwp(&mut self, lwp: u32) {
         let mut before: Option<(i64, EndReason)> = None;
         for (interval, stay) in self.history.lwps.of(lwp.into()).iter() {
             let is_begin_known = before == Some((interval.from, EndReason::Dispatched));
@@ -288,15 +312,14 @@ impl Part<'_> {
             let is_here = is_running && self.slice.interval.contains(interval.from);
             if is_here && self.is_asked_of(ended_by, lwp, stay) {
                 let preemptions = u64::from(matches!(ended_by, EndReason::Preempted | EndReason::Runnable));
-                let group = Group::of_lwp(self.history, by, lwp);
                 let active = is_begin_known.then_some(interval.ticks());
-                self.count(group, (ended_by, active, interval.ticks(), preemptions));
+                self.count((ended_by, active, interval.ticks(), preemptions));
             }
         }
     }
 
     /// Adds the quanta of an LWP that counts while it carries selected user threads.
-    fn add_carrier(&mut self, lwp: u32, by: By, carried: &Carried, later: Option<Later>) {
+    fn add_carrier(&mut self, lwp: u32, carried: &Carried, later: Option<Later>) {
         let slice = self.slice;
         let (mut first, mut before): (Option<Later>, Option<(i64, EndReason)>) = (None, None);
         for (interval, stay) in self.history.lwps.of(lwp.into()).iter() {
@@ -318,8 +341,7 @@ impl Part<'_> {
                 let active = Some(active);
                 first = Some(Later { to: interval.to, active, preemptions, ended_by, is_asked });
             } else if is_asked && active > 0 {
-                let group = Group::of_lwp(self.history, by, lwp);
-                self.count(group, (ended_by, is_begin_known.then_some(active), active, preemptions));
+                self.count((ended_by, is_begin_known.then_some(active), active, preemptions));
             }
         }
         if first.is_some() || later.is_some() {
@@ -340,17 +362,13 @@ impl Part<'_> {
         ended_by != EndReason::TraceEnd && self.request.has_place(Some(lwp), stay.cpu)
     }
 
-    fn count(
-        &mut self,
-        group: Group,
-        (ended_by, active, wall, preemptions): (EndReason, Option<i64>, i64, u64),
-    ) {
+    fn count(&mut self, (ended_by, active, wall, preemptions): (EndReason, Option<i64>, i64, u64)) {
         let Some(active) = active else {
             self.uncounted += 1;
             return;
         };
         let end = if ENDS.contains(&ended_by) { ended_by } else { EndReason::Lost };
-        let sum = self.sums.entry(group).or_default().entry(end.name()).or_default();
+        let sum = self.sums[self.number].of(end.name());
         sum.active.push(active);
         sum.wall += wall;
         sum.preemptions += preemptions;
@@ -373,8 +391,8 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
 }
 
 /// The rows of a group. The group with the longest sum comes first.
-fn runs<'h>(history: &'h History, group: &Group, sums: Map<&'static str, Sum>) -> Vec<Run<'h>> {
-    if sums.is_empty() {
+fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
+    if sums.len() == 0 {
         return Vec::new();
     }
     let rows = summed(sums);
@@ -392,11 +410,12 @@ fn runs<'h>(history: &'h History, group: &Group, sums: Map<&'static str, Sum>) -
 type Row = (&'static str, Distribution, i64, u64);
 
 /// The rows of a group: first the sum of all, then one row for each end reason, the longest first.
-fn summed(sums: Map<&'static str, Sum>) -> Vec<Row> {
+fn summed(sums: Sums) -> Vec<Row> {
+    let sums = sums.into_entries();
     let mut all = Lengths::default();
-    sums.values().for_each(|sum| all.merge(sum.active.clone()));
-    let wall = sums.values().map(|sum| sum.wall).sum();
-    let preemptions = sums.values().map(|sum| sum.preemptions).sum();
+    sums.iter().for_each(|(_, sum)| all.merge(sum.active.clone()));
+    let wall = sums.iter().map(|(_, sum)| sum.wall).sum();
+    let preemptions = sums.iter().map(|(_, sum)| sum.preemptions).sum();
     let mut rows: Vec<Row> = Vec::with_capacity(1 + sums.len());
     rows.push(("all", all.into(), wall, preemptions));
     rows.extend(sums.into_iter().map(|(end, sum)| (end, sum.active.into(), sum.wall, sum.preemptions)));

@@ -169,11 +169,11 @@ pub enum Group {
 impl Group {
     /// The group of a user thread. With rows by LWP, the thread itself is its group.
     pub fn of_thread(history: &History, by: By, thread: u64) -> Group {
-        let life = history.names.threads.get(thread);
-        let name = || life.and_then(|life| life.name);
+        let life = || history.names.threads.get(thread);
+        let name = || life().and_then(|life| life.name);
         match by {
             By::Thread | By::Lwp => Group::Thread(thread),
-            By::Process => Group::Process(life.and_then(|life| life.pid)),
+            By::Process => Group::Process(life().and_then(|life| life.pid)),
             By::Name => Group::Name(name().map(Arc::from)),
             By::Pattern => Group::Name(name().map(pattern)),
         }
@@ -181,11 +181,11 @@ impl Group {
 
     /// The group of an LWP.
     pub fn of_lwp(history: &History, by: By, lwp: u32) -> Group {
-        let life = history.names.lwps.get(lwp);
-        let name = || life.and_then(|life| life.name);
+        let life = || history.names.lwps.get(lwp);
+        let name = || life().and_then(|life| life.name);
         match by {
             By::Thread | By::Lwp => Group::Lwp(lwp),
-            By::Process => Group::Process(life.and_then(|life| life.pid)),
+            By::Process => Group::Process(life().and_then(|life| life.pid)),
             By::Name => Group::Name(name().map(Arc::from)),
             By::Pattern => Group::Name(name().map(pattern)),
         }

@@ -10,9 +10,9 @@ use crate::{
     Value, Word,
     collect::collect,
     culprit::{Culprits, each_on_cpu},
+    few::Few,
     groups::{Groups, Owner},
     growing::{Growing, Run},
-    map::Map,
     measure::{Subject, headings},
     percent,
     sliced::{Computed, Slice, Sliced},
@@ -81,7 +81,7 @@ impl AddAssign for Sum {
 }
 
 /// The sums of a group.
-type Sums = Map<Why<Reason>, Sum>;
+type Sums = Few<Why<Reason>, Sum>;
 
 /// A stay in later slices.
 #[derive(Clone, Debug, Default)]
@@ -110,12 +110,11 @@ impl Sliced for States {
         let new = || Part::new(history, &self.request, slice, &later);
         let parts = collect(&owners, new, |part, owner| part.add(*owner));
         let parts: Vec<_> = parts.into_par_iter().map(Part::finish).collect();
-        for (sums, open) in parts {
-            sums.into_iter().for_each(|(group, sums)| self.sums.add(group, sums, add_all));
-            self.open.extend(open);
-        }
+        let (parts, open): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        open.into_iter().for_each(|open| self.open.extend(open));
         let is_open = |thread| self.open.has(Owner::Thread(thread));
-        self.sums.settle(history, slice, is_open, |group, sums| runs(history, group, sums));
+        let runs = |group: &Group, sums| runs(history, group, sums);
+        self.sums.add_slice((history, slice), parts, add_all, is_open, runs);
         Ok(())
     }
 
@@ -138,7 +137,7 @@ struct Part<'h> {
     by: By,
     groups: Groups<'h>,
     /// Indexed by the number of the group.
-    sums: Vec<Map<Raw, Sum>>,
+    sums: Vec<Few<Raw, Sum>>,
     culprits: Culprits,
     taken: Taken,
     later: &'h OpenStays<Later>,
@@ -167,13 +166,9 @@ impl<'h> Part<'h> {
     }
 
     fn add(&mut self, owner: Owner) {
-        let number = match owner {
-            Owner::Thread(thread) => self.groups.number(Some(thread), None),
-            Owner::Lwp(lwp) => self.groups.number(None, Some(lwp)),
-        };
-        let Some(number) = number.map(|number| number as usize) else { return };
+        let Some(number) = self.groups.number_of_owner(owner).map(|number| number as usize) else { return };
         if self.sums.len() <= number {
-            self.sums.resize_with(number + 1, Map::default);
+            self.sums.resize_with(number + 1, Few::default);
         }
         let Part { searches, request, slice, by, sums, culprits, taken, later, open, .. } = self;
         let slice = *slice;
@@ -211,24 +206,24 @@ impl<'h> Part<'h> {
             }
             why
         };
-        let of_group = |(number, raw): (usize, Map<Raw, Sum>)| {
-            let mut sums = Sums::with_capacity_and_hasher(raw.len(), Default::default());
-            raw.into_iter().for_each(|(raw, sum)| *sums.entry(why(raw)).or_default() += sum);
-            (groups.group(number as u32).clone(), sums)
+        let of_group = |(group, raw): (Group, Few<Raw, Sum>)| {
+            let mut sums = Sums::with_capacity(raw.len());
+            raw.into_entries().into_iter().for_each(|(raw, sum)| *sums.of(why(raw)) += sum);
+            (group, sums)
         };
-        (sums.into_iter().enumerate().map(of_group).collect(), open)
+        (groups.into_groups().into_iter().zip(sums).map(of_group).collect(), open)
     }
 }
 
 fn add_all(all: &mut Sums, sums: Sums) {
-    sums.into_iter().for_each(|(why, sum)| *all.entry(why).or_default() += sum);
+    all.merge(sums, |sum, other| *sum += other);
 }
 
 /// The sums of one group.
 struct Row<'s> {
     by: By,
     slice: Slice,
-    sums: &'s mut Map<Raw, Sum>,
+    sums: &'s mut Few<Raw, Sum>,
     culprits: &'s mut Culprits,
     taken: &'s mut Taken,
 }
@@ -287,7 +282,7 @@ impl Row<'_> {
         taken.begin(*slice, stay.whole, later.taken);
         let mut each = |interrupt: &Interrupt, ticks| {
             let name = interrupt.name.unwrap_or(interrupt.kind);
-            *sums.entry(Raw::Interrupted(name)).or_default() += Sum { count: 1, ticks };
+            *sums.of(Raw::Interrupted(name)) += Sum { count: 1, ticks };
         };
         let ticks = taken.add(searches, stay.cpu, interval, &mut each);
         let taken = taken.finish(searches.history, each);
@@ -316,7 +311,7 @@ impl Row<'_> {
     }
 
     fn add(&mut self, raw: Raw, ticks: i64, count: u64) {
-        *self.sums.entry(raw).or_default() += Sum { count, ticks };
+        *self.sums.of(raw) += Sum { count, ticks };
     }
 }
 
@@ -339,9 +334,10 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
 
 /// The rows of a group, the longest first.
 fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
-    let life: i64 = sums.values().map(|sum| sum.ticks).sum();
-    let mut sums: Vec<_> = sums.into_iter().map(|(why, sum)| (named(history, why), sum)).collect();
-    sums.retain(|(_, sum)| sum.ticks > 0 || sum.count > 0);
+    let sums = sums.into_entries();
+    let life: i64 = sums.iter().map(|(_, sum)| sum.ticks).sum();
+    let sums = sums.into_iter().filter(|(_, sum)| sum.ticks > 0 || sum.count > 0);
+    let mut sums: Vec<_> = sums.map(|(why, sum)| (named(history, why), sum)).collect();
     sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
     let head = group.cells(history);
     let row = |(why, sum): (Why<&'h str>, Sum)| {

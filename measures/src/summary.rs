@@ -89,6 +89,8 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 /// The sums of some user threads or LWPs in a slice, the sums of CPUs, and the changes of `Summary::first`.
 #[derive(Default)]
 struct Part {
+    /// As in [`Summary`]: of the user threads that are complete with this slice.
+    most: Vec<(Group, Sum)>,
     sums: Vec<(Owner, Sum)>,
     cpus: Map<u32, Sum>,
     first: Vec<(Owner, Option<u32>)>,
@@ -113,6 +115,7 @@ impl Sliced for Summary {
         });
         let of_group = |by| self.request.by.unwrap_or(by);
         for part in parts {
+            self.most.extend(part.most);
             let is_asked = |(owner, sum): &(Owner, Sum)| {
                 *sum != Sum::default() && has_rows(request, *owner, names.threads.is_empty())
             };
@@ -150,21 +153,18 @@ impl Sliced for Summary {
 }
 
 impl Summary {
-    /// Keeps of the user threads that cannot have more only those with the most time. There may be millions of others.
+    /// Removes what belongs to user threads that are complete: [`Part::add_complete`] has taken their sums.
     fn settle(&mut self, history: &History, slice: Slice) {
-        let is_complete = |thread: u64| is_complete(history, slice, thread);
-        self.first.retain(|owner, _| !matches!(owner, Owner::Thread(thread) if is_complete(*thread)));
-        let complete = self
-            .threads
-            .extract_if(|group, _| matches!(group, Group::Thread(thread) if is_complete(*thread)));
-        self.most.extend(complete);
+        self.threads.retain(
+            |group, _| !matches!(group, Group::Thread(thread) if is_complete(history, slice, *thread)),
+        );
         if self.first.capacity() > 4 * self.first.len() {
             self.first.shrink_to_fit();
         }
         if self.threads.capacity() > 4 * self.threads.len() {
             self.threads.shrink_to_fit();
         }
-        if self.most.len() > rows(&self.request).saturating_mul(2) {
+        if self.most.len() > most(&self.request) {
             self.most = sorted(std::mem::take(&mut self.most), &self.request);
         }
     }
@@ -203,8 +203,15 @@ impl Summary {
                 sum.preemptions += u64::from(is_preempted(stay.end) && slice.counts(interval.to));
             }
         }
-        sum.migrations += u64::from(before.finish(part).is_some());
-        part.sums.push((Owner::Thread(thread), sum));
+        let is_complete = is_complete(history, slice, thread);
+        sum.migrations += u64::from(before.finish(part, is_complete).is_some());
+        if is_complete && matches!(request.by, None | Some(By::Thread)) {
+            let group = Group::Thread(thread);
+            sum.add(self.threads.get(&group).copied().unwrap_or_default());
+            part.add_complete(request, group, sum);
+        } else {
+            part.sums.push((Owner::Thread(thread), sum));
+        }
     }
 
     fn add_lwp(&self, history: &History, slice: Slice, (lwp, carried): (u32, &Carried), part: &mut Part) {
@@ -237,12 +244,25 @@ impl Summary {
             of_lwp.add(sum);
             part.cpus.entry(cpu).or_default().add(sum);
         }
-        if let Some(cpu) = before.finish(part) {
+        if let Some(cpu) = before.finish(part, false) {
             let sum = Sum { migrations: 1, ..Sum::default() };
             of_lwp.add(sum);
             part.cpus.entry(cpu).or_default().add(sum);
         }
         part.sums.push((Owner::Lwp(lwp), of_lwp));
+    }
+}
+
+impl Part {
+    /// Adds a user thread that no earlier slice has more of. There may be millions, so only those with the most time are
+    /// kept.
+    fn add_complete(&mut self, request: &Request, thread: Group, sum: Sum) {
+        if sum != Sum::default() && request.level != Some(Level::Lwps) {
+            self.most.push((thread, sum));
+            if self.most.len() > most(request) {
+                self.most = sorted(std::mem::take(&mut self.most), request);
+            }
+        }
     }
 }
 
@@ -274,12 +294,13 @@ impl Before {
     }
 
     /// If the first dispatch in later slices was a migration from its last place in this slice: the place of that
-    /// dispatch.
-    fn finish(self, part: &mut Part) -> Option<u32> {
-        let last = self.last?;
-        if self.first.is_some() || self.later.is_some() {
-            part.first.push((self.owner, self.first));
+    /// dispatch. If the owner is complete, no earlier slice has to decide.
+    fn finish(self, part: &mut Part, is_complete: bool) -> Option<u32> {
+        let first = self.first.filter(|_| !is_complete);
+        if first.is_some() || self.later.is_some() && (self.last.is_some() || is_complete) {
+            part.first.push((self.owner, first));
         }
+        let last = self.last?;
         self.later.filter(|later| *later != last)
     }
 }
@@ -338,6 +359,11 @@ fn sorted<K: Ord + Clone>(sums: impl IntoIterator<Item = (K, Sum)>, request: &Re
     sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
     sums.truncate(rows(request));
     sums
+}
+
+/// With more complete user threads than this, all but those with the most time are dropped.
+fn most(request: &Request) -> usize {
+    rows(request).saturating_mul(2).max(1 << 10)
 }
 
 /// How many rows of each kind are asked for.

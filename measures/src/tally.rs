@@ -29,7 +29,7 @@ impl<K: PartialEq> Kinds<K> {
         &mut self.0[place].1
     }
 
-    fn merge(&mut self, other: Kinds<K>) {
+    pub(crate) fn merge(&mut self, other: Kinds<K>) {
         other.0.into_iter().for_each(|(kind, lengths)| self.of(kind).merge(lengths));
     }
 
@@ -41,17 +41,32 @@ impl<K: PartialEq> Kinds<K> {
 
 /// Collects lengths.
 pub(crate) struct Tally<K> {
-    groups: Map<Group, Kinds<K>>,
+    /// In the order in which they occurred.
+    groups: Vec<(Group, Kinds<K>)>,
+    places: Map<Group, u32>,
 }
 
 impl<K: Copy + Ord> Tally<K> {
     pub(crate) fn new() -> Tally<K> {
-        Tally { groups: Map::default() }
+        Tally { groups: Vec::new(), places: Map::default() }
     }
 
     /// The lengths of a group, to add to.
     pub(crate) fn of(&mut self, group: Group) -> &mut Kinds<K> {
-        self.groups.entry(group).or_default()
+        let next = self.groups.len();
+        let place = match self.groups.last() {
+            Some((last, _)) if *last == group => next - 1,
+            _ => *self.places.entry(group).or_insert_with_key(|group| {
+                self.groups.push((group.clone(), Kinds::default()));
+                next as u32
+            }) as usize,
+        };
+        &mut self.groups[place].1
+    }
+
+    /// The groups with their lengths, in the order in which they occurred.
+    pub(crate) fn into_groups(self) -> Vec<(Group, Kinds<K>)> {
+        self.groups
     }
 
     /// Adds everything to the sums of an answer.

@@ -1,6 +1,6 @@
 //! Intervals of many threads, LWPs or CPUs, found by number and time.
 
-use std::ops::Range;
+use std::{mem, ops::Range};
 
 use crate::map::Map;
 
@@ -12,7 +12,10 @@ use crate::Interval;
 /// The intervals of one key are sorted and do not overlap. The time between them is unknown.
 #[derive(Clone, Debug)]
 pub struct Series<T> {
-    places: Map<u64, Range<usize>>,
+    /// Sorted.
+    keys: Vec<u64>,
+    /// For each key, the end of its intervals, which follow those of the key before it.
+    ends: Vec<usize>,
     from: Vec<i64>,
     to: Vec<i64>,
     values: Vec<T>,
@@ -20,7 +23,7 @@ pub struct Series<T> {
 
 impl<T> Default for Series<T> {
     fn default() -> Series<T> {
-        Series { places: Map::default(), from: Vec::new(), to: Vec::new(), values: Vec::new() }
+        Series { keys: Vec::new(), ends: Vec::new(), from: Vec::new(), to: Vec::new(), values: Vec::new() }
     }
 }
 
@@ -62,9 +65,8 @@ impl<T: Clone> SeriesBuilder<T> {
     /// As [`build`](Self::build), but leaves out a row that begins before an earlier row of its key has ended.
     pub(super) fn build_disjoint(self) -> Series<T> {
         let all = self.build();
-        let is_disjoint =
-            |place: &Range<usize>| place.clone().skip(1).all(|row| all.from[row] >= all.to[row - 1]);
-        if all.places.values().all(is_disjoint) {
+        let is_disjoint = |place: Range<usize>| place.skip(1).all(|row| all.from[row] >= all.to[row - 1]);
+        if (0..all.keys.len()).all(|number| is_disjoint(all.place(number))) {
             return all;
         }
         let mut disjoint = SeriesBuilder::default();
@@ -82,40 +84,46 @@ impl<T: Clone> SeriesBuilder<T> {
 
     /// Groups the rows by key. Linear, if the rows of each key are in time order.
     pub fn build(self) -> Series<T> {
-        let SeriesBuilder { mut keys, intervals, values } = self;
+        let SeriesBuilder { keys: mut rows, intervals, values } = self;
         let Some(any) = values.first().cloned() else { return Series::default() };
-        // Replaces each key by a number, counted from 0, so that each row is looked up only once.
-        let mut numbers: Map<u64, usize> = Map::default();
-        let mut places: Vec<Range<usize>> = Vec::new();
-        for key in &mut keys {
+        // Replaces each key by a number, in the order in which they occur, so that each row is looked up only once.
+        let mut numbers: Map<u64, u32> = Map::default();
+        let (mut keys, mut counts): (Vec<u64>, Vec<usize>) = (Vec::new(), Vec::new());
+        for key in &mut rows {
             let number = *numbers.entry(*key).or_insert_with(|| {
-                places.push(0..0);
-                places.len() - 1
+                keys.push(*key);
+                counts.push(0);
+                keys.len() as u32 - 1
             });
-            places[number].end += 1;
-            *key = number as u64;
+            counts[number as usize] += 1;
+            *key = number.into();
         }
-        let mut next = 0;
-        for place in &mut places {
-            let count = place.end;
-            *place = next..next;
-            next += count;
+        drop(numbers);
+        // Threads occur almost in the order of their numbers.
+        let mut sorted: Vec<u32> = (0..keys.len() as u32).collect();
+        sorted.sort_by_key(|number| keys[*number as usize]);
+        // From the number of rows of each key to the place of its first row.
+        let (mut places, mut ends, mut next) = (counts, Vec::with_capacity(keys.len()), 0);
+        for number in &sorted {
+            let place = &mut places[*number as usize];
+            next += mem::replace(place, next);
+            ends.push(next);
         }
         let mut series = Series {
-            from: vec![0; keys.len()],
-            to: vec![0; keys.len()],
-            values: vec![any; keys.len()],
-            places: Map::default(),
+            keys: sorted.iter().map(|number| keys[*number as usize]).collect(),
+            ends,
+            from: vec![0; rows.len()],
+            to: vec![0; rows.len()],
+            values: vec![any; rows.len()],
         };
         // Each row is written to its place once: reading rows in the order of their places would take a pass for each column.
-        for ((number, interval), value) in keys.into_iter().zip(intervals).zip(values) {
+        for ((number, interval), value) in rows.into_iter().zip(intervals).zip(values) {
             let place = &mut places[number as usize];
-            (series.from[place.end], series.to[place.end]) = (interval.from, interval.to);
-            series.values[place.end] = value;
-            place.end += 1;
+            (series.from[*place], series.to[*place]) = (interval.from, interval.to);
+            series.values[*place] = value;
+            *place += 1;
         }
-        places.iter().for_each(|place| series.sort(place.clone()));
-        series.places = numbers.into_iter().map(|(key, number)| (key, places[number].clone())).collect();
+        (0..series.keys.len()).for_each(|number| series.sort(series.place(number)));
         series
     }
 }
@@ -138,20 +146,38 @@ impl<T: Clone> Series<T> {
 }
 
 impl<T> Series<T> {
-    /// The keys, in no order.
+    /// The keys, sorted.
     pub fn keys(&self) -> impl Iterator<Item = u64> {
-        self.places.keys().copied()
+        self.keys.iter().copied()
+    }
+
+    /// The number of a key. In a slice, most threads began one after the other and recently, so the distance from the last
+    /// key is a good guess.
+    fn number(&self, key: u64) -> Option<usize> {
+        let distance = usize::try_from(self.keys.last()?.checked_sub(key)?).ok()?;
+        match (self.keys.len() - 1).checked_sub(distance) {
+            Some(guess) if self.keys[guess] == key => Some(guess),
+            _ => self.keys.binary_search(&key).ok(),
+        }
+    }
+
+    /// The rows of the key with this number.
+    fn place(&self, number: usize) -> Range<usize> {
+        number.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[number]
     }
 
     /// The intervals of one key; empty if the key does not occur.
     pub fn of(&self, key: u64) -> Track<'_, T> {
-        let place = self.places.get(&key).cloned().unwrap_or_default();
-        Track { from: &self.from[place.clone()], to: &self.to[place.clone()], values: &self.values[place] }
+        self.track(self.number(key).map_or(0..0, |number| self.place(number)))
     }
 
-    /// All keys with their intervals, in no order of keys.
+    fn track(&self, rows: Range<usize>) -> Track<'_, T> {
+        Track { from: &self.from[rows.clone()], to: &self.to[rows.clone()], values: &self.values[rows] }
+    }
+
+    /// All keys with their intervals, in the order of [`keys`](Self::keys).
     pub fn iter(&self) -> impl Iterator<Item = (u64, Track<'_, T>)> {
-        self.places.keys().map(|key| (*key, self.of(*key)))
+        self.keys.iter().enumerate().map(|(number, key)| (*key, self.track(self.place(number))))
     }
 
     /// How many intervals there are of all keys.

@@ -215,15 +215,18 @@ impl Latency {
         let parts: Vec<_> =
             parts.into_iter().map(|part| (part.count.parts(), part.kept, part.pollers)).collect();
         self.take(tally, worst, uncounted);
+        let mut tallies = Vec::with_capacity(parts.len());
         for ((tally, worst, uncounted), kept, pollers) in parts {
-            self.take(tally, worst, uncounted);
+            tallies.push(tally.into_groups());
+            self.worst.merge(worst);
+            self.uncounted += uncounted;
             replace(&mut self.threads, kept);
             self.pollers.extend(pollers);
         }
         let polled: BTreeSet<u64> = self.pollers.iter().map(|(thread, ..)| *thread).collect();
         let is_open = |thread: u64| self.threads.contains_key(&thread) || polled.contains(&thread);
-        self.tally
-            .settle(history, slice, is_open, |group, kinds| tally::runs(history, group, kinds, Kind::name));
+        let runs = |group: &Group, kinds| tally::runs(history, group, kinds, Kind::name);
+        self.tally.add_slice((history, slice), tallies, Kinds::merge, is_open, runs);
     }
 
     /// Adds the waits that no earlier slice can decide.

@@ -2,6 +2,8 @@
 
 mod parts;
 
+use rayon::prelude::*;
+
 use crate::{
     Answer, By, Column, Distribution, Group, History, Interval, Level, Measure, Needs, Request, Span, Value,
     carried::Carried,
@@ -94,7 +96,8 @@ impl Sliced for Noise {
         let request = self.request.clone();
         std::mem::take(&mut self.names).check(history, &request)?;
         if request.subject.is_none() {
-            self.tally_lives(history, i64::MIN);
+            let all = Slice { interval: Interval::ALL, window: request.window };
+            self.tally_lives(history, all, Vec::new());
         }
         let mut columns = Group::columns(request.by(history), request.level(history));
         columns.push(Column::text(
@@ -133,17 +136,14 @@ impl Noise {
         let parts = collect(&owners, new, |(splitter, lives), owner| {
             lives.push((*owner, splitter.split(*owner, window, request)));
         });
-        for (owner, (parts, covered)) in parts.into_iter().flat_map(|(_, lives)| lives) {
-            let life = self.lives.entry(owner).or_default();
-            life.0.merge(&parts);
-            life.1 += covered;
-        }
-        self.tally_lives(history, slice.interval.from);
+        let parts = parts.into_iter().flat_map(|(_, lives)| lives).collect();
+        self.tally_lives(history, slice, parts);
     }
 
-    /// Counts the lives that began at a tick or later. All their parts are known.
-    fn tally_lives(&mut self, history: &History, since: i64) {
-        let request = &self.request;
+    /// Adds the parts of lives in a slice, sorted by their owners, and counts the lives that began in the slice: all
+    /// their parts are known.
+    fn tally_lives(&mut self, history: &History, slice: Slice, lives: Vec<(Owner, (Parts, i64))>) {
+        let (request, since) = (&self.request, slice.interval.from);
         let (by, window) = (request.by(history), request.extent(history));
         let is_whole = match request.level(history) {
             Level::Lwps => request.threads.is_none(),
@@ -157,17 +157,45 @@ impl Noise {
             named.sort_unstable();
             named
         });
-        while let Some((_, owner)) = named.pop_if(|(from, _)| *from >= since) {
-            let (mut parts, covered) = self.lives.remove(&owner).unwrap_or_default();
+        let first = named.partition_point(|(from, _)| *from < since);
+        let mut begun: Vec<Owner> = named.drain(first..).map(|(_, owner)| owner).collect();
+        begun.sort_unstable();
+        let mut whole: Vec<(Owner, (Parts, i64))> = Vec::with_capacity(begun.len());
+        let mut lives = lives.into_iter().peekable();
+        let keep = |all: &mut Map<Owner, (Parts, i64)>, (owner, (parts, covered)): (Owner, (Parts, i64))| {
+            let life = all.entry(owner).or_default();
+            life.0.merge(&parts);
+            life.1 += covered;
+        };
+        for owner in begun {
+            while let Some(other) = lives.next_if(|(other, _)| *other < owner) {
+                keep(&mut self.lives, other);
+            }
+            let here = lives.next_if(|(other, _)| *other == owner);
+            let (mut parts, mut covered) = here.map(|(_, life)| life).unwrap_or_default();
+            if let Some((later, of_later)) = self.lives.remove(&owner) {
+                parts.merge(&later);
+                covered += of_later;
+            }
+            whole.push((owner, (parts, covered)));
+        }
+        lives.for_each(|other| keep(&mut self.lives, other));
+        let count = |(owner, (mut parts, covered)): (Owner, (Parts, i64))| {
             // Time without a state is unknown.
             if is_anywhere {
                 parts.add_unknown(life(history, owner, window).ticks() - covered);
             }
-            if parts.wall > 0 {
-                self.unseen += u64::from(!parts.is_seen());
-                add(self.tally.of(group_of(history, by, owner)), &parts);
-            }
-        }
+            (parts.wall > 0).then_some((owner, parts))
+        };
+        let tally = |mut tally: Tally<Row>, (owner, parts): (Owner, Parts)| {
+            add(tally.of(group_of(history, by, owner)), &parts);
+            tally
+        };
+        let whole: Vec<(Owner, Parts)> = whole.into_par_iter().filter_map(count).collect();
+        self.unseen += whole.iter().filter(|(_, parts)| !parts.is_seen()).count() as u64;
+        let tallies = whole.into_par_iter().fold(Tally::new, tally).map(Tally::into_groups).collect();
+        let runs = |group: &Group, rows| runs(history, group, rows);
+        self.tally.add_slice((history, slice), tallies, Kinds::merge, |_| false, runs);
     }
 
     fn add_spans(&mut self, history: &History, slice: Slice, subject: &str) {
