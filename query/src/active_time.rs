@@ -1,21 +1,32 @@
 //! How long each user thread executed: the sum of its active intervals. Time in which the thread was mounted but not on
 //! a CPU does not count. What a thread waited for is in the table `thread_states`.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use arrow::{
-    array::AsArray,
+    array::{AsArray, RecordBatch},
     datatypes::{DataType, Int64Type},
 };
 use datafusion::{
+    common::runtime::SpawnedTask,
     error::Result as PlanResult,
     functions::core::expr_fn::{greatest, least},
     functions_aggregate::expr_fn::sum,
     logical_expr::{Expr, cast, ident, lit},
     prelude::DataFrame,
 };
-use sigmund_model::{Thread, Ticks, tables::ACTIVE};
-use sigmund_sql::SuperTrace;
+use rayon::prelude::*;
+use sigmund_model::{
+    Thread, Ticks,
+    tables::{ACTIVE, THREADS},
+};
+use sigmund_sql::{
+    SuperTrace, Useful,
+    columns::{Texts, Wide},
+};
 
 use crate::{
     Error, Filter,
@@ -49,6 +60,10 @@ pub async fn active_time(trace: &SuperTrace, filter: &Filter) -> Result<Vec<Acti
     }
     let on_table = Error::on(trace, ACTIVE.name);
     let threads = filter.thread_numbers(trace)?;
+    let is_anywhere = filter.lwps.is_empty() && filter.processes.is_empty() && filter.cpus.is_empty();
+    if let Some(threads) = threads.as_ref().filter(|threads| is_anywhere && threads.len() <= MOST_OWN) {
+        return own(trace, threads, filter.window(trace)?).await;
+    }
     let mut conditions = filter.place(trace)?;
     if let Some(threads) = &threads {
         conditions.push(number_in("thread", threads.iter().map(|t| t.0 as i64)));
@@ -76,6 +91,67 @@ pub async fn active_time(trace: &SuperTrace, filter: &Filter) -> Result<Vec<Acti
         ActiveTime { thread, name, active }
     };
     Ok(active.into_iter().map(row).collect())
+}
+
+/// Up to so many threads, only their rows are read, without a plan.
+const MOST_OWN: usize = 1000;
+
+/// The active time of a few threads, on any LWP and CPU.
+async fn own(trace: &SuperTrace, threads: &[Thread], window: Window) -> Result<Vec<ActiveTime>, Error> {
+    let numbers: Arc<BTreeSet<i64>> = Arc::new(threads.iter().map(|thread| thread.0 as i64).collect());
+    let lives = trace.row_groups(&THREADS, &["thread", "name", "ts_tick", "dur_tick"])?;
+    let active = trace.row_groups(&ACTIVE, &["thread", "ts_tick", "dur_tick"])?;
+    let (first, last) = (window.from.unwrap_or(i64::MIN), window.to.unwrap_or(i64::MAX));
+    let read = move || {
+        let lives = lives.rows_with("thread", &numbers)?;
+        let time = lives.iter().filter_map(life).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let times = [time.unwrap_or((i64::MIN, i64::MAX))];
+        let useful = Useful { times: &times, unended: true };
+        // Only the sums of a row group are kept.
+        let sums = (0..active.len())
+            .into_par_iter()
+            .map(|group| Ok(sums(&active.read_where(group, useful, ("thread", &numbers))?, (first, last))))
+            .collect::<Result<Vec<_>, sigmund_sql::Error>>()?;
+        Ok::<_, sigmund_sql::Error>((lives, sums))
+    };
+    let (lives, sums) = SpawnedTask::spawn_blocking(read).join().await.map_err(Error::of_task)??;
+    let mut times: BTreeMap<Thread, ActiveTime> = BTreeMap::new();
+    for batch in &lives {
+        let (thread, name) = (Wide::of(batch, 0), Texts::of(batch, 1));
+        for row in 0..batch.num_rows() {
+            let thread = Thread(thread.or_zero(row) as u64);
+            let name = name.get(row).map(String::from);
+            times.insert(thread, ActiveTime { thread, name, active: Ticks(0) });
+        }
+    }
+    for (thread, ticks) in sums.into_iter().flatten() {
+        let of_thread = times.entry(thread).or_insert(ActiveTime { thread, name: None, active: Ticks(0) });
+        of_thread.active.0 = of_thread.active.0.saturating_add(ticks);
+    }
+    Ok(times.into_values().collect())
+}
+
+/// The ticks of each thread in rows of `active`, clipped to a window. Columns: thread, ts_tick, dur_tick.
+fn sums(active: &RecordBatch, (first, last): (i64, i64)) -> BTreeMap<Thread, u64> {
+    let (thread, from, length) = (Wide::of(active, 0), Wide::of(active, 1), Wide::of(active, 2));
+    let mut sums: BTreeMap<Thread, u64> = BTreeMap::new();
+    for row in 0..active.num_rows() {
+        let (from, length) = (from.or_zero(row), length.or_zero(row));
+        let inside = from.saturating_add(length).min(last).saturating_sub(from.max(first)).max(0);
+        let sum = sums.entry(Thread(thread.or_zero(row) as u64)).or_default();
+        *sum = sum.saturating_add(inside as u64);
+    }
+    sums
+}
+
+/// From the first beginning of these threads to their last end; without an end, to the end of time.
+fn life(threads: &RecordBatch) -> Option<(i64, i64)> {
+    let (from, length) = (Wide::of(threads, 2), Wide::of(threads, 3));
+    let of = |row: usize| {
+        let from = from.or_zero(row);
+        (from, length.get(row).map_or(i64::MAX, |length| from.saturating_add(length)))
+    };
+    (0..threads.num_rows()).map(of).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
 /// `SELECT thread, sum(end - start) FROM active WHERE … GROUP BY thread`; start and end are clipped to the window.

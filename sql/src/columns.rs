@@ -104,8 +104,11 @@ impl<'b, T: Copy> Words<'b, T> {
     }
 }
 
-/// A column of texts.
-pub struct Texts<'b>(&'b StringArray);
+/// A column of texts: from a row group a dictionary, from a query plain.
+pub struct Texts<'b> {
+    keys: Option<&'b Int32Array>,
+    texts: &'b StringArray,
+}
 
 impl<'b> Texts<'b> {
     /// Column `column` of a batch.
@@ -113,7 +116,11 @@ impl<'b> Texts<'b> {
     /// # Panics
     /// When it is of another type.
     pub fn of(batch: &'b RecordBatch, column: usize) -> Texts<'b> {
-        Texts(batch.column(column).as_string::<i32>())
+        let column = batch.column(column);
+        match column.as_dictionary_opt::<Int32Type>() {
+            Some(words) => Texts { keys: Some(words.keys()), texts: words.values().as_string::<i32>() },
+            None => Texts { keys: None, texts: column.as_string::<i32>() },
+        }
     }
 
     /// The value of a row; `None` for NULL.
@@ -122,7 +129,11 @@ impl<'b> Texts<'b> {
     /// When there is no such row.
     #[inline]
     pub fn get(&self, row: usize) -> Option<&'b str> {
-        self.0.is_valid(row).then(|| self.0.value(row))
+        let row = match self.keys {
+            None => row,
+            Some(keys) => usize::try_from(keys.is_valid(row).then(|| keys.value(row))?).ok()?,
+        };
+        self.texts.is_valid(row).then(|| self.texts.value(row))
     }
 }
 

@@ -278,8 +278,10 @@ impl SuperTrace {
     /// # Errors
     /// When the table cannot be read.
     pub async fn threads_among(&self, threads: &[Thread]) -> Result<ThreadNames, Error> {
-        let found = ThreadNames::among(&self.context, threads).await;
-        found.map_err(|error| self.error(THREADS.name, error))
+        let (files, threads) = (Arc::clone(&self.files), threads.to_vec());
+        let read = move || ThreadNames::among(&files, threads.into_iter());
+        let unread = |_| Error::unknown("the names could not be read: this is a defect of sigmund".into());
+        tokio::task::spawn_blocking(read).await.map_err(unread)?
     }
 
     /// The URL of its files in plans.

@@ -1,20 +1,14 @@
 //! The names of user threads.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::{
     array::{Array, AsArray, DictionaryArray, RecordBatch, StringArray},
     datatypes::{Int32Type, Int64Type},
 };
-use datafusion::{
-    common::TableReference,
-    error::Result,
-    logical_expr::{ident, in_list, lit},
-    prelude::SessionContext,
-};
 use sigmund_model::{Thread, tables::THREADS};
 
-use crate::{Error, files::Files, supertrace::OWN_SCHEMA, tables::raw_name};
+use crate::{Error, files::Files};
 
 /// The maximum number of threads that read names concurrently.
 const MOST_READERS: usize = 4;
@@ -61,13 +55,13 @@ struct Row {
 
 impl ThreadNames {
     /// All threads of a super-trace.
-    fn read(files: &Files) -> std::result::Result<ThreadNames, Error> {
+    fn read(files: &Files) -> Result<ThreadNames, Error> {
         let groups = files.row_groups(&THREADS, &["thread", "name"])?;
         let readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
         let share = groups.len().div_ceil(readers).max(1);
         let read =
             |first: usize| (first..groups.len().min(first + share)).map(|group| groups.read(group)).collect();
-        let batches: std::result::Result<Vec<Vec<RecordBatch>>, Error> = std::thread::scope(|scope| {
+        let batches: Result<Vec<Vec<RecordBatch>>, Error> = std::thread::scope(|scope| {
             let shares = (0..groups.len()).step_by(share);
             let reading: Vec<_> = shares.map(|first| scope.spawn(move || read(first))).collect();
             let done = |share: std::thread::ScopedJoinHandle<'_, _>| {
@@ -79,15 +73,10 @@ impl ThreadNames {
     }
 
     /// The threads in this list that the trace has.
-    pub(crate) async fn among(context: &SessionContext, threads: &[Thread]) -> Result<ThreadNames> {
-        let table = context.table(TableReference::partial(OWN_SCHEMA, raw_name(&THREADS))).await?;
-        let numbers = || threads.iter().map(|thread| thread.0 as i64);
-        let mut table = table.filter(in_list(ident("thread"), numbers().map(lit).collect(), false))?;
-        // The statistics of row groups can be compared with a range, but not with a long list.
-        if let (Some(first), Some(last)) = (numbers().min(), numbers().max()) {
-            table = table.filter(ident("thread").between(lit(first), lit(last)))?;
-        }
-        Ok(ThreadNames::of(&table.select(vec![ident("thread"), ident("name")])?.collect().await?))
+    pub(crate) fn among(files: &Files, threads: impl Iterator<Item = Thread>) -> Result<ThreadNames, Error> {
+        let numbers = Arc::new(threads.map(|thread| thread.0 as i64).collect());
+        let groups = files.row_groups(&THREADS, &["thread", "name"])?;
+        Ok(ThreadNames::of(&groups.rows_with("thread", &numbers)?))
     }
 
     /// Columns: thread, name.
@@ -158,7 +147,7 @@ pub(crate) struct AllThreads {
 }
 
 impl AllThreads {
-    pub(crate) fn get(&self, files: &Files) -> std::result::Result<&ThreadNames, Error> {
+    pub(crate) fn get(&self, files: &Files) -> Result<&ThreadNames, Error> {
         if let Some(names) = self.names.get() {
             return Ok(names);
         }

@@ -1,7 +1,7 @@
 //! Finds the pages of a row group that may have rows in a time. It uses the least and the greatest value of each page,
 //! from the page index of the file.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use datafusion::parquet::{
     arrow::arrow_reader::{RowSelection, RowSelector},
@@ -48,14 +48,14 @@ pub(super) fn pages_within(metadata: &ParquetMetaData, group: usize, useful: Use
     let begins =
         (0..columns.len()).map(|column| begins(metadata, group, column)).collect::<Option<Vec<_>>>()?;
     let of_starts = place("ts_tick")?;
-    let (starts, begins_of_starts) = (ticks(metadata, group, of_starts)?, &begins[of_starts]);
+    let (starts, begins_of_starts) = (numbers(metadata, group, of_starts)?, &begins[of_starts]);
     let pages = begins_of_starts.len() - 1;
     if starts.min_values().len() != pages {
         return None;
     }
     // If the lengths are unknown, or are divided into other pages, rows may end at any time.
     let lengths = place("dur_tick").filter(|place| begins[*place] == *begins_of_starts);
-    let lengths = lengths.and_then(|place| ticks(metadata, group, place));
+    let lengths = lengths.and_then(|place| numbers(metadata, group, place));
     let lengths = lengths.filter(|lengths| lengths.min_values().len() == pages);
     let (mut selectors, mut latest) = (Vec::new(), None);
     for page in 0..pages {
@@ -82,6 +82,37 @@ pub(super) fn pages_within(metadata: &ParquetMetaData, group: usize, useful: Use
     Some(Pages { selection: selectors.into(), latest })
 }
 
+/// The rows of the pages of a row group that may have one of these values in a column of 64-bit integers. `None` if the index does
+/// not show it.
+pub(super) fn pages_with(
+    metadata: &ParquetMetaData,
+    group: usize,
+    (column, values): (&str, &BTreeSet<i64>),
+) -> Option<RowSelection> {
+    let columns = metadata.row_group(group).columns();
+    let column = columns.iter().position(|of| of.column_path().string() == column)?;
+    // The reader skips pages of the other columns, too: it needs to know where these begin.
+    for other in 0..columns.len() {
+        begins(metadata, group, other)?;
+    }
+    let (begins, of_pages) = (begins(metadata, group, column)?, numbers(metadata, group, column)?);
+    let pages = begins.len() - 1;
+    if of_pages.min_values().len() != pages {
+        return None;
+    }
+    let selector = |page: usize| {
+        let count = usize::try_from(begins[page + 1] - begins[page]).ok()?;
+        let bounds = of_pages.min_value(page).zip(of_pages.max_value(page));
+        let may_have = match bounds {
+            _ if of_pages.is_null_page(page) => false,
+            Some((least, most)) => least > most || values.range(least..=most).next().is_some(),
+            None => true,
+        };
+        Some(if may_have { RowSelector::select(count) } else { RowSelector::skip(count) })
+    };
+    Some((0..pages).map(selector).collect::<Option<Vec<_>>>()?.into())
+}
+
 /// The first row of each page of a column, and at the end the number of rows; `None` if these are not sorted.
 fn begins(metadata: &ParquetMetaData, group: usize, column: usize) -> Option<Vec<i64>> {
     let rows = metadata.row_group(group).num_rows();
@@ -90,7 +121,7 @@ fn begins(metadata: &ParquetMetaData, group: usize, column: usize) -> Option<Vec
     (begins.first() == Some(&0) && begins.is_sorted()).then_some(begins)
 }
 
-fn ticks(metadata: &ParquetMetaData, group: usize, column: usize) -> Option<&PrimitiveColumnIndex<i64>> {
+fn numbers(metadata: &ParquetMetaData, group: usize, column: usize) -> Option<&PrimitiveColumnIndex<i64>> {
     match metadata.column_index()?.get(group)?.get(column)? {
         ColumnIndexMetaData::INT64(index) => Some(index),
         _ => None,
@@ -140,6 +171,17 @@ mod tests {
         let (first, end) = selected(&pages);
         assert!((9_000..=9_990).contains(&first) && (10_101..11_500).contains(&end), "{first} to {end}");
         assert_eq!(pages.latest, Some(ROWS - 1 + 10));
+    }
+
+    #[test]
+    fn pages_without_one_of_the_values_are_left_out() {
+        let values = BTreeSet::from([-7, 10_000, ROWS]);
+        let selection = pages_with(&file(true), 0, ("ts_tick", &values)).unwrap();
+        let (first, end) = selected(&Pages { selection, latest: None });
+        assert!((9_000..=10_000).contains(&first) && (10_001..11_500).contains(&end), "{first} to {end}");
+        let none = pages_with(&file(true), 0, ("ts_tick", &BTreeSet::from([-7, ROWS]))).unwrap();
+        assert_eq!(none.row_count(), 0);
+        assert!(pages_with(&file(true), 0, ("thread", &values)).is_none());
     }
 
     #[test]

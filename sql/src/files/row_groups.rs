@@ -25,7 +25,7 @@ use sigmund_model::tables::{ColumnType, Table};
 
 use super::{
     Part,
-    pages::{Useful, pages_within, with_page_index},
+    pages::{Useful, pages_with, pages_within, with_page_index},
 };
 use crate::Error;
 
@@ -146,8 +146,8 @@ impl RowGroups {
         Ok((self.read_selected(of, footer, (in_part, Some(pages.selection)), None)?, pages.latest))
     }
 
-    /// As [`read_within`](Self::read_within), but only the rows with one of these values in a column of 64-bit integers. The other
-    /// columns are decoded only where there are such rows.
+    /// As [`read_within`](Self::read_within), but only the rows with one of these values in a column of 64-bit integers. Pages that
+    /// have none, by their least and greatest values, are not read. The other columns are decoded only where there are such rows.
     ///
     /// # Errors
     /// When the file is damaged.
@@ -160,20 +160,43 @@ impl RowGroups {
         useful: Useful<'_>,
         (column, values): (&str, &Arc<BTreeSet<i64>>),
     ) -> Result<RecordBatch, Error> {
+        if !self.may_have(group, column, values) {
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
+        }
         let (part, in_part) = self.groups[group];
         let of = &self.parts[part];
         let indexed = of.indexed();
-        let pages = indexed.and_then(|footer| pages_within(footer.metadata(), in_part, useful));
-        let footer = indexed.unwrap_or(&of.footer);
-        let only = ProjectionMask::columns(footer.parquet_schema(), [column]);
-        let values = Arc::clone(values);
-        let is_one = move |batch: RecordBatch| {
-            let column = batch.column(0).as_primitive_opt::<Int64Type>();
-            let column = column.ok_or_else(|| ArrowError::CastError("expected 64-bit integers".into()))?;
-            Ok(column.iter().map(|value| Some(value.is_some_and(|value| values.contains(&value)))).collect())
+        let within = indexed.and_then(|footer| pages_within(footer.metadata(), in_part, useful));
+        let with = indexed.and_then(|footer| pages_with(footer.metadata(), in_part, (column, values)));
+        let selection = match (within, with) {
+            (Some(within), Some(with)) => Some(within.selection.intersection(&with)),
+            (within, with) => within.map(|pages| pages.selection).or(with),
         };
-        let filter = RowFilter::new(vec![Box::new(ArrowPredicateFn::new(only, is_one))]);
-        self.read_selected(of, footer, (in_part, pages.map(|pages| pages.selection)), Some(filter))
+        let footer = indexed.unwrap_or(&of.footer);
+        self.read_selected(of, footer, (in_part, selection), Some(one_of(footer, column, values)))
+    }
+
+    /// Whether a row group may have one of these values, by the least and the greatest value of the column in it.
+    fn may_have(&self, group: usize, column: &str, values: &BTreeSet<i64>) -> bool {
+        let bounds = self.bounds(group, column);
+        bounds.is_none_or(|(least, most)| least > most || values.range(least..=most).next().is_some())
+    }
+
+    /// The rows with one of these values in a column of 64-bit integers, in the order of the table. Row groups and pages whose
+    /// least and greatest values exclude all of these are not read: that is fast if the table is sorted by the column, or almost.
+    ///
+    /// # Errors
+    /// When a file is damaged.
+    pub fn rows_with(&self, column: &str, values: &Arc<BTreeSet<i64>>) -> Result<Vec<RecordBatch>, Error> {
+        let read = |group: usize| {
+            let (part, in_part) = self.groups[group];
+            let of = &self.parts[part];
+            let indexed = of.indexed();
+            let pages = indexed.and_then(|footer| pages_with(footer.metadata(), in_part, (column, values)));
+            let footer = indexed.unwrap_or(&of.footer);
+            self.read_selected(of, footer, (in_part, pages), Some(one_of(footer, column, values)))
+        };
+        (0..self.len()).filter(|group| self.may_have(*group, column, values)).map(read).collect()
     }
 
     fn read_selected(
@@ -217,6 +240,18 @@ impl RowGroups {
         });
         RecordBatch::try_new(Arc::clone(&self.schema), columns.collect::<Result<_, _>>()?)
     }
+}
+
+/// Keeps the rows with one of these values in a column of 64-bit integers.
+fn one_of(footer: &ArrowReaderMetadata, column: &str, values: &Arc<BTreeSet<i64>>) -> RowFilter {
+    let only = ProjectionMask::columns(footer.parquet_schema(), [column]);
+    let values = Arc::clone(values);
+    let is_one = move |batch: RecordBatch| {
+        let column = batch.column(0).as_primitive_opt::<Int64Type>();
+        let column = column.ok_or_else(|| ArrowError::CastError("expected 64-bit integers".into()))?;
+        Ok(column.iter().map(|value| Some(value.is_some_and(|value| values.contains(&value)))).collect())
+    };
+    RowFilter::new(vec![Box::new(ArrowPredicateFn::new(only, is_one))])
 }
 
 /// The maximum number of rows that are decoded at a time. Row groups of a merge have a quarter of that.

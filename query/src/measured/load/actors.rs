@@ -6,7 +6,7 @@ use std::{
 };
 
 use arrow::array::RecordBatch;
-use datafusion::logical_expr::{ident, in_list, lit};
+use datafusion::logical_expr::ident;
 use sigmund_measures::{Gap, Interval, Life, LivesBuilder, Names};
 use sigmund_model::{
     LossKind,
@@ -14,7 +14,7 @@ use sigmund_model::{
 };
 use sigmund_sql::SuperTrace;
 
-use super::cells::{Small, Texts, Wide, Words, interval, overlapping, read, stream};
+use super::cells::{Small, Texts, Wide, Words, interval, overlapping, read, read_threads, stream};
 use crate::Error;
 
 /// Room is made for at most so many lives at once (335 MB). For more, it grows as they are read.
@@ -26,12 +26,8 @@ pub(super) async fn lives(
     threads: &BTreeSet<u64>,
     last: i64,
 ) -> Result<Option<Interval>, Error> {
-    let on_table = Error::on(trace, THREADS.name);
-    let numbers = threads.iter().map(|thread| lit(*thread as i64)).collect();
-    let frame = trace.raw(&THREADS).await?.filter(in_list(ident("thread"), numbers, false));
-    let frame = frame.and_then(|frame| frame.select(vec![ident("ts_tick"), ident("dur_tick")]));
     let mut lives: Option<Interval> = None;
-    stream(trace, THREADS.name, frame.map_err(&on_table)?, |batch| {
+    read_threads(trace, threads, &["ts_tick", "dur_tick"], |batch| {
         let (from, length) = (Wide::of(batch, 0), Wide::of(batch, 1));
         for row in 0..batch.num_rows() {
             let life = interval(from.or_zero(row), length.get(row), last);
@@ -61,31 +57,33 @@ pub(super) async fn names(
 ) -> Result<(), Error> {
     let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
     let mut threads = LivesBuilder::default();
-    let on_table = Error::on(trace, THREADS.name);
-    let mut frame = trace.raw(&THREADS).await?;
-    if let Some(only) = only {
-        let numbers = only.iter().map(|thread| lit(*thread as i64)).collect();
-        frame = frame.filter(in_list(ident("thread"), numbers, false)).map_err(&on_table)?;
-    }
-    let window = (lives != Interval::ALL).then_some(lives);
-    if only.is_none() && window.is_none() {
+    if only.is_none() && lives == Interval::ALL {
         // The number comes from the file, so it is not believed beyond this.
         threads.reserve(trace.row_count(&THREADS).min(MOST_RESERVED) as usize);
     }
-    let frame = overlapping(frame, window).map_err(&on_table)?;
-    let frame = frame.select(columns.iter().map(|column| ident(*column))).map_err(&on_table)?;
-    stream(trace, THREADS.name, frame, |batch| {
+    let each = |batch: &RecordBatch| {
         let (thread, created_by, rows) = (Wide::of(batch, 0), Wide::of(batch, 5), Rows::of(batch, last));
         for row in 0..batch.num_rows() {
             let life = Life { created_by: created_by.thread(row), ..rows.life(row) };
-            threads.push(thread.or_zero(row) as u64, life);
+            if lives == Interval::ALL || life.interval.from < lives.to && life.interval.to >= lives.from {
+                threads.push(thread.or_zero(row) as u64, life);
+            }
         }
-    })
-    .await?;
+    };
+    match only {
+        Some(only) => read_threads(trace, only, &columns, each).await?,
+        None if lives == Interval::ALL => read(trace, &THREADS, &columns, each).await?,
+        None => {
+            let on_table = Error::on(trace, THREADS.name);
+            let frame = overlapping(trace.raw(&THREADS).await?, lives).map_err(&on_table)?;
+            let frame = frame.select(columns.iter().map(|column| ident(*column))).map_err(&on_table)?;
+            stream(trace, THREADS.name, frame, each).await?;
+        }
+    }
     names.threads = threads.build();
     let mut lwps = LivesBuilder::default();
     let columns = ["lwp", "name", "pid", "ts_tick", "dur_tick"];
-    read(trace, &LWPS, &columns, None, |batch| {
+    read(trace, &LWPS, &columns, |batch| {
         let (lwp, rows) = (Small::of(batch, 0), Rows::of(batch, last));
         for row in 0..batch.num_rows() {
             lwps.push(lwp.or_zero(row), rows.life(row));
@@ -97,7 +95,7 @@ pub(super) async fn names(
         return Ok(());
     }
     let mut processes = HashMap::new();
-    read(trace, &PROCESSES, &["pid", "name"], None, |batch| {
+    read(trace, &PROCESSES, &["pid", "name"], |batch| {
         let (pid, name) = (Small::of(batch, 0), Texts::of(batch, 1));
         for row in 0..batch.num_rows() {
             if let (Some(pid), Some(name)) = (pid.get(row), name.get(row)) {
@@ -139,7 +137,7 @@ impl<'b> Rows<'b> {
 /// The gaps in events that analyses depend on.
 pub(in crate::measured) async fn gaps(trace: &SuperTrace, extent: Interval) -> Result<Vec<Gap>, Error> {
     let mut gaps = Vec::new();
-    read(trace, &LOSSES, &["severity", "cpu", "lwp", "from_tick", "to_tick", "kind"], None, |batch| {
+    read(trace, &LOSSES, &["severity", "cpu", "lwp", "from_tick", "to_tick", "kind"], |batch| {
         let is_note = Words::of(batch, 0, |word| word == "note");
         let (cpu, lwp) = (Small::of(batch, 1), Small::of(batch, 2));
         let (from, to) = (Wide::of(batch, 3), Wide::of(batch, 4));

@@ -37,7 +37,7 @@ impl Leaving {
     /// Those at ticks of `time`. `None` if there are too many exceptions.
     pub(super) async fn read(trace: &SuperTrace, time: Interval) -> Result<Option<Leaving>, Error> {
         let mut carriers = BTreeSet::new();
-        read(trace, &LWPS, &["lwp", "carries_threads"], None, |batch| {
+        read(trace, &LWPS, &["lwp", "carries_threads"], |batch| {
             let (lwp, carries) = (Small::of(batch, 0), booleans(batch, 1));
             carriers.extend(
                 (0..batch.num_rows()).filter(|row| carries.value(*row)).filter_map(|row| lwp.get(row)),

@@ -374,7 +374,7 @@ struct OnCpu {
 impl OnCpu {
     async fn open(trace: &SuperTrace, last: i64) -> Result<OnCpu, Error> {
         let mut cpus = Vec::new();
-        read(trace, &CPUS, &["cpu"], None, |batch| {
+        read(trace, &CPUS, &["cpu"], |batch| {
             cpus.extend((0..batch.num_rows()).filter_map(|row| Small::of(batch, 0).get(row)));
         })
         .await?;
