@@ -7,7 +7,7 @@
 //!   row groups       parts.rs, encoder.rs    encoded here or by workers, appended in the order of time
 //!    │ chunks        dictionary.rs           columns whose values come with an index into a list
 //!    │               values.rs, value_index.rs    numbers and texts
-//!    │               differences.rs          ticks
+//!    │               differences.rs          ticks, and numbers that count up
 //!    │               bools.rs                booleans; chunk.rs is what all of these share
 //!    │ bytes         levels.rs, hybrid.rs    definition levels, and small numbers
 //!    │               bits.rs, packing.rs, varint.rs
