@@ -88,7 +88,7 @@ impl<T: Send> Growing<T> {
         is_open: impl Fn(u64) -> bool + Sync,
         runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
     ) {
-        let is_done = |(group, _): &(Group, T)| matches!(group, Group::Thread(thread) if is_complete(history, slice, *thread) && !is_open(*thread));
+        let is_done = |(group, _): &(Group, T)| is_done((history, slice), group, &is_open);
         let parts = parts.into_par_iter().map(|part| part.into_iter().partition(is_done));
         let parts: Vec<(Vec<_>, Vec<_>)> = parts.collect();
         let mut complete = Vec::with_capacity(parts.iter().map(|(done, _)| done.len()).sum());
@@ -119,10 +119,7 @@ impl<T: Send> Growing<T> {
         is_open: impl Fn(u64) -> bool,
         runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
     ) {
-        let is_done = |group: &Group, _: &mut T| {
-            let Group::Thread(thread) = *group else { return false };
-            is_complete(history, slice, thread) && !is_open(thread)
-        };
+        let is_done = |group: &Group, _: &mut T| is_done((history, slice), group, &is_open);
         let mut complete: Vec<(Group, T)> = self.sums.extract_if(is_done).collect();
         // What is looked up for one thread is beside that of the next.
         complete.par_sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
@@ -159,6 +156,11 @@ impl<T: Send> Growing<T> {
         let made: Vec<_> = chunks.map(|groups| Made::new(groups, with_lengths, &runs)).collect();
         made.into_iter().for_each(|made| self.made.append(made));
     }
+}
+
+/// Whether a group is a user thread that is complete and not open.
+fn is_done((history, slice): (&History, Slice), group: &Group, is_open: impl Fn(u64) -> bool) -> bool {
+    matches!(group, Group::Thread(thread) if is_complete(history, slice, *thread) && !is_open(*thread))
 }
 
 /// Whether a user thread began in a slice, and has no earlier state: no slice before it has more of the thread.
