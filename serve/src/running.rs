@@ -13,7 +13,7 @@ use arrow::{
     datatypes::{DataType, Field, Schema, SchemaRef},
 };
 use arrow_flight::error::FlightError;
-use futures::{Stream, StreamExt, stream};
+use futures::{Stream, StreamExt, future::BoxFuture, stream};
 use sigmund_sql::{Error, ErrorKind, SuperTrace};
 use tokio::{
     runtime::Handle,
@@ -73,13 +73,12 @@ impl Queries {
         let place = deadline.wait(Arc::clone(&self.places).acquire_owned()).await?;
         let place = place.map_err(|_| Status::unavailable("the server is ending"))?;
         let trace = Arc::clone(&self.trace);
-        let (schema, batches) = self
-            .on_their_threads(deadline, async move {
-                let result = trace.sql_with(&statement.query, &statement.parameters()).await?;
-                let schema = without_dictionaries(&result.schema());
-                Ok((schema, result.stream().await?))
-            })
-            .await?;
+        let started = async move {
+            let result = trace.sql_with(&statement.query, &statement.parameters()).await?;
+            let schema = without_dictionaries(&result.schema());
+            Ok((schema, result.stream().await?))
+        };
+        let (schema, batches) = self.on_their_threads(deadline, Box::pin(started)).await?;
         let (sender, receiver) = mpsc::channel(AHEAD);
         let (ended, has_ended) = oneshot::channel();
         let mut task = JoinSet::new();
@@ -132,13 +131,14 @@ impl Queries {
             let result = trace.sql_with(&statement.query, &statement.parameters()).await?;
             Ok(without_dictionaries(&result.schema()))
         };
-        self.on_their_threads(deadline, columns).await
+        self.on_their_threads(deadline, Box::pin(columns)).await
     }
 
+    /// The work is boxed, since rustc would look through all that its future holds for 6 s, in each caller of callers.
     async fn on_their_threads<T: Send + 'static>(
         &self,
         deadline: Deadline,
-        work: impl Future<Output = Result<T, Error>> + Send + 'static,
+        work: BoxFuture<'static, Result<T, Error>>,
     ) -> Result<T, Status> {
         // Dropping the set cancels its task.
         let mut task = JoinSet::new();

@@ -30,7 +30,9 @@ use sigmund_model::{
 use crate::{
     DeclaredEvent, Info,
     field_columns::{self, MOST_COLUMNS},
-    nanos, perfetto,
+    nanos,
+    opaque::Opaque,
+    perfetto,
     session_views::SessionViews,
     tables::raw_name,
     views,
@@ -44,7 +46,7 @@ const MOST_NOTES: usize = 20;
 pub(crate) struct EventViews {
     tables: Arc<dyn SchemaProvider>,
     /// A plan that reads all events.
-    events: LogicalPlan,
+    events: Opaque<LogicalPlan>,
     declared: Arc<[DeclaredEvent]>,
     info: Info,
     /// The event types in each view, as indices into `declared`; never empty.
@@ -71,7 +73,7 @@ impl EventViews {
         let types = by_name.into_iter().map(|(name, places)| (views[name].clone(), places)).collect();
         EventViews {
             tables,
-            events,
+            events: Opaque::new(events),
             declared,
             info: info.clone(),
             types,
@@ -156,7 +158,7 @@ impl EventViews {
             self.note(name, event, fields.columns.len(), fields.left_out);
         }
         columns.extend(fields.columns);
-        let plan = LogicalPlanBuilder::from(self.events.clone())
+        let plan = LogicalPlanBuilder::from((*self.events).clone())
             .filter(ident("name").eq(lit(event)))?
             .project(columns)?
             .build()?;

@@ -13,7 +13,7 @@ use datafusion::{
     catalog::{SchemaProvider, TableProvider},
     datasource::{ViewTable, provider_as_source},
     error::{DataFusionError, Result},
-    logical_expr::{LogicalPlanBuilder, ident, lit},
+    logical_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit},
 };
 
 use crate::{
@@ -157,9 +157,20 @@ impl SchemaProvider for FleetSchema {
         if let Some(view) = self.defined.get(name) {
             return Ok(Some(view));
         }
+        let mut of_hosts = Vec::new();
+        for (host, tables) in &self.hosts {
+            of_hosts.push(tables.table(name).await.map_err(|error| error.context(format!("host {host}")))?);
+        }
+        let rows = self.rows(name, of_hosts)?;
+        Ok(rows.map(|rows| Arc::new(ViewTable::new(rows, None)) as Arc<dyn TableProvider>))
+    }
+}
+
+impl FleetSchema {
+    /// The rows of the tables of this name that the hosts have.
+    fn rows(&self, name: &str, of_hosts: Vec<Option<Arc<dyn TableProvider>>>) -> Result<Option<LogicalPlan>> {
         let mut of_all: Option<LogicalPlanBuilder> = None;
-        for (number, (host, tables)) in self.hosts.iter().enumerate() {
-            let table = tables.table(name).await.map_err(|error| error.context(format!("host {host}")))?;
+        for (number, ((host, _), table)) in self.hosts.iter().zip(of_hosts).enumerate() {
             let Some(table) = table else { continue };
             let schema = table.schema();
             let columns = schema.fields().iter().map(|field| match field.name().as_str() {
@@ -174,7 +185,6 @@ impl SchemaProvider for FleetSchema {
                 None => rows,
             });
         }
-        let Some(rows) = of_all else { return Ok(None) };
-        Ok(Some(Arc::new(ViewTable::new(rows.build()?, None))))
+        of_all.map(LogicalPlanBuilder::build).transpose()
     }
 }

@@ -46,6 +46,7 @@ mod lwps;
 mod named_arguments;
 mod nanos;
 mod nearest;
+mod opaque;
 mod open_options;
 mod opened;
 mod own_views;

@@ -14,6 +14,7 @@ use datafusion::{
     execution::SessionState,
     prelude::SessionContext,
 };
+use futures::future::BoxFuture;
 use sigmund_model::tables::Table;
 use tokio::sync::OnceCell;
 
@@ -63,18 +64,22 @@ impl OwnViews {
         }
     }
 
-    async fn plan(&self, name: &str, of: Of) -> Result<Arc<dyn TableProvider>> {
-        let Some(mut state) = (self.session)() else {
-            return plan_err!("{name}: the session of this view is closed");
+    /// Boxed for its callers' compiler: see [`Opaque`](crate::opaque::Opaque).
+    fn plan<'a>(&'a self, name: &'a str, of: Of) -> BoxFuture<'a, Result<Arc<dyn TableProvider>>> {
+        let planned = async move {
+            let Some(mut state) = (self.session)() else {
+                return plan_err!("{name}: the session of this view is closed");
+            };
+            // In a fleet, names without a schema refer to all hosts. This view is of one.
+            state.config_mut().options_mut().catalog.default_schema = OWN_SCHEMA.into();
+            let context = SessionContext::new_with_state(state);
+            match of {
+                Of::Ticks(table) => tables::view(&context, table, &self.info).await,
+                Of::Perfetto => perfetto::view(&context, name, &self.info).await,
+                Of::Sql => views::view(&context, name).await,
+            }
         };
-        // In a fleet, names without a schema refer to all hosts. This view is of one.
-        state.config_mut().options_mut().catalog.default_schema = OWN_SCHEMA.into();
-        let context = SessionContext::new_with_state(state);
-        match of {
-            Of::Ticks(table) => tables::view(&context, table, &self.info).await,
-            Of::Perfetto => perfetto::view(&context, name, &self.info).await,
-            Of::Sql => views::view(&context, name).await,
-        }
+        Box::pin(planned)
     }
 }
 

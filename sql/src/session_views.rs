@@ -26,11 +26,11 @@ use crate::{
 
 /// The views that a session has defined, by name.
 #[derive(Debug, Default)]
-pub(crate) struct SessionViews(Mutex<BTreeMap<String, Arc<ViewTable>>>);
+pub(crate) struct SessionViews(Mutex<BTreeMap<String, Arc<dyn TableProvider>>>);
 
 impl SessionViews {
     pub(crate) fn get(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
-        self.lock().get(name).map(|view| Arc::clone(view) as Arc<dyn TableProvider>)
+        self.lock().get(name).map(Arc::clone)
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -50,7 +50,7 @@ impl SessionViews {
         self.lock().remove(name).is_some()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ViewTable>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<dyn TableProvider>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

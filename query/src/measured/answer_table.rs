@@ -15,7 +15,7 @@ use datafusion::{
     logical_expr::{Expr, TableType},
     physical_plan::{ExecutionPlan, stream::RecordBatchStreamAdapter, streaming::PartitionStream},
 };
-use futures::{TryStreamExt, stream};
+use futures::{FutureExt, TryStreamExt, future::BoxFuture, stream};
 use sigmund_measures::{Answer, Level, Measure, Subject, columns_to_compare, request_to_compare};
 use sigmund_sql::SuperTrace;
 
@@ -61,13 +61,14 @@ impl TableProvider for MeasureTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = Arc::clone(&self.schema);
-        if elsewhere::of(&*open(&self.question.trace)?).is_some() {
+        let rows: Box<dyn TableProvider> = if elsewhere::of(&*open(&self.question.trace)?).is_some() {
             // The plan is sent to other processes, so it has to contain the rows.
-            let rows = MemTable::try_new(schema, vec![self.question.clone().answer().await?])?;
-            return rows.scan(state, projection, filters, limit).await;
-        }
-        let rows = MeasureRows { question: self.question.clone(), schema: Arc::clone(&schema) };
-        StreamingTable::try_new(schema, vec![Arc::new(rows)])?.scan(state, projection, filters, limit).await
+            Box::new(MemTable::try_new(schema, vec![self.question.clone().rows().await?])?)
+        } else {
+            let rows = MeasureRows { question: self.question.clone(), schema: Arc::clone(&schema) };
+            Box::new(StreamingTable::try_new(schema, vec![Arc::new(rows)])?)
+        };
+        rows.scan(state, projection, filters, limit).await
     }
 }
 
@@ -101,6 +102,12 @@ pub(super) enum Of {
 }
 
 impl Question {
+    /// The rows of the answer. Boxed, since rustc would look through all that the future holds for 8 s in
+    /// [`MeasureTable::scan`].
+    fn rows(self) -> BoxFuture<'static, Result<Vec<RecordBatch>>> {
+        self.answer().boxed()
+    }
+
     /// The columns of the answer.
     pub(super) fn schema(&self) -> Result<SchemaRef> {
         let Question { measure, filter, options, of, .. } = self;
@@ -225,7 +232,7 @@ impl PartitionStream for MeasureRows {
     }
 
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let answer = self.question.clone().answer();
+        let answer = self.question.clone().rows();
         let rows = stream::once(answer).map_ok(|batches| stream::iter(batches.into_iter().map(Ok)));
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), rows.try_flatten()))
     }
