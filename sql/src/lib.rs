@@ -64,6 +64,7 @@ mod tables;
 mod threads;
 mod unused_join;
 mod views;
+mod visited;
 mod whole_keys;
 mod yielding;
 

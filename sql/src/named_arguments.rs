@@ -8,15 +8,15 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::{
     parser::Statement,
-    sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, Ident, TableFactor, Value, VisitMut, VisitorMut},
+    sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, Ident, TableFactor, Value, VisitorMut},
 };
 
-use crate::intervals;
+use crate::{intervals, visited::visit};
 
 /// Replaces the named arguments in a statement.
 pub(crate) fn by_place(statement: &mut Statement) {
     match statement {
-        Statement::Statement(statement) => _ = statement.visit(&mut Arguments),
+        Statement::Statement(statement) => _ = visit(statement.as_mut(), &mut Arguments),
         Statement::Explain(explain) => by_place(&mut explain.statement),
         _ => {}
     }

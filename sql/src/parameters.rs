@@ -4,10 +4,10 @@ use std::{borrow::Cow, collections::BTreeMap, ops::ControlFlow};
 
 use datafusion::sql::{
     parser::Statement,
-    sqlparser::ast::{Expr, UnaryOperator, Value, VisitMut, VisitorMut},
+    sqlparser::ast::{Expr, UnaryOperator, Value, VisitorMut},
 };
 
-use crate::{Error, nearest};
+use crate::{Error, nearest, visited::visit};
 
 /// Names (without `$`) and values. A value that can be parsed as a number is a number. `NULL`, `TRUE` and `FALSE` have
 /// their meaning in SQL. Any other value is a text, and so is a value in quotes: `'5'`.
@@ -21,10 +21,11 @@ impl Parameters {
     /// [`Query`](crate::ErrorKind::Query) when a parameter of the statement has no value.
     pub(crate) fn apply(&self, statement: &mut Statement) -> Result<(), Error> {
         match statement {
-            Statement::Statement(statement) => match VisitMut::visit(statement.as_mut(), &mut Places(self)) {
-                ControlFlow::Continue(()) => Ok(()),
-                ControlFlow::Break(name) => Err(self.unknown(&name)),
-            },
+            Statement::Statement(statement) => {
+                let mut places = Places { parameters: self, unknown: None };
+                _ = visit(statement.as_mut(), &mut places);
+                places.unknown.map_or(Ok(()), |name| Err(self.unknown(&name)))
+            }
             Statement::Explain(explain) => self.apply(&mut explain.statement),
             _ => Ok(()),
         }
@@ -38,19 +39,25 @@ impl Parameters {
     }
 }
 
-struct Places<'p>(&'p Parameters);
+struct Places<'p> {
+    parameters: &'p Parameters,
+    /// The name of the parameter without a value that ended the visit.
+    unknown: Option<String>,
+}
 
 impl VisitorMut for Places<'_> {
-    /// The name of the parameter without a value.
-    type Break = String;
+    type Break = ();
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<String> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Value(value) = expr
             && let Value::Placeholder(name) = &value.value
         {
-            match self.0.0.get(name.trim_start_matches('$')) {
+            match self.parameters.0.get(name.trim_start_matches('$')) {
                 Some(text) => *expr = literal(text),
-                None => return ControlFlow::Break(name.clone()),
+                None => {
+                    self.unknown = Some(name.clone());
+                    return ControlFlow::Break(());
+                }
             }
         }
         ControlFlow::Continue(())

@@ -4,9 +4,10 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, TableFactor, VisitMut,
-    VisitorMut,
+    Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, TableFactor, VisitorMut,
 };
+
+use crate::visited::visit;
 
 /// Adds the table to such columns in WHERE, if it is certain which table has the value.
 pub(super) fn with_its_table(select: &mut Select) {
@@ -28,7 +29,7 @@ pub(super) fn with_its_table(select: &mut Select) {
     let certain = |(column, table): (Ident, Option<Vec<Ident>>)| Some((column, table?));
     let columns: Vec<_> = columns.into_iter().filter_map(certain).collect();
     if !columns.is_empty() {
-        _ = condition.visit(&mut Columns { columns, depth: 0 });
+        _ = visit(condition, &mut Columns { columns, depth: 0 });
     }
 }
 

@@ -14,15 +14,15 @@ use datafusion::{
         sqlparser::{
             ast::{
                 BinaryOperator, CaseWhen, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
-                FunctionArgExpr, FunctionArguments, Ident, ObjectName, Select, SelectItem, Value, VisitMut,
-                VisitorMut, helpers::attached_token::AttachedToken,
+                FunctionArgExpr, FunctionArguments, Ident, ObjectName, Select, SelectItem, Value, VisitorMut,
+                helpers::attached_token::AttachedToken,
             },
             parser::ParserError,
         },
     },
 };
 
-use crate::query_depth;
+use crate::{query_depth, visited::visit};
 use glob::{GLOB, like_of_glob, regex_of_glob, with_glob};
 
 /// Parses a statement. If that fails, parses it again with `GLOB` replaced by an operator that the parser knows. A
@@ -70,7 +70,7 @@ pub(crate) struct Bounds {
 /// given.
 pub(crate) fn in_our_words(statement: &mut Statement, bounds: Option<Bounds>) {
     match statement {
-        Statement::Statement(statement) => _ = statement.visit(&mut Words { bounds }),
+        Statement::Statement(statement) => _ = visit(statement.as_mut(), &mut Words { bounds }),
         Statement::Explain(explain) => in_our_words(&mut explain.statement, bounds),
         _ => {}
     }
@@ -221,7 +221,7 @@ fn of_several(function: &Function) -> Option<Expr> {
         _ => return None,
     };
     let is_one = arguments.len() >= 2 && function.over.is_none() && function.filter.is_none();
-    if !is_one || arguments.visit(&mut OfSeveral(MOST_INSIDE)).is_break() {
+    if !is_one || visit(&mut arguments, &mut OfSeveral(MOST_INSIDE)).is_break() {
         return None;
     }
     let are_null = arguments.into_iter().map(|argument| Expr::IsNull(Box::new(argument)));
