@@ -2,11 +2,10 @@
 
 use crate::{
     Answer, Column, Group, History, Measure, Needs, Request, Searches, Value,
-    collect::collect,
     groups::{Groups, Owner},
     growing::{Growing, Run},
     measure::{Subject, headings},
-    percent,
+    parallel, percent,
     sliced::{Computed, Slice, Sliced},
     stays::{asked_owners, each_stay},
 };
@@ -59,7 +58,7 @@ impl Sliced for ActiveTime {
             groups: Groups::new(history, request),
             sums: Vec::new(),
         };
-        let parts = collect(&owners, new, |part, owner| part.add(*owner, request, slice));
+        let parts = parallel::fold(&owners, new, |part, owner| part.add(*owner, request, slice));
         let sums = |Part { groups, sums, .. }: Part<'_>| groups.into_groups().into_iter().zip(sums).collect();
         let parts = parts.into_iter().map(sums).collect();
         // Only ticks are added, so nothing is open between slices.

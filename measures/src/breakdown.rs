@@ -9,12 +9,11 @@ use crate::{
     Answer, Column, EventAt, Group, History, Interrupt, Interval, Level, Measure, Needs, Request, Searches,
     Syscall, Value, Word,
     carried::Carried,
-    collect::collect,
     few::Few,
     groups::{Groups, Owner},
     growing::{Growing, Run},
     map::Map,
-    percent,
+    parallel, percent,
     sliced::{Computed, Slice, Sliced},
     stays::{OpenStays, State, Stay, Taken, TakenLater, asked_owners, each_stay},
 };
@@ -121,7 +120,7 @@ impl Sliced for Breakdown {
         let owners = asked_owners(history, request);
         let (stays, calls) = (std::mem::take(&mut self.stays), std::mem::take(&mut self.calls));
         let new = || Lives::new(history, request, slice, (&stays, &calls));
-        let parts = collect(&owners, new, |lives, owner| lives.add(*owner));
+        let parts = parallel::fold(&owners, new, |lives, owner| lives.add(*owner));
         // Owners without a state in this slice keep their open calls.
         let parts: Vec<_> = parts.into_iter().map(Lives::finish).collect();
         let mut of_slice = Vec::with_capacity(parts.len());

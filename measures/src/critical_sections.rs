@@ -4,12 +4,12 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::{
     Answer, Column, Distribution, Group, History, Interval, LockRequest, Measure, Needs, Request,
-    collect::collect,
     distribution::Lengths,
     groups::Groups,
     locks::{Lock, Selection, locks},
     map::Map,
     numbering::{ByNumber, number},
+    parallel,
     sliced::{Computed, Slice, Sliced},
 };
 
@@ -76,7 +76,7 @@ impl Sliced for Sections {
                 undecided,
             }
         };
-        let parts = collect(&numbers, new, |holds, owner| holds.add(by_owner.of(*owner), &lock_of));
+        let parts = parallel::fold(&numbers, new, |holds, owner| holds.add(by_owner.of(*owner), &lock_of));
         let mut groups = Groups::new(history, &request);
         let (here, earlier): (Vec<_>, Vec<_>) = std::mem::take(&mut self.undecided)
             .into_iter()

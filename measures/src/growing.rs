@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use crate::{
     Answer, Column, Distribution, Group, History, Request, Rows, Slice, Value,
     map::Map,
+    parallel,
     rows::{self, STRETCH},
 };
 
@@ -89,8 +90,7 @@ impl<T: Send> Growing<T> {
         runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
     ) {
         let is_done = |(group, _): &(Group, T)| is_done((history, slice), group, &is_open);
-        let parts = parts.into_par_iter().map(|part| part.into_iter().partition(is_done));
-        let parts: Vec<(Vec<_>, Vec<_>)> = parts.collect();
+        let parts: Vec<(Vec<_>, Vec<_>)> = parallel::map(parts, |part| part.into_iter().partition(is_done));
         let mut complete = Vec::with_capacity(parts.iter().map(|(done, _)| done.len()).sum());
         for (done, others) in parts {
             for (group, sums) in done {
@@ -120,13 +120,12 @@ impl<T: Send> Growing<T> {
         runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
     ) {
         let is_done = |group: &Group, _: &mut T| is_done((history, slice), group, &is_open);
-        let mut complete: Vec<(Group, T)> = self.sums.extract_if(is_done).collect();
-        // What is looked up for one thread is beside that of the next.
-        complete.par_sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let complete: Vec<(Group, T)> = self.sums.extract_if(is_done).collect();
         if self.sums.capacity() > 4 * self.sums.len() {
             self.sums.shrink_to_fit();
         }
-        self.make(complete, runs);
+        // What is looked up for one thread is beside that of the next.
+        self.make(in_order(complete), runs);
     }
 
     /// To be called after all slices.
@@ -135,27 +134,32 @@ impl<T: Send> Growing<T> {
         columns: Vec<Column>,
         runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
     ) -> Answer {
-        let mut rest: Vec<(Group, T)> = std::mem::take(&mut self.sums).into_iter().collect();
-        rest.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        self.make(rest, runs);
-        let Made { rows, mut distributions, mut places, .. } = self.made;
-        places.par_sort_unstable_by_key(|place| (place.order, place.number, place.first));
-        if !distributions.is_empty() {
-            let of = |row: u32| std::mem::take(&mut distributions[row as usize]);
-            let rows = places.iter().flat_map(|place| place.first..place.first + place.rows.count());
-            distributions = rows.map(of).collect();
-        }
-        let rows = Rows::in_order(rows, places.into_iter().map(|place| place.rows));
-        Answer { columns, rows, distributions, notes: Vec::new() }
+        let rest = std::mem::take(&mut self.sums).into_iter().collect();
+        self.make(in_order(rest), runs);
+        self.made.answer(columns)
     }
 
     /// Makes the rows of groups on all CPUs. Groups without a number are in their own order.
     fn make<'h>(&mut self, groups: Vec<(Group, T)>, runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync) {
         let with_lengths = self.with_lengths;
-        let chunks = groups.into_par_iter().enumerate().chunks(CHUNK);
-        let made: Vec<_> = chunks.map(|groups| Made::new(groups, with_lengths, &runs)).collect();
+        let chunks = parallel::chunks(groups, CHUNK).enumerate();
+        let make = |(chunk, groups)| Made::new((chunk * CHUNK, groups), with_lengths, &runs);
+        let made = parallel::map(chunks, make);
         made.into_iter().for_each(|made| self.made.append(made));
     }
+}
+
+/// Groups in their order, with what belongs to them.
+fn in_order<T>(groups: Vec<(Group, T)>) -> Vec<(Group, T)> {
+    let order = order_of(groups.iter().map(|(group, _)| group.clone()).zip(0..).collect());
+    let mut groups: Vec<Option<(Group, T)>> = groups.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|place| groups[place as usize].take()).collect()
+}
+
+/// The places of groups, in the order of the groups.
+fn order_of(mut groups: Vec<(Group, u32)>) -> Vec<u32> {
+    groups.par_sort_unstable();
+    groups.into_iter().map(|(_, place)| place).collect()
 }
 
 /// Whether a group is a user thread that is complete and not open.
@@ -171,14 +175,14 @@ pub(crate) fn is_complete(history: &History, slice: Slice, thread: u64) -> bool 
 }
 
 impl Made {
-    /// Makes the rows of some groups, each run with its place in the answer.
+    /// Makes the rows of some groups, each run with its place in the answer. `first` is the number of the first group.
     fn new<'h, T>(
-        groups: Vec<(usize, (Group, T))>,
+        (first, groups): (usize, Vec<(Group, T)>),
         with_lengths: bool,
         runs: impl Fn(&Group, T) -> Vec<Run<'h>>,
     ) -> Made {
         let mut made = Made::default();
-        for (place, (group, sums)) in groups {
+        for (place, (group, sums)) in (first..).zip(groups) {
             let number = match group {
                 Group::Thread(thread) => thread,
                 Group::Lwp(lwp) => lwp.into(),
@@ -202,6 +206,19 @@ impl Made {
         let rows = self.rows.push(cells);
         self.len += rows.count();
         self.places.push(Place { order, number, first, rows });
+    }
+
+    /// The rows in their order.
+    fn answer(self, columns: Vec<Column>) -> Answer {
+        let Made { rows, mut distributions, mut places, .. } = self;
+        places.par_sort_unstable_by_key(|place| (place.order, place.number, place.first));
+        if !distributions.is_empty() {
+            let of = |row: u32| std::mem::take(&mut distributions[row as usize]);
+            let rows = places.iter().flat_map(|place| place.first..place.first + place.rows.count());
+            distributions = rows.map(of).collect();
+        }
+        let rows = Rows::in_order(rows, places.into_iter().map(|place| place.rows));
+        Answer { columns, rows, distributions, notes: Vec::new() }
     }
 
     fn append(&mut self, other: Made) {

@@ -2,9 +2,7 @@
 
 use std::hash::Hash;
 
-use rayon::prelude::*;
-
-use crate::map::Map;
+use crate::{map::Map, parallel};
 
 /// The number of rows in a chunk.
 const CHUNK: usize = 1 << 17;
@@ -27,7 +25,7 @@ pub(crate) fn number<K: Copy + Eq + Hash + Send>(
         }
         keys
     };
-    let of_chunks: Vec<Vec<K>> = numbers.par_chunks_mut(CHUNK).enumerate().map(of_chunk).collect();
+    let of_chunks: Vec<Vec<K>> = parallel::map(numbers.chunks_mut(CHUNK).enumerate(), of_chunk);
     let (mut keys, mut known): (Vec<K>, Map<K, u32>) = Default::default();
     let mut of_all = |key: &K| {
         *known.entry(*key).or_insert_with(|| {
@@ -36,7 +34,7 @@ pub(crate) fn number<K: Copy + Eq + Hash + Send>(
         })
     };
     let of_all: Vec<Vec<u32>> = of_chunks.iter().map(|keys| keys.iter().map(&mut of_all).collect()).collect();
-    numbers.par_chunks_mut(CHUNK).zip(of_all).for_each(|(numbers, of_all)| {
+    parallel::map(numbers.chunks_mut(CHUNK).zip(of_all), |(numbers, of_all)| {
         numbers.iter_mut().for_each(|number| *number = of_all[*number as usize]);
     });
     (keys, numbers)

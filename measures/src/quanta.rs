@@ -9,11 +9,11 @@ use sigmund_model::{EndReason, LwpState, ThreadState};
 use crate::{
     Answer, Column, Distribution, Group, History, Level, LwpStay, Measure, Needs, Request,
     carried::Carried,
-    collect::collect,
     distribution::Lengths,
     few::Few,
     groups::{Groups, Owner},
     growing::{Growing, Run},
+    parallel,
     sliced::{Computed, Slice, Sliced},
     stays::asked_owners,
 };
@@ -110,7 +110,7 @@ impl Sliced for Quanta {
             open: Vec::new(),
             has_begun: false,
         };
-        let parts = collect(&owners, new, |part, owner| {
+        let parts = parallel::fold(&owners, new, |part, owner| {
             if !part.begin(*owner) {
                 return;
             }

@@ -2,19 +2,17 @@
 
 use std::ops::AddAssign;
 
-use rayon::prelude::*;
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use crate::{
     Answer, By, Column, Culprit, Group, History, Interrupt, Interval, Measure, Needs, Request, Searches,
     Value, Word,
-    collect::collect,
     culprit::{Culprits, each_on_cpu},
     few::Few,
     groups::{Groups, Owner},
     growing::{Growing, Run},
     measure::{Subject, headings},
-    percent,
+    parallel, percent,
     sliced::{Computed, Slice, Sliced},
     stays::{OpenStays, State, Stay, Taken, TakenLater, asked_owners, each_stay},
 };
@@ -108,9 +106,8 @@ impl Sliced for States {
         let owners = asked_owners(history, &self.request);
         let later = std::mem::take(&mut self.open);
         let new = || Part::new(history, &self.request, slice, &later);
-        let parts = collect(&owners, new, |part, owner| part.add(*owner));
-        let parts: Vec<_> = parts.into_par_iter().map(Part::finish).collect();
-        let (parts, open): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let parts = parallel::fold(&owners, new, |part, owner| part.add(*owner));
+        let (parts, open): (Vec<_>, Vec<_>) = parallel::map(parts, Part::finish).into_iter().unzip();
         open.into_iter().for_each(|open| self.open.extend(open));
         let is_open = |thread| self.open.has(Owner::Thread(thread));
         let runs = |group: &Group, sums| runs(history, group, sums);

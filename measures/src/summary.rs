@@ -7,10 +7,9 @@ use sigmund_model::{EndReason, LwpState, ThreadState};
 use crate::{
     Answer, By, Column, Group, History, Level, Measure, Needs, Request, ThreadStay, Value,
     carried::Carried,
-    collect::collect,
     groups::Owner,
     growing::is_complete,
-    percent,
+    parallel, percent,
     sliced::{Computed, Slice, Sliced},
 };
 
@@ -109,7 +108,7 @@ impl Sliced for Summary {
         let lwps = lwps.filter(|lwp| is_of_lwps && *lwp != 0 && request.has_lwp(*lwp) && carried.has(*lwp));
         let lwps = lwps.filter(|lwp| names.lwps.contains(*lwp)).map(Owner::Lwp);
         let owners: Vec<Owner> = threads.chain(lwps).collect();
-        let parts = collect(&owners, Part::default, |part, owner| match owner {
+        let parts = parallel::fold(&owners, Part::default, |part, owner| match owner {
             Owner::Thread(thread) => self.add_thread(history, slice, *thread, part),
             Owner::Lwp(lwp) => self.add_lwp(history, slice, (*lwp, &carried), part),
         });

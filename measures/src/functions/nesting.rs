@@ -4,11 +4,11 @@ use sigmund_model::{LwpState, ThreadState};
 
 use crate::{
     History, Interval, Slice, Span,
-    collect::collect,
     groups::Owner,
     map::Map,
     near,
     numbering::{ByNumber, number},
+    parallel,
 };
 
 /// A span after all spans inside of it were visited.
@@ -91,7 +91,7 @@ pub(super) fn walk<V: Visitor + Send>(
     let owned = Owned::new(history, slice, at_begin);
     let numbers: Vec<u32> = (0..owned.owners.len() as u32).collect();
     let start = || (new(), vec![0_u32; keys(history)], LaterSpans::default());
-    let visitors = collect(&numbers, start, |(visitor, open_of_key, before), number| {
+    let visitors = parallel::fold(&numbers, start, |(visitor, open_of_key, before), number| {
         owned.walk(*number, open_of_key, visitor, later, before);
     });
     let mut all = LaterSpans::default();

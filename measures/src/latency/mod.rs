@@ -13,9 +13,9 @@ use crate::{
     Answer, By, Column, Distribution, Group, History, Interval, Level, LwpStay, Measure, Needs, Request,
     Series, SeriesBuilder, ThreadStay,
     carried::Carried,
-    collect::collect,
     growing::Growing,
     map::Map,
+    parallel,
     sliced::{Computed, Slice, Sliced},
     tally::{self, Kinds, Tally},
 };
@@ -132,7 +132,7 @@ impl Latency {
         let lwps: Vec<u64> = lwps.filter(|lwp| history.names.lwps.contains(*lwp as u32)).collect();
         let later = std::mem::take(&mut self.lwps);
         let new = || Part { count: Count::new(request), kept: Vec::new(), pollers: Vec::new() };
-        let parts = collect(&lwps, new, |part: &mut Part<'_, LwpStay>, lwp| {
+        let parts = parallel::fold(&lwps, new, |part: &mut Part<'_, LwpStay>, lwp| {
             let (own, goes_on) = own(history.lwps.of(*lwp), slice);
             let mut wakes = Wakes::new(wakes.of(*lwp));
             let state = |(interval, stay): (Interval, &LwpStay)| {
@@ -186,7 +186,7 @@ impl Latency {
         let threads: Vec<u64> = threads.filter(|thread| history.names.threads.contains(*thread)).collect();
         let later = std::mem::take(&mut self.threads);
         let new = || Part { count: Count::new(request), kept: Vec::new(), pollers: Vec::new() };
-        let parts = collect(&threads, new, |part: &mut Part<'_, ThreadStay>, thread| {
+        let parts = parallel::fold(&threads, new, |part: &mut Part<'_, ThreadStay>, thread| {
             let (own, goes_on) = own(history.threads.of(*thread), slice);
             let unparks = wakes.of(*thread);
             let mut wakes = Wakes::new(unparks);

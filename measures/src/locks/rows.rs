@@ -2,8 +2,6 @@
 
 use std::cmp::Reverse;
 
-use rayon::prelude::*;
-
 use super::{
     Selection,
     convoy::{Holders, Ready, Reason, Timeline, unite},
@@ -18,6 +16,7 @@ use crate::{
     map::Map,
     near,
     numbering::{ByNumber, number},
+    parallel,
     sliced::Sliced,
 };
 
@@ -169,12 +168,14 @@ impl<'h> Requests<'h> {
         let lock_of: Vec<u32> = places.iter().map(|place| self.lock_of[*place as usize]).collect();
         let by_lock = ByNumber::new(locks, &lock_of);
         drop(lock_of);
-        let rows = |searches: &mut Searches<'h>, lock: u32| {
-            let of_lock = by_lock.of(lock).iter().map(|row| places[*row as usize]);
-            self.of_lock(searches, slice, lock, &of_lock.collect::<Vec<_>>())
-        };
-        let numbers = (0..by_lock.len() as u32).into_par_iter().filter(|lock| !by_lock.of(*lock).is_empty());
-        numbers.map_init(|| Searches::new(self.history), rows).collect()
+        let numbers: Vec<u32> =
+            (0..by_lock.len() as u32).filter(|lock| !by_lock.of(*lock).is_empty()).collect();
+        let new = || (Searches::new(self.history), Vec::new());
+        let rows = parallel::fold(&numbers, new, |(searches, rows), lock| {
+            let of_lock = by_lock.of(*lock).iter().map(|row| places[*row as usize]);
+            rows.push(self.of_lock(searches, slice, *lock, &of_lock.collect::<Vec<_>>()));
+        });
+        rows.into_iter().flat_map(|(_, rows)| rows).collect()
     }
 
     fn of_lock(&self, searches: &mut Searches<'h>, slice: Slice, lock: u32, places: &[u32]) -> OfLock {
@@ -213,9 +214,11 @@ impl<'h> Requests<'h> {
             main.known = timeline.within(&waited);
             main.reasons = timeline.reasons(self.history, by);
             main.ready = timeline.ready.clone();
-            rows.par_iter_mut().for_each(|(_, row, waits)| {
-                row.waited = waits.iter().map(|wait| wait.ticks()).sum();
-                row.known = timeline.within(waits);
+            parallel::map(rows.chunks_mut(ROWS), |rows| {
+                for (_, row, waits) in rows {
+                    row.waited = waits.iter().map(|wait| wait.ticks()).sum();
+                    row.known = timeline.within(waits);
+                }
             });
         }
         (lock, rows.into_iter().map(|(key, row, _)| (key, row)).collect(), main)
@@ -311,7 +314,7 @@ impl Sliced for Locks {
         let requests = Requests { history, request: &request, selection, lock_of, group_of };
         let parts = parts(&history.locks, slice);
         let of_part = |(part, places): &(Slice, Vec<u32>)| requests.rows(*part, places, locks.len());
-        let of_parts: Vec<Vec<OfLock>> = parts.par_iter().map(of_part).collect();
+        let of_parts: Vec<Vec<OfLock>> = parallel::map(&parts, of_part);
         let ended = requests.ended(slice, &locks, &groups);
         let mut waits = Waits::default();
         for (number, rows, mut main) in of_parts.into_iter().flatten() {
@@ -396,9 +399,12 @@ fn group_of(history: &History, groups: &mut Groups<'_>) -> Vec<u32> {
     let (who, mut group_of) = number(asked.len(), |place| (asked[place].thread, asked[place].lwp));
     let group = |(thread, lwp)| groups.number(thread, lwp).unwrap_or_else(|| groups.nobody());
     let group_of_who: Vec<u32> = who.into_iter().map(group).collect();
-    group_of.par_iter_mut().for_each(|who| *who = group_of_who[*who as usize]);
+    group_of.iter_mut().for_each(|who| *who = group_of_who[*who as usize]);
     group_of
 }
+
+/// The number of rows whose waits are added up at a time.
+const ROWS: usize = 64;
 
 /// The maximum number of requests in a part.
 const PART: usize = 1 << 16;

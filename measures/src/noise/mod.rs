@@ -2,16 +2,14 @@
 
 mod parts;
 
-use rayon::prelude::*;
-
 use crate::{
     Answer, By, Column, Distribution, Group, History, Interval, Level, Measure, Needs, Request, Span, Value,
     carried::Carried,
-    collect::collect,
     groups::Owner,
     growing::{Growing, Run},
     instances::SpanNames,
     map::Map,
+    parallel,
     sliced::{Computed, Slice, Sliced},
     stays::{asked_owners, named_owners},
     tally::{self, Kinds, Tally},
@@ -133,7 +131,7 @@ impl Noise {
         let window = slice.extent(history);
         let carried = Carried::new(history, request);
         let new = || (Splitter::new(history, &carried), Vec::new());
-        let parts = collect(&owners, new, |(splitter, lives), owner| {
+        let parts = parallel::fold(&owners, new, |(splitter, lives), owner| {
             lives.push((*owner, splitter.split(*owner, window, request)));
         });
         let parts = parts.into_iter().flat_map(|(_, lives)| lives).collect();
@@ -180,20 +178,21 @@ impl Noise {
             whole.push((owner, (parts, covered)));
         }
         lives.for_each(|other| keep(&mut self.lives, other));
-        let count = |(owner, (mut parts, covered)): (Owner, (Parts, i64))| {
+        let count = |(tally, unseen): &mut (Tally<Row>, u64),
+                     (owner, (parts, covered)): &(Owner, (Parts, i64))| {
+            let mut parts = *parts;
             // Time without a state is unknown.
             if is_anywhere {
-                parts.add_unknown(life(history, owner, window).ticks() - covered);
+                parts.add_unknown(life(history, *owner, window).ticks() - covered);
             }
-            (parts.wall > 0).then_some((owner, parts))
+            if parts.wall > 0 {
+                *unseen += u64::from(!parts.is_seen());
+                add(tally.of(group_of(history, by, *owner)), &parts);
+            }
         };
-        let tally = |mut tally: Tally<Row>, (owner, parts): (Owner, Parts)| {
-            add(tally.of(group_of(history, by, owner)), &parts);
-            tally
-        };
-        let whole: Vec<(Owner, Parts)> = whole.into_par_iter().filter_map(count).collect();
-        self.unseen += whole.iter().filter(|(_, parts)| !parts.is_seen()).count() as u64;
-        let tallies = whole.into_par_iter().fold(Tally::new, tally).map(Tally::into_groups).collect();
+        let counted = parallel::fold(&whole, || (Tally::new(), 0), count);
+        self.unseen += counted.iter().map(|(_, unseen)| unseen).sum::<u64>();
+        let tallies = parallel::map(counted, |(tally, _)| tally.into_groups());
         let runs = |group: &Group, rows| runs(history, group, rows);
         self.tally.add_slice((history, slice), tallies, Kinds::merge, |_| false, runs);
     }
@@ -211,7 +210,7 @@ impl Noise {
             unended: 0,
             open: Vec::new(),
         };
-        let parts = collect(&spans, new, |curves: &mut Curves<'_>, span| {
+        let parts = parallel::fold(&spans, new, |curves: &mut Curves<'_>, span| {
             curves.add_span(history, request, slice, span, &later);
         });
         for Curves { tally, unknown, unended, open, .. } in parts {

@@ -8,10 +8,8 @@ use std::{
     mem::take,
 };
 
-use rayon::prelude::*;
-
 use super::{Actor, Many, Origin, Paused, Piece, Walks, What, members::Members, paused::Place};
-use crate::{History, Interval, Slice, map::Map};
+use crate::{History, Interval, Slice, map::Map, parallel};
 
 /// The smallest number of walks for a separate task.
 const CHUNK: usize = 1024;
@@ -97,7 +95,7 @@ impl Joint {
             let task = Task { walks: Walks::new(history), begin, ends_at_unknown, waiting, heads, found };
             task.run(|place| Group::new(start(&instances[place as usize])), &add)
         };
-        let found: Vec<Found<T>> = parts.into_par_iter().map(walk).collect();
+        let found: Vec<Found<T>> = parallel::map(parts, walk);
         let (mut sums, mut unknown) = (Vec::new(), Vec::new());
         for mut found in found {
             sums.push(found.sum);

@@ -1,9 +1,7 @@
 //! Many walks, computed on all CPUs, slice by slice.
 
-use rayon::prelude::*;
-
 use super::{Actor, Paused, Piece, Walks};
-use crate::{History, Interval, Slice};
+use crate::{History, Interval, Slice, parallel};
 
 /// The smallest number of walks in a task. A task makes its walks one after the other.
 const CHUNK: usize = 4096;
@@ -42,20 +40,18 @@ impl<O: Copy + Send + Sync> Walking<O> {
         };
         let task = || Task { walks: Walks::new(history), sum: new(), open: Vec::new() };
         let (open, length) = (std::mem::take(&mut self.open), length(instances.len()));
-        let of_open = open.par_chunks(self::length(open.len())).map(|chunk| {
+        let open = open.chunks(self::length(open.len())).map(|open| (open, &[] as &[I]));
+        let begun = instances.chunks(length).map(|begun| (&[] as &[(O, Paused)], begun));
+        let chunks: Vec<_> = open.chain(begun).collect();
+        let parts = parallel::map(chunks, |(open, begun)| {
             let mut task = task();
-            chunk.iter().for_each(|(of, at)| go_on(&mut task, *of, *at));
-            (task.sum, task.open)
-        });
-        let of_instances = instances.par_chunks(length).map(|chunk| {
-            let mut task = task();
-            for instance in chunk {
+            open.iter().for_each(|(of, at)| go_on(&mut task, *of, *at));
+            for instance in begun {
                 let (of, actor, interval) = start(instance);
                 go_on(&mut task, of, Paused::new(actor, interval));
             }
             (task.sum, task.open)
         });
-        let parts: Vec<(T, Vec<(O, Paused)>)> = of_open.chain(of_instances).collect();
         let add_open = |(sum, mut open): (T, Vec<(O, Paused)>)| {
             self.open.append(&mut open);
             sum

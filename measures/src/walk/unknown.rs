@@ -3,13 +3,13 @@
 
 use sigmund_model::{LwpState, ThreadState};
 
-use crate::{History, Interval, collect::collect};
+use crate::{History, Interval, parallel};
 
 /// The ticks in a slice at which such a time of an actor ends, sorted. (A walk may also jump into the middle of such a
 /// time.)
 pub(crate) fn ends_of_unknown(history: &History, slice: Interval) -> Vec<i64> {
     let threads: Vec<_> = history.threads.iter().collect();
-    let of_threads = collect(&threads, Vec::new, |ends, (thread, track)| {
+    let of_threads = parallel::fold(&threads, Vec::new, |ends, (thread, track)| {
         let thread = *thread;
         let created = history.names.threads.get(thread).filter(|life| life.created_by.is_some());
         let states = track.iter().map(|(interval, stay)| {

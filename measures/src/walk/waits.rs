@@ -3,8 +3,6 @@
 
 use std::{collections::BTreeSet, hash::Hash};
 
-use rayon::prelude::*;
-
 use super::{
     Blame, Piece, What,
     coverage::Wait,
@@ -12,7 +10,7 @@ use super::{
     ranking::{Largest, Ranking},
     shares::{self, InSlice, Shares, Sum},
 };
-use crate::{Actor, By, History, Interval, map::Map};
+use crate::{Actor, By, History, Interval, map::Map, parallel};
 
 /// Waits of several kinds `K`, whose culprits are not known yet.
 pub(crate) struct Waits<K> {
@@ -112,7 +110,7 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
             let shares = shares::of_cpu(history, by, cpu, &InSlice::new(waits, slice));
             ((kind, cpu), rest, shares)
         };
-        let of_cpus: Vec<_> = std::mem::take(&mut open.of_cpus).into_par_iter().map(of_cpu).collect();
+        let of_cpus = parallel::map(std::mem::take(&mut open.of_cpus), of_cpu);
         for ((kind, cpu), rest, shares) in of_cpus {
             let shares: Vec<_> =
                 shares.into_iter().map(|(blame, sum)| (labels.of(history, by, blame), sum)).collect();
@@ -137,7 +135,7 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
             let waits = InSlice::new(waits, slice);
             let lwps = of_processes.get(&process).map_or(&[][..], Vec::as_slice);
             let of_lwps: Vec<(u32, Shares)> =
-                lwps.par_iter().map(|lwp| (*lwp, shares::of_lwp(history, by, *lwp, &waits))).collect();
+                parallel::map(lwps, |lwp| (*lwp, shares::of_lwp(history, by, *lwp, &waits)));
             for kind in kinds(kind) {
                 let new = || HadLwps { total: 0, threads: new(), others: Map::default() };
                 let HadLwps { total: into_total, threads, others } =
@@ -159,7 +157,7 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
         let labels = &*labels;
         let rankings = had_cpus.values_mut().chain(had_lwps.values_mut().map(|had| &mut had.threads));
         let rankings: Vec<&mut Ranking> = rankings.collect();
-        rankings.into_par_iter().for_each(|ranking| ranking.settle(history, labels, slice.from));
+        parallel::map(rankings, |ranking| ranking.settle(history, labels, slice.from));
     }
 
     /// Who had the CPUs and LWPs during the waits. To be called after all slices. The ticks sum to the waits: waits for
