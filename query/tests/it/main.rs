@@ -1,5 +1,6 @@
 //! Questions to super-traces.
 
+mod active_time;
 mod check;
 mod listing;
 mod paper;
