@@ -25,13 +25,30 @@ pub(crate) enum Means {
     JoinSet,
     /// A hundred threads wait for a token, each for a child of its own; it is cancelled.
     Cancel,
+    /// Two threads unpark each other in turns; tokio's tasks are parked by a `Notify`.
+    Park,
+    /// Two threads lock a mutex in turns: each holds it until the other has asked for it.
+    Mutex,
+    /// Two threads meet at a barrier.
+    Barrier,
+    /// As `Channel`, each receive a select of the channel and of a timer of a second.
+    Timer,
+    /// A thread reads a file of 4 kB that is in memory.
+    File,
+    /// A thread sends a signal to its process, and receives it.
+    Signal,
+    /// A thread starts `true`, and waits until it has ended.
+    Child,
 }
+
+/// What [`Means::File`] reads.
+pub(crate) const FILE_BYTES: usize = 4096;
 
 /// Threads of [`Means::JoinSet`] and [`Means::Cancel`].
 pub(crate) const THREADS: u64 = 100;
 
 impl Means {
-    pub(crate) const ALL: [Means; 11] = [
+    pub(crate) const ALL: [Means; 18] = [
         Means::Channel,
         Means::Bounded,
         Means::Timeout,
@@ -43,7 +60,23 @@ impl Means {
         Means::Semaphore,
         Means::JoinSet,
         Means::Cancel,
+        Means::Park,
+        Means::Mutex,
+        Means::Barrier,
+        Means::Timer,
+        Means::File,
+        Means::Signal,
+        Means::Child,
     ];
+
+    /// How often in a sample: what the kernel takes part in takes longer.
+    pub(crate) fn times(self) -> u64 {
+        match self {
+            Means::File | Means::Signal => 10_000,
+            Means::Child => 300,
+            _ => 200_000,
+        }
+    }
 
     /// What the tables divide the time by: there and back, or one thread.
     pub(crate) fn title(self) -> &'static str {
@@ -59,6 +92,13 @@ impl Means {
             Means::Semaphore => "permit, there and back",
             Means::JoinSet => "join set of 100, a thread",
             Means::Cancel => "cancelled token, a thread of 100",
+            Means::Park => "park and unpark, there and back",
+            Means::Mutex => "contended mutex, there and back",
+            Means::Barrier => "barrier of two",
+            Means::Timer => "select of a channel and a timer, there and back",
+            Means::File => "file of 4 kB, read",
+            Means::Signal => "signal, raised and received",
+            Means::Child => "child process, started and waited for",
         }
     }
 }

@@ -161,7 +161,7 @@ mod tests {
             Work::Sockets { sockets: 2 },
             Work::Fair { quantum_us: 5, safe_points: true },
             Work::Messages { means: Means::Channel, times: 5 },
-            Work::Messages { means: Means::Cancel, times: 6 },
+            Work::Messages { means: Means::Child, times: 6 },
         ];
         for work in all {
             assert_eq!(work.to_string().parse(), Ok(work));
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn an_invalid_word_is_rejected() {
         for word in
-            ["", "yield", "yield:2", "yield:0:5", "yield:a:5", "sumtime:60:1", "sing:1", "messages:11:1"]
+            ["", "yield", "yield:2", "yield:0:5", "yield:a:5", "sumtime:60:1", "sing:1", "messages:99:1"]
         {
             assert!(word.parse::<Work>().is_err(), "{word}");
         }

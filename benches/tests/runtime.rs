@@ -75,12 +75,13 @@ fn every_means_to_wait_has_a_figure_of_each_runtime() {
     let on_two = usize::from(std::thread::available_parallelism().unwrap().get() > 1);
     let rows: Vec<Vec<&str>> = ["channel", "receive", "select", "oneshot", "watch", "broadcast"]
         .iter()
-        .chain(&["notify", "permit", "join set", "cancelled"])
+        .chain(&["notify", "permit", "join set", "cancelled", "park", "contended mutex"])
+        .chain(&["barrier", "file", "signal", "child"])
         .flat_map(|means| rows(&printed, means))
         .collect();
     // A name, a figure of each, and a ratio; on two CPUs without tokio's scheduler of one thread.
     let wide = rows.iter().filter(|row| row.len() == 6).count();
-    assert_eq!((wide, rows.len() - wide), (11, 11 * on_two), "{printed}");
+    assert_eq!((wide, rows.len() - wide), (18, 18 * on_two), "{printed}");
     assert!(rows.iter().flat_map(|row| &row[1..]).all(|cell| cell.parse::<f64>().is_ok()), "{printed}");
 }
 

@@ -10,9 +10,6 @@ use crate::{
     work::Work,
 };
 
-/// Messages in a sample, or threads.
-const TIMES: u64 = 200_000;
-
 pub(crate) fn run(plan: Plan<'_>) {
     for cpus in [1, 2].into_iter().filter(|cpus| *cpus <= plan.cpus) {
         let contenders = contenders(cpus);
@@ -21,7 +18,7 @@ pub(crate) fn run(plan: Plan<'_>) {
         heading.push("fut × fastest peer".into());
         let mut table = Table::new(&heading.iter().map(String::as_str).collect::<Vec<_>>());
         for means in Means::ALL {
-            let work = Work::Messages { means, times: TIMES / plan.hurry };
+            let work = Work::Messages { means, times: (means.times() / plan.hurry).max(1) };
             let jobs: Vec<Job> =
                 contenders.iter().map(|contender| Job { contender: *contender, work, cpus }).collect();
             let outcomes = rounds(&jobs, plan.rounds, plan.scratch);

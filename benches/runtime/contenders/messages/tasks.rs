@@ -1,16 +1,22 @@
 //! By tokio: tasks that are polled.
 
-use std::{sync::Arc, time::Duration};
+use std::{io::Write, sync::Arc, time::Duration};
 
+use rustix::process::{Signal as Number, getpid, kill_process};
+use tempfile::NamedTempFile;
 use tokio::{
-    select, spawn,
-    sync::{Notify, Semaphore, broadcast, mpsc, oneshot, watch},
+    fs,
+    process::Command,
+    select,
+    signal::unix::{SignalKind, signal},
+    spawn,
+    sync::{Barrier, Mutex, Notify, Semaphore, broadcast, mpsc, oneshot, watch},
     task::{JoinSet, yield_now},
-    time::timeout,
+    time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::messages::{Means, THREADS};
+use crate::messages::{FILE_BYTES, Means, THREADS};
 
 const LIMIT: Duration = Duration::from_secs(1);
 
@@ -24,7 +30,7 @@ pub(crate) async fn once(means: Means, times: u64) {
         Means::Oneshot => by_oneshot(times).await,
         Means::Watch => by_watch(times).await,
         Means::Broadcast => by_broadcast(times).await,
-        Means::Notify => by_notify(times).await,
+        Means::Notify | Means::Park => by_notify(times).await,
         Means::Semaphore => by_semaphore(times).await,
         Means::JoinSet => {
             for _ in 0..times / THREADS {
@@ -36,6 +42,12 @@ pub(crate) async fn once(means: Means, times: u64) {
                 cancel().await;
             }
         }
+        Means::Mutex => by_mutex(times).await,
+        Means::Barrier => by_barrier(times).await,
+        Means::Timer => with_timers(times).await,
+        Means::File => read_file(times).await,
+        Means::Signal => by_signal(times).await,
+        Means::Child => start_children(times).await,
     }
 }
 
@@ -205,5 +217,78 @@ async fn cancel() {
     token.cancel();
     for one in all {
         one.await.expect("a task panicked");
+    }
+}
+
+async fn by_mutex(times: u64) {
+    async fn one(count: Arc<Mutex<u64>>, times: u64) {
+        for _ in 0..times {
+            let mut count = count.lock().await;
+            yield_now().await;
+            *count += 1;
+        }
+    }
+    let count = Arc::new(Mutex::new(0));
+    let other = spawn(one(Arc::clone(&count), times));
+    one(Arc::clone(&count), times).await;
+    other.await.expect("the other");
+    assert_eq!(*count.lock().await, 2 * times);
+}
+
+async fn by_barrier(times: u64) {
+    let barrier = Arc::new(Barrier::new(2));
+    let of_other = Arc::clone(&barrier);
+    let other = spawn(async move {
+        for _ in 0..times {
+            of_other.wait().await;
+        }
+    });
+    for _ in 0..times {
+        barrier.wait().await;
+    }
+    other.await.expect("the other");
+}
+
+async fn with_timers(times: u64) {
+    let ((there, mut at_other), (back, mut at_home)) = (mpsc::unbounded_channel(), mpsc::unbounded_channel());
+    let other = spawn(async move {
+        for _ in 0..times {
+            let value = or_timer(&mut at_other).await;
+            back.send(value).expect("a receiver");
+        }
+    });
+    for i in 0..times {
+        there.send(i).expect("a receiver");
+        assert_eq!(or_timer(&mut at_home).await, i);
+    }
+    other.await.expect("the other");
+}
+
+async fn or_timer(from: &mut mpsc::UnboundedReceiver<u64>) -> u64 {
+    select! {
+        value = from.recv() => value.expect("a message"),
+        () = sleep(LIMIT) => panic!("a second for a message"),
+    }
+}
+
+async fn read_file(times: u64) {
+    let mut file = NamedTempFile::new().expect("a file");
+    file.write_all(&[7; FILE_BYTES]).expect("room");
+    for _ in 0..times {
+        assert_eq!(fs::read(file.path()).await.expect("a file").len(), FILE_BYTES);
+    }
+}
+
+async fn by_signal(times: u64) {
+    let mut signal = signal(SignalKind::user_defined1()).expect("a handler");
+    for _ in 0..times {
+        kill_process(getpid(), Number::USR1).expect("this process");
+        signal.recv().await.expect("a signal");
+    }
+}
+
+async fn start_children(times: u64) {
+    for _ in 0..times {
+        assert!(Command::new("true").status().await.expect("a process").success());
     }
 }

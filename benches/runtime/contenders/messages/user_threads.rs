@@ -1,13 +1,25 @@
 //! By fut: user threads that block.
 
-use std::{sync::Arc, time::Duration};
-
-use fut::{
-    JoinSet, spawn,
-    sync::{CancellationToken, Notify, Semaphore, broadcast, channel, oneshot, watch},
+use std::{
+    io::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    time::Duration,
 };
 
-use crate::messages::{Means, THREADS};
+use fut::{
+    JoinSet, fs,
+    process::Command,
+    signal::{Signal, SignalKind},
+    spawn,
+    sync::{Barrier, CancellationToken, Mutex, Notify, Semaphore, broadcast, channel, oneshot, watch},
+};
+use rustix::process::{Signal as Number, getpid, kill_process};
+use tempfile::NamedTempFile;
+
+use crate::messages::{FILE_BYTES, Means, THREADS};
 
 const LIMIT: Duration = Duration::from_secs(1);
 
@@ -27,6 +39,13 @@ pub(crate) fn once(means: Means, times: u64) {
         Means::Semaphore => semaphore(times),
         Means::JoinSet => (0..times / THREADS).for_each(|_| join_set()),
         Means::Cancel => (0..times / THREADS).for_each(|_| cancel()),
+        Means::Park => park(times),
+        Means::Mutex => mutex(times),
+        Means::Barrier => barrier(times),
+        Means::Timer => by_channels(channel::unbounded, times, or_timer),
+        Means::File => file(times),
+        Means::Signal => signal(times),
+        Means::Child => child(times),
     }
 }
 
@@ -164,4 +183,85 @@ fn cancel() {
     fut::yield_now();
     token.cancel();
     all.into_iter().for_each(|one| one.join().expect("a user thread panicked"));
+}
+
+fn park(times: u64) {
+    let turn = Arc::new(AtomicU64::new(0));
+    let of_other = Arc::clone(&turn);
+    let home = fut::unparker();
+    let (tell, told) = oneshot::channel();
+    let wait_for = |turn: &AtomicU64, mine: u64| {
+        while turn.load(SeqCst) != mine {
+            fut::park();
+        }
+    };
+    let other = spawn(move || {
+        tell.send(fut::unparker()).expect("a receiver");
+        for i in 0..times {
+            wait_for(&of_other, 2 * i + 1);
+            of_other.store(2 * i + 2, SeqCst);
+            home.unpark();
+        }
+    });
+    let there = told.recv().expect("the other");
+    for i in 0..times {
+        turn.store(2 * i + 1, SeqCst);
+        there.unpark();
+        wait_for(&turn, 2 * i + 2);
+    }
+    other.join().expect("the other");
+}
+
+fn mutex(times: u64) {
+    let count = Arc::new(Mutex::new(0));
+    let one = move |count: Arc<Mutex<u64>>| {
+        for _ in 0..times {
+            let mut count = count.lock();
+            fut::yield_now();
+            *count += 1;
+        }
+    };
+    let of_other = Arc::clone(&count);
+    let other = spawn(move || one(of_other));
+    one(Arc::clone(&count));
+    other.join().expect("the other");
+    assert_eq!(*count.lock(), 2 * times);
+}
+
+fn barrier(times: u64) {
+    let barrier = Arc::new(Barrier::new(2));
+    let of_other = Arc::clone(&barrier);
+    let other = spawn(move || (0..times).for_each(|_| _ = of_other.wait()));
+    (0..times).for_each(|_| _ = barrier.wait());
+    other.join().expect("the other");
+}
+
+fn or_timer(from: &channel::Receiver<u64>) -> u64 {
+    let late = channel::after(LIMIT);
+    fut::select! {
+        recv(from) -> value => value.expect("a message"),
+        recv(late) -> _ => panic!("a second for a message"),
+    }
+}
+
+fn file(times: u64) {
+    let mut file = NamedTempFile::new().expect("a file");
+    file.write_all(&[7; FILE_BYTES]).expect("room");
+    for _ in 0..times {
+        assert_eq!(fs::read(file.path()).expect("a file").len(), FILE_BYTES);
+    }
+}
+
+fn signal(times: u64) {
+    let signal = Signal::new(SignalKind::user_defined1()).expect("a handler");
+    for _ in 0..times {
+        kill_process(getpid(), Number::USR1).expect("this process");
+        signal.recv().expect("a signal");
+    }
+}
+
+fn child(times: u64) {
+    for _ in 0..times {
+        assert!(Command::new("true").status().expect("a process").success());
+    }
 }
