@@ -128,22 +128,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_differ_and_an_empty_trace_has_an_empty_answer() {
-        for (place, measure) in ALL.iter().enumerate() {
-            assert!(ALL[..place].iter().all(|other| other.name != measure.name), "{}", measure.name);
-            assert!(measure.question.ends_with('?'), "{}", measure.name);
-            let answer = measure.answer(&History::default(), &Request::default());
-            if let Ok(answer) = answer {
-                assert!(answer.rows.is_empty(), "{}", measure.name);
-                assert!(!answer.columns.is_empty(), "{}", measure.name);
-            }
-        }
-    }
-
-    #[test]
     fn a_definition_has_a_line_for_each_paragraph_and_point() {
         let definition = "One\nparagraph.\n\n- A\n  point.\n- Another.\n\nThe\nend.\n";
-        let measure = Measure { definition, ..crate::states::STATES };
+        // None of ours: a test that reaches what computes one takes seconds to compile.
+        let measure = Measure {
+            name: "none",
+            question: "None?",
+            heading: headings::TIME,
+            subject: Subject::None,
+            lists_cases: false,
+            is_of_one_level: false,
+            definition,
+            needs: Needs::default(),
+            computed: Computed::Sliced(|_| unreachable!()),
+        };
         assert_eq!(measure.definition_in_lines(), "One paragraph.\n\n- A point.\n- Another.\n\nThe end.");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{Machine, Now, THREADS, TICKS, drawing::Drawing, drawn::Drawn, lives::change};
 use sigmund_measures::{
-    ALL, Answer, By, History, Interval, Measure, Request, Side, Subject, Value, compare, named,
+    ALL, Answer, By, History, Interval, Kind, Measure, Request, Side, Subject, Value, compare, named,
     request_to_compare, slices_to_compare,
 };
 use sigmund_model::{EndReason, Hertz, ThreadState};
@@ -189,6 +189,59 @@ fn a_history_does_not_differ_from_itself_in_any_measure() {
     // These rest on events, which the machines have not.
     let silent: Vec<&str> = ALL.iter().map(|m| m.name).filter(|name| !answered.contains(name)).collect();
     assert_eq!(silent, ["reactivity", "switch-cost"]);
+}
+
+/// `measure: keys | figures with units`, one line each.
+#[test]
+fn what_is_compared_of_every_measure_is_known() {
+    let mut found = Vec::new();
+    for measure in ALL {
+        let history = History { extent: Some(Interval::new(0, 80)), ..History::default() };
+        // About pairs no name is needed, and there are none.
+        let is_of_pairs = !matches!(measure.subject, Subject::None | Subject::Optional(_));
+        let request = Request { by: Some(By::Pattern), is_of_pairs, ..Request::default() };
+        let without = side(measure, &history, &request, hz(10.0));
+        let mut with = without.clone();
+        // No number is there twice: a figure with the values of an earlier one is left out.
+        let cells = (1..).zip(&with.whole.columns).map(|(number, column)| match column.kind {
+            Kind::Text => Value::from("text"),
+            Kind::Percent | Kind::Fraction => Value::Fraction(number as f64),
+            _ => Value::Number(number),
+        });
+        with.whole.rows = [cells.collect::<Vec<_>>()].into_iter().collect();
+        let compared = compare(&with, &without).unwrap();
+        assert!(rows(&compared, "verdict").iter().all(|verdict| verdict == "only in A"), "{}", measure.name);
+        let keys = compared.columns.iter().map(|column| &*column.name).take_while(|name| *name != "figure");
+        let keys: Vec<&str> = keys.collect();
+        let mut figures = rows(&compared, "figure unit");
+        let place = |figure: &str| with.whole.column(figure).or(with.whole.column(&format!("{figure}_tick")));
+        figures.sort_by_key(|figure| place(figure.split(' ').next().unwrap()).unwrap());
+        found.push(format!("{}: {} | {}", measure.name, keys.join(", "), figures.join(", ")));
+    }
+    let lengths = "count 1/s, total ns/s, p50 ns, p99 ns";
+    let expected = [
+        "summary: what, number, name | total ns/s, switches 1/s, migrations 1/s, preemptions 1/s".into(),
+        "active-time: name | active ns/s, life ns/s".into(),
+        "states: name, state, reason, culprit | count 1/s, total ns/s".into(),
+        "breakdown: name, what, which | count 1/s, part ns/s, total ns/s, on_cpu ns/s, errors 1/s".into(),
+        format!(
+            "functions: name, kind, function | inclusive ns/s, self ns/s, inclusive_active ns/s, \
+             self_active ns/s, active_unknown 1/s, {lengths}"
+        ),
+        format!("latency: name, kind | {lengths}"),
+        format!("reactivity: row, what, culprit | {lengths}"),
+        "explain: band, category, who, waits_for, culprit | total ns/s, mean ns".into(),
+        "critical-path: cause, culprit | count 1/s, total ns/s".into(),
+        "locks: name, kind, call_site | requests 1/s, contended 1/s, wait ns/s, holds 1/s, hold ns/s, \
+         waited ns/s, holder_active ns/s, convoy ns/s, holder_unknown ns/s, no_holder ns/s"
+            .into(),
+        format!("critical-sections: name, depth | {lengths}"),
+        format!("interrupts: hit_name, kind, number, name | {lengths}, wall ns/s, unended 1/s"),
+        format!("noise: name, curve | {lengths}"),
+        format!("quanta: name, ended_by | {lengths}, wall ns/s, preemptions 1/s"),
+        format!("switch-cost: name, from | {lengths}"),
+    ];
+    assert_eq!(found, expected);
 }
 
 type Key = (String, Option<String>, Option<String>);

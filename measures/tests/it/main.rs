@@ -4,6 +4,7 @@ mod breakdown;
 mod compare;
 mod critical_path;
 mod critical_sections;
+mod empty;
 mod explain;
 mod functions;
 mod gantt;
