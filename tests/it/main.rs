@@ -25,7 +25,7 @@ mod measures_doc;
 mod odd_paths;
 mod paper;
 mod perf_peers;
-#[path = "../../merge/tests/perf_tools/recording.rs"]
+#[path = "../../merge/tests/it/perf_tools/recording.rs"]
 mod perf_recording;
 mod places;
 mod python;

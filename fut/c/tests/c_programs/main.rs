@@ -3,7 +3,8 @@
 mod losses;
 #[path = "../../../tests/common/skipped.rs"]
 mod skipped;
-#[path = "../../../../merge/tests/supertrace/mod.rs"]
+#[path = "../../../../merge/tests/it/supertrace/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "tests of the merge need more of it")]
 mod supertrace;
 mod support;
 mod trace_file;
