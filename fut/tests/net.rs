@@ -1,7 +1,7 @@
 //! Sockets that block the user thread and not the LWP. Loopback only.
 
 #[path = "common/kind.rs"]
-pub(crate) mod kind;
+mod kind;
 
 use std::{
     io::{self, ErrorKind, IoSlice, Read, Write},

@@ -2,7 +2,7 @@
 //! occurred.
 
 #[path = "common/kind.rs"]
-pub(crate) mod kind;
+mod kind;
 
 use std::{
     fs::File,

@@ -1,7 +1,7 @@
 //! User threads: results, panics, yielding, the mutex.
 
 #[path = "common/kind.rs"]
-pub(crate) mod kind;
+mod kind;
 
 use std::{
     hint,
@@ -15,7 +15,7 @@ use std::{
 };
 
 use fut::{Builder, LiveState, Policy, Priority, Runtime, WaitKind, spawn, sync::Mutex, yield_now};
-use kind::{MIGRATING, builder};
+use kind::{builder, is_migrating};
 
 fn runtime(lwps: usize) -> Runtime {
     builder().lwps(lwps).build().unwrap()
@@ -324,7 +324,7 @@ fn background_threads_run_when_nothing_else_is_ready() {
     // Pinned, the urgent one is on the reactor's LWP, beside these.
     let on_workers: Vec<_> = order.iter().filter(|what| **what != "urgent").collect();
     assert_eq!((on_workers, order.len()), (vec![&"normal", &"background"], 3));
-    assert!(!MIGRATING || order[0] == "urgent", "{order:?}");
+    assert!(!is_migrating() || order[0] == "urgent", "{order:?}");
 }
 
 /// Two threads that each hold the lock for which the other waits, as reported to the handler.

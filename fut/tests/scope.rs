@@ -1,7 +1,7 @@
 //! User threads that borrow from the one that creates them.
 
 #[path = "common/kind.rs"]
-pub(crate) mod kind;
+mod kind;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

@@ -1,7 +1,7 @@
 //! Other crates' asynchronous code on user threads: futures-io, tokio's traits, rustls, hyper. Loopback only.
 
 #[path = "../common/kind.rs"]
-pub(crate) mod kind;
+mod kind;
 
 mod http;
 mod polled;

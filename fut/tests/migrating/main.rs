@@ -1,20 +1,6 @@
-//! A runtime in which user threads that have begun move between LWPs: the tests of the pinned runtime again, and tests
-//! of migration.
-#![allow(clippy::duplicate_mod, reason = "each of the files below says for itself which kind it tests")]
+//! A runtime in which user threads that have begun move between LWPs. What both kinds of runtime have to do is tested with
+//! both: `common/kind.rs`.
 
-#[cfg(all(feature = "futures-io", feature = "hyper", feature = "tokio"))]
-#[path = "../compat/main.rs"]
-mod compat;
-#[path = "../net.rs"]
-mod net;
-#[path = "../reactor.rs"]
-mod reactor;
-#[path = "../runtime.rs"]
-mod runtime;
-#[path = "../scope.rs"]
-mod scope;
-#[path = "../sync/main.rs"]
-mod sync;
 mod woken;
 
 use std::{
@@ -27,9 +13,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fut::{Policy, Runtime, spawn, yield_now};
+use fut::{Policy, Runtime, RuntimeBuilder, spawn, yield_now};
 
-use crate::runtime::kind::builder;
+fn builder() -> RuntimeBuilder {
+    // SAFETY: the user threads of these tests keep nothing of an LWP across a call that can switch.
+    unsafe { Runtime::builder().migrating() }
+}
 
 /// The LWP that runs the caller, asked of the kernel.
 #[inline(never)]

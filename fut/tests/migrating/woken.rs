@@ -11,7 +11,7 @@ use std::{
 
 use fut::{JoinHandle, spawn, sync::channel};
 
-use super::{lwp, runtime::kind::builder};
+use super::{builder, lwp};
 
 const LIMIT: Duration = Duration::from_secs(20);
 const MESSAGES: u32 = 20_000;
