@@ -316,11 +316,8 @@ impl<T> Core<T> {
     /// The waiter is not moved, and the selection exists, until `leave_receivers` has returned.
     pub(super) unsafe fn enter_receiver(&self, waiter: &Waiter<Slot<T>>, choice: Choice) -> Entered {
         let mut state = self.state.lock();
-        if !state.buffer.is_empty()
-            || state.sender_count == 0
-            || state.is_due()
-            || is_open(&mut state.senders, choice)
-        {
+        // The clock is not read again: a message that has become due since the last attempt ends the wait at once.
+        if !state.buffer.is_empty() || state.sender_count == 0 || is_open(&mut state.senders, choice) {
             return Entered::Possible;
         }
         // SAFETY: the caller guarantees it.

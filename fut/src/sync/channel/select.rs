@@ -242,7 +242,7 @@ fn wait(operations: &[&mut dyn Operation], address: usize, deadline: Option<Inst
             Entered::Waiting(at) => due = [due, at].into_iter().flatten().min(),
         }
     }
-    let outcome = wait_for_selection(&selection, operations, address, due, is_possible);
+    let outcome = wait_for_selection(&selection, operations, address, due, deadline.is_some(), is_possible);
     // Rule 3 of `selection.rs`. Nothing between the creation of the selection and this point panics.
     operations.iter().for_each(|operation| operation.leave());
     match outcome {
@@ -258,6 +258,7 @@ fn wait_for_selection(
     operations: &[&mut dyn Operation],
     address: usize,
     due: Option<Instant>,
+    is_limited: bool,
     is_possible: bool,
 ) -> Option<usize> {
     let here = Parker::here();
@@ -271,6 +272,8 @@ fn wait_for_selection(
     let leave: LeaveQueue<'_> = &leave;
     let _in_queue = here.in_queue(&leave);
     let mut has_left = is_possible;
+    // Of a limit, it is not known. When a message of a channel of time is due was compared with the clock a moment ago.
+    let mut is_later = !is_limited;
     loop {
         if let Some(index) = selection.selected() {
             return Some(index);
@@ -279,7 +282,7 @@ fn wait_for_selection(
             _ if is_possible && selection.withdraw() => return None,
             _ if is_possible => continue,
             None => here.park(&on),
-            Some(at) if Instant::now() < at => here.park_until(&on, at),
+            Some(at) if std::mem::take(&mut is_later) || Instant::now() < at => here.park_until(&on, at),
             // As in the waits of a single operation, a limit of 0 still lets others run.
             Some(_) if !has_left => yield_now(),
             Some(_) if selection.withdraw() => return None,
