@@ -7,9 +7,12 @@ use sigmund_merge::{
 };
 use sigmund_model::{FieldType, LossKind, Severity};
 
-use crate::supertrace::{
-    Inputs, Merged,
-    user_file::{self, Packet, lwp_end},
+use crate::{
+    supertrace::{
+        Inputs, Merged,
+        user_file::{self, Packet, lwp_end},
+    },
+    user_trace::SMALL_TRACE,
 };
 
 const SWITCH: u32 = 23014;
@@ -39,20 +42,6 @@ fn packets() -> Vec<(u64, u64, Vec<u8>)> {
         (0, 0, [lwp_end(70, 0), lwp_end(71, 0)].concat()),
     ]
 }
-
-/// All events: ts_tick, name, lwp, thread, cpu, args.
-const EVENTS: [&str; 10] = [
-    "100 USER_CONTEXT_SWITCH 70 ? 3 [5, 0, 0]",
-    "105 received_msg 71 ? 3 [9]",
-    "110 received_msg 70 5 3 [8]",
-    "120 USER_CONTEXT_SWITCH 70 5 3 [6, 1, 0]",
-    "125 USER_CONTEXT_SWITCH 71 ? 3 [5, 0, 0]",
-    "130 received_msg 70 6 3 [10]",
-    "135 received_msg 71 5 3 [11]",
-    "140 USER_CONTEXT_SWITCH 70 6 3 [0, 3, 48879]",
-    "150 USER_CONTEXT_SWITCH 71 5 3 [6, 4, 0]",
-    "160 received_msg 71 6 3 [12]",
-];
 
 /// A recording whose packets are in parts, cut before each of these packets; the first `removed` parts are gone.
 struct Recording {
@@ -140,7 +129,7 @@ fn wherever_it_was_cut_and_whatever_was_removed_the_rest_is_whole() {
                 let merged = recording.try_merge().unwrap();
                 let tick = |line: &&&str| line.split(' ').next().unwrap().parse::<u64>().unwrap();
                 let kept: Vec<&str> =
-                    EVENTS.iter().filter(|line| tick(line) >= recording.begins).copied().collect();
+                    SMALL_TRACE.iter().filter(|line| tick(line) >= recording.begins).copied().collect();
                 let place = format!("cut before {first} and {second}, without {removed}");
                 assert_eq!(events(&merged), kept, "{place}");
                 assert_eq!(gaps(&merged), Vec::<String>::new(), "{place}");
@@ -150,7 +139,7 @@ fn wherever_it_was_cut_and_whatever_was_removed_the_rest_is_whole() {
                         && loss.count > Some(0)
                 });
                 let counted: u64 = removed_events.filter_map(|loss| loss.count).sum();
-                assert_eq!(kept.len() as u64 + counted, EVENTS.len() as u64, "{place}");
+                assert_eq!(kept.len() as u64 + counted, SMALL_TRACE.len() as u64, "{place}");
                 tried += 1;
             }
         }
@@ -170,8 +159,11 @@ fn a_part_that_is_missing_or_of_another_recording_is_named_and_the_others_are_me
         assert!(!found.iter().any(|detail| detail.contains("mounted on a second LWP")), "{found:?}");
         events(&merged)
     };
-    let expected: Vec<&str> =
-        EVENTS.iter().filter(|line| !line.starts_with("130") && !line.starts_with("140")).copied().collect();
+    let expected: Vec<&str> = SMALL_TRACE
+        .iter()
+        .filter(|line| !line.starts_with("130") && !line.starts_with("140"))
+        .copied()
+        .collect();
     let ends = |lines: Vec<String>| lines.iter().filter(|line| line.starts_with("160")).count();
     let missing = named(
         whole().without("user-60.part-00002.fut"),

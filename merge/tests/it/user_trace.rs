@@ -41,7 +41,7 @@ fn small_trace() -> Vec<Vec<u8>> {
 }
 
 /// The expected events of the small trace: ts_tick, name, lwp, thread, cpu, args.
-const SMALL_TRACE: [&str; 10] = [
+pub(crate) const SMALL_TRACE: [&str; 10] = [
     "100 USER_CONTEXT_SWITCH 70 ? 3 [5, 0, 0]",
     "105 received_msg 71 ? 3 [9]",
     "110 received_msg 70 5 3 [8]",
