@@ -5,7 +5,8 @@
 //! 2. If none is possible, a waiter for each operation enters the list of its channel. `selection.rs` describes how one
 //!    of them is chosen. A waiter does not enter a list while its operation is possible (so rule 1 of `core.rs` holds).
 //!    In that case the thread withdraws, and tries all operations again. So it never completes an operation while
-//!    another side may select one of its waiters.
+//!    another side may select one of its waiters. (A message of a channel of time that becomes due after step 1 ends
+//!    the wait as soon as it begins.)
 //! 3. Two waiters of the same selection never match each other.
 
 use std::{
@@ -272,7 +273,7 @@ fn wait_for_selection(
     let leave: LeaveQueue<'_> = &leave;
     let _in_queue = here.in_queue(&leave);
     let mut has_left = is_possible;
-    // Of a limit, it is not known. When a message of a channel of time is due was compared with the clock a moment ago.
+    // Without a limit, `due` is of a channel of time, which `try_now` has just compared with the clock: the first wait need not.
     let mut is_later = !is_limited;
     loop {
         if let Some(index) = selection.selected() {
