@@ -172,6 +172,9 @@ struct ThreadRows {
     pids: Vec<Option<Pid>>,
 }
 
+/// The largest number of names for which there is room before they are read: the number of threads is what a file says.
+const MOST_RESERVED: usize = 1 << 22;
+
 /// The selected user threads that live in the window; none if only the kernel level is selected.
 async fn threads(trace: &SuperTrace, filter: &Filter, window: &Clock) -> Result<ThreadRows, Error> {
     let mut read = ThreadRows::default();
@@ -184,6 +187,9 @@ async fn threads(trace: &SuperTrace, filter: &Filter, window: &Clock) -> Result<
         .map(|threads| number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
     let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
     let mut known_pids: HashMap<Option<Pid>, u32> = HashMap::new();
+    read.names.reserve(
+        usize::try_from(trace.thread_count()).map_or(MOST_RESERVED, |count| count.min(MOST_RESERVED)),
+    );
     each_row(trace, &THREADS, conditions.into_iter().collect(), &columns, |rows, row| {
         let (born, died) = lifetime(rows, 3, row);
         if !overlaps((born, died), window) {

@@ -2,7 +2,7 @@
 //!
 //! The kernel reuses tids, so two LWPs of a trace may have the same tid. Each actor has its own id, which is an index.
 
-use std::{fmt::Write, ops::Index};
+use std::ops::Index;
 
 use sigmund_model::{Cpu, EventType, Hertz, Lwp, Nanos, Pid, Thread, Ticks};
 
@@ -180,12 +180,13 @@ impl Actors {
 
     /// Appends the [label](Self::thread_label) of a user thread.
     pub(crate) fn push_thread_label(&self, thread: ThreadId, label: &mut String) {
-        let number = self[thread].thread;
-        // Writing to a String does not fail.
-        let _ = match self.thread_name(thread) {
-            Some(name) => write!(label, "{number} {name}"),
-            None => write!(label, "thread {number}"),
+        let mut digits = itoa::Buffer::new();
+        let number = digits.format(self[thread].thread.0);
+        let (before, after) = match self.thread_name(thread) {
+            Some(name) => (number, name),
+            None => ("thread", number),
         };
+        [before, " ", after].into_iter().for_each(|part| label.push_str(part));
     }
 
     /// The user thread that created this one, if it is one of the actors. If several actors have its number, the last

@@ -205,7 +205,9 @@ impl<W: Write> Lines<W> {
     }
 
     pub(super) fn color(&mut self, color: Color) -> &mut Self {
-        write!(self.buffer, " \"{color}\"").expect("writing to a Vec does not fail");
+        self.buffer.extend_from_slice(b" \"");
+        color.append_to(&mut self.buffer);
+        self.buffer.push(b'"');
         self
     }
 

@@ -3,8 +3,6 @@
 //! States have the colours that scheduler viewers commonly use: green for executing, orange for ready or runnable, red
 //! for stalled, grey for waiting.
 
-use std::fmt;
-
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use crate::timeline::SliceKind;
@@ -13,12 +11,20 @@ use crate::timeline::SliceKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color(u16, u16, u16);
 
-impl fmt::Display for Color {
-    /// Pajé's form: `0.000 0.700 0.000`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let part = |p: u16| (p / 1000, p % 1000);
-        let ((r, r3), (g, g3), (b, b3)) = (part(self.0), part(self.1), part(self.2));
-        write!(f, "{r}.{r3:03} {g}.{g3:03} {b}.{b3:03}")
+impl Color {
+    /// Appends Pajé's form: `0.000 0.700 0.000`.
+    pub(super) fn append_to(self, out: &mut Vec<u8>) {
+        let digit = |part: u16, unit: u16| b'0' + (part / unit % 10) as u8;
+        for (before, part) in [("", self.0), (" ", self.1), (" ", self.2)] {
+            out.extend_from_slice(before.as_bytes());
+            out.extend_from_slice(&[
+                digit(part, 1000),
+                b'.',
+                digit(part, 100),
+                digit(part, 10),
+                digit(part, 1),
+            ]);
+        }
     }
 }
 
@@ -131,12 +137,18 @@ fn fnv(name: &str) -> u64 {
 mod tests {
     use super::*;
 
+    fn written(color: Color) -> String {
+        let mut out = Vec::new();
+        color.append_to(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
     #[test]
     fn colours_print_as_paje_has_them() {
-        assert_eq!(of_thread_state(ThreadState::Active).to_string(), "0.000 0.700 0.000");
-        assert_eq!(WHITE.to_string(), "1.000 1.000 1.000");
+        assert_eq!(written(of_thread_state(ThreadState::Active)), "0.000 0.700 0.000");
+        assert_eq!(written(Color(1000, 45, 6)), "1.000 0.045 0.006");
         assert_eq!(
-            [0, 300, 600, 1200].map(hue).map(|c| c.to_string()),
+            [0, 300, 600, 1200].map(hue).map(written),
             ["0.900 0.250 0.250", "0.900 0.900 0.250", "0.250 0.900 0.250", "0.250 0.250 0.900",]
         );
     }

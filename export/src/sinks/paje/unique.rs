@@ -131,13 +131,18 @@ fn unique_labels(actors: &Actors, labels: Vec<(String, ProcessId)>, unique: &mut
 /// threads are sorted by number. So the names in use are kept only while the threads of one number are named.
 fn unique_thread_labels(actors: &Actors, unique: &mut UniqueNames) -> HashMap<u32, Box<str>> {
     let (mut names, mut from) = (HashMap::new(), 0);
+    let mut only_label = String::new();
     for of_number in actors.threads.chunk_by(|a, b| a.thread == b.thread) {
         let to = from + of_number.len() as u32;
         let label =
             |index: u32| (actors.thread_label(ThreadId(index)), actors.threads[index as usize].process);
-        if of_number.len() == 1 && !unique.asked.contains_key(&label(from).0) {
-            from = to;
-            continue;
+        if of_number.len() == 1 {
+            only_label.clear();
+            actors.push_thread_label(ThreadId(from), &mut only_label);
+            if !unique.asked.contains_key(&only_label) {
+                from = to;
+                continue;
+            }
         }
         let labels: Vec<_> = (from..to).map(label).collect();
         let mut of_this_number = Vec::new();
