@@ -1,5 +1,7 @@
 //! How long each user thread executed: the sum of its active intervals. Time in which the thread was mounted but not on
 //! a CPU does not count. What a thread waited for is in the table `thread_states`.
+//!
+//! The sum over the whole trace is in the table `threads` (`sigmund check` compares them), so no interval is read for it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -59,16 +61,20 @@ pub async fn active_time(trace: &SuperTrace, filter: &Filter) -> Result<Vec<Acti
         ));
     }
     let on_table = Error::on(trace, ACTIVE.name);
-    let threads = filter.thread_numbers(trace)?;
-    let is_anywhere = filter.lwps.is_empty() && filter.processes.is_empty() && filter.cpus.is_empty();
-    if let Some(threads) = threads.as_ref().filter(|threads| is_anywhere && threads.len() <= MOST_OWN) {
-        return own(trace, threads, filter.window(trace)?).await;
+    let (threads, window) = (filter.thread_numbers(trace)?, filter.window(trace)?);
+    if filter.lwps.is_empty() && filter.processes.is_empty() && filter.cpus.is_empty() {
+        if window == Window::default() {
+            return totals(trace, threads).await;
+        }
+        if let Some(threads) = threads.as_ref().filter(|threads| threads.len() <= MOST_OWN) {
+            return own(trace, threads, window).await;
+        }
     }
     let mut conditions = filter.place(trace)?;
     if let Some(threads) = &threads {
         conditions.push(number_in("thread", threads.iter().map(|t| t.0 as i64)));
     }
-    let sums = plan(trace.raw(&ACTIVE).await?, conditions, filter.window(trace)?).map_err(&on_table)?;
+    let sums = plan(trace.raw(&ACTIVE).await?, conditions, window).map_err(&on_table)?;
 
     let named;
     let names = match &threads {
@@ -115,31 +121,64 @@ async fn own(trace: &SuperTrace, threads: &[Thread], window: Window) -> Result<V
         Ok::<_, sigmund_sql::Error>((lives, sums))
     };
     let (lives, sums) = SpawnedTask::spawn_blocking(read).join().await.map_err(Error::of_task)??;
-    let mut times: BTreeMap<Thread, ActiveTime> = BTreeMap::new();
-    for batch in &lives {
-        let (thread, name) = (Wide::of(batch, 0), Texts::of(batch, 1));
-        for row in 0..batch.num_rows() {
-            let thread = Thread(thread.or_zero(row) as u64);
-            let name = name.get(row).map(String::from);
-            times.insert(thread, ActiveTime { thread, name, active: Ticks(0) });
+    let sums = sums.into_iter().flatten().map(|(thread, active)| ActiveTime { thread, name: None, active });
+    let lives = lives.iter().flat_map(|batch| times_of(batch, |_| Ticks(0)));
+    Ok(added_up(sums.chain(lives).collect()))
+}
+
+/// The active time of these threads, or of all, in the whole trace, on any LWP and CPU.
+async fn totals(trace: &SuperTrace, threads: Option<Vec<Thread>>) -> Result<Vec<ActiveTime>, Error> {
+    let rows = trace.row_groups(&THREADS, &["thread", "name", "active_tick"])?;
+    let times = |batch: &RecordBatch| {
+        let active = Wide::of(batch, 2);
+        times_of(batch, |row| Ticks(active.or_zero(row).max(0) as u64)).collect::<Vec<_>>()
+    };
+    let read = move || match threads {
+        Some(threads) => {
+            let numbers = Arc::new(threads.iter().map(|thread| thread.0 as i64).collect());
+            Ok(rows.rows_with("thread", &numbers)?.iter().map(times).collect())
         }
-    }
-    for (thread, ticks) in sums.into_iter().flatten() {
-        let of_thread = times.entry(thread).or_insert(ActiveTime { thread, name: None, active: Ticks(0) });
-        of_thread.active.0 = of_thread.active.0.saturating_add(ticks);
-    }
-    Ok(times.into_values().collect())
+        None => (0..rows.len()).into_par_iter().map(|group| Ok(times(&rows.read(group)?))).collect(),
+    };
+    let times: Result<Vec<Vec<ActiveTime>>, sigmund_sql::Error> =
+        SpawnedTask::spawn_blocking(read).join().await.map_err(Error::of_task)?;
+    Ok(added_up(times?.into_iter().flatten().collect()))
+}
+
+/// The threads of some rows of `threads`. Columns: thread, name.
+fn times_of(batch: &RecordBatch, active: impl Fn(usize) -> Ticks) -> impl Iterator<Item = ActiveTime> {
+    let (threads, names) = (Wide::of(batch, 0), Texts::of(batch, 1));
+    (0..batch.num_rows()).map(move |row| ActiveTime {
+        thread: Thread(threads.or_zero(row) as u64),
+        name: names.get(row).map(String::from),
+        active: active(row),
+    })
+}
+
+/// One row for each thread, in the order of their numbers. A number that occurs several times has the last name, and all of
+/// the time.
+fn added_up(mut times: Vec<ActiveTime>) -> Vec<ActiveTime> {
+    times.sort_by_key(|of| of.thread);
+    times.dedup_by(|next, first| {
+        let is_same = next.thread == first.thread;
+        if is_same {
+            first.name = next.name.take();
+            first.active.0 = first.active.0.saturating_add(next.active.0);
+        }
+        is_same
+    });
+    times
 }
 
 /// The ticks of each thread in rows of `active`, clipped to a window. Columns: thread, ts_tick, dur_tick.
-fn sums(active: &RecordBatch, (first, last): (i64, i64)) -> BTreeMap<Thread, u64> {
+fn sums(active: &RecordBatch, (first, last): (i64, i64)) -> BTreeMap<Thread, Ticks> {
     let (thread, from, length) = (Wide::of(active, 0), Wide::of(active, 1), Wide::of(active, 2));
-    let mut sums: BTreeMap<Thread, u64> = BTreeMap::new();
+    let mut sums: BTreeMap<Thread, Ticks> = BTreeMap::new();
     for row in 0..active.num_rows() {
         let (from, length) = (from.or_zero(row), length.or_zero(row));
         let inside = from.saturating_add(length).min(last).saturating_sub(from.max(first)).max(0);
         let sum = sums.entry(Thread(thread.or_zero(row) as u64)).or_default();
-        *sum = sum.saturating_add(inside as u64);
+        sum.0 = sum.0.saturating_add(inside as u64);
     }
     sums
 }

@@ -1,7 +1,7 @@
 //! Opens a super-trace: checks it, registers its tables and views, and caches small facts.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -38,7 +38,7 @@ use crate::{
     session_views::SessionViews,
     sqlite_words,
     tables::{self, Root},
-    threads::AllThreads,
+    threads::{self, AllThreads},
 };
 
 /// Number of batches that are decoded ahead of the current one.
@@ -279,10 +279,25 @@ impl SuperTrace {
     /// # Errors
     /// When the table cannot be read.
     pub async fn threads_among(&self, threads: &[Thread]) -> Result<ThreadNames, Error> {
+        self.of_threads(threads, ThreadNames::among).await
+    }
+
+    /// Which threads of this list exist. It reads less than [`threads_among`](Self::threads_among).
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    pub async fn existing_threads(&self, threads: &[Thread]) -> Result<BTreeSet<Thread>, Error> {
+        self.of_threads(threads, threads::existing).await
+    }
+
+    async fn of_threads<T: Send + 'static>(
+        &self,
+        threads: &[Thread],
+        read: fn(&Files, &[Thread]) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let (files, threads) = (Arc::clone(&self.files), threads.to_vec());
-        let read = move || ThreadNames::among(&files, threads.into_iter());
-        let unread = |_| Error::unknown("the names could not be read: this is a defect of sigmund".into());
-        tokio::task::spawn_blocking(read).await.map_err(unread)?
+        let unread = |_| Error::unknown("the threads could not be read: this is a defect of sigmund".into());
+        tokio::task::spawn_blocking(move || read(&files, &threads)).await.map_err(unread)?
     }
 
     /// The URL of its files in plans.

@@ -1,6 +1,9 @@
 //! The names of user threads.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 
 use arrow::{
     array::{Array, AsArray, DictionaryArray, RecordBatch, StringArray},
@@ -73,10 +76,8 @@ impl ThreadNames {
     }
 
     /// The threads in this list that the trace has.
-    pub(crate) fn among(files: &Files, threads: impl Iterator<Item = Thread>) -> Result<ThreadNames, Error> {
-        let numbers = Arc::new(threads.map(|thread| thread.0 as i64).collect());
-        let groups = files.row_groups(&THREADS, &["thread", "name"])?;
-        Ok(ThreadNames::of(&groups.rows_with("thread", &numbers)?))
+    pub(crate) fn among(files: &Files, threads: &[Thread]) -> Result<ThreadNames, Error> {
+        Ok(ThreadNames::of(&rows_of(files, threads, &["thread", "name"])?))
     }
 
     /// Columns: thread, name.
@@ -136,6 +137,18 @@ impl ThreadNames {
     pub fn iter(&self) -> impl Iterator<Item = (Thread, Option<&str>)> + Clone {
         self.rows.iter().map(|row| (row.thread, self.name_in(row)))
     }
+}
+
+/// The threads in this list that the trace has, without their names: a reader decodes all names of a row group to find one.
+pub(crate) fn existing(files: &Files, threads: &[Thread]) -> Result<BTreeSet<Thread>, Error> {
+    let batches = rows_of(files, threads, &["thread"])?;
+    let numbers = batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values());
+    Ok(numbers.map(|number| Thread(*number as u64)).collect())
+}
+
+fn rows_of(files: &Files, threads: &[Thread], columns: &[&str]) -> Result<Vec<RecordBatch>, Error> {
+    let numbers = Arc::new(threads.iter().map(|thread| thread.0 as i64).collect());
+    files.row_groups(&THREADS, columns)?.rows_with("thread", &numbers)
 }
 
 /// All threads of a super-trace, read when they are first needed.

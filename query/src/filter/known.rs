@@ -1,13 +1,15 @@
 //! Checks that the trace has everything that a filter names. If not, it proposes the nearest names.
 
+use std::collections::BTreeSet;
+
 use arrow::{
     array::{AsArray, RecordBatch},
     datatypes::Int32Type,
 };
-use sigmund_model::{Ticks, tables::CPUS};
+use sigmund_model::{Thread, Ticks, tables::CPUS};
 use sigmund_sql::{SuperTrace, nearest};
 
-use super::{LwpRef, Numbered, Reference, ThreadRef};
+use super::{LwpRef, Numbered, Reference, ThreadRef, reference::resolve_all};
 use crate::{Error, Filter};
 
 impl Filter {
@@ -19,9 +21,7 @@ impl Filter {
     /// outside of the trace, with the time that the trace covers. Also when the trace cannot be read.
     pub async fn check_known(&self, trace: &SuperTrace) -> Result<(), Error> {
         self.check_window(trace)?;
-        for thread in &self.threads {
-            check_thread(trace, "--thread", thread).await?;
-        }
+        check_threads(trace, "--thread", &self.threads).await?;
         for pattern in &self.events {
             let mut names = trace.event_types().iter().map(|event| event.ty.name.as_str());
             if !names.any(|name| pattern.fits(name)) {
@@ -85,27 +85,47 @@ impl Filter {
     }
 }
 
-pub(crate) async fn check_thread(trace: &SuperTrace, flag: &str, thread: &ThreadRef) -> Result<(), Error> {
-    let is_known = match thread {
-        ThreadRef::Number(number) => trace.threads_among(&[*number]).await?.contains(*number),
-        ThreadRef::Name(_) => !thread.resolve(trace)?.is_empty(),
+/// Checks that the trace has these user threads.
+pub(crate) async fn check_threads(
+    trace: &SuperTrace,
+    flag: &str,
+    threads: &[ThreadRef],
+) -> Result<(), Error> {
+    // All at once: a thousand are found as fast as one.
+    let found = resolve_all(threads, trace)?;
+    let number = |thread: &ThreadRef| match thread {
+        ThreadRef::Number(number) => Some(*number),
+        ThreadRef::Name(_) => None,
     };
-    if is_known {
-        return Ok(());
+    let numbers: Vec<Thread> = threads.iter().filter_map(number).collect();
+    let existing =
+        if numbers.is_empty() { BTreeSet::new() } else { trace.existing_threads(&numbers).await? };
+    for (thread, found) in threads.iter().zip(&found) {
+        let is_known = match thread {
+            ThreadRef::Number(number) => existing.contains(number),
+            ThreadRef::Name(_) => !found.is_empty(),
+        };
+        if !is_known {
+            return Err(unknown_thread(trace, flag, thread)?);
+        }
     }
+    Ok(())
+}
+
+fn unknown_thread(trace: &SuperTrace, flag: &str, thread: &ThreadRef) -> Result<Error, Error> {
     let expected = "a user thread of this trace";
     if !trace.has_threads() {
         let message = format!(
             "{flag}: expected {expected}, found {thread}: it has no user threads; --lwp and --process select LWPs"
         );
-        return Err(Error::argument(message));
+        return Ok(Error::argument(message));
     }
     let (threads, found) = (trace.threads()?, thread.to_string());
     if let ThreadRef::Number(_) = thread {
         let numbers: Vec<String> = threads.iter().map(|(thread, _)| thread.to_string()).collect();
-        return Err(unknown(flag, expected, &found, numbers.iter().map(String::as_str)));
+        return Ok(unknown(flag, expected, &found, numbers.iter().map(String::as_str)));
     }
-    Err(unknown(flag, expected, &found, threads.iter().filter_map(|(_, name)| name)))
+    Ok(unknown(flag, expected, &found, threads.iter().filter_map(|(_, name)| name)))
 }
 
 async fn check_cpus(trace: &SuperTrace, numbers: impl Iterator<Item = u32>) -> Result<(), Error> {

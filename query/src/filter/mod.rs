@@ -11,7 +11,7 @@ mod reference;
 use sigmund_model::{Cpu, Level};
 
 pub use instant::Instant;
-pub(crate) use known::check_thread;
+pub(crate) use known::check_threads;
 pub use lwps::SelectedLwps;
 pub use pattern::EventPattern;
 pub use reference::{

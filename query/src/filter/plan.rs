@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Expr, ident, in_list, lit};
 use sigmund_model::{Pid, Thread, tables::THREADS};
 use sigmund_sql::SuperTrace;
 
-use super::{Numbered, Reference, one_of::is_one_of};
+use super::{Numbered, Reference, one_of::is_one_of, reference::resolve_all};
 use crate::{Error, Filter};
 
 /// The ticks that a query covers: `from <= tick <= to`.
@@ -151,11 +151,7 @@ fn numbers<N: Numbered>(
     if references.is_empty() {
         return Ok(None);
     }
-    let mut numbers = BTreeSet::new();
-    for reference in references {
-        numbers.extend(reference.resolve(trace)?);
-    }
-    Ok(Some(numbers))
+    Ok(Some(resolve_all(references, trace)?.into_iter().flatten().collect()))
 }
 
 /// With more numbers than this, the condition is a function instead of a list of literals.

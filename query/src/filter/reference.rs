@@ -18,12 +18,11 @@ pub trait Numbered: Copy + Ord + fmt::Display {
     /// The number in this text; `None` if the text is no number.
     fn from_number(text: &str) -> Option<Self>;
 
-    /// All that have exactly this name; there may be several. If there are none, the name is a pattern in which `*`
-    /// stands for any text.
+    /// Calls `each` with all that have a name.
     ///
     /// # Errors
     /// When the trace cannot be read.
-    fn named(trace: &SuperTrace, name: &str) -> Result<Vec<Self>, Error>;
+    fn each_name(trace: &SuperTrace, each: &mut dyn FnMut(Self, &str)) -> Result<(), Error>;
 }
 
 /// A reference by number or by name: `15`, `daemon`, or as a listing writes it, `1(daemon)`. After `name:` everything
@@ -48,11 +47,50 @@ pub type ProcessRef = Reference<Pid>;
 impl<N: Numbered> Reference<N> {
     /// All that match. A number is returned unchanged, even if the trace does not have it.
     pub(crate) fn resolve(&self, trace: &SuperTrace) -> Result<Vec<N>, Error> {
-        match self {
-            Reference::Number(number) => Ok(vec![*number]),
-            Reference::Name(name) => N::named(trace, name),
-        }
+        Ok(resolve_all(std::slice::from_ref(self), trace)?.concat())
     }
+}
+
+/// For each reference, [all that match](Reference::resolve). The names of the trace are looked at once for all references.
+pub(crate) fn resolve_all<N: Numbered>(
+    references: &[Reference<N>],
+    trace: &SuperTrace,
+) -> Result<Vec<Vec<N>>, Error> {
+    find_all(references, |each| N::each_name(trace, each))
+}
+
+/// `each_name` calls its argument with all that have a name.
+fn find_all<N: Numbered>(
+    references: &[Reference<N>],
+    each_name: impl Fn(&mut dyn FnMut(N, &str)) -> Result<(), Error>,
+) -> Result<Vec<Vec<N>>, Error> {
+    let (mut found, mut names) = (Vec::new(), Vec::new());
+    for (place, reference) in references.iter().enumerate() {
+        found.push(match reference {
+            Reference::Number(number) => vec![*number],
+            Reference::Name(name) => {
+                names.push((name.as_str(), place));
+                Vec::new()
+            }
+        });
+    }
+    if names.is_empty() {
+        return Ok(found);
+    }
+    names.sort_unstable();
+    each_name(&mut |number, name| {
+        let first = names.partition_point(|(other, _)| *other < name);
+        let equal = names[first..].iter().take_while(|(other, _)| *other == name);
+        equal.for_each(|(_, place)| found[*place].push(number));
+    })?;
+    names.retain(|(name, place)| found[*place].is_empty() && name.contains('*'));
+    if !names.is_empty() {
+        each_name(&mut |number, name| {
+            let fitting = names.iter().filter(|(pattern, _)| fits(pattern, name));
+            fitting.for_each(|(_, place)| found[*place].push(number));
+        })?;
+    }
+    Ok(found)
 }
 
 impl Numbered for Thread {
@@ -62,8 +100,8 @@ impl Numbered for Thread {
         text.trim().parse().ok().map(Thread)
     }
 
-    fn named(trace: &SuperTrace, name: &str) -> Result<Vec<Thread>, Error> {
-        Ok(matching(name, trace.threads()?.iter()))
+    fn each_name(trace: &SuperTrace, each: &mut dyn FnMut(Thread, &str)) -> Result<(), Error> {
+        each_of(trace.threads()?.iter(), each)
     }
 }
 
@@ -74,8 +112,8 @@ impl Numbered for Lwp {
         text.trim().parse().ok().map(Lwp)
     }
 
-    fn named(trace: &SuperTrace, name: &str) -> Result<Vec<Lwp>, Error> {
-        Ok(matching(name, trace.lwps()?.iter().map(|lwp| (lwp.lwp, lwp.name.as_deref()))))
+    fn each_name(trace: &SuperTrace, each: &mut dyn FnMut(Lwp, &str)) -> Result<(), Error> {
+        each_of(trace.lwps()?.iter().map(|lwp| (lwp.lwp, lwp.name.as_deref())), each)
     }
 }
 
@@ -86,20 +124,17 @@ impl Numbered for Pid {
         text.trim().parse().ok().map(Pid)
     }
 
-    fn named(trace: &SuperTrace, name: &str) -> Result<Vec<Pid>, Error> {
-        Ok(matching(name, trace.lwps()?.processes()))
+    fn each_name(trace: &SuperTrace, each: &mut dyn FnMut(Pid, &str)) -> Result<(), Error> {
+        each_of(trace.lwps()?.processes(), each)
     }
 }
 
-/// All with exactly this name. If there are none, all whose name matches it as a pattern.
-fn matching<'n, N>(name: &str, all: impl Iterator<Item = (N, Option<&'n str>)> + Clone) -> Vec<N> {
-    let exactly = all.clone().filter(|(_, other)| *other == Some(name));
-    let named: Vec<N> = exactly.map(|(number, _)| number).collect();
-    if !named.is_empty() || !name.contains('*') {
-        return named;
-    }
-    let fits = |other: Option<&str>| other.is_some_and(|other| fits(name, other));
-    all.filter(|(_, other)| fits(*other)).map(|(number, _)| number).collect()
+fn each_of<'n, N>(
+    all: impl Iterator<Item = (N, Option<&'n str>)>,
+    each: &mut dyn FnMut(N, &str),
+) -> Result<(), Error> {
+    all.filter_map(|(number, name)| Some((number, name?))).for_each(|(number, name)| each(number, name));
+    Ok(())
 }
 
 /// Whether a name matches a pattern, in which each `*` matches any text.
@@ -224,6 +259,28 @@ mod tests {
         assert_eq!(list.parse::<LwpList>().unwrap().to_string(), list);
         let error = "7,,8".parse::<LwpList>().unwrap_err().to_string();
         assert!(error.contains("LWP: expected a number or a name"), "{error}");
+    }
+
+    // Four threads, two of which have the same name, and one has none.
+    #[test]
+    fn each_reference_finds_its_own_and_a_pattern_only_what_no_name_equals() {
+        let threads =
+            [(1, Some("work/1")), (2, Some("work*")), (3, Some("work/1")), (4, None), (5, Some(""))];
+        let found = |references: &[&str]| -> Vec<Vec<u64>> {
+            let references: Vec<ThreadRef> = references.iter().map(|one| one.parse().unwrap()).collect();
+            let each_name = |each: &mut dyn FnMut(Thread, &str)| {
+                each_of(threads.iter().map(|(number, name)| (Thread(*number), *name)), each)
+            };
+            let found = find_all(&references, each_name).unwrap();
+            found.into_iter().map(|of_one| of_one.into_iter().map(|thread| thread.0).collect()).collect()
+        };
+        let none = Vec::new;
+        assert_eq!(
+            found(&["work/*", "9", "work/1", "name:", "none"]),
+            [vec![1, 3], vec![9], vec![1, 3], vec![5], none()]
+        );
+        assert_eq!(found(&["work*", "w*", "work*", "x*"]), [vec![2], vec![1, 2, 3], vec![2], none()]);
+        assert_eq!(found(&["4", "4"]), [[4], [4]]);
     }
 
     #[test]

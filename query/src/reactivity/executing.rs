@@ -7,7 +7,7 @@ use sigmund_sql::SuperTrace;
 
 use crate::{
     Error, Filter, LwpRef, Reference, ThreadRef,
-    filter::{check_thread, number_in},
+    filter::{check_threads, number_in},
 };
 
 /// Contexts in which the current LWP executes. In interrupts it does not.
@@ -19,7 +19,7 @@ const OUTSIDE_OF_INTERRUPTS: [&str; 2] = ["task", "idle"];
 /// When the trace cannot be read.
 pub(super) async fn condition(trace: &SuperTrace, who: &ThreadRef) -> Result<Option<Expr>, Error> {
     let threads: Vec<Thread> = match who {
-        Reference::Number(number) if !trace.threads_among(&[*number]).await?.contains(*number) => Vec::new(),
+        Reference::Number(number) if trace.existing_threads(&[*number]).await?.is_empty() => Vec::new(),
         _ => who.resolve(trace)?,
     };
     if !threads.is_empty() {
@@ -46,7 +46,7 @@ pub(super) async fn check(trace: &SuperTrace, flag: &str, who: &ThreadRef) -> Re
     }
     match as_lwp(who).filter(|_| !trace.has_threads()) {
         Some(lwp) => Filter::check_lwp(trace, flag, &lwp),
-        None => check_thread(trace, flag, who).await,
+        None => check_threads(trace, flag, std::slice::from_ref(who)).await,
     }
 }
 

@@ -1,5 +1,5 @@
-//! Active time in random super-traces. The question about a few threads reads their rows; the question about all is a plan of
-//! SQL: both against sums of the intervals as they were made.
+//! Active time in random super-traces. The whole trace is answered from the table of threads; in a window, the question about a few
+//! threads reads their rows, and the question about all is a plan of SQL: each against sums of the intervals as they were made.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,11 @@ fn random_trace(random: &mut Random) -> (Little, Vec<u64>, Vec<Interval>) {
         let to = own().map(|i| i.2).max().unwrap_or(950) + random.below(30) as u64;
         let length = (!random.one_in(4)).then_some(to - from);
         let name = (!random.one_in(3)).then(|| format!("n{}", thread % 5));
-        little.row("threads", json!({"thread": thread, "name": name, "ts_tick": from, "dur_tick": length}));
+        let active: u64 = own().map(|i| i.2 - i.1).sum();
+        little.row(
+            "threads",
+            json!({"thread": thread, "name": name, "ts_tick": from, "dur_tick": length, "active_tick": active}),
+        );
     }
     intervals.sort_by_key(|i| (i.1, i.0));
     for (n, (thread, from, to)) in intervals.iter().enumerate() {

@@ -25,8 +25,8 @@ fn figure_2() -> Little {
             json!({"level": level, "code": 23014, "name": name, "field_names": [""], "field_types": ["i64"]});
         little.row("event_types", ty);
     }
-    for thread in [6, 7, 8, 9, 15] {
-        little.row("threads", json!({"thread": thread, "ts_tick": 97_000_000}));
+    for (thread, active) in [(6, 0), (7, 0), (8, 1000), (9, 0), (15, 696_433)] {
+        little.row("threads", json!({"thread": thread, "ts_tick": 97_000_000, "active_tick": active}));
     }
     let switch = "USER_CONTEXT_SWITCH";
     let kernel = "KERN_CONTEXT_SWITCH";
@@ -117,6 +117,9 @@ async fn the_active_time_of_thread_15_is_696433_cycles() {
     };
     let fifteen = || Filter { threads: vec!["15".parse().unwrap()], ..Filter::default() };
     assert_eq!(time(fifteen()).await, [(15, 696_433)]);
+    // The intervals of the thread, not its row of `threads`.
+    let begin = Some("97000000".parse().unwrap());
+    assert_eq!(time(Filter { from: begin, ..fifteen() }).await, [(15, 696_433)]);
     assert_eq!(time(Filter { cpus: vec![Cpu(2)], ..fifteen() }).await, [(15, 422_022)]);
     let from = Some("97615600".parse().unwrap());
     let to = Some("98006250".parse().unwrap());
