@@ -32,7 +32,13 @@ impl PartCounts {
         };
         self.parts.push((part, counted));
         let name = user_part_name(&self.whole, part);
-        PartFile { name, bytes: counted.bytes, events: counted.records, lost: counted.lost }
+        PartFile {
+            name,
+            bytes: counted.bytes,
+            to_be_made: false,
+            events: counted.records,
+            lost: counted.lost,
+        }
     }
 
     /// Removes the counts of parts before `first`, which were removed. A process that lives for days has many parts.

@@ -101,6 +101,9 @@ pub struct PartFile {
     pub name: String,
     /// Its length.
     pub bytes: u64,
+    /// Whether it was not made yet. Then `bytes` is the length of the pages of which it is to be made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub to_be_made: bool,
     /// Number of events in it.
     pub events: u64,
     /// Number of events that were lost while it was written. Only for the user side.
@@ -122,6 +125,7 @@ impl Part {
         let name = part_name(self.number);
         if let Some(file) = self.files.iter_mut().find(|file| file.name == name) {
             file.bytes = run.open_file(&name)?.metadata()?.len();
+            file.to_be_made = false;
         }
         Ok(())
     }
@@ -163,11 +167,12 @@ fn described(name: &str) -> Option<u32> {
     (Part::name(number) == name).then_some(number)
 }
 
-/// The first and the last part that have a description; `None` if there is none.
-pub(super) fn first_and_last(run: &Folder) -> Result<Option<(u32, u32)>, Error> {
+/// The parts that have a description, in the order of their numbers.
+pub(super) fn all_described(run: &Folder) -> Result<Vec<u32>, Error> {
     let names = run.names().map_err(Error::io(run.path()))?;
-    let numbers = || names.iter().filter_map(|name| described(name.to_str()?));
-    Ok(numbers().min().zip(numbers().max()))
+    let mut numbers: Vec<u32> = names.iter().filter_map(|name| described(name.to_str()?)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
 }
 
 /// Whether this is the name of a description, or of a description that is being written.
@@ -227,11 +232,11 @@ mod tests {
     fn a_part_that_is_none_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let run = Folder::open_own(dir.path(), None).unwrap();
-        assert_eq!(first_and_last(&run).unwrap(), None);
+        assert!(all_described(&run).unwrap().is_empty());
         let part = Part { recording: "a".into(), number: 4, begins: 9, ..Part::default() };
         part.write(&run).unwrap();
         Part { number: 11, ..part.clone() }.write(&run).unwrap();
-        assert_eq!(first_and_last(&run).unwrap(), Some((4, 11)));
+        assert_eq!(all_described(&run).unwrap(), [4, 11]);
         assert_eq!(Part::read(&run, 4).unwrap(), part);
         std::fs::copy(dir.path().join(Part::name(4)), dir.path().join(Part::name(5))).unwrap();
         std::fs::write(dir.path().join(Part::name(6)), "{").unwrap();

@@ -30,8 +30,9 @@ pub(crate) fn finish(
     }
     let kernel = live::finish(&run, KERNEL_DAT)?;
     let parts = live::finish_parts(&run)?;
-    for (number, _) in &parts {
-        note_length(&run, *number)?;
+    let described = parts::all_described(&run)?;
+    for number in &described {
+        note_length(&run, *number, parts.iter().any(|(made, _)| made == number))?;
     }
     let finished = || kernel.iter().chain(parts.iter().map(|(_, finished)| finished));
     let bytes: u64 = finished().map(|finished| finished.summary.page_bytes()).sum();
@@ -40,9 +41,10 @@ pub(crate) fn finish(
     // A recorder that failed only to write kernel.dat has written everything else.
     let was_killed = manifest.as_ref().is_none_or(|manifest| manifest.unfinished);
     let mut manifest = manifest.unwrap_or_default();
-    let rotation = find_parts(&run, manifest.rotation.take())?;
+    let rotation = find_parts(&run, manifest.rotation.take(), &described);
+    let has_kernel = || described.iter().any(|part| run.has(live::part_name(*part)));
     let side = &mut manifest.kernel_side;
-    if run.has(KERNEL_DAT) || rotation.as_ref().is_some_and(|rotation| has_kernel(&run, rotation)) {
+    if run.has(KERNEL_DAT) || rotation.is_some() && has_kernel() {
         (side.file, side.means, side.why) = (Some(KERNEL_DAT.into()), "tracefs".into(), None);
     } else if run.has(KERNEL_PERF) {
         (side.file, side.means) = (Some(KERNEL_PERF.into()), "perf".into());
@@ -76,24 +78,26 @@ pub(crate) fn finish(
     Ok((manifest, said))
 }
 
-/// Notes the length of a trace.dat that was made here.
-fn note_length(run: &Folder, number: u32) -> Result<(), Error> {
+/// Notes the length of a trace.dat that was made here, or that the recorder had made when it was killed before it noted that.
+fn note_length(run: &Folder, number: u32, was_made_here: bool) -> Result<(), Error> {
     // Without a description, the part is reported when it is read.
     let Ok(mut part) = Part::read(run, number) else { return Ok(()) };
-    part.note_kernel_length(run).map_err(Error::io(&run.path_of(live::part_name(number))))?;
+    let name = live::part_name(number);
+    let is_unnoted = part.files.iter().any(|file| file.to_be_made && file.name == name) && run.has(&name);
+    if !was_made_here && !is_unnoted {
+        return Ok(());
+    }
+    part.note_kernel_length(run).map_err(Error::io(&run.path_of(name)))?;
     part.write(run)
 }
 
 /// The parts that exist, if the recording was cut into parts.
-fn find_parts(run: &Folder, rotation: Option<Rotation>) -> Result<Option<Rotation>, Error> {
-    let Some((rotation, (first, last))) = rotation.zip(parts::first_and_last(run)?) else { return Ok(None) };
+fn find_parts(run: &Folder, rotation: Option<Rotation>, described: &[u32]) -> Option<Rotation> {
+    let (first, last) = (*described.first()?, *described.last()?);
+    let rotation = rotation?;
     // The newest part knows most about what was removed.
     let removed = Part::read(run, last).map_or(rotation.removed, |part| part.removed);
-    Ok(Some(Rotation { first, last, removed, ..rotation }))
-}
-
-fn has_kernel(run: &Folder, rotation: &Rotation) -> bool {
-    (rotation.first..=rotation.last).any(|part| run.has(live::part_name(part)))
+    Some(Rotation { first, last, removed, ..rotation })
 }
 
 /// The user traces in the run. Files that their recorder has created but not begun to write do not count.

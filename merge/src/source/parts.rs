@@ -234,7 +234,7 @@ impl<'r> Parts<'r> {
     /// Whether a file is shorter than it was when its part was closed.
     fn is_shorter(&self, number: u32, name: &str, file: &File) -> bool {
         let files = self.there.get(&number).map_or(&[][..], |part| &part.files);
-        let then = files.iter().find(|of| of.name == name).map_or(0, |of| of.bytes);
+        let then = files.iter().find(|of| of.name == name && !of.to_be_made).map_or(0, |of| of.bytes);
         file.metadata().is_ok_and(|now| now.len() < then)
     }
 
@@ -286,7 +286,7 @@ impl<'r> Parts<'r> {
 
     /// Reports files that are shorter or longer than they were.
     fn check_lengths(&mut self, part: &Part) {
-        for file in &part.files {
+        for file in part.files.iter().filter(|file| !file.to_be_made) {
             // A missing file is reported as a loss of its side.
             let Ok(found) = self.run.open_file(&file.name).and_then(|opened| opened.metadata()) else {
                 continue;

@@ -9,7 +9,7 @@ use sigmund_model::{FieldType, LossKind, Severity};
 
 use crate::{
     supertrace::{
-        Inputs, Merged,
+        Inputs, Merged, ftrace_text, switch,
         user_file::{self, Packet, lwp_end},
     },
     user_trace::SMALL_TRACE,
@@ -63,7 +63,8 @@ fn recording(cuts: &[usize], removed: usize) -> Recording {
         of_part.iter().for_each(|(.., packet)| bytes.extend(packet));
         let events = of_part.iter().map(|(_, events, _)| events).sum();
         let name = format!("user-60.part-{number:05}.fut");
-        let file = PartFile { name: name.clone(), bytes: bytes.len() as u64, events, lost: 0 };
+        let file =
+            PartFile { name: name.clone(), bytes: bytes.len() as u64, to_be_made: false, events, lost: 0 };
         let begun = begins[begins.len() - 1];
         begins.push(of_part.iter().map(|(last, ..)| last + 1).max().unwrap_or(0).max(begun));
         if number as usize <= removed {
@@ -193,6 +194,27 @@ fn a_part_that_is_missing_or_of_another_recording_is_named_and_the_others_are_me
     assert_eq!(ends(named(cut, &["user-60.part-00002.fut: expected"])), 1);
 }
 
+// The recorder had compressed the kernel side of part 1, and was killed before it noted the length of that.
+#[test]
+fn a_length_that_its_recorder_did_not_come_to_note_is_no_damage() {
+    let lengths = |to_be_made: bool, unfinished: bool| {
+        let mut recording = recording(&[2, 3], 0);
+        let kernel =
+            ftrace_text(&[(100_000, 0, 0, &switch(0, "R", 70)), (160_000, 0, 70, &switch(70, "S", 0))]);
+        let name = fkt_ingest::live::part_name(1);
+        let mut part: Part = serde_json::from_slice(recording.file(&Part::name(1))).unwrap();
+        part.files.push(PartFile { name: name.clone(), bytes: 778_240, to_be_made, events: 2, lost: 0 });
+        *recording.file(&Part::name(1)) = serde_json::to_vec(&part).unwrap();
+        recording.files.push((name, kernel.into_bytes()));
+        recording.manifest.unfinished = unfinished;
+        let merged = recording.try_merge().unwrap();
+        gaps(&merged).into_iter().filter(|gap| gap.contains("expected 778240 bytes")).collect::<Vec<_>>()
+    };
+    assert_eq!(lengths(true, true), [""; 0]);
+    // Of a whole recording, a wrong length is one.
+    assert_eq!(lengths(false, false).len(), 1);
+}
+
 #[test]
 fn a_manifest_without_its_parts_or_with_too_many_is_refused() {
     let mut none = recording(&[2, 3], 0);
@@ -255,7 +277,8 @@ fn with_removed_part(first: &[Vec<u8>], second: &[Vec<u8>]) -> Merged {
     let carried = std::fs::read(&out).unwrap();
     let kept = of(second);
     let name = user_part_name("user-60.fut", 2);
-    let file = PartFile { name: name.clone(), bytes: kept.len() as u64, events: 0, lost: 0 };
+    let file =
+        PartFile { name: name.clone(), bytes: kept.len() as u64, to_be_made: false, events: 0, lost: 0 };
     let part = Part { recording: "r".into(), number: 2, begins: 200, files: vec![file], ..Part::default() };
     let rotation = Rotation { recording: "r".into(), began: BEGAN, first: 2, last: 2, ..Rotation::default() };
     let side = UserSide { file: "user-60.fut".into(), parts: vec![2], pid: 60, ..UserSide::default() };

@@ -279,6 +279,7 @@ fn files(kernel: Option<&ClosedPart>, page_bytes: u64, user: Vec<PartFile>) -> V
     let kernel = kernel.map(|closed| PartFile {
         name: part_name(closed.part),
         bytes: page_bytes,
+        to_be_made: true,
         events: closed.events,
         lost: closed.lost.iter().map(|(_, lost)| lost).sum(),
     });

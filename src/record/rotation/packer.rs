@@ -137,9 +137,11 @@ fn pack_one(run: &Folder, closed: &ClosedParts, number: u32) {
         Ok(Some(finished)) => {
             entry.is_packed = true;
             let file = entry.part.files.iter_mut().find(|file| file.name == name);
-            file.into_iter().for_each(|file| file.bytes = finished.summary.bytes);
+            if let Some(file) = file {
+                (file.bytes, file.to_be_made) = (finished.summary.bytes, false);
+            }
             entry.bytes = bytes_on_disk(run, &entry.part);
-            // If it cannot be written, the existing description has the wrong length of this file.
+            // If it cannot be written, the existing description says that the file is still to be made.
             if let Err(error) = entry.part.write(run) {
                 output::report_error(&format!("{error:#}"));
             }
