@@ -86,31 +86,16 @@ impl<T: Clone> SeriesBuilder<T> {
     pub fn build(self) -> Series<T> {
         let SeriesBuilder { keys: mut rows, intervals, values } = self;
         let Some(any) = values.first().cloned() else { return Series::default() };
-        // Replaces each key by a number, in the order in which they occur, so that each row is looked up only once.
-        let mut numbers: Map<u64, u32> = Map::default();
-        let (mut keys, mut counts): (Vec<u64>, Vec<usize>) = (Vec::new(), Vec::new());
-        for key in &mut rows {
-            let number = *numbers.entry(*key).or_insert_with(|| {
-                keys.push(*key);
-                counts.push(0);
-                keys.len() as u32 - 1
-            });
-            counts[number as usize] += 1;
-            *key = number.into();
-        }
-        drop(numbers);
-        // Threads occur almost in the order of their numbers.
-        let mut sorted: Vec<u32> = (0..keys.len() as u32).collect();
-        sorted.sort_by_key(|number| keys[*number as usize]);
+        let numbered = numbered(&mut rows);
+        let (keys, mut places) = (numbered.keys, numbered.counts);
         // From the number of rows of each key to the place of its first row.
-        let (mut places, mut ends, mut next) = (counts, Vec::with_capacity(keys.len()), 0);
-        for number in &sorted {
-            let place = &mut places[*number as usize];
+        let (mut ends, mut next) = (Vec::with_capacity(keys.len()), 0);
+        for place in &mut places {
             next += mem::replace(place, next);
             ends.push(next);
         }
         let mut series = Series {
-            keys: sorted.iter().map(|number| keys[*number as usize]).collect(),
+            keys,
             ends,
             from: vec![0; rows.len()],
             to: vec![0; rows.len()],
@@ -125,6 +110,61 @@ impl<T: Clone> SeriesBuilder<T> {
         }
         (0..series.keys.len()).for_each(|number| series.sort(series.place(number)));
         series
+    }
+}
+
+/// The keys of rows, sorted, and the number of rows of each.
+struct Numbered {
+    keys: Vec<u64>,
+    counts: Vec<usize>,
+}
+
+/// Replaces the key of each row by its place among all keys.
+fn numbered(rows: &mut [u64]) -> Numbered {
+    let range = rows.iter().min().copied().zip(rows.iter().max().copied());
+    let least = range.map_or(0, |(least, _)| least);
+    let span = range.and_then(|(least, most)| usize::try_from(most - least).ok()?.checked_add(1));
+    // Numbers of threads in a slice are near each other, those of LWPs not always.
+    match span.filter(|span| *span <= 4 * rows.len()) {
+        Some(span) => numbered_by_place(rows, least, span),
+        None => numbered_by_hash(rows),
+    }
+}
+
+fn numbered_by_place(rows: &mut [u64], least: u64, span: usize) -> Numbered {
+    let mut counts = vec![0_u32; span];
+    rows.iter().for_each(|key| counts[(key - least) as usize] += 1);
+    let mut numbered = Numbered { keys: Vec::new(), counts: Vec::new() };
+    for (place, count) in counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+        numbered.counts.push(mem::replace(count, numbered.keys.len() as u32) as usize);
+        numbered.keys.push(least + place as u64);
+    }
+    rows.iter_mut().for_each(|key| *key = counts[(*key - least) as usize].into());
+    numbered
+}
+
+fn numbered_by_hash(rows: &mut [u64]) -> Numbered {
+    let mut numbers: Map<u64, u32> = Map::default();
+    let (mut keys, mut counts): (Vec<u64>, Vec<usize>) = (Vec::new(), Vec::new());
+    for key in rows.iter_mut() {
+        let number = *numbers.entry(*key).or_insert_with(|| {
+            keys.push(*key);
+            counts.push(0);
+            keys.len() as u32 - 1
+        });
+        counts[number as usize] += 1;
+        *key = number.into();
+    }
+    let mut sorted: Vec<u32> = (0..keys.len() as u32).collect();
+    sorted.sort_by_key(|number| keys[*number as usize]);
+    let mut places = vec![0_u32; keys.len()];
+    for (place, number) in sorted.iter().enumerate() {
+        places[*number as usize] = place as u32;
+    }
+    rows.iter_mut().for_each(|number| *number = places[*number as usize].into());
+    Numbered {
+        keys: sorted.iter().map(|number| keys[*number as usize]).collect(),
+        counts: sorted.iter().map(|number| counts[*number as usize]).collect(),
     }
 }
 
@@ -227,6 +267,29 @@ mod tests {
             assert_eq!(one.count_from_near(tick, &mut hint), one.count_from(tick), "{tick}");
         }
         assert_eq!(series.len(), 4);
+    }
+
+    // Near keys are counted in a table, far ones are hashed.
+    #[test]
+    fn near_and_far_keys_give_the_same_series() {
+        let rows: Vec<(u64, i64)> = (0..300).map(|n| (7 + n * n % 23, n as i64)).collect();
+        for step in [1, 2, 1 << 40] {
+            let mut builder = SeriesBuilder::default();
+            rows.iter()
+                .for_each(|(key, from)| builder.push(key * step, Interval::new(*from, from + 1), *from));
+            let series = builder.build();
+            let mut expected: Vec<u64> = rows.iter().map(|(key, _)| key * step).collect();
+            expected.sort_unstable();
+            expected.dedup();
+            assert_eq!(series.keys().collect::<Vec<_>>(), expected);
+            for key in expected {
+                let of_key = rows.iter().filter(|(other, _)| other * step == key).map(|(_, from)| *from);
+                assert_eq!(
+                    series.of(key).iter().map(|(_, value)| *value).collect::<Vec<_>>(),
+                    of_key.collect::<Vec<_>>()
+                );
+            }
+        }
     }
 
     #[test]
