@@ -83,12 +83,18 @@ fn note_length(run: &Folder, number: u32, was_made_here: bool) -> Result<(), Err
     // Without a description, the part is reported when it is read.
     let Ok(mut part) = Part::read(run, number) else { return Ok(()) };
     let name = live::part_name(number);
-    let is_unnoted = part.files.iter().any(|file| file.to_be_made && file.name == name) && run.has(&name);
+    let is_unnoted = part.files.iter().any(|file| file.to_be_made && file.name == name);
     if !was_made_here && !is_unnoted {
         return Ok(());
     }
-    part.note_kernel_length(run).map_err(Error::io(&run.path_of(name)))?;
-    part.write(run)
+    match part.note_kernel_length(run) {
+        // The recorder may not have made it. What cannot be opened is reported when the part is read.
+        Err(_) if !was_made_here => Ok(()),
+        noted => {
+            noted.map_err(Error::io(&run.path_of(name)))?;
+            part.write(run)
+        }
+    }
 }
 
 /// The parts that exist, if the recording was cut into parts.

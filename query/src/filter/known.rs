@@ -92,7 +92,8 @@ pub(crate) async fn check_threads(
     threads: &[ThreadRef],
 ) -> Result<(), Error> {
     // All at once: a thousand are found as fast as one.
-    let found = resolve_all(threads, trace)?;
+    let mut is_found = vec![false; threads.len()];
+    resolve_all(threads, trace, &mut |place, _| is_found[place] = true)?;
     let number = |thread: &ThreadRef| match thread {
         ThreadRef::Number(number) => Some(*number),
         ThreadRef::Name(_) => None,
@@ -100,10 +101,10 @@ pub(crate) async fn check_threads(
     let numbers: Vec<Thread> = threads.iter().filter_map(number).collect();
     let existing =
         if numbers.is_empty() { BTreeSet::new() } else { trace.existing_threads(&numbers).await? };
-    for (thread, found) in threads.iter().zip(&found) {
+    for (thread, is_found) in threads.iter().zip(is_found) {
         let is_known = match thread {
             ThreadRef::Number(number) => existing.contains(number),
-            ThreadRef::Name(_) => !found.is_empty(),
+            ThreadRef::Name(_) => is_found,
         };
         if !is_known {
             return Err(unknown_thread(trace, flag, thread)?);

@@ -151,7 +151,9 @@ fn numbers<N: Numbered>(
     if references.is_empty() {
         return Ok(None);
     }
-    Ok(Some(resolve_all(references, trace)?.into_iter().flatten().collect()))
+    let mut numbers = BTreeSet::new();
+    resolve_all(references, trace, &mut |_, number| _ = numbers.insert(number))?;
+    Ok(Some(numbers))
 }
 
 /// With more numbers than this, the condition is a function instead of a list of literals.

@@ -47,50 +47,55 @@ pub type ProcessRef = Reference<Pid>;
 impl<N: Numbered> Reference<N> {
     /// All that match. A number is returned unchanged, even if the trace does not have it.
     pub(crate) fn resolve(&self, trace: &SuperTrace) -> Result<Vec<N>, Error> {
-        Ok(resolve_all(std::slice::from_ref(self), trace)?.concat())
+        let mut found = Vec::new();
+        resolve_all(std::slice::from_ref(self), trace, &mut |_, number| found.push(number))?;
+        Ok(found)
     }
 }
 
-/// For each reference, [all that match](Reference::resolve). The names of the trace are looked at once for all references.
+/// Calls `each` with the place of each reference and with [all that match](Reference::resolve) it. The names of the trace are
+/// looked at once for all references. Nothing found is kept: many references may match the same million threads.
 pub(crate) fn resolve_all<N: Numbered>(
     references: &[Reference<N>],
     trace: &SuperTrace,
-) -> Result<Vec<Vec<N>>, Error> {
-    find_all(references, |each| N::each_name(trace, each))
+    each: &mut dyn FnMut(usize, N),
+) -> Result<(), Error> {
+    find_all(references, |each_name| N::each_name(trace, each_name), each)
 }
 
 /// `each_name` calls its argument with all that have a name.
 fn find_all<N: Numbered>(
     references: &[Reference<N>],
     each_name: impl Fn(&mut dyn FnMut(N, &str)) -> Result<(), Error>,
-) -> Result<Vec<Vec<N>>, Error> {
-    let (mut found, mut names) = (Vec::new(), Vec::new());
+    each: &mut dyn FnMut(usize, N),
+) -> Result<(), Error> {
+    let mut names = Vec::new();
     for (place, reference) in references.iter().enumerate() {
-        found.push(match reference {
-            Reference::Number(number) => vec![*number],
-            Reference::Name(name) => {
-                names.push((name.as_str(), place));
-                Vec::new()
-            }
-        });
+        match reference {
+            Reference::Number(number) => each(place, *number),
+            Reference::Name(name) => names.push((name.as_str(), place)),
+        }
     }
     if names.is_empty() {
-        return Ok(found);
+        return Ok(());
     }
     names.sort_unstable();
+    let mut is_exact = vec![false; references.len()];
     each_name(&mut |number, name| {
         let first = names.partition_point(|(other, _)| *other < name);
-        let equal = names[first..].iter().take_while(|(other, _)| *other == name);
-        equal.for_each(|(_, place)| found[*place].push(number));
+        for (_, place) in names[first..].iter().take_while(|(other, _)| *other == name) {
+            is_exact[*place] = true;
+            each(*place, number);
+        }
     })?;
-    names.retain(|(name, place)| found[*place].is_empty() && name.contains('*'));
-    if !names.is_empty() {
-        each_name(&mut |number, name| {
-            let fitting = names.iter().filter(|(pattern, _)| fits(pattern, name));
-            fitting.for_each(|(_, place)| found[*place].push(number));
-        })?;
+    names.retain(|(name, place)| !is_exact[*place] && name.contains('*'));
+    if names.is_empty() {
+        return Ok(());
     }
-    Ok(found)
+    each_name(&mut |number, name| {
+        let fitting = names.iter().filter(|(pattern, _)| fits(pattern, name));
+        fitting.for_each(|(_, place)| each(*place, number));
+    })
 }
 
 impl Numbered for Thread {
@@ -261,7 +266,7 @@ mod tests {
         assert!(error.contains("LWP: expected a number or a name"), "{error}");
     }
 
-    // Four threads, two of which have the same name, and one has none.
+    // Five threads, two of which have the same name, and one has none.
     #[test]
     fn each_reference_finds_its_own_and_a_pattern_only_what_no_name_equals() {
         let threads =
@@ -271,8 +276,9 @@ mod tests {
             let each_name = |each: &mut dyn FnMut(Thread, &str)| {
                 each_of(threads.iter().map(|(number, name)| (Thread(*number), *name)), each)
             };
-            let found = find_all(&references, each_name).unwrap();
-            found.into_iter().map(|of_one| of_one.into_iter().map(|thread| thread.0).collect()).collect()
+            let mut found = vec![Vec::new(); references.len()];
+            find_all(&references, each_name, &mut |place, thread| found[place].push(thread.0)).unwrap();
+            found
         };
         let none = Vec::new;
         assert_eq!(
