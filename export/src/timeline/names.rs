@@ -47,8 +47,8 @@ impl Names {
         NameId(NonZero::<u32>::MIN.checked_add(index).expect("fewer than 2^32 - 1 names"))
     }
 
-    /// Makes room for so many different texts. A table that grows finds its texts again one by one, all over the memory: for
-    /// two million names that took 0.9 s of 5.
+    /// Makes room for so many different texts. A table that grows finds its texts again one by one, all over the memory: with
+    /// two million names, 5 % of the CPU time of an export to Pajé.
     pub fn reserve(&mut self, texts: usize) {
         let Names { bytes, ends, by_hash, hasher } = self;
         by_hash.reserve(texts, |index| hasher.hash_one(text_at(bytes, ends, *index as usize)));
