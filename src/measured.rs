@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use sigmund_measures::{Answer, Kind, Measure, Value, object_text};
 use sigmund_model::{Hertz, Ticks};
 use sigmund_query::{Filter, MeasureOptions, Measured, OfHosts, compare_traces, measure_hosts};
@@ -94,6 +94,7 @@ fn finish<'m>(
     let (mut rows, mut gaps) = (0, 0);
     for (host, measured) in measured {
         let of_host = host.map_or_else(String::new, |host| format!("{host}: "));
+        measured.answer.rows.check().map_err(Error::msg)?;
         measured.answer.notes.iter().for_each(|note| notice(&format!("{of_host}{note}")));
         is_explained |= !measured.answer.notes.is_empty();
         rows += measured.answer.rows.len();

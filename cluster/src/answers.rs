@@ -51,9 +51,12 @@ pub(crate) fn pieces(measured: Result<Measured, Error>) -> Vec<Piece> {
     let rows = (0..answer.rows.len())
         .step_by(ROWS)
         .map(|from| answer.rows.range(from..from + ROWS).map(cells).collect());
-    std::iter::once(Piece::Head { columns, notes: answer.notes.clone(), gaps, rows: answer.rows.len() })
-        .chain(rows.map(Piece::Rows))
-        .collect()
+    let head = Piece::Head { columns, notes: answer.notes.clone(), gaps, rows: answer.rows.len() };
+    let pieces = std::iter::once(head).chain(rows.map(Piece::Rows)).collect();
+    match answer.rows.check() {
+        Ok(()) => pieces,
+        Err(message) => vec![Piece::None { is_argument: false, message }],
+    }
 }
 
 /// Makes an answer of its pieces, which have to be in order.

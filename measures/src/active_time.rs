@@ -1,7 +1,9 @@
 //! `--active-time`: how long each thread really executed.
 
+use std::io;
+
 use crate::{
-    Answer, Column, Group, History, Measure, Needs, Request, Searches, Value,
+    Answer, Column, Group, History, Measure, Needs, Request, Searches, Spill, Value,
     groups::{Groups, Owner},
     growing::{Growing, Run},
     measure::{Subject, headings},
@@ -65,6 +67,10 @@ impl Sliced for ActiveTime {
         let runs = |group: &Group, sum| runs(history, group, sum);
         self.sums.add_slice((history, slice), parts, Sum::add, |_| false, runs);
         Ok(())
+    }
+
+    fn spill(&mut self, to: &Spill) -> io::Result<()> {
+        self.sums.spill(to)
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {

@@ -1,13 +1,13 @@
 //! `--breakdown`: how the life of each thread or process was spent: its own code, system calls, interrupts, waiting (K42,
 //! figure 8).
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, io};
 
 use sigmund_model::EndReason;
 
 use crate::{
     Answer, Column, EventAt, Group, History, Interrupt, Interval, Level, Measure, Needs, Request, Searches,
-    Syscall, Value, Word,
+    Spill, Syscall, Value, Word,
     carried::Carried,
     few::Few,
     groups::{Groups, Owner},
@@ -150,6 +150,10 @@ impl Sliced for Breakdown {
         let runs = |group: &Group, sums| runs(history, group, sums);
         self.sums.add_slice((history, slice), of_slice, add_all, is_open, runs);
         Ok(())
+    }
+
+    fn spill(&mut self, to: &Spill) -> io::Result<()> {
+        self.sums.spill(to)
     }
 
     fn finish(mut self: Box<Self>, history: &History) -> Result<Answer, String> {

@@ -4,12 +4,12 @@
 //! as that slice was added. With millions of threads, this keeps sums only for the threads that continue in earlier
 //! slices; for the others it keeps the rows.
 
-use std::{cmp::Reverse, collections::hash_map::Entry};
+use std::{cmp::Reverse, collections::hash_map::Entry, io};
 
 use rayon::prelude::*;
 
 use crate::{
-    Answer, Column, Distribution, Group, History, Request, Rows, Slice, Value,
+    Answer, Column, Distribution, Group, History, Request, Rows, Slice, Spill, Value,
     map::Map,
     parallel,
     rows::{self, STRETCH},
@@ -73,6 +73,13 @@ impl<T> Growing<T> {
             Entry::Vacant(none) => _ = none.insert(sums),
             Entry::Occupied(mut of_group) => merge(of_group.get_mut(), sums),
         }
+    }
+}
+
+impl<T> Growing<T> {
+    /// Moves the rows that were made out of memory. Where they belong in the answer, and the lengths that they summarize, is kept.
+    pub(crate) fn spill(&mut self, to: &Spill) -> io::Result<()> {
+        self.made.rows.spill(to)
     }
 }
 

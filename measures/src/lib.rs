@@ -68,7 +68,7 @@ pub use measure::{ALL, Measure, Subject, named};
 pub use pictures::{MOST_CURVES, cdf_svg, gantt, gantt_svg};
 pub use reactivity::{ends_membership, reactivity_pairs};
 pub use request::{By, Group, Level, Request, pattern};
-pub use rows::Rows;
+pub use rows::{Rows, Spill, Storage};
 pub use sliced::{Slice, Sliced};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 

@@ -1,13 +1,13 @@
 //! `--quanta`: how long user threads stay on their LWPs, and LWPs on their CPUs.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, io};
 
 use crate::map::Map;
 
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use crate::{
-    Answer, Column, Distribution, Group, History, Level, LwpStay, Measure, Needs, Request,
+    Answer, Column, Distribution, Group, History, Level, LwpStay, Measure, Needs, Request, Spill,
     carried::Carried,
     distribution::Lengths,
     few::Few,
@@ -148,6 +148,10 @@ impl Sliced for Quanta {
 
     fn looks_back(&self) -> bool {
         self.has_begun || !self.open.is_empty()
+    }
+
+    fn spill(&mut self, to: &Spill) -> io::Result<()> {
+        self.sums.spill(to)
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {

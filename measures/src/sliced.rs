@@ -11,7 +11,9 @@
 //!    the same meaning in all later slices. Places in the lists of a history are valid only in its slice.
 //! 4. A whole history is one slice, so a measure has one implementation.
 
-use crate::{Answer, History, Interval, Needs, Request};
+use std::io;
+
+use crate::{Answer, History, Interval, Needs, Request, Spill};
 
 /// A part of the window of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +116,15 @@ pub trait Sliced: Send {
     /// this returns false.
     fn looks_back(&self) -> bool {
         false
+    }
+
+    /// Moves what is complete out of memory, if the measure can: rows of threads that no other slice has more of.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    fn spill(&mut self, to: &Spill) -> io::Result<()> {
+        let _ = to;
+        Ok(())
     }
 
     /// To be called after all slices were added: whether the measure has everything that it needs. If not, all slices

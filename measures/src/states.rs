@@ -1,12 +1,12 @@
 //! `--states`: how long each thread was in each state, and why.
 
-use std::ops::AddAssign;
+use std::{io, ops::AddAssign};
 
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use crate::{
     Answer, By, Column, Culprit, Group, History, Interrupt, Interval, Measure, Needs, Request, Searches,
-    Value, Word,
+    Spill, Value, Word,
     culprit::{Culprits, each_on_cpu},
     few::Few,
     groups::{Groups, Owner},
@@ -113,6 +113,10 @@ impl Sliced for States {
         let runs = |group: &Group, sums| runs(history, group, sums);
         self.sums.add_slice((history, slice), parts, add_all, is_open, runs);
         Ok(())
+    }
+
+    fn spill(&mut self, to: &Spill) -> io::Result<()> {
+        self.sums.spill(to)
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {

@@ -1,13 +1,13 @@
 //! `--switch-cost`: an upper bound of the time of a switch, from the events before and after it.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, io};
 
 use rayon::prelude::*;
 use sigmund_model::{LwpState, ThreadState};
 
 use crate::{
     Answer, Column, Distribution, EventAt, Group, History, Interval, Level, Measure, Needs, Request,
-    Searches, Series, Track,
+    Searches, Series, Spill, Track,
     carried::Carried,
     gaps::Gaps,
     growing::{Growing, Run},
@@ -101,6 +101,10 @@ impl Sliced for SwitchCost {
 
     fn looks_back(&self) -> bool {
         !self.first.is_empty()
+    }
+
+    fn spill(&mut self, to: &Spill) -> io::Result<()> {
+        self.pairs.spill(to)
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {

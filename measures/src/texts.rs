@@ -1,6 +1,6 @@
 //! Many texts in little memory, each with a number.
 
-use std::hash::BuildHasher;
+use std::{hash::BuildHasher, ops::Range};
 
 use crate::map::Map;
 
@@ -42,10 +42,24 @@ impl Texts {
 
     /// The text with this number; `None` if there is none.
     pub(crate) fn text(&self, number: u32) -> Option<&str> {
+        self.bytes.get(self.place(number)?)
+    }
+
+    /// Where the bytes of a text are.
+    pub(crate) fn place(&self, number: u32) -> Option<Range<usize>> {
         let number = number as usize;
         let end = *self.ends.get(number)?;
-        let from = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-        Some(&self.bytes[from..end])
+        Some(number.checked_sub(1).map_or(0, |before| self.ends[before])..end)
+    }
+
+    /// The bytes of all texts.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.as_bytes()
+    }
+
+    /// Forgets the bytes, but not where they were. From now on, there is no text.
+    pub(crate) fn forget_bytes(&mut self) {
+        self.bytes = String::new();
     }
 
     /// To be called when no more texts, or few, will be added.

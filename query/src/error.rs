@@ -44,6 +44,16 @@ impl Error {
         Error { kind, message: message.into(), source: None }
     }
 
+    /// Rows of an answer that could not be written to a temporary file.
+    pub(crate) fn of_spill(measure: &str, error: io::Error) -> Error {
+        let folder = std::env::temp_dir();
+        let message = format!(
+            "{measure}: expected room in {} (TMPDIR) for rows that do not fit into the memory of --memory, found none: {error}",
+            folder.display()
+        );
+        Error { kind: ErrorKind::Output(error.kind()), message, source: Some(Box::new(error)) }
+    }
+
     /// A task that panicked, or was cancelled.
     pub(crate) fn of_task(error: impl std::error::Error + Send + Sync + 'static) -> Error {
         let (kind, message) = (ErrorKind::Trace(sigmund_sql::ErrorKind::Query), error.to_string());

@@ -34,7 +34,8 @@ pub(crate) struct Question {
     pub(crate) measure: MeasureArgs,
     #[command(flatten)]
     pub(crate) drawing: DrawingArgs,
-    /// How much memory a measure may take, as in 512MiB or 1GiB: one that needs more fails. Without it, there is no limit.
+    /// How much memory a measure may take, as in 512MiB or 1GiB: from half of it on, rows of the answer go to a temporary file
+    /// (TMPDIR), and a measure that needs more fails. Without it, they do so from 512MiB on, and nothing fails.
     #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "How to answer")]
     pub(crate) memory: Option<usize>,
     /// Also show times in this unit.

@@ -1,6 +1,6 @@
 //! Draws distributions of lengths: as bars, as rows, and as a picture of cumulative distributions.
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use sigmund_measures::{
     Answer, By, Column, Distribution, Histogram, Kind, MOST_CURVES, Value, cdf_svg, object_text,
 };
@@ -113,6 +113,7 @@ async fn distributions(trace: &SuperTrace, filter: &Filter, question: &Question)
         );
     }
     let labels: Vec<String> = answer.rows.iter().map(|row| row_label(&answer, &row)).collect();
+    answer.rows.check().map_err(Error::msg)?;
     let curves = labels.into_iter().zip(curves).collect();
     let fewer = fewer(args.by, &answer);
     Ok(Distributions { title: asked.question.to_string(), curves, notes: answer.notes, gaps, fewer })

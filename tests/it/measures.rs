@@ -11,7 +11,7 @@ use sigmund_measures::Subject;
 use crate::{
     kernel,
     record::recorded,
-    sigmund::{Sigmund, program},
+    sigmund::{Sigmund, program, said},
     views::listing,
 };
 
@@ -591,6 +591,17 @@ fn a_measure_that_needs_more_memory_than_it_may_take_fails() {
     states(&["--memory", "64K"]).complained(&expected);
     let query = "SELECT count(*) FROM states()";
     sigmund.run(["sql", "t.supertrace", "--memory", "64K", query]).complained(&expected);
+    // With some more memory it is enough if rows go to a temporary file: without a place for one, the question fails.
+    let without_a_place = |memory: &str| {
+        let mut asked = sigmund.command();
+        asked.args(["-f", "t.supertrace", "--states", "--format", "csv", "--memory", memory]);
+        asked.env("TMPDIR", "/nonexistent");
+        said(asked)
+    };
+    let fits = |memory: &&str| states(&["--memory", memory]).status == 0;
+    let memory = ["4M", "6M", "9M", "13M", "19M", "28M", "42M", "63M"].into_iter().find(fits).unwrap();
+    assert!(states(&["--memory", memory]).found() == all, "the same from a temporary file");
+    without_a_place(memory).complained(&["expected room in /nonexistent (TMPDIR) for rows"]);
     sigmund
         .run(["-f", "t.supertrace", "--gantt", "--memory", "64K"])
         .complained(&["gantt: expected a question"]);

@@ -323,10 +323,21 @@ fn parameters_in_quotes_are_texts_and_commands_may_be_several() {
 }
 
 #[test]
-fn explain_does_not_compute_a_measure() {
+fn explain_does_not_compute_a_measure_and_analyze_says_how_long_it_took() {
     let sigmund = Sigmund::with_listing("t", &listing());
-    let plan = sigmund.run(["sql", "t.supertrace", "EXPLAIN SELECT * FROM states()"]).found();
-    assert!(plan.contains("StreamingTableExec"), "{plan}");
+    let sql = |query: &str| sigmund.run(["sql", "t.supertrace", query, "--format", "csv"]).found();
+    let plan = sql("EXPLAIN SELECT state FROM states()");
+    assert!(plan.contains("AnswerExec: states, columns=[state]") && !plan.contains("elapsed"), "{plan}");
+    let rows = sql("SELECT state FROM states()").lines().count() - 1;
+    let plan = sql("EXPLAIN ANALYZE SELECT state FROM states()");
+    let exec = plan.lines().find(|line| line.contains("AnswerExec: states")).unwrap_or_default();
+    assert!(exec.contains(&format!("output_rows={rows}")) && exec.contains("elapsed_compute="), "{plan}");
+    let overlap = "FROM overlap(thread_states, lwp_states, lwp)";
+    let rows = sql(&format!("SELECT count(*) AS n {overlap}"));
+    let rows = rows.lines().last().unwrap_or_default();
+    let plan = sql(&format!("EXPLAIN ANALYZE SELECT * {overlap}"));
+    let exec = plan.lines().find(|line| line.contains("IntervalExec: overlap")).unwrap_or_default();
+    assert!(exec.contains(&format!("output_rows={rows},")), "{rows} in {plan}");
     // What is wrong with the question is found when it is computed.
     sigmund.run(["sql", "t.supertrace", "EXPLAIN SELECT * FROM states(thread => 99)"]).found();
 }

@@ -5,13 +5,13 @@ mod to_user;
 mod waits;
 mod worst;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, io};
 
 use sigmund_model::{LwpState, ThreadState};
 
 use crate::{
     Answer, By, Column, Distribution, Group, History, Interval, Level, LwpStay, Measure, Needs, Request,
-    Series, SeriesBuilder, ThreadStay,
+    Series, SeriesBuilder, Spill, ThreadStay,
     carried::Carried,
     growing::Growing,
     map::Map,
@@ -100,6 +100,10 @@ impl Sliced for Latency {
         let worst = std::mem::replace(&mut self.worst, Worst::new(0));
         self.listed = Some(Listed::new(worst, history, &self.carriers));
         Ok(false)
+    }
+
+    fn spill(&mut self, to: &Spill) -> io::Result<()> {
+        self.tally.spill(to)
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {

@@ -2,8 +2,11 @@
 
 mod parts;
 
+use std::io;
+
 use crate::{
-    Answer, By, Column, Distribution, Group, History, Interval, Level, Measure, Needs, Request, Span, Value,
+    Answer, By, Column, Distribution, Group, History, Interval, Level, Measure, Needs, Request, Span, Spill,
+    Value,
     carried::Carried,
     groups::Owner,
     growing::{Growing, Run},
@@ -88,6 +91,10 @@ impl Sliced for Noise {
 
     fn looks_back(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    fn spill(&mut self, to: &Spill) -> io::Result<()> {
+        self.tally.spill(to)
     }
 
     fn finish(mut self: Box<Self>, history: &History) -> Result<Answer, String> {

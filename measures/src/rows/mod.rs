@@ -1,11 +1,13 @@
 //! The rows of an answer in compact form, because there may be millions.
 
 mod packed;
+mod spill;
 
-use std::{fmt, ops::Range};
+use std::{fmt, io, ops::Range};
 
 use crate::Value;
-use packed::{Cells, Packed};
+use packed::{Cells, Packed, Windows};
+pub use spill::{Spill, Storage};
 
 /// The number of rows that share texts and are allocated together.
 const PART: usize = 4096;
@@ -108,6 +110,15 @@ impl Rows {
         Reader::new(self, rows)
     }
 
+    /// To be called after rows were read: some may have been [spilled](Spill).
+    ///
+    /// # Errors
+    /// When rows could not be read. What was read of them is not what they were.
+    pub fn check(&self) -> Result<(), String> {
+        let failure = self.parts.iter().find_map(Packed::failure);
+        failure.map_or(Ok(()), |failure| Err(format!("rows in temporary files cannot be read: {failure}")))
+    }
+
     /// All rows. Only for few rows.
     pub fn to_vec(&self) -> Vec<Vec<Value<'_>>> {
         self.iter().collect()
@@ -137,7 +148,7 @@ impl Place {
 impl Made {
     /// Adds rows that stay together; at most [`STRETCH`].
     pub(crate) fn push<'a>(&mut self, rows: impl IntoIterator<Item = &'a [Value<'a>]>) -> Place {
-        if self.parts.last().is_none_or(|part| part.end() > MOST_BYTES) {
+        if self.parts.last().is_none_or(|part| part.end() > MOST_BYTES || part.is_spilled()) {
             self.parts.push(Packed::default());
         }
         let number = self.parts.len() - 1;
@@ -156,6 +167,11 @@ impl Made {
     /// To be called when no more rows are added.
     pub(crate) fn seal(&mut self) {
         self.parts.iter_mut().for_each(Packed::seal);
+    }
+
+    /// Moves all rows out of memory.
+    pub(crate) fn spill(&mut self, to: &Spill) -> io::Result<()> {
+        self.parts.iter_mut().try_for_each(|part| part.spill(to))
     }
 
     /// Appends other rows. The returned function translates places in `other` to places in this value.
@@ -196,9 +212,13 @@ impl<'r> Reader<'r> {
 
     fn begin_stretch(&mut self) {
         let stretches = &self.rows.stretches;
+        let last = self.next.checked_sub(1).and_then(|last| stretches.get(last));
+        let cells = self.cells.take().zip(last);
         self.cells = stretches.get(self.next).map(|Stretch { first, part, from }| {
             let end = stretches.get(self.next + 1).map_or(self.rows.len, |next| next.first as usize);
-            (self.rows.parts[*part as usize].cells(*from as usize), end - *first as usize)
+            let cells = cells.filter(|(_, last)| last.part == *part);
+            let windows = cells.map_or_else(Windows::default, |((cells, _), _)| cells.into_windows());
+            (self.rows.parts[*part as usize].cells(*from as usize, windows), end - *first as usize)
         });
         self.next += 1;
     }
@@ -252,6 +272,11 @@ impl<'a> FromIterator<Vec<Value<'a>>> for Rows {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    };
+
     use super::*;
 
     fn row(number: usize) -> Vec<Value<'static>> {
@@ -322,6 +347,58 @@ mod tests {
         gathered.push(&row(7));
         assert_eq!(gathered.to_vec().pop(), Some(row(7)));
         assert_eq!(Rows::in_order(Made::default(), []), Rows::default());
+    }
+
+    /// A storage whose bytes can be read until `is_broken`.
+    #[derive(Clone, Debug, Default)]
+    struct Bytes(Arc<(Mutex<Vec<u8>>, AtomicBool)>);
+
+    impl Storage for Bytes {
+        fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+            let mut all = self.0.0.lock().unwrap();
+            all.extend_from_slice(bytes);
+            Ok((all.len() - bytes.len()) as u64)
+        }
+
+        fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+            if self.0.1.load(Relaxed) {
+                return Err(io::Error::other("the disk is gone"));
+            }
+            bytes.copy_from_slice(&self.0.0.lock().unwrap()[at as usize..][..bytes.len()]);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn rows_that_are_spilled_are_what_they_were_or_say_that_they_cannot_be_read() {
+        let (mut all, mut places) = (Made::default(), Vec::new());
+        let bytes = Bytes::default();
+        let spill = Spill::new(bytes.clone());
+        for from in (0..MANY).step_by(100) {
+            let (mut made, mut of_part) = (Made::default(), Vec::new());
+            for first in (from..MANY.min(from + 100)).step_by(7) {
+                let some: Vec<_> = (first..MANY.min(from + 100).min(first + 7)).map(row).collect();
+                of_part.push(made.push(some.iter().map(|row| &**row)));
+            }
+            made.seal();
+            let moved = all.append(made);
+            places.extend(of_part.into_iter().map(moved));
+            // The rest stays in memory.
+            if from < MANY / 2 {
+                all.spill(&spill).unwrap();
+            }
+        }
+        let spilled = all.parts.iter().filter(|part| part.is_spilled());
+        assert!(spilled.count() > all.parts.len() / 3 && !all.parts.iter().all(Packed::is_spilled));
+        places.push(all.push([&*row(MANY)]));
+        let rows = Rows::in_order(all, places);
+        assert!(rows.iter().enumerate().all(|(number, found)| found == row(number)));
+        assert!((0..=MANY).all(|number| rows.range(number..number + 1).all(|found| found == row(number))));
+        assert_eq!((rows.cell(99, 5), rows.check()), (row(99)[5].clone(), Ok(())));
+        bytes.0.1.store(true, Relaxed);
+        assert_eq!(rows.iter().count(), MANY + 1);
+        let expected = "rows in temporary files cannot be read: the disk is gone";
+        assert_eq!(rows.check(), Err(expected.to_string()));
     }
 
     #[test]

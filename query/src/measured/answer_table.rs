@@ -1,28 +1,30 @@
 //! Answers of measures as tables of SQL, computed when they are read.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, VecDeque},
     fmt,
     sync::{Arc, Weak},
 };
 
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
 use datafusion::{
-    catalog::{MemTable, Session, TableProvider, streaming::StreamingTable},
+    catalog::{MemTable, Session, TableProvider},
     common::{Result, plan_err},
     error::DataFusionError,
-    execution::{SendableRecordBatchStream, TaskContext},
     logical_expr::{Expr, TableType},
-    physical_plan::{ExecutionPlan, stream::RecordBatchStreamAdapter, streaming::PartitionStream},
+    physical_plan::ExecutionPlan,
 };
-use futures::{FutureExt, TryStreamExt, future::BoxFuture, stream};
+use futures::{FutureExt, future::BoxFuture};
 use sigmund_measures::{Answer, Level, Measure, Subject, columns_to_compare, request_to_compare};
+use sigmund_model::{Hertz, Ticks};
 use sigmund_sql::SuperTrace;
 
 use super::{
     MeasureOptions, OfHost, OfHosts,
-    batch::to_batch,
-    compare_traces, elsewhere, gaps_note, level, measure_hosts, request,
+    batch::{rows_to_batch, to_batch},
+    compare_traces, elsewhere,
+    exec::AnswerExec,
+    gaps_note, level, measure_hosts, request,
     table_function::{Note, in_sql, nothing, of_host},
 };
 use crate::Filter;
@@ -61,14 +63,12 @@ impl TableProvider for MeasureTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = Arc::clone(&self.schema);
-        let rows: Box<dyn TableProvider> = if elsewhere::of(&*open(&self.question.trace)?).is_some() {
-            // The plan is sent to other processes, so it has to contain the rows.
-            Box::new(MemTable::try_new(schema, vec![self.question.clone().rows().await?])?)
-        } else {
-            let rows = MeasureRows { question: self.question.clone(), schema: Arc::clone(&schema) };
-            Box::new(StreamingTable::try_new(schema, vec![Arc::new(rows)])?)
-        };
-        rows.scan(state, projection, filters, limit).await
+        if elsewhere::of(&*open(&self.question.trace)?).is_none() {
+            return Ok(Arc::new(AnswerExec::new(self.question.clone(), &schema, projection)?));
+        }
+        // The plan is sent to other processes, so it has to contain the rows.
+        let rows = self.question.clone().rows().await?.collect::<Result<_>>()?;
+        MemTable::try_new(schema, vec![rows])?.scan(state, projection, filters, limit).await
     }
 }
 
@@ -104,7 +104,7 @@ pub(super) enum Of {
 impl Question {
     /// The rows of the answer. Boxed, since rustc would look through all that the future holds for 8 s in
     /// [`MeasureTable::scan`].
-    fn rows(self) -> BoxFuture<'static, Result<Vec<RecordBatch>>> {
+    pub(super) fn rows(self) -> BoxFuture<'static, Result<Batches>> {
         self.answer().boxed()
     }
 
@@ -152,8 +152,8 @@ impl Question {
         Ok(of_host(host, rows)?.schema())
     }
 
-    /// The rows of all hosts, in small batches.
-    async fn answer(self) -> Result<Vec<RecordBatch>> {
+    /// The rows of all hosts.
+    async fn answer(self) -> Result<Batches> {
         let Question { measure, filter, options, note, .. } = &self;
         let session = open(&self.trace)?;
         let named = |argument, name| named(&session, (argument, measure), name);
@@ -177,7 +177,7 @@ impl Question {
                 vec![OfHost { host: None, trace, measured }]
             }
         };
-        let mut batches = Vec::new();
+        let mut parts = VecDeque::new();
         for OfHost { host, trace, measured } in answers {
             let of =
                 host.map_or_else(|| measure.name.to_string(), |host| format!("{} of {host}", measure.name));
@@ -185,12 +185,11 @@ impl Question {
             if measured.gaps > 0 {
                 note(format!("{of}: {}", gaps_note(measured.gaps)));
             }
-            let rows = to_batch(&measured.answer, trace.tick_hz(), trace.first_tick())?;
-            let rows = of_host(host, rows)?;
-            let parts = (0..rows.num_rows()).step_by(BATCH);
-            batches.extend(parts.map(|from| rows.slice(from, BATCH.min(rows.num_rows() - from))));
+            let host = host.map(str::to_string);
+            let (tick_hz, first) = (trace.tick_hz(), trace.first_tick());
+            parts.push_back(OfTrace { host, answer: measured.answer, tick_hz, first });
         }
-        Ok(batches)
+        Ok(Batches { parts, at: 0 })
     }
 }
 
@@ -219,21 +218,36 @@ fn named<'t>(
 /// Rows per batch, as in DataFusion's own sources.
 const BATCH: usize = 8192;
 
-/// The rows of an answer. The answer is computed when the first row is requested, so EXPLAIN does not compute it.
-#[derive(Debug)]
-struct MeasureRows {
-    question: Question,
-    schema: SchemaRef,
+/// The rows of answers in small batches. Each is made when it is asked for: as columns of Arrow, millions of rows take several times
+/// the memory.
+pub(super) struct Batches {
+    parts: VecDeque<OfTrace>,
+    /// How many rows of the first part were taken.
+    at: usize,
 }
 
-impl PartitionStream for MeasureRows {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
+/// The answer about one super-trace.
+struct OfTrace {
+    host: Option<String>,
+    answer: Answer,
+    tick_hz: Option<Hertz>,
+    first: Option<Ticks>,
+}
 
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let answer = self.question.clone().rows();
-        let rows = stream::once(answer).map_ok(|batches| stream::iter(batches.into_iter().map(Ok)));
-        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), rows.try_flatten()))
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        loop {
+            let OfTrace { host, answer, tick_hz, first } = self.parts.front()?;
+            let rows = self.at..answer.rows.len().min(self.at + BATCH);
+            if !rows.is_empty() {
+                self.at = rows.end;
+                let batch = rows_to_batch(answer, rows, *tick_hz, *first);
+                return Some(batch.map_err(Into::into).and_then(|batch| of_host(host.as_deref(), batch)));
+            }
+            self.parts.pop_front();
+            self.at = 0;
+        }
     }
 }

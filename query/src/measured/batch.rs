@@ -1,6 +1,6 @@
 //! An answer as rows of Arrow.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use arrow::{
     array::{Array, ArrayRef, AsArray, Float64Builder, Int64Array, Int64Builder, RecordBatch, StringBuilder},
@@ -14,16 +14,30 @@ use sigmund_model::{Hertz, Ticks};
 /// tables of `sigmund-sql`. Instants in it count from the first event. It is NULL if the rate of the clock is unknown.
 ///
 /// # Errors
-/// An error of Arrow, if columns and rows do not match.
+/// An error of Arrow, if columns and rows do not match; or if rows cannot be read from a temporary file.
 pub fn to_batch(
     answer: &Answer,
     tick_hz: Option<Hertz>,
     first: Option<Ticks>,
 ) -> Result<RecordBatch, ArrowError> {
+    rows_to_batch(answer, 0..answer.rows.len(), tick_hz, first)
+}
+
+/// As [`to_batch`], of some of the rows.
+///
+/// # Errors
+/// As [`to_batch`].
+pub(super) fn rows_to_batch(
+    answer: &Answer,
+    rows: Range<usize>,
+    tick_hz: Option<Hertz>,
+    first: Option<Ticks>,
+) -> Result<RecordBatch, ArrowError> {
     let mut built: Vec<Built> = answer.columns.iter().map(|column| Built::of(column.kind)).collect();
-    for row in answer.rows.iter() {
+    for row in answer.rows.range(rows) {
         built.iter_mut().zip(row).for_each(|(built, value)| built.push(value));
     }
+    answer.rows.check().map_err(ArrowError::ComputeError)?;
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
     for (column, built) in answer.columns.iter().zip(built) {
         let array = built.finish();

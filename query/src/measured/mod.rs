@@ -5,10 +5,12 @@ mod batch;
 mod compared;
 mod described;
 mod elsewhere;
+mod exec;
 mod gaps;
 mod hosts;
 mod level;
 mod load;
+mod spill;
 mod table_function;
 mod words;
 
@@ -127,7 +129,8 @@ async fn computed(
         return Err(refused("expected two events, FROM and TO, found neither".to_string()));
     }
     let size = if measure.is_sliced(request) { size } else { SliceSize::WHOLE };
-    let memory = Memory::of(trace, measure.name);
+    let spill = spill::to_temporary_file();
+    let memory = Memory::of(trace, measure.name).spilling(&spill);
     let threads = request.threads.as_ref().filter(|_| is_of_threads(request));
     let about = About { threads, ..options.about() };
     // If the rows are not sorted as small slices require, everything is computed again as one slice.

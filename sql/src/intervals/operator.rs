@@ -16,9 +16,11 @@ use datafusion::{
         InputDistributionRequirements, Partitioning, PlanProperties, ReplaceChildrenOptions,
         execution_plan::{Boundedness, EmissionType},
         expressions::Column,
-        metrics::{ExecutionPlanMetricsSet, MetricsSet},
+        metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet},
+        stream::RecordBatchStreamAdapter,
     },
 };
+use futures::TryStreamExt;
 
 use super::{operation::Operation, output::Origin, stream};
 
@@ -146,7 +148,10 @@ impl ExecutionPlan for IntervalExec {
         let inputs = self.inputs.iter().map(|input| input.execute(partition, Arc::clone(&context)));
         let inputs: Vec<SendableRecordBatchStream> = inputs.collect::<Result<_>>()?;
         let batch_size = context.session_config().batch_size();
-        stream::made(self.operation, inputs, self.keys, &self.origins, self.schema(), batch_size)
+        let made = stream::made(self.operation, inputs, self.keys, &self.origins, self.schema(), batch_size)?;
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let made = made.inspect_ok(move |batch| metrics.record_output(batch.num_rows()));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), made)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

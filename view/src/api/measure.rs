@@ -112,7 +112,9 @@ pub(super) fn answered(view: &View, measured: &Measured, command: &str, sql: &st
         });
         cells.collect::<Vec<_>>()
     });
+    let rows = rows.collect::<Vec<_>>();
     let mut notes = answer.notes.clone();
+    notes.extend(answer.rows.check().err());
     if answer.rows.len() > MOST_ROWS {
         notes.push(format!("{} rows, of which the first {MOST_ROWS} are here", answer.rows.len()));
     }
@@ -121,7 +123,7 @@ pub(super) fn answered(view: &View, measured: &Measured, command: &str, sql: &st
     }
     json!({
         "columns": columns.collect::<Vec<_>>(),
-        "rows": rows.collect::<Vec<_>>(),
+        "rows": rows,
         "notes": notes,
         "command": command,
         "sql": sql,

@@ -1,10 +1,13 @@
 //! Histories cut into slices, and measures computed from these.
 
-use std::sync::Arc;
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
 
 use sigmund_measures::{
     Answer, History, HistoryBuilder, Interval, LastOnCpu, LwpRow, Measure, Request, Row, Slice, Sliced,
-    Slicer, ThreadRow,
+    Slicer, Spill, Storage, ThreadRow,
 };
 use sigmund_model::LwpState;
 
@@ -22,6 +25,8 @@ pub(crate) fn ask_in_slices(
     let before = Interval::new(i64::MIN, request.window.from);
     let of_before = |slice: Slice| Slice { window: request.window, ..slice };
     let before: Vec<Slice> = Slice::between(before, borders).into_iter().map(of_before).collect();
+    // What is complete may go out of memory after each slice, and the answer is the same.
+    let spill = borders.len().is_multiple_of(2).then(|| Spill::new(Bytes::default()));
     loop {
         let mut tables = Tables::new(history);
         let mut slicer = Slicer::new(history.extent, Arc::clone(&history.gaps), history.names.clone());
@@ -30,7 +35,8 @@ pub(crate) fn ask_in_slices(
         }
         let mut add = |computed: &mut Box<dyn Sliced>, slicer: &mut Slicer, slice: Slice| {
             tables.feed(slicer, history, slice.interval.from);
-            computed.add(&slicer.slice(slice), slice)
+            computed.add(&slicer.slice(slice), slice)?;
+            spill.iter().try_for_each(|spill| computed.spill(spill)).map_err(|error| error.to_string())
         };
         for slice in &slices {
             add(&mut computed, &mut slicer, *slice)?;
@@ -43,6 +49,23 @@ pub(crate) fn ask_in_slices(
         if computed.is_done(slicer.shared())? {
             return computed.finish(slicer.shared());
         }
+    }
+}
+
+/// A place for rows that are spilled.
+#[derive(Debug, Default)]
+struct Bytes(Mutex<Vec<u8>>);
+
+impl Storage for Bytes {
+    fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+        let mut all = self.0.lock().unwrap();
+        all.extend_from_slice(bytes);
+        Ok((all.len() - bytes.len()) as u64)
+    }
+
+    fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        bytes.copy_from_slice(&self.0.lock().unwrap()[at as usize..][..bytes.len()]);
+        Ok(())
     }
 }
 

@@ -282,7 +282,8 @@ impl Slices {
             };
             let slice = Slice { interval: Interval { from, to }, window };
             let history = self.slicer.slice(slice);
-            let measure = adding.done().await?;
+            let mut measure = adding.done().await?;
+            memory.make_room(&mut *measure)?;
             memory.check()?;
             let is_enough = slice.is_before_window() && !measure.looks_back();
             if is_enough {
@@ -290,7 +291,8 @@ impl Slices {
             }
             adding = Adding::begin(measure, history, slice);
             if from <= part.from {
-                let measure = adding.done().await?;
+                let mut measure = adding.done().await?;
+                memory.make_room(&mut *measure)?;
                 memory.check()?;
                 return Ok((measure, Order::Kept));
             }
