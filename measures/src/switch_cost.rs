@@ -3,11 +3,11 @@
 use std::{collections::HashSet, io};
 
 use rayon::prelude::*;
-use sigmund_model::{LwpState, ThreadState};
+use sigmund_model::LwpState;
 
 use crate::{
-    Answer, Column, Distribution, EventAt, Group, History, Interval, Level, Measure, Needs, Request,
-    Searches, Series, Spill, Track,
+    Answer, Column, Distribution, EventAt, Group, History, Interval, Level, LwpStay, Measure, Needs, Request,
+    Searches, Series, Spill, ThreadStay, Track,
     carried::Carried,
     gaps::Gaps,
     growing::{Growing, Run},
@@ -87,9 +87,11 @@ impl Sliced for SwitchCost {
                 pairs.extend(self.pair(level, *before, event, true));
             }
         }
-        let parts = self.counted(history, pairs);
+        let unknown = unknown(history, level);
+        let parts = self.counted(history, pairs, &unknown);
         self.first.extend(first.into_iter().filter_map(|(place, event)| Some((place, event?))));
-        self.unknown.extend(unknown(history, level, slice));
+        let in_slice = |(who, at): (u64, Interval)| Some((who, at.clipped(slice.interval)?));
+        self.unknown.extend(unknown.into_iter().filter_map(in_slice));
         let until = self.first.values().map(|event| event.tick()).max().unwrap_or(i64::MIN);
         self.unknown.retain(|(_, interval)| interval.from < until);
         let open: HashSet<u64> = self.first.values().filter_map(|event| event.thread()).collect();
@@ -147,28 +149,33 @@ impl SwitchCost {
 
     /// Their times, of those in which nothing is unknown or missing, and whose LWP was on one CPU all the time. A thread is
     /// in one part.
-    fn counted(&mut self, history: &History, pairs: Vec<Pair>) -> Vec<Vec<(Group, Kinds<&'static str>)>> {
+    fn counted(
+        &mut self,
+        history: &History,
+        pairs: Vec<Pair>,
+        unknown: &[(u64, Interval)],
+    ) -> Vec<Vec<(Group, Kinds<&'static str>)>> {
         let (level, by) = (self.request.level(history), self.request.by(history));
         let (gaps, later) = (Gaps::new(&history.gaps), std::mem::take(&mut self.unknown));
         // LWPs are looked up in the order of time, and threads in that of their numbers.
-        let stay = |(searches, stay): &mut (Searches<'_>, Vec<Pair>), pair: &Pair| {
+        let stay = |(searches, stay): &mut (Searches<'_>, Vec<Switch>), pair: &Pair| {
             if level == Level::Lwps || pair.event.lwp().is_some_and(|lwp| stays_on_cpu(searches, lwp, pair)) {
-                stay.push(*pair);
+                stay.push(pair.switch(level));
             }
         };
         let parts = parallel::fold(&pairs, || (Searches::new(history), Vec::new()), stay);
-        let mut pairs: Vec<Pair> = parts.into_iter().flat_map(|(_, pairs)| pairs).collect();
-        pairs.par_sort_unstable_by_key(|pair| pair.comes);
-        let threads: Vec<&[Pair]> = pairs.chunk_by(|a, b| a.comes == b.comes).collect();
-        let count = |(tally, uncounted): &mut (Tally<&'static str>, u64), pairs: &&[Pair]| {
-            for pair in *pairs {
-                let (between, comes) = (pair.between(), pair.comes);
-                let lwp = pair.event.lwp().filter(|_| level == Level::Threads);
-                if !pair.is_known(history, level, &later) || gaps.touch(pair.event.cpu(), lwp, between) {
+        let mut switches: Vec<Switch> = parts.into_iter().flat_map(|(_, switches)| switches).collect();
+        switches.par_sort_unstable_by_key(|switch| switch.comes);
+        let threads: Vec<&[Switch]> = switches.chunk_by(|a, b| a.comes == b.comes).collect();
+        let who: HashSet<u64> = unknown.iter().map(|(who, _)| *who).collect();
+        let count = |(tally, uncounted): &mut (Tally<&'static str>, u64), switches: &&[Switch]| {
+            for switch in *switches {
+                let Switch { left, comes, between, cpu, lwp, .. } = *switch;
+                if !switch.is_known(history, level, (&who, &later)) || gaps.touch(cpu, lwp, between) {
                     *uncounted += 1;
                     continue;
                 }
-                let from = if level == Level::Lwps && pair.left == 0 { "idle" } else { "other" };
+                let from = if level == Level::Lwps && left == 0 { "idle" } else { "other" };
                 let group = match level {
                     Level::Lwps => Group::of_lwp(history, by, comes as u32),
                     Level::Threads => Group::of_thread(history, by, comes),
@@ -183,46 +190,65 @@ impl SwitchCost {
     }
 }
 
+/// A switch: what is needed of a [`Pair`] to count it.
+#[derive(Clone, Copy)]
+struct Switch {
+    left: u64,
+    comes: u64,
+    between: Interval,
+    cpu: Option<u32>,
+    /// The LWP of user threads.
+    lwp: Option<u32>,
+    is_over: bool,
+}
+
 impl Pair {
     fn between(&self) -> Interval {
         Interval::new(self.before.tick(), self.event.tick())
     }
 
-    /// Whether both threads are in known states. `later` has the unknown states in later slices.
-    fn is_known(&self, history: &History, level: Level, later: &[(u64, Interval)]) -> bool {
-        let between = self.between();
-        [self.left, self.comes].into_iter().all(|who| {
-            let is_known = match level {
-                Level::Lwps => {
-                    is_known(history.lwps.of(who), between, |stay| stay.state == LwpState::Unknown)
-                }
-                Level::Threads => {
-                    is_known(history.threads.of(who), between, |stay| stay.state == ThreadState::Unknown)
-                }
-            };
-            let is_unknown_later = |(of, at): &(u64, Interval)| *of == who && at.overlap(between) > 0;
+    fn switch(&self, level: Level) -> Switch {
+        let Pair { left, comes, event, is_over, .. } = *self;
+        let lwp = event.lwp().filter(|_| level == Level::Threads);
+        Switch { left, comes, between: self.between(), cpu: event.cpu(), lwp, is_over }
+    }
+}
+
+impl Switch {
+    /// Whether both threads are in known states. `who` was in an unknown state at some time: most traces have few of these.
+    /// `later` has the unknown states in later slices.
+    fn is_known(
+        &self,
+        history: &History,
+        level: Level,
+        (who, later): (&HashSet<u64>, &[(u64, Interval)]),
+    ) -> bool {
+        let between = self.between;
+        [self.left, self.comes].into_iter().all(|one| {
+            let is_known = !who.contains(&one)
+                || match level {
+                    Level::Lwps => is_known(history.lwps.of(one), between, LwpStay::is_unknown),
+                    Level::Threads => is_known(history.threads.of(one), between, ThreadStay::is_unknown),
+                };
+            let is_unknown_later = |(of, at): &(u64, Interval)| *of == one && at.overlap(between) > 0;
             is_known && !(self.is_over && later.iter().any(is_unknown_later))
         })
     }
 }
 
 /// When user threads, or LWPs, were in an unknown state.
-fn unknown(history: &History, level: Level, slice: Slice) -> Vec<(u64, Interval)> {
-    fn of<T>(
-        series: &Series<T>,
-        slice: Slice,
-        is_unknown: impl Fn(&T) -> bool + Copy,
-    ) -> Vec<(u64, Interval)> {
-        let of_key = |(key, track): (u64, Track<'_, T>)| {
-            let within = track.within(slice.interval);
-            let unknown = within.filter(move |(_, stay)| is_unknown(stay));
-            unknown.map(move |(part, _)| (key, part)).collect::<Vec<_>>()
+fn unknown(history: &History, level: Level) -> Vec<(u64, Interval)> {
+    fn of<T: Sync>(series: &Series<T>, is_unknown: impl Fn(&T) -> bool + Sync) -> Vec<(u64, Interval)> {
+        let tracks: Vec<(u64, Track<'_, T>)> = series.iter().collect();
+        let add = |unknown: &mut Vec<_>, (key, track): &(u64, Track<'_, T>)| {
+            let stays = track.iter().filter(|(_, stay)| is_unknown(stay));
+            unknown.extend(stays.map(|(interval, _)| (*key, interval)));
         };
-        series.iter().flat_map(of_key).collect()
+        parallel::fold(&tracks, Vec::new, add).concat()
     }
     match level {
-        Level::Lwps => of(&history.lwps, slice, |stay| stay.state == LwpState::Unknown),
-        Level::Threads => of(&history.threads, slice, |stay| stay.state == ThreadState::Unknown),
+        Level::Lwps => of(&history.lwps, LwpStay::is_unknown),
+        Level::Threads => of(&history.threads, ThreadStay::is_unknown),
     }
 }
 

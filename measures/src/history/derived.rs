@@ -6,8 +6,8 @@ use crate::map::Map;
 use sigmund_model::{LwpState, ThreadState};
 
 use super::{
-    Gap, Interrupt, LastOnCpu, LockRequest, LwpStay, Series, SeriesBuilder, Syscall, ThreadStay, Wakeup,
-    Words,
+    Gap, Interrupt, LastOnCpu, LockRequest, LwpRow, Series, SeriesBuilder, Syscall, ThreadRow, ThreadStay,
+    Wakeup, Words,
 };
 use crate::Interval;
 
@@ -20,31 +20,39 @@ pub(super) struct OnCpuAround {
     pub(super) after: Map<u32, i64>,
 }
 
+/// States by their threads or LWPs. At most `most` rows.
+pub(super) fn states<'r, N: Copy + Into<u64> + 'r, S: Copy + 'r>(
+    rows: impl Iterator<Item = &'r (N, Interval, S)> + Clone,
+    most: usize,
+) -> Series<S> {
+    let mut keys = Vec::with_capacity(most);
+    keys.extend(rows.clone().map(|(number, _, _)| (*number).into()));
+    Series::grouped(keys, rows.map(|(_, interval, stay)| (*interval, *stay)))
+}
+
 /// Which LWP was on each CPU; 0 is the idle task.
 ///
 /// The tables have no rows of the idle task. It has a CPU from a switch without a next LWP to the next switch. If
 /// events of the CPU are missing, it has the CPU only until they begin to be missing: after that, what ran is unknown.
-pub(super) fn on_cpu(
-    lwps: &SeriesBuilder<LwpStay>,
+pub(super) fn on_cpu<'r>(
+    lwps: impl Iterator<Item = &'r LwpRow> + Clone,
     gaps: &[Gap],
     extent: Interval,
     around: &OnCpuAround,
 ) -> Series<u32> {
-    let mut on_cpu = SeriesBuilder::default();
-    for (lwp, interval, stay) in lwps.rows() {
-        if let (LwpState::Running, Some(cpu)) = (stay.state, stay.cpu) {
-            on_cpu.push(
-                cpu.into(),
-                interval,
-                (lwp as u32, LastOnCpu::of(lwp as u32, interval, stay).is_left),
-            );
-        }
-    }
-    let on_cpu = on_cpu.build();
-    let mut with_idle = SeriesBuilder::default();
+    let running = lwps
+        .filter_map(|row @ (_, _, stay)| Some((stay.cpu?, row)))
+        .filter(|(_, row)| row.2.state == LwpState::Running);
+    let keys = running.clone().map(|(cpu, _)| cpu.into()).collect();
+    let stay = |(_, (lwp, interval, stay)): (u32, &LwpRow)| {
+        (*interval, (*lwp, LastOnCpu::of(*lwp, *interval, stay).is_left))
+    };
+    let on_cpu = Series::grouped(keys, running.map(stay));
+    let mut with_idle = Series::default();
     let without_rows =
         around.before.keys().map(|cpu| u64::from(*cpu)).filter(|cpu| on_cpu.of(*cpu).is_empty());
-    let cpus: Vec<u64> = on_cpu.keys().chain(without_rows).collect();
+    let mut cpus: Vec<u64> = on_cpu.keys().chain(without_rows).collect();
+    cpus.sort_unstable();
     for cpu in cpus {
         let track = on_cpu.of(cpu);
         let of_cpu = gaps.iter().filter(|gap| gap.cpu.map(u64::from) == Some(cpu));
@@ -60,30 +68,29 @@ pub(super) fn on_cpu(
         let end = around.after.get(&number).copied().unwrap_or(extent.to);
         let begin = |place| track.get(place).map_or(end, |(next, _)| next.from);
         if let Some(last) = around.before.get(&number).filter(|last| last.is_left && last.to < begin(0)) {
-            with_idle.push(cpu, idle(last.to, begin(0)), 0);
+            with_idle.push_last(cpu, idle(last.to, begin(0)), 0);
         }
         for place in 0..track.len() {
             let Some((interval, (lwp, is_left))) = track.get(place) else { continue };
-            with_idle.push(cpu, interval, *lwp);
+            with_idle.push_last(cpu, interval, *lwp);
             let next = begin(place + 1);
             if *is_left && interval.to < next {
-                with_idle.push(cpu, idle(interval.to, next), 0);
+                with_idle.push_last(cpu, idle(interval.to, next), 0);
             }
         }
     }
-    with_idle.build()
+    with_idle.sort_all();
+    with_idle
 }
 
 /// Which user thread was mounted on each LWP.
-pub(super) fn mounted(threads: &SeriesBuilder<ThreadStay>) -> Series<u64> {
-    let mut mounted = SeriesBuilder::default();
-    for (thread, interval, stay) in threads.rows() {
-        let is_mounted = !matches!(stay.state, ThreadState::Unknown | ThreadState::Exited);
-        if let (true, Some(lwp)) = (is_mounted, stay.lwp) {
-            mounted.push(lwp.into(), interval, thread);
-        }
-    }
-    mounted.build()
+pub(super) fn mounted<'r>(threads: impl Iterator<Item = &'r ThreadRow> + Clone, most: usize) -> Series<u64> {
+    let is_mounted = |stay: &ThreadStay| !matches!(stay.state, ThreadState::Unknown | ThreadState::Exited);
+    let mounted = threads.filter_map(move |row @ (_, _, stay)| Some((stay.lwp?, row)));
+    let mounted = mounted.filter(move |(_, (_, _, stay))| is_mounted(stay));
+    let mut keys = Vec::with_capacity(most);
+    keys.extend(mounted.clone().map(|(lwp, _)| u64::from(lwp)));
+    Series::grouped(keys, mounted.map(|(_, (thread, interval, _))| (*interval, *thread)))
 }
 
 /// The system calls of each LWP, by their places. They do not overlap, with one exception: an `execve` by an LWP takes

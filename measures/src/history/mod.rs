@@ -90,48 +90,57 @@ pub struct History {
 #[derive(Clone, Debug, Default)]
 pub struct HistoryBuilder {
     history: History,
-    threads: SeriesBuilder<ThreadStay>,
-    lwps: SeriesBuilder<LwpStay>,
-    around: derived::OnCpuAround,
-    /// Whether `on_cpu` and `mounted` are left out.
-    without_culprits: bool,
+    threads: Vec<ThreadRow>,
+    lwps: Vec<LwpRow>,
 }
 
 impl HistoryBuilder {
-    /// Leaves out `on_cpu` and `mounted`.
-    fn without_culprits(&mut self) {
-        self.without_culprits = true;
-    }
-
-    /// Sets what was on the CPUs before and after the rows of a slice.
-    fn around(&mut self, around: derived::OnCpuAround) {
-        self.around = around;
-    }
-
     /// The history without the states, to add rows to.
     pub fn history(&mut self) -> &mut History {
         &mut self.history
     }
 
-    /// Makes room for so many states of user threads and LWPs.
-    fn reserve(&mut self, threads: usize, lwps: usize) {
-        self.threads.reserve(threads);
-        self.lwps.reserve(lwps);
-    }
-
     /// A row of `thread_states`.
     pub fn thread_state(&mut self, thread: u64, interval: Interval, stay: ThreadStay) {
-        self.threads.push(thread, interval, stay);
+        self.threads.push((thread, interval, stay));
     }
 
     /// A row of `lwp_states`.
     pub fn lwp_state(&mut self, lwp: u32, interval: Interval, stay: LwpStay) {
-        self.lwps.push(lwp.into(), interval, stay);
+        self.lwps.push((lwp, interval, stay));
     }
 
     /// The history.
-    pub fn build(self) -> History {
-        let HistoryBuilder { mut history, threads, lwps, around, without_culprits } = self;
+    pub fn build(mut self) -> History {
+        let states = States {
+            threads: (self.threads.iter(), self.threads.len()),
+            lwps: (self.lwps.iter(), self.lwps.len()),
+            around: Default::default(),
+            without_culprits: false,
+        };
+        self.history.derive(states);
+        self.history
+    }
+}
+
+/// Rows from which the states of a history are made, with the most that there can be.
+struct States<T, L> {
+    threads: (T, usize),
+    lwps: (L, usize),
+    /// What was on the CPUs before and after the rows.
+    around: derived::OnCpuAround,
+    /// Whether `on_cpu` and `mounted` are left out.
+    without_culprits: bool,
+}
+
+impl History {
+    /// Makes the states, sorts the lists, and derives what follows from both.
+    fn derive<'r, T, L>(&mut self, states: States<T, L>)
+    where
+        T: Iterator<Item = &'r ThreadRow> + Clone + Send + Sync,
+        L: Iterator<Item = &'r LwpRow> + Clone + Send + Sync,
+    {
+        let States { threads, lwps, around, without_culprits } = states;
         let History {
             wakeups,
             unparks,
@@ -145,7 +154,7 @@ impl HistoryBuilder {
             lock_waits,
             words,
             ..
-        } = &mut history;
+        } = self;
         // These parts do not depend on each other, so they are made in parallel.
         rayon::scope(|scope| {
             scope.spawn(|_| {
@@ -165,31 +174,26 @@ impl HistoryBuilder {
                 *innermost = derived::innermost(interrupts);
             });
         });
-        history.events.sort_by_key(|event| event.tick());
-        history.faults.sort_by_key(|fault| fault.at.tick());
-        if !history.gaps.is_sorted_by_key(|gap| gap.interval) {
-            Arc::make_mut(&mut history.gaps).sort_by_key(|gap| gap.interval);
+        self.events.sort_by_key(|event| event.tick());
+        self.faults.sort_by_key(|fault| fault.at.tick());
+        if !self.gaps.is_sorted_by_key(|gap| gap.interval) {
+            Arc::make_mut(&mut self.gaps).sort_by_key(|gap| gap.interval);
         }
-        history.marks.sort_by_key(|mark| mark.tick);
-        let extent = history.extent.unwrap_or(Interval::new(0, 0));
-        let of_threads = || {
-            let mounted = if without_culprits { Series::default() } else { derived::mounted(&threads) };
-            (mounted, threads.build())
-        };
-        let of_lwps = || {
-            let on_cpu = match without_culprits {
-                true => Series::default(),
-                false => derived::on_cpu(&lwps, &history.gaps, extent, &around),
-            };
-            (on_cpu, lwps.build())
-        };
-        ((history.mounted, history.threads), (history.on_cpu, history.lwps)) =
-            rayon::join(of_threads, of_lwps);
-        history
+        self.marks.sort_by_key(|mark| mark.tick);
+        let extent = self.extent.unwrap_or(Interval::new(0, 0));
+        let History { threads: of_threads, lwps: of_lwps, on_cpu, mounted, gaps, .. } = self;
+        rayon::scope(|scope| {
+            let ((threads, most), (lwps, most_lwps)) = (threads, lwps);
+            if !without_culprits {
+                let (threads, lwps) = (threads.clone(), lwps.clone());
+                scope.spawn(move |_| *mounted = derived::mounted(threads, most));
+                scope.spawn(move |_| *on_cpu = derived::on_cpu(lwps, gaps, extent, &around));
+            }
+            scope.spawn(move |_| *of_lwps = derived::states(lwps, most_lwps));
+            *of_threads = derived::states(threads, most);
+        });
     }
-}
 
-impl History {
     /// The user thread that an LWP carried just before a tick.
     pub fn mounted_before(&self, lwp: u32, tick: i64) -> Option<u64> {
         self.mounted.of(lwp.into()).before(tick).map(|(_, thread)| *thread)

@@ -20,6 +20,13 @@ pub struct ThreadStay {
     pub end: Option<EndReason>,
 }
 
+impl ThreadStay {
+    /// Whether it is not known what the thread did.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.state == ThreadState::Unknown
+    }
+}
+
 /// A state of an LWP: a row of `lwp_states`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LwpStay {
@@ -29,6 +36,13 @@ pub struct LwpStay {
     pub cpu: Option<u32>,
     /// What ended it; `None` if nothing did.
     pub end: Option<EndReason>,
+}
+
+impl LwpStay {
+    /// Whether it is not known what the LWP did.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.state == LwpState::Unknown
+    }
 }
 
 /// What a CPU was doing when it woke something: the column `context` of `wakeups`.

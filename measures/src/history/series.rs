@@ -49,19 +49,6 @@ impl<T: Clone> SeriesBuilder<T> {
         self.values.push(value);
     }
 
-    /// Makes room for so many rows.
-    pub(super) fn reserve(&mut self, rows: usize) {
-        self.keys.reserve(rows);
-        self.intervals.reserve(rows);
-        self.values.reserve(rows);
-    }
-
-    /// The rows so far.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (u64, Interval, &T)> {
-        let intervals = self.intervals.iter().copied();
-        self.keys.iter().copied().zip(intervals).zip(&self.values).map(|((key, at), value)| (key, at, value))
-    }
-
     /// As [`build`](Self::build), but leaves out a row that begins before an earlier row of its key has ended.
     pub(super) fn build_disjoint(self) -> Series<T> {
         let all = self.build();
@@ -84,32 +71,8 @@ impl<T: Clone> SeriesBuilder<T> {
 
     /// Groups the rows by key. Linear, if the rows of each key are in time order.
     pub fn build(self) -> Series<T> {
-        let SeriesBuilder { keys: mut rows, intervals, values } = self;
-        let Some(any) = values.first().cloned() else { return Series::default() };
-        let numbered = numbered(&mut rows);
-        let (keys, mut places) = (numbered.keys, numbered.counts);
-        // From the number of rows of each key to the place of its first row.
-        let (mut ends, mut next) = (Vec::with_capacity(keys.len()), 0);
-        for place in &mut places {
-            next += mem::replace(place, next);
-            ends.push(next);
-        }
-        let mut series = Series {
-            keys,
-            ends,
-            from: vec![0; rows.len()],
-            to: vec![0; rows.len()],
-            values: vec![any; rows.len()],
-        };
-        // Each row is written to its place once: reading rows in the order of their places would take a pass for each column.
-        for ((number, interval), value) in rows.into_iter().zip(intervals).zip(values) {
-            let place = &mut places[number as usize];
-            (series.from[*place], series.to[*place]) = (interval.from, interval.to);
-            series.values[*place] = value;
-            *place += 1;
-        }
-        (0..series.keys.len()).for_each(|number| series.sort(series.place(number)));
-        series
+        let SeriesBuilder { keys, intervals, values } = self;
+        Series::grouped(keys, intervals.into_iter().zip(values))
     }
 }
 
@@ -169,6 +132,57 @@ fn numbered_by_hash(rows: &mut [u64]) -> Numbered {
 }
 
 impl<T: Clone> Series<T> {
+    /// Groups rows by key, as [`SeriesBuilder::build`] does. There is a key for each of the rows, which are read once.
+    pub(super) fn grouped(mut keys: Vec<u64>, mut rows: impl Iterator<Item = (Interval, T)>) -> Series<T> {
+        let count = keys.len();
+        let Some(first) = rows.next() else { return Series::default() };
+        let numbered = numbered(&mut keys);
+        let mut places = numbered.counts;
+        // From the number of rows of each key to the place of its first row.
+        let (mut ends, mut next) = (Vec::with_capacity(numbered.keys.len()), 0);
+        for place in &mut places {
+            next += mem::replace(place, next);
+            ends.push(next);
+        }
+        let mut series = Series {
+            keys: numbered.keys,
+            ends,
+            from: vec![0; count],
+            to: vec![0; count],
+            values: vec![first.1.clone(); count],
+        };
+        // Each row is written to its place once: reading rows in the order of their places would take a pass for each column.
+        let mut put = |number: &u64, (interval, value): (Interval, T)| {
+            let place = &mut places[*number as usize];
+            (series.from[*place], series.to[*place]) = (interval.from, interval.to);
+            series.values[*place] = value;
+            *place += 1;
+        };
+        put(&keys[0], first);
+        keys[1..].iter().zip(rows).for_each(|(number, row)| put(number, row));
+        series.sort_all();
+        series
+    }
+
+    /// Adds a row after all others. Keys have to come in their order.
+    pub(super) fn push_last(&mut self, key: u64, interval: Interval, value: T) {
+        self.from.push(interval.from);
+        self.to.push(interval.to);
+        self.values.push(value);
+        match self.ends.last_mut().filter(|_| self.keys.last() == Some(&key)) {
+            Some(end) => *end += 1,
+            None => {
+                self.keys.push(key);
+                self.ends.push(self.values.len());
+            }
+        }
+    }
+
+    /// Sorts the intervals of each key.
+    pub(super) fn sort_all(&mut self) {
+        (0..self.keys.len()).for_each(|number| self.sort(self.place(number)));
+    }
+
     /// Sorts the intervals of one key.
     fn sort(&mut self, rows: Range<usize>) {
         let at = |row: usize| (self.from[row], self.to[row]);

@@ -8,8 +8,8 @@ use std::{collections::VecDeque, mem, sync::Arc};
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use super::{
-    EventAt, Fault, Gap, History, HistoryBuilder, Interrupt, LockRequest, LwpStay, Mark, Names, Span,
-    Syscall, ThreadStay, Wakeup, Word, Words, derived::OnCpuAround,
+    EventAt, Fault, Gap, History, Interrupt, LockRequest, LwpStay, Mark, Names, Span, States, Syscall,
+    ThreadStay, Wakeup, Word, Words, derived::OnCpuAround,
 };
 use crate::{Interval, Slice, map::Map};
 
@@ -135,7 +135,7 @@ impl<R: Row> Kept<R> {
     }
 
     /// The rows that overlap or touch an interval, in the order of the table.
-    fn touching(&self, slice: Interval) -> impl Iterator<Item = &R> {
+    fn touching(&self, slice: Interval) -> impl Iterator<Item = &R> + Clone {
         let touches = move |row: &&R| {
             let interval = row.interval();
             interval.from <= slice.to && interval.to >= slice.from
@@ -208,6 +208,8 @@ pub struct Slicer {
     first_on_cpu: Map<u32, i64>,
     /// The last stay on each CPU that ends before a slice, as far as it was looked up.
     last_on_cpu: Map<u32, Option<LastOnCpu>>,
+    /// The tick before which it was looked up last, and how many rows of `lwps` there were.
+    looked_before: Option<(i64, usize)>,
     without_culprits: bool,
 }
 
@@ -285,6 +287,16 @@ impl Slicer {
     /// Returns those of `cpus` for which the last LWP before a tick is unknown. For these, call
     /// [`set_last_on_cpu`](Self::set_last_on_cpu). For the others it was set before, or is among the rows.
     pub fn unknown_cpus(&mut self, before: i64, cpus: &[u32]) -> Vec<u32> {
+        self.look_for_last_on_cpus(before);
+        cpus.iter().copied().filter(|cpu| !self.last_on_cpu.contains_key(cpu)).collect()
+    }
+
+    /// Looks in the rows for the last LWP on each CPU before a tick.
+    fn look_for_last_on_cpus(&mut self, before: i64) {
+        if self.looked_before == Some((before, self.lwps.len())) {
+            return;
+        }
+        self.looked_before = Some((before, self.lwps.len()));
         let mut last: Map<u32, LastOnCpu> = Map::default();
         let is_before =
             |(_, interval, stay): &&LwpRow| stay.state == LwpState::Running && interval.to < before;
@@ -298,7 +310,6 @@ impl Slicer {
         }
         self.last_on_cpu.retain(|_, last| last.is_none_or(|last| last.to < before));
         self.last_on_cpu.extend(last.into_iter().map(|(cpu, last)| (cpu, Some(last))));
-        cpus.iter().copied().filter(|cpu| !self.last_on_cpu.contains_key(cpu)).collect()
     }
 
     /// Sets the last stay on a CPU that ends before all rows; `None` if there is none.
@@ -310,7 +321,7 @@ impl Slicer {
     /// added. Afterwards, removes the rows that no earlier slice needs.
     pub fn slice(&mut self, slice: Slice) -> History {
         if !self.without_culprits {
-            self.unknown_cpus(slice.interval.from, &[]);
+            self.look_for_last_on_cpus(slice.interval.from);
         }
         let history = self.history(slice.interval);
         self.forget_after(slice.interval.from);
@@ -333,10 +344,6 @@ impl Slicer {
     }
 
     fn history(&mut self, slice: Interval) -> History {
-        let mut builder = HistoryBuilder::default();
-        if self.without_culprits {
-            builder.without_culprits();
-        }
         let mut history = self.shared.clone();
         let Slicer {
             threads, lwps, wakeups, interrupts, syscalls, spans, locks, events, faults, marks, ..
@@ -351,27 +358,32 @@ impl Slicer {
             scope.spawn(|_| events.copy_touching(slice, &mut history.events));
             faults.copy_touching(slice, &mut history.faults);
             marks.copy_touching(slice, &mut history.marks);
-            builder.reserve(threads.len(), lwps.len());
-            for (thread, interval, stay) in threads.touching(slice) {
-                builder.thread_state(*thread, *interval, *stay);
-            }
-            for (lwp, interval, stay) in lwps.touching(slice) {
-                builder.lwp_state(*lwp, *interval, *stay);
-                // A row that begins before the slice is also a row of the next slice.
-                if let (LwpState::Running, Some(cpu), true) =
-                    (stay.state, stay.cpu, interval.from > slice.from)
-                {
-                    let first = firsts.entry(cpu).or_insert(interval.from);
-                    *first = interval.from.min(*first);
-                }
+            if !self.without_culprits {
+                firsts = first_on_cpus(lwps.touching(slice), slice);
             }
         });
-        *builder.history() = history;
         let last = self.last_on_cpu.iter().filter_map(|(cpu, last)| Some((*cpu, (*last)?)));
-        builder.around(OnCpuAround { before: last.collect(), after: self.first_on_cpu.clone() });
+        history.derive(States {
+            threads: (threads.touching(slice), threads.len()),
+            lwps: (lwps.touching(slice), lwps.len()),
+            around: OnCpuAround { before: last.collect(), after: self.first_on_cpu.clone() },
+            without_culprits: self.without_culprits,
+        });
         self.first_on_cpu.extend(firsts);
-        builder.build()
+        history
     }
+}
+
+/// The beginning of the first stay on each CPU. A row that begins before the slice is also a row of the next slice.
+fn first_on_cpus<'r>(rows: impl Iterator<Item = &'r LwpRow>, slice: Interval) -> Map<u32, i64> {
+    let mut firsts: Map<u32, i64> = Map::default();
+    for (_, interval, stay) in rows.filter(|(_, interval, _)| interval.from > slice.from) {
+        if let (LwpState::Running, Some(cpu)) = (stay.state, stay.cpu) {
+            let first = firsts.entry(cpu).or_insert(interval.from);
+            *first = interval.from.min(*first);
+        }
+    }
+    firsts
 }
 
 #[cfg(test)]
