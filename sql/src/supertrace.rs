@@ -349,6 +349,16 @@ impl SuperTrace {
         DataFrame::new(state, plan)
     }
 
+    /// The same plan, which decodes all columns of a batch before it filters the rows.
+    ///
+    /// Usually, the columns of the filter are decoded first, and the others only where rows pass. Where rows that pass and rows that do
+    /// not alternate, as the states of LWPs do, that takes longer than decoding all.
+    pub fn filtering_late(&self, frame: DataFrame) -> DataFrame {
+        let (mut state, plan) = frame.into_parts();
+        state.config_mut().options_mut().execution.parquet.pushdown_filters = false;
+        DataFrame::new(state, plan)
+    }
+
     /// Calls `each` with the batches of a plan on a table, in the order of its files. Another task decodes batches in
     /// the meantime.
     ///

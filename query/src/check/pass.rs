@@ -104,7 +104,7 @@ pub(super) async fn rows(
     last_tick: i64,
 ) -> Result<SendableRecordBatchStream, Error> {
     let query = query.replace("$last_tick", &last_tick.to_string());
-    let plan = trace.in_file_order(trace.sql(&query).await?.into_frame());
+    let plan = trace.filtering_late(trace.in_file_order(trace.sql(&query).await?.into_frame()));
     let rows = plan.execute_stream().await.map_err(Error::on(trace, "check"))?;
     Ok(spawn_buffered(rows, AHEAD))
 }

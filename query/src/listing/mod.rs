@@ -6,6 +6,7 @@ mod json;
 mod names;
 mod params;
 mod rows;
+mod side_by_side;
 mod table;
 
 use std::{io::Write, ops::Range};
@@ -50,10 +51,15 @@ pub async fn list_events(trace: &SuperTrace, filter: &Filter) -> Result<EventRow
 async fn read(trace: &SuperTrace, filter: &Filter, left_out: &[&str]) -> Result<EventRows, Error> {
     let conditions = filter.events_where(trace)?;
     let events = trace.raw(&EVENTS).await?;
-    let plan = plan(events, conditions, left_out).map_err(Error::on(trace, EVENTS.name))?;
-    let stream = trace.in_file_order(plan).execute_stream().await.map_err(Error::on(trace, EVENTS.name))?;
-    // Another thread reads ahead while this one prints.
-    Ok(EventRows::new(spawn_buffered(stream, AHEAD), trace))
+    let mut streams = Vec::new();
+    for part in side_by_side::parts(trace, filter)? {
+        let conditions = conditions.iter().cloned().chain(part.holds("ts_tick"));
+        let plan = plan(events.clone(), conditions, left_out).map_err(Error::on(trace, EVENTS.name))?;
+        let rows = trace.in_file_order(plan).execute_stream().await;
+        // Other threads read ahead while this one prints.
+        streams.push(spawn_buffered(rows.map_err(Error::on(trace, EVENTS.name))?, AHEAD));
+    }
+    Ok(EventRows::new(side_by_side::in_order(streams), trace))
 }
 
 /// Lists the events that the filter selects. Returns their number.
@@ -84,8 +90,12 @@ pub async fn list(
 }
 
 /// Needs no sort: `events` is stored in time order, and one task reads it from beginning to end.
-fn plan(events: DataFrame, conditions: Vec<Expr>, left_out: &[&str]) -> PlanResult<DataFrame> {
-    let filtered = conditions.into_iter().try_fold(events, |frame, condition| frame.filter(condition))?;
+fn plan(
+    events: DataFrame,
+    mut conditions: impl Iterator<Item = Expr>,
+    left_out: &[&str],
+) -> PlanResult<DataFrame> {
+    let filtered = conditions.try_fold(events, |frame, condition| frame.filter(condition))?;
     let column = |name: &str| -> PlanResult<Expr> {
         if !left_out.contains(&name) {
             return Ok(ident(name));

@@ -137,6 +137,41 @@ fn with_odd_texts() -> Little {
     little
 }
 
+// Row groups of 3 rows: several CPUs look for the events of a thread, each in a part of the time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_of_a_thread_are_in_order_however_many_cpus_look_for_them() {
+    let mut little = Little::new();
+    little.rows_per_group = 3;
+    little.info("tick_hz", 1e9).info("first_tick", 100);
+    little.row("event_types", json!({"level": "USER", "code": 3, "name": "say"}));
+    little
+        .row("threads", json!({"thread": 1, "name": "work"}))
+        .row("threads", json!({"thread": 2, "name": "other"}));
+    // Each tick occurs five times, across the borders of row groups.
+    let event = |number: i64| (100 + number / 5, 1 + number % 2, number);
+    for (tick, thread, number) in (0..200).map(event) {
+        let row = json!({"ts_tick": tick, "level": "USER", "code": 3, "name": "say", "cpu": 0, "lwp": number, "thread": thread});
+        little.row("events", row);
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    for name in ["1", "work"] {
+        for (from, to) in [(0, 1000), (110, 131), (139, 139)] {
+            let filter = Filter {
+                threads: threads(&[name]),
+                from: Some(from.to_string().parse().unwrap()),
+                to: Some(to.to_string().parse().unwrap()),
+                ..Filter::default()
+            };
+            let lines = printed(&trace, &filter, Format::Ndjson).await;
+            let lwp = |line: &str| serde_json::from_str::<Value>(line).unwrap()["pid"].as_i64().unwrap();
+            let found: Vec<i64> = lines.lines().map(lwp).collect();
+            let is_asked = |(tick, thread, _): &(i64, i64, i64)| *thread == 1 && (from..=to).contains(tick);
+            let expected = (0..200).map(event).filter(is_asked).map(|(.., number)| number);
+            assert_eq!(found, expected.collect::<Vec<_>>(), "{name} {from} {to}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn texts_that_would_break_a_line_are_quoted() {
     let little = with_odd_texts();
