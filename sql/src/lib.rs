@@ -53,6 +53,7 @@ mod own_views;
 mod parameters;
 mod perfetto;
 mod query_depth;
+mod reading;
 mod result;
 mod running;
 mod session;

@@ -34,8 +34,8 @@ pub(crate) struct Question {
     pub(crate) measure: MeasureArgs,
     #[command(flatten)]
     pub(crate) drawing: DrawingArgs,
-    /// How much memory a measure may take, as in 512MiB or 1GiB: from half of it on, rows of the answer go to a temporary file
-    /// (TMPDIR), and a measure that needs more fails. Without it, they do so from 512MiB on, and nothing fails.
+    /// How much memory a measure may take, as in 512MiB or 1GiB. If half of it is in use, rows of the answer go to a temporary file
+    /// (in TMPDIR); a measure that needs more all the same fails. Without a limit, rows go there from 512MiB on.
     #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "How to answer")]
     pub(crate) memory: Option<usize>,
     /// Also show times in this unit.

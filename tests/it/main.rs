@@ -20,6 +20,7 @@ mod hostile_names;
 mod info;
 mod kernel;
 mod limited;
+mod measure_memory;
 mod measures;
 mod measures_doc;
 mod odd_paths;

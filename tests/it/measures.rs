@@ -11,7 +11,7 @@ use sigmund_measures::Subject;
 use crate::{
     kernel,
     record::recorded,
-    sigmund::{Sigmund, program, said},
+    sigmund::{Sigmund, program},
     views::listing,
 };
 
@@ -568,41 +568,4 @@ fn people_are_shown_the_first_thousand_rows_and_programs_all() {
     assert_eq!(shown.stdout.lines().filter(|line| !line.trim().is_empty()).count(), 1 + 1000);
     let note = format!("{} more rows; `--format tsv` prints all", rows - 1000);
     assert!(shown.stderr.contains(&note), "{}", shown.stderr);
-}
-
-#[test]
-fn a_measure_that_needs_more_memory_than_it_may_take_fails() {
-    let created =
-        |thread: u64| format!("USER\t{}\t70\t0\t?\t-\tUSER_THREAD_NEW\tnew={thread}\n", 1000 + thread);
-    let threads: String = (1..=50_000).map(created).collect();
-    let sigmund =
-        Sigmund::with_listing("t", &format!("type\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams\n{threads}"));
-    let states = |memory: &[&str]| {
-        sigmund.run([&["-f", "t.supertrace", "--states", "--format", "csv"][..], memory].concat())
-    };
-    let all = states(&[]).found();
-    assert!(all.lines().count() >= 50_000, "{}", all.lines().count());
-    assert!(states(&["--memory", "1GiB"]).found() == all, "the same as without a limit");
-    let expected = [
-        "states: expected a question that keeps within the memory limit of 64KiB (--memory), found ",
-        "iB in use before its end; a shorter window",
-        "--by name",
-    ];
-    states(&["--memory", "64K"]).complained(&expected);
-    let query = "SELECT count(*) FROM states()";
-    sigmund.run(["sql", "t.supertrace", "--memory", "64K", query]).complained(&expected);
-    // With some more memory it is enough if rows go to a temporary file: without a place for one, the question fails.
-    let without_a_place = |memory: &str| {
-        let mut asked = sigmund.command();
-        asked.args(["-f", "t.supertrace", "--states", "--format", "csv", "--memory", memory]);
-        asked.env("TMPDIR", "/nonexistent");
-        said(asked)
-    };
-    let fits = |memory: &&str| states(&["--memory", memory]).status == 0;
-    let memory = ["4M", "6M", "9M", "13M", "19M", "28M", "42M", "63M"].into_iter().find(fits).unwrap();
-    assert!(states(&["--memory", memory]).found() == all, "the same from a temporary file");
-    without_a_place(memory).complained(&["expected room in /nonexistent (TMPDIR) for rows"]);
-    sigmund
-        .run(["-f", "t.supertrace", "--gantt", "--memory", "64K"])
-        .complained(&["gantt: expected a question"]);
 }

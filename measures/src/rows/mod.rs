@@ -116,7 +116,9 @@ impl Rows {
     /// When rows could not be read. What was read of them is not what they were.
     pub fn check(&self) -> Result<(), String> {
         let failure = self.parts.iter().find_map(Packed::failure);
-        failure.map_or(Ok(()), |failure| Err(format!("rows in temporary files cannot be read: {failure}")))
+        failure.map_or(Ok(()), |failure| {
+            Err(format!("expected the rows of the answer that went out of memory, found none: {failure}"))
+        })
     }
 
     /// All rows. Only for few rows.
@@ -397,7 +399,8 @@ mod tests {
         assert_eq!((rows.cell(99, 5), rows.check()), (row(99)[5].clone(), Ok(())));
         bytes.0.1.store(true, Relaxed);
         assert_eq!(rows.iter().count(), MANY + 1);
-        let expected = "rows in temporary files cannot be read: the disk is gone";
+        let expected =
+            "expected the rows of the answer that went out of memory, found none: the disk is gone";
         assert_eq!(rows.check(), Err(expected.to_string()));
     }
 

@@ -39,7 +39,12 @@ impl Storage for TemporaryFile {
 
     fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
         let file = self.file.get().ok_or(io::ErrorKind::NotFound)?;
-        file.read_exact_at(bytes, at)
+        let named = |error: io::Error| {
+            let place =
+                format!("{} (TMPDIR), a file without a name, offset {at}", std::env::temp_dir().display());
+            io::Error::new(error.kind(), format!("{place}: {error}"))
+        };
+        file.read_exact_at(bytes, at).map_err(named)
     }
 }
 
@@ -58,6 +63,7 @@ mod tests {
             file.read(at, &mut found).unwrap();
             assert_eq!(found, bytes);
         }
-        assert!(file.read(7, &mut [0; 2]).is_err(), "after the end");
+        let error = file.read(7, &mut [0; 2]).unwrap_err().to_string();
+        assert!(error.contains("(TMPDIR), a file without a name, offset 7: "), "{error}");
     }
 }
