@@ -39,6 +39,7 @@ mod files;
 mod fleet;
 mod foreign;
 pub mod functions;
+mod grouping;
 mod info;
 pub mod intervals;
 mod large_constants;

@@ -9,7 +9,7 @@ use datafusion::{
 };
 
 use crate::{
-    checked_arithmetic::CheckArithmetic, functions, unused_join::EliminateUnusedJoin,
+    checked_arithmetic::CheckArithmetic, functions, grouping::GroupByWords, unused_join::EliminateUnusedJoin,
     whole_keys::SortByWholeKeys, yielding::YieldWhereRowsMultiply,
 };
 
@@ -42,6 +42,7 @@ pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusio
         .with_optimizer_rule(Arc::new(EliminateUnusedJoin))
         .with_analyzer_rule(Arc::new(CheckArithmetic))
         .with_physical_optimizer_rule(Arc::new(SortByWholeKeys))
+        .with_physical_optimizer_rule(Arc::new(GroupByWords))
         .with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply))
         .build();
     let context = SessionContext::new_with_state(state);
