@@ -99,12 +99,13 @@ async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &
         stop.ask()
     };
     let rows = if is_stdout(&args.output) {
-        write_table(trace, table, filter, format, terminal::data(), &mut follow).await?
+        write_table(trace, table, filter, format, &mut terminal::data(), &mut follow).await?
     } else {
         let mut destination = destination(args)?;
         let file = destination.file().with_context(|| shown(&args.output))?;
-        let out = BufWriter::with_capacity(1 << 16, file);
-        let rows = write_table(trace, table, filter, format, out, &mut follow).await;
+        let mut out = BufWriter::with_capacity(1 << 16, file);
+        let rows = write_table(trace, table, filter, format, &mut out, &mut follow).await;
+        drop(out);
         let rows = rows.map_err(|error| in_output(error, &args.output))?;
         destination.finish().with_context(|| shown(&args.output))?;
         rows

@@ -20,6 +20,7 @@ use datafusion::{
     logical_expr::{Expr, cast, ident, lit},
     prelude::DataFrame,
 };
+use futures::future::BoxFuture;
 use rayon::prelude::*;
 use sigmund_model::{
     Thread, Ticks,
@@ -54,49 +55,55 @@ pub struct ActiveTime {
 ///
 /// # Errors
 /// When the filter selects events or a level, which do not apply to active time; when the trace cannot be read.
-pub async fn active_time(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ActiveTime>, Error> {
-    if !filter.events.is_empty() || filter.level.is_some() {
-        return Err(Error::argument(
-            "active time is of threads, not of events: expected no event and no level filter",
-        ));
-    }
-    let on_table = Error::on(trace, ACTIVE.name);
-    let (threads, window) = (filter.thread_numbers(trace)?, filter.window(trace)?);
-    if filter.lwps.is_empty() && filter.processes.is_empty() && filter.cpus.is_empty() {
-        if window == Window::default() {
-            return totals(trace, threads).await;
+pub fn active_time<'a>(
+    trace: &'a SuperTrace,
+    filter: &'a Filter,
+) -> BoxFuture<'a, Result<Vec<ActiveTime>, Error>> {
+    Box::pin(async move {
+        if !filter.events.is_empty() || filter.level.is_some() {
+            return Err(Error::argument(
+                "active time is of threads, not of events: expected no event and no level filter",
+            ));
         }
-        if let Some(threads) = threads.as_ref().filter(|threads| threads.len() <= MOST_OWN) {
-            return own(trace, threads, window).await;
+        let on_table = Error::on(trace, ACTIVE.name);
+        let (threads, window) = (filter.thread_numbers(trace)?, filter.window(trace)?);
+        if filter.lwps.is_empty() && filter.processes.is_empty() && filter.cpus.is_empty() {
+            if window == Window::default() {
+                return totals(trace, threads).await;
+            }
+            if let Some(threads) = threads.as_ref().filter(|threads| threads.len() <= MOST_OWN) {
+                return own(trace, threads, window).await;
+            }
         }
-    }
-    let mut conditions = filter.place(trace)?;
-    if let Some(threads) = &threads {
-        conditions.push(number_in("thread", threads.iter().map(|t| t.0 as i64)));
-    }
-    let sums = plan(trace.raw(&ACTIVE).await?, conditions, window).map_err(&on_table)?;
+        let mut conditions = filter.place(trace)?;
+        if let Some(threads) = &threads {
+            conditions.push(number_in("thread", threads.iter().map(|t| t.0 as i64)));
+        }
+        let sums = plan(trace.raw(&ACTIVE).await?, conditions, window).map_err(&on_table)?;
 
-    let named;
-    let names = match &threads {
-        Some(threads) => {
-            named = trace.threads_among(threads).await?;
-            &named
+        let named;
+        let names = match &threads {
+            Some(threads) => {
+                named = trace.threads_among(threads).await?;
+                &named
+            }
+            None => trace.threads()?,
+        };
+        let mut active: BTreeMap<Thread, Ticks> =
+            names.iter().map(|(thread, _)| (thread, Ticks(0))).collect();
+        for batch in sums.collect().await.map_err(&on_table)? {
+            let (threads, ticks) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1));
+            let ticks = ticks.as_primitive::<Int64Type>();
+            for row in 0..batch.num_rows() {
+                active.insert(Thread(threads.value(row) as u64), Ticks(ticks.value(row) as u64));
+            }
         }
-        None => trace.threads()?,
-    };
-    let mut active: BTreeMap<Thread, Ticks> = names.iter().map(|(thread, _)| (thread, Ticks(0))).collect();
-    for batch in sums.collect().await.map_err(&on_table)? {
-        let (threads, ticks) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1));
-        let ticks = ticks.as_primitive::<Int64Type>();
-        for row in 0..batch.num_rows() {
-            active.insert(Thread(threads.value(row) as u64), Ticks(ticks.value(row) as u64));
-        }
-    }
-    let row = |(thread, active)| {
-        let name = names.name(thread).map(String::from);
-        ActiveTime { thread, name, active }
-    };
-    Ok(active.into_iter().map(row).collect())
+        let row = |(thread, active)| {
+            let name = names.name(thread).map(String::from);
+            ActiveTime { thread, name, active }
+        };
+        Ok(active.into_iter().map(row).collect())
+    })
 }
 
 /// Up to so many threads, only their rows are read, without a plan.

@@ -7,6 +7,7 @@ use arrow::{
     datatypes::{DataType, Field, SchemaRef},
 };
 use datafusion::{common::TableReference, prelude::DataFrame};
+use futures::future::BoxFuture;
 use sigmund_model::tables::Table;
 
 use crate::{
@@ -91,10 +92,16 @@ impl SuperTrace {
     ///
     /// # Errors
     /// [`Query`](crate::ErrorKind::Query) when there is none of this name, with the nearest names.
-    pub async fn describe(&self, name: &str) -> std::result::Result<Vec<Described>, Error> {
-        let attached = name.split_once('.').and_then(|(of, table)| Some((self.attached().get(of)?, table)));
-        let (of, table) = attached.unwrap_or((self, name));
-        of.describe_own(table).await
+    pub fn describe<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, std::result::Result<Vec<Described>, Error>> {
+        Box::pin(async move {
+            let attached =
+                name.split_once('.').and_then(|(of, table)| Some((self.attached().get(of)?, table)));
+            let (of, table) = attached.unwrap_or((self, name));
+            of.describe_own(table).await
+        })
     }
 
     async fn describe_own(&self, name: &str) -> std::result::Result<Vec<Described>, Error> {
@@ -114,15 +121,17 @@ impl SuperTrace {
     ///
     /// # Errors
     /// [`Query`](crate::ErrorKind::Query) when there is none of this name, with the nearest names.
-    pub async fn columns(&self, name: &str) -> std::result::Result<SchemaRef, Error> {
-        let is_of_another = || self.attached().values().any(|other| other.event_views().has(name));
-        let is_here = self.event_views().has(name) || self.session_views().has(name);
-        if !is_here && (self.hosts().is_empty() || !is_of_another()) {
-            return Err(self.unknown_table(name));
-        }
-        let table = self.session().table(TableReference::bare(name)).await;
-        let table = table.map_err(|error| Error::from_datafusion(name, error))?;
-        Ok(Arc::clone(table.schema().inner()))
+    pub fn columns<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::result::Result<SchemaRef, Error>> {
+        Box::pin(async move {
+            let is_of_another = || self.attached().values().any(|other| other.event_views().has(name));
+            let is_here = self.event_views().has(name) || self.session_views().has(name);
+            if !is_here && (self.hosts().is_empty() || !is_of_another()) {
+                return Err(self.unknown_table(name));
+            }
+            let table = self.session().table(TableReference::bare(name)).await;
+            let table = table.map_err(|error| Error::from_datafusion(name, error))?;
+            Ok(Arc::clone(table.schema().inner()))
+        })
     }
 
     /// The error for an unknown name of a table or view, with the nearest names. Names of table functions are shown

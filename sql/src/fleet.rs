@@ -21,6 +21,7 @@ use crate::{
     session_views::SessionViews,
     supertrace::{INFORMATION_SCHEMA, OWN_SCHEMA},
 };
+use futures::future::BoxFuture;
 
 /// The column with the name of the host.
 pub(crate) const HOST: &str = "host";
@@ -40,32 +41,39 @@ impl OpenOptions {
     /// # Errors
     /// When there is none; and those of [`open`](Self::open) for each host. With [`keep_going`](Self::keep_going), a
     /// host that cannot be opened is left out, as long as another one can be.
-    pub async fn open_fleet(self, folder: impl AsRef<Path>) -> std::result::Result<Fleet, Error> {
-        let folder = folder.as_ref();
-        let unreadable = |error: std::io::Error| Error::at(ErrorKind::Unreadable, folder, error.to_string());
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            if path.extension().is_some_and(|extension| extension == "supertrace") {
-                paths.push(path);
+    pub fn open_fleet(
+        self,
+        folder: impl AsRef<Path>,
+    ) -> BoxFuture<'static, std::result::Result<Fleet, Error>> {
+        let folder = folder.as_ref().to_path_buf();
+        Box::pin(async move {
+            let folder = folder.as_path();
+            let unreadable =
+                |error: std::io::Error| Error::at(ErrorKind::Unreadable, folder, error.to_string());
+            let mut paths = Vec::new();
+            for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+                let path = entry.map_err(unreadable)?.path();
+                if path.extension().is_some_and(|extension| extension == "supertrace") {
+                    paths.push(path);
+                }
             }
-        }
-        paths.sort();
-        let (mut hosts, mut left_out) = (Vec::new(), Vec::new());
-        for path in paths {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            match self.open(&path).await {
-                Ok(trace) => hosts.push((name, trace)),
-                Err(error) if self.keep_going => left_out.push(error),
-                Err(error) => return Err(error),
+            paths.sort();
+            let (mut hosts, mut left_out) = (Vec::new(), Vec::new());
+            for path in paths {
+                let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                match self.open(&path).await {
+                    Ok(trace) => hosts.push((name, trace)),
+                    Err(error) if self.keep_going => left_out.push(error),
+                    Err(error) => return Err(error),
+                }
             }
-        }
-        if hosts.is_empty()
-            && let Some(error) = left_out.pop()
-        {
-            return Err(error);
-        }
-        Ok(Fleet { left_out, ..Fleet::of(folder, hosts)? })
+            if hosts.is_empty()
+                && let Some(error) = left_out.pop()
+            {
+                return Err(error);
+            }
+            Ok(Fleet { left_out, ..Fleet::of(folder, hosts)? })
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::{Error, SuperTrace};
+use futures::future::BoxFuture;
 
 /// How a super-trace is opened.
 ///
@@ -33,7 +34,8 @@ impl OpenOptions {
     /// # Errors
     /// When it is no super-trace or has another schema version; when a table is missing, unreadable or has other
     /// columns, unless such tables are left out. The message names the file.
-    pub async fn open(self, path: impl AsRef<Path>) -> Result<SuperTrace, Error> {
-        self.open_files(path, None)?.super_trace().await
+    pub fn open(self, path: impl AsRef<Path>) -> BoxFuture<'static, Result<SuperTrace, Error>> {
+        let path = path.as_ref().to_path_buf();
+        Box::pin(async move { self.open_files(path, None)?.super_trace().await })
     }
 }

@@ -5,7 +5,7 @@ use datafusion::{
     execution::SendableRecordBatchStream, logical_expr::LogicalPlan,
     physical_plan::stream::RecordBatchReceiverStreamBuilder, prelude::DataFrame,
 };
-use futures::StreamExt;
+use futures::{StreamExt, future::BoxFuture};
 
 use crate::{
     Drawn, Error,
@@ -50,40 +50,44 @@ impl QueryResult {
     /// # Errors
     /// When it cannot be planned. Errors of the running query are items of the stream. [`Error::from_datafusion`]
     /// converts these; for a damaged file, the error has the file's name.
-    pub async fn stream(self) -> Result<SendableRecordBatchStream, Error> {
-        let QueryResult { frame, query, sources, .. } = self;
-        let mut running = match Running::start(frame).await {
-            Ok(running) => running,
-            Err(error) => return Err(Error::from_datafusion(query, error)),
-        };
-        let mut stream = RecordBatchReceiverStreamBuilder::new(running.batches().schema(), AHEAD);
-        let sender = stream.tx();
-        stream.spawn(async move {
-            while let Some(batch) = running.next(&sources).await {
-                if sender.send(batch).await.is_err() {
-                    break;
+    pub fn stream(self) -> BoxFuture<'static, Result<SendableRecordBatchStream, Error>> {
+        Box::pin(async move {
+            let QueryResult { frame, query, sources, .. } = self;
+            let mut running = match Running::start(frame).await {
+                Ok(running) => running,
+                Err(error) => return Err(Error::from_datafusion(query, error)),
+            };
+            let mut stream = RecordBatchReceiverStreamBuilder::new(running.batches().schema(), AHEAD);
+            let sender = stream.tx();
+            stream.spawn(async move {
+                while let Some(batch) = running.next(&sources).await {
+                    if sender.send(batch).await.is_err() {
+                        break;
+                    }
                 }
-            }
-            Ok(())
-        });
-        Ok(stream.build())
+                Ok(())
+            });
+            Ok(stream.build())
+        })
     }
 
     /// Runs the query and keeps all rows.
     ///
     /// # Errors
     /// When it fails, for instance on a damaged file.
-    pub async fn collect(self) -> Result<Vec<RecordBatch>, Error> {
-        let QueryResult { frame, query, sources, .. } = self;
-        let collected = async {
-            let mut running = Running::start(frame).await?;
-            let mut batches = Vec::new();
-            while let Some(batch) = running.next(&sources).await {
-                batches.push(batch?);
-            }
-            Ok(batches)
-        };
-        collected.await.map_err(|error| Error::from_datafusion(query, error))
+    pub fn collect(self) -> BoxFuture<'static, Result<Vec<RecordBatch>, Error>> {
+        Box::pin(async move {
+            let QueryResult { frame, query, sources, .. } = self;
+            let collected = async {
+                let mut running = Running::start(frame).await?;
+                let mut batches = Vec::new();
+                while let Some(batch) = running.next(&sources).await {
+                    batches.push(batch?);
+                }
+                Ok(batches)
+            };
+            collected.await.map_err(|error| Error::from_datafusion(query, error))
+        })
     }
 
     /// Runs the query and draws its rows as a table for people, with control characters escaped. `each` gets the lines

@@ -23,6 +23,7 @@ use crate::{
     foreign::{self, Rest},
     named_arguments, parameters, sqlite_words,
 };
+use futures::future::BoxFuture;
 
 /// The views that a session has defined, by name.
 #[derive(Debug, Default)]
@@ -74,48 +75,58 @@ impl SuperTrace {
     ///
     /// [`Query`](crate::ErrorKind::Query) when the statement is wrong, or the name is taken;
     /// [`Refused`](crate::ErrorKind::Refused) when it would drop a table or view of the super-trace.
-    pub async fn define(&self, statement: &str, values: &Parameters) -> Result<Option<Defined>, Error> {
-        if let Some(module) = foreign::included(statement) {
-            return Ok(Some(Defined::Included(module.to_string())));
-        }
-        let translated = foreign::translated(statement);
-        let text = translated.as_deref().unwrap_or(statement);
-        if !speaks_of_views(text) {
-            return Ok(None);
-        }
-        let state = self.session().state();
-        let in_query = |error| self.in_query(error);
-        let mut statement = sqlite_words::parsed(&state, &parameters::numbered(text)).map_err(in_query)?;
-        values.apply(&mut statement)?;
-        named_arguments::by_place(&mut statement);
-        sqlite_words::in_our_words(&mut statement, self.bounds());
-        if let Some(name) = takes_if_not_exists(&mut statement).filter(|name| self.session_views().has(name))
-        {
-            return Ok(Some(Defined::View(name)));
-        }
-        match state.statement_to_plan(statement).await.map_err(in_query)? {
-            LogicalPlan::Ddl(DdlStatement::CreateView(view)) => {
-                let name = bare(&view.name)?;
-                let plan = self.clock_bound(Arc::unwrap_or_clone(view.input)).map_err(in_query)?;
-                let plan = with_types(plan).map_err(in_query)?;
-                if let Some(column) = repeated(&plan) {
-                    return Err(Error::unknown(format!(
-                        "expected columns of different names in a view, found `{column}` twice: write AS behind one"
-                    )));
-                }
-                let reads = SQLOptions::new()
-                    .with_allow_ddl(false)
-                    .with_allow_dml(false)
-                    .with_allow_statements(false);
-                reads.verify_plan(&plan).map_err(in_query)?;
-                self.free_for_view(&name, view.or_replace)?;
-                self.session_views().insert(&name, ViewTable::new(plan, view.definition));
-                Ok(Some(Defined::View(name)))
+    pub fn define<'a>(
+        &'a self,
+        statement: &'a str,
+        values: &'a Parameters,
+    ) -> BoxFuture<'a, Result<Option<Defined>, Error>> {
+        Box::pin(async move {
+            if let Some(module) = foreign::included(statement) {
+                return Ok(Some(Defined::Included(module.to_string())));
             }
-            LogicalPlan::Ddl(DdlStatement::DropView(view)) => self.drop_view(&view.name, view.if_exists),
-            LogicalPlan::Ddl(DdlStatement::DropTable(table)) => self.drop_view(&table.name, table.if_exists),
-            _ => Ok(None),
-        }
+            let translated = foreign::translated(statement);
+            let text = translated.as_deref().unwrap_or(statement);
+            if !speaks_of_views(text) {
+                return Ok(None);
+            }
+            let state = self.session().state();
+            let in_query = |error| self.in_query(error);
+            let mut statement =
+                sqlite_words::parsed(&state, &parameters::numbered(text)).map_err(in_query)?;
+            values.apply(&mut statement)?;
+            named_arguments::by_place(&mut statement);
+            sqlite_words::in_our_words(&mut statement, self.bounds());
+            if let Some(name) =
+                takes_if_not_exists(&mut statement).filter(|name| self.session_views().has(name))
+            {
+                return Ok(Some(Defined::View(name)));
+            }
+            match state.statement_to_plan(statement).await.map_err(in_query)? {
+                LogicalPlan::Ddl(DdlStatement::CreateView(view)) => {
+                    let name = bare(&view.name)?;
+                    let plan = self.clock_bound(Arc::unwrap_or_clone(view.input)).map_err(in_query)?;
+                    let plan = with_types(plan).map_err(in_query)?;
+                    if let Some(column) = repeated(&plan) {
+                        return Err(Error::unknown(format!(
+                            "expected columns of different names in a view, found `{column}` twice: write AS behind one"
+                        )));
+                    }
+                    let reads = SQLOptions::new()
+                        .with_allow_ddl(false)
+                        .with_allow_dml(false)
+                        .with_allow_statements(false);
+                    reads.verify_plan(&plan).map_err(in_query)?;
+                    self.free_for_view(&name, view.or_replace)?;
+                    self.session_views().insert(&name, ViewTable::new(plan, view.definition));
+                    Ok(Some(Defined::View(name)))
+                }
+                LogicalPlan::Ddl(DdlStatement::DropView(view)) => self.drop_view(&view.name, view.if_exists),
+                LogicalPlan::Ddl(DdlStatement::DropTable(table)) => {
+                    self.drop_view(&table.name, table.if_exists)
+                }
+                _ => Ok(None),
+            }
+        })
     }
 
     /// The views that this session has defined, by name.

@@ -14,6 +14,7 @@ use datafusion::{
     prelude::{DataFrame, SQLOptions, SessionContext},
     sql::{parser::Statement, sqlparser::ast},
 };
+use futures::future::BoxFuture;
 use sigmund_model::{
     Hertz, Thread, Ticks,
     tables::{EVENT_TYPES, EVENTS, THREADS, Table},
@@ -273,16 +274,19 @@ impl SuperTrace {
     ///
     /// # Errors
     /// When the table cannot be read.
-    pub async fn threads_among(&self, threads: &[Thread]) -> Result<ThreadNames, Error> {
-        self.of_threads(threads, ThreadNames::among).await
+    pub fn threads_among<'a>(&'a self, threads: &'a [Thread]) -> BoxFuture<'a, Result<ThreadNames, Error>> {
+        Box::pin(async move { self.of_threads(threads, ThreadNames::among).await })
     }
 
     /// Which threads of this list exist. It reads less than [`threads_among`](Self::threads_among).
     ///
     /// # Errors
     /// When the table cannot be read.
-    pub async fn existing_threads(&self, threads: &[Thread]) -> Result<BTreeSet<Thread>, Error> {
-        self.of_threads(threads, threads::existing).await
+    pub fn existing_threads<'a>(
+        &'a self,
+        threads: &'a [Thread],
+    ) -> BoxFuture<'a, Result<BTreeSet<Thread>, Error>> {
+        Box::pin(async move { self.of_threads(threads, threads::existing).await })
     }
 
     async fn of_threads<T: Send + 'static>(
@@ -315,23 +319,29 @@ impl SuperTrace {
     ///
     /// # Errors
     /// When the session does not have the table.
-    pub async fn raw(&self, table: &Table) -> Result<DataFrame, Error> {
-        let name = tables::raw_name(table);
-        let frame = self.context.table(TableReference::partial(OWN_SCHEMA, name.clone())).await;
-        frame.map_err(|e| self.error(&name, e))
+    pub fn raw<'a>(&'a self, table: &'a Table) -> BoxFuture<'a, Result<DataFrame, Error>> {
+        Box::pin(async move {
+            let name = tables::raw_name(table);
+            let frame = self.context.table(TableReference::partial(OWN_SCHEMA, name.clone())).await;
+            frame.map_err(|e| self.error(&name, e))
+        })
     }
 
     /// Reads all pages of all files, and compares them with their checksums.
     ///
     /// # Errors
     /// That of the first damaged file, with its name.
-    pub async fn verify(&self) -> Result<(), Error> {
-        let files = Arc::clone(&self.files);
-        match tokio::task::spawn_blocking(move || files.first_damage()).await {
-            Ok(None) => Ok(()),
-            Ok(Some(error)) => Err(error),
-            Err(_) => Err(Error::unknown("the files could not be read: this is a defect of sigmund".into())),
-        }
+    pub fn verify(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            let files = Arc::clone(&self.files);
+            match tokio::task::spawn_blocking(move || files.first_damage()).await {
+                Ok(None) => Ok(()),
+                Ok(Some(error)) => Err(error),
+                Err(_) => {
+                    Err(Error::unknown("the files could not be read: this is a defect of sigmund".into()))
+                }
+            }
+        })
     }
 
     /// Some columns of a table as it is stored. They can be read by row groups, in any order and on any thread. A table
@@ -357,8 +367,12 @@ impl SuperTrace {
     ///
     /// # Errors
     /// As [`sql`](Self::sql); when a parameter has no value.
-    pub async fn sql_with(&self, query: &str, parameters: &Parameters) -> Result<QueryResult, Error> {
-        self.plan(query, Some(parameters)).await
+    pub fn sql_with<'a>(
+        &'a self,
+        query: &'a str,
+        parameters: &'a Parameters,
+    ) -> BoxFuture<'a, Result<QueryResult, Error>> {
+        Box::pin(async move { self.plan(query, Some(parameters)).await })
     }
 
     /// From the first event to the last. `None` if that is unknown, or if the session has several super-traces.
@@ -445,10 +459,16 @@ impl SuperTrace {
     ///
     /// # Errors
     /// When there is none.
-    pub async fn columns_in(&self, schema: &str, table: &str) -> Result<SchemaRef, Error> {
-        let found = self.context.table(TableReference::partial(schema, table)).await;
-        let found = found.map_err(|error| Error::from_datafusion(format!("{schema}.{table}"), error))?;
-        Ok(Arc::clone(found.schema().inner()))
+    pub fn columns_in<'a>(
+        &'a self,
+        schema: &'a str,
+        table: &'a str,
+    ) -> BoxFuture<'a, Result<SchemaRef, Error>> {
+        Box::pin(async move {
+            let found = self.context.table(TableReference::partial(schema, table)).await;
+            let found = found.map_err(|error| Error::from_datafusion(format!("{schema}.{table}"), error))?;
+            Ok(Arc::clone(found.schema().inner()))
+        })
     }
 
     fn unknown_function(&self, name: &str) -> Error {

@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use sigmund_query::{EventBatch, EventRows};
-use tokio::sync::mpsc::Sender;
+use tokio::{runtime::Handle, sync::mpsc::Sender};
 
 use super::{by_begin::RowSource, handed_over::Changes, replayer::Replayer};
 use crate::Error;
@@ -33,12 +33,17 @@ impl InOrder {
         self.sources.extend(sources);
     }
 
-    /// Replays all rows, and passes the changes to the receiver. Ends early if there is no receiver any more.
-    pub(super) async fn replay(
-        mut self,
-        mut replayer: Replayer<'_>,
+    /// Replays all rows on this thread, and passes the changes to the receiver. Ends early if there is no receiver any more.
+    pub(super) fn replay_on(
+        self,
+        runtime: &Handle,
+        replayer: Replayer<'_>,
         hand_over: Sender<Changes>,
     ) -> Result<(), Error> {
+        runtime.block_on(self.replay(replayer, hand_over))
+    }
+
+    async fn replay(mut self, mut replayer: Replayer<'_>, hand_over: Sender<Changes>) -> Result<(), Error> {
         loop {
             for source in &mut self.sources {
                 while source.needs_more() {

@@ -51,6 +51,7 @@ mod teams;
 use std::{collections::BTreeMap, io, sync::Arc};
 
 use datafusion::logical_expr::Expr;
+use futures::future::BoxFuture;
 use sigmund_model::{
     Level, Ticks,
     tables::{OPTIONAL, Table, info_keys},
@@ -65,7 +66,7 @@ use self::{
     emitter::Emitter,
     in_order::InOrder,
     replayer::{Replayer, has_only_threads},
-    rows::CounterRow,
+    rows::{CounterRow, QueueNumber},
 };
 use crate::{
     Error,
@@ -119,13 +120,7 @@ pub async fn replay(
     mut progress: impl FnMut(&Replayed, Ticks) -> io::Result<()>,
 ) -> Result<Replayed, Error> {
     let window = Window { from: Some(actors.clock.first.0 as i64), to: Some(actors.clock.last.0 as i64) };
-    let mut rows = InOrder::new(list_events(trace, filter).await?);
-    let mut before = BTreeMap::new();
-    if !sink.needs_events_only() {
-        rows.states(states(trace, filter, &window).await?);
-        rows.intervals(interval_tables::intervals(trace, filter, &window).await?);
-        before = interval_tables::counters_before(trace, filter, &window).await?;
-    }
+    let Recorded { rows, before } = recorded(trace, filter, &window, sink.needs_events_only()).await?;
     let ids = Arc::new(ActorIds::of(actors));
     let (hand_over, mut handed_over) = mpsc::channel(HANDED_OVER);
     let (of_replayer, ids_of_replayer) = (Arc::clone(actors), Arc::clone(&ids));
@@ -138,7 +133,7 @@ pub async fn replay(
         for (queue, value) in before {
             replayer.counter(&CounterRow { at: of_replayer.clock.first.0 as i64, queue, value });
         }
-        runtime.block_on(rows.replay(replayer, hand_over))
+        rows.replay_on(&runtime, replayer, hand_over)
     });
     let mut emitter = Emitter::new(actors, ids, sink);
     while let Some(changes) = handed_over.recv().await {
@@ -156,6 +151,32 @@ pub async fn replay(
 pub fn left_out_tables(trace: &SuperTrace) -> Vec<&'static Table> {
     let names = trace.info().get(info_keys::LEFT_OUT_TABLES).unwrap_or_default();
     OPTIONAL.iter().filter(|table| names.split(',').any(|name| name.trim() == table.name)).collect()
+}
+
+/// What a filter selects.
+struct Recorded {
+    rows: InOrder,
+    /// The values of counters before its window.
+    before: BTreeMap<QueueNumber, i64>,
+}
+
+/// Only the events, if no more is needed.
+fn recorded<'a>(
+    trace: &'a SuperTrace,
+    filter: &'a Filter,
+    window: &'a Window,
+    events_only: bool,
+) -> BoxFuture<'a, Result<Recorded, Error>> {
+    Box::pin(async move {
+        let mut rows = InOrder::new(list_events(trace, filter).await?);
+        if events_only {
+            return Ok(Recorded { rows, before: BTreeMap::new() });
+        }
+        rows.states(states(trace, filter, window).await?);
+        rows.intervals(interval_tables::intervals(trace, filter, window).await?);
+        let before = interval_tables::counters_before(trace, filter, window).await?;
+        Ok(Recorded { rows, before })
+    })
 }
 
 /// States of LWPs, unless user threads or the user level are selected; and states of user threads, unless only the

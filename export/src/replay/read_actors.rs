@@ -11,6 +11,7 @@ use datafusion::{
     logical_expr::{Expr, ident, lit},
     prelude::DataFrame,
 };
+use futures::future::BoxFuture;
 use sigmund_model::{
     Cpu, Level, Lwp, Pid, Thread, Ticks,
     tables::{CLOCKS, CPUS, LWPS, PROCESSES, THREAD_STATES, THREADS, Table},
@@ -28,48 +29,50 @@ use crate::{
 ///
 /// # Errors
 /// If the filter gives a time and the rate of the clock is unknown; if the trace cannot be read.
-pub async fn read_actors(trace: &SuperTrace, filter: &Filter) -> Result<Actors, Error> {
-    let clock = clock(trace, filter).await?;
-    let mut lwps = lwps(trace, filter, &clock).await?;
-    lwps.sort_by_key(|lwp| (lwp.lwp, lwp.born));
-    let ThreadRows { mut threads, mut names, pids } = threads(trace, filter, &clock).await?;
-    threads.sort_by_key(|thread| (thread.thread, thread.born));
-    threads.shrink_to_fit();
-    names.shrink_to_fit();
+pub fn read_actors<'a>(trace: &'a SuperTrace, filter: &'a Filter) -> BoxFuture<'a, Result<Actors, Error>> {
+    Box::pin(async move {
+        let clock = clock(trace, filter).await?;
+        let mut lwps = lwps(trace, filter, &clock).await?;
+        lwps.sort_by_key(|lwp| (lwp.lwp, lwp.born));
+        let ThreadRows { mut threads, mut names, pids } = threads(trace, filter, &clock).await?;
+        threads.sort_by_key(|thread| (thread.thread, thread.born));
+        threads.shrink_to_fit();
+        names.shrink_to_fit();
 
-    let all_pids: BTreeSet<Option<Pid>> =
-        pids.iter().copied().chain(lwps.iter().map(|lwp| lwp.pid)).collect();
-    let processes = processes(&all_pids, &lwps, process_names(trace).await?);
-    let by_pid: HashMap<Option<Pid>, ProcessId> =
-        processes.iter().enumerate().map(|(at, process)| (process.pid, ProcessId(at as u32))).collect();
-    let process = |pid: Option<Pid>| by_pid.get(&pid).copied().unwrap_or(ProcessId(0));
-    for thread in &mut threads {
-        thread.process = process(pids[thread.process.index()]);
-    }
-    let name = trace.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let mut actors = Actors {
-        clock,
-        name,
-        cpus: cpus(trace, filter).await?,
-        event_types: trace.event_types().iter().map(|event| event.ty.clone()).collect(),
-        lwps: lwps
-            .into_iter()
-            .map(|LwpRow { lwp, name, pid, born, died, carries_threads }| LwpActor {
-                lwp,
-                name,
-                process: process(pid),
-                born,
-                died,
-                carries_threads,
-            })
-            .collect(),
-        threads,
-        thread_names: names,
-        processes,
-        teams: Vec::new(),
-    };
-    actors.teams = teams(trace, &actors).await?;
-    Ok(actors)
+        let all_pids: BTreeSet<Option<Pid>> =
+            pids.iter().copied().chain(lwps.iter().map(|lwp| lwp.pid)).collect();
+        let processes = processes(&all_pids, &lwps, process_names(trace).await?);
+        let by_pid: HashMap<Option<Pid>, ProcessId> =
+            processes.iter().enumerate().map(|(at, process)| (process.pid, ProcessId(at as u32))).collect();
+        let process = |pid: Option<Pid>| by_pid.get(&pid).copied().unwrap_or(ProcessId(0));
+        for thread in &mut threads {
+            thread.process = process(pids[thread.process.index()]);
+        }
+        let name = trace.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut actors = Actors {
+            clock,
+            name,
+            cpus: cpus(trace, filter).await?,
+            event_types: trace.event_types().iter().map(|event| event.ty.clone()).collect(),
+            lwps: lwps
+                .into_iter()
+                .map(|LwpRow { lwp, name, pid, born, died, carries_threads }| LwpActor {
+                    lwp,
+                    name,
+                    process: process(pid),
+                    born,
+                    died,
+                    carries_threads,
+                })
+                .collect(),
+            threads,
+            thread_names: names,
+            processes,
+            teams: Vec::new(),
+        };
+        actors.teams = teams(trace, &actors).await?;
+        Ok(actors)
+    })
 }
 
 /// The window of the filter, cut to the trace.

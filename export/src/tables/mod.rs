@@ -17,7 +17,7 @@ mod values;
 use std::io::Write;
 
 use arrow::{array::RecordBatch, datatypes::SchemaRef, ipc::writer::FileWriter};
-use futures::StreamExt;
+use futures::{StreamExt, future::BoxFuture};
 use parquet::{
     arrow::ArrowWriter,
     basic::{Compression, ZstdLevel},
@@ -46,26 +46,29 @@ pub enum TableFormat {
 ///
 /// # Errors
 /// If the table lacks a column that the filter needs, the trace cannot be read, or `out` cannot be written.
-pub async fn write_table(
-    trace: &SuperTrace,
+pub fn write_table<'a>(
+    trace: &'a SuperTrace,
     table: &'static Table,
-    filter: &Filter,
+    filter: &'a Filter,
     format: TableFormat,
-    out: impl Write + Send,
-    mut progress: impl FnMut(u64) -> std::io::Result<()>,
-) -> Result<u64, Error> {
-    let plan = filtered::plan(trace, table, filter, format).await?;
-    let mut rows = plan.execute_stream().await.map_err(|e| trace.error(table.name, e))?;
-    let mut writer = Writer::new(format, rows.schema(), out)?;
-    let mut count = 0;
-    while let Some(batch) = rows.next().await {
-        let batch = batch.map_err(|e| trace.error(table.name, e))?;
-        writer.write(&batch)?;
-        count += batch.num_rows() as u64;
-        progress(count)?;
-    }
-    writer.finish()?;
-    Ok(count)
+    out: &'a mut (dyn Write + Send),
+    progress: &'a mut (dyn FnMut(u64) -> std::io::Result<()> + Send),
+) -> BoxFuture<'a, Result<u64, Error>> {
+    Box::pin(async move {
+        let plan = filtered::plan(trace, table, filter, format).await?;
+        let mut rows = plan.execute_stream().await.map_err(|e| trace.error(table.name, e))?;
+        let mut writer = Writer::new(format, rows.schema(), &mut *out)?;
+        let mut count = 0;
+        while let Some(batch) = rows.next().await {
+            let batch = batch.map_err(|e| trace.error(table.name, e))?;
+            writer.write(&batch)?;
+            count += batch.num_rows() as u64;
+            progress(count)?;
+        }
+        writer.finish()?;
+        out.flush()?;
+        Ok(count)
+    })
 }
 
 enum Writer<W: Write + Send> {

@@ -33,7 +33,7 @@ mod witnesses;
 use std::fmt;
 
 use datafusion::common::ScalarValue;
-use futures::{StreamExt, TryStreamExt, future, stream};
+use futures::{StreamExt, TryStreamExt, future, future::BoxFuture, stream};
 use sigmund_sql::SuperTrace;
 
 pub use clocks::Clock;
@@ -208,32 +208,36 @@ const AT_ONCE: usize = 2;
 ///
 /// # Errors
 /// When the trace cannot be read. A broken invariant is no error: it is in the report.
-pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> {
-    // The invariants do not read every column, so a damaged page could go unnoticed without this.
-    trace.verify().await?;
-    let invariants = stream::iter(INVARIANTS.iter().chain(PAIRING_INVARIANTS));
-    let invariants = invariants.map(|invariant| verify(trace, invariant)).buffered(AT_ONCE);
-    let examined = disagreements::examine(trace, disagreements::EXAMINED);
-    let (examined, invariants): (_, Vec<Item>) = future::try_join(examined, invariants.try_collect()).await?;
-    let mut items = vec![witnesses::check(trace, examined.causes())?];
-    items.extend(invariants);
-    let cpu_times = cpu_times::of(trace).await?;
-    items.extend(cpu_times::check(&cpu_times));
-    let clocks = clocks::of(trace).await?;
-    items.push(clocks::check(&clocks));
-    let losses = losses::by_source(trace).await?;
-    let in_order = items.iter().find(|item: &&Item| item.name == "events-in-order");
-    let has_events = in_order.is_some_and(|item| item.verdict != Verdict::NotApplicable);
-    items.push(losses::check(&losses));
-    Ok(Report {
-        items,
-        lwps: witnesses::of_lwps(trace).await?,
-        disagreements: examined.list(trace, listed.disagreements).await?,
-        losses,
-        gaps: gaps::list(trace, listed.gaps).await?,
-        cpu_times: cpu_times.differ,
-        clocks,
-        has_events,
+pub fn check(trace: &SuperTrace, listed: Listed) -> BoxFuture<'_, Result<Report, Error>> {
+    Box::pin(async move {
+        // The invariants do not read every column, so a damaged page could go unnoticed without this.
+        trace.verify().await?;
+        let invariants = INVARIANTS.iter().chain(PAIRING_INVARIANTS);
+        let invariants: Vec<_> = invariants.map(|invariant| verify(trace, invariant)).collect();
+        let invariants = stream::iter(invariants).buffered(AT_ONCE);
+        let examined = disagreements::examine(trace, disagreements::EXAMINED);
+        let (examined, invariants): (_, Vec<Item>) =
+            future::try_join(examined, invariants.try_collect()).await?;
+        let mut items = vec![witnesses::check(trace, examined.causes())?];
+        items.extend(invariants);
+        let cpu_times = cpu_times::of(trace).await?;
+        items.extend(cpu_times::check(&cpu_times));
+        let clocks = clocks::of(trace).await?;
+        items.push(clocks::check(&clocks));
+        let losses = losses::by_source(trace).await?;
+        let in_order = items.iter().find(|item: &&Item| item.name == "events-in-order");
+        let has_events = in_order.is_some_and(|item| item.verdict != Verdict::NotApplicable);
+        items.push(losses::check(&losses));
+        Ok(Report {
+            items,
+            lwps: witnesses::of_lwps(trace).await?,
+            disagreements: examined.list(trace, listed.disagreements).await?,
+            losses,
+            gaps: gaps::list(trace, listed.gaps).await?,
+            cpu_times: cpu_times.differ,
+            clocks,
+            has_events,
+        })
     })
 }
 

@@ -6,6 +6,7 @@ use arrow::{
     array::{AsArray, RecordBatch},
     datatypes::Int32Type,
 };
+use futures::future::BoxFuture;
 use sigmund_model::{Thread, Ticks, tables::CPUS};
 use sigmund_sql::{SuperTrace, nearest};
 
@@ -19,18 +20,20 @@ impl Filter {
     /// # Errors
     /// [`Argument`](crate::ErrorKind::Argument) when one is missing, with the nearest names; or when the window is
     /// outside of the trace, with the time that the trace covers. Also when the trace cannot be read.
-    pub async fn check_known(&self, trace: &SuperTrace) -> Result<(), Error> {
-        self.check_window(trace)?;
-        check_threads(trace, "--thread", &self.threads).await?;
-        for pattern in &self.events {
-            let mut names = trace.event_types().iter().map(|event| event.ty.name.as_str());
-            if !names.any(|name| pattern.fits(name)) {
-                let names = trace.event_types().iter().map(|event| event.ty.name.as_str());
-                return Err(unknown("--event", "an event of this trace", &pattern.to_string(), names));
+    pub fn check_known<'a>(&'a self, trace: &'a SuperTrace) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            self.check_window(trace)?;
+            check_threads(trace, "--thread", &self.threads).await?;
+            for pattern in &self.events {
+                let mut names = trace.event_types().iter().map(|event| event.ty.name.as_str());
+                if !names.any(|name| pattern.fits(name)) {
+                    let names = trace.event_types().iter().map(|event| event.ty.name.as_str());
+                    return Err(unknown("--event", "an event of this trace", &pattern.to_string(), names));
+                }
             }
-        }
-        self.check_lwps(trace)?;
-        check_cpus(trace, self.cpus.iter().map(|cpu| cpu.0)).await
+            self.check_lwps(trace)?;
+            check_cpus(trace, self.cpus.iter().map(|cpu| cpu.0)).await
+        })
     }
 }
 

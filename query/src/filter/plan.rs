@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use arrow::{array::AsArray, datatypes::Int64Type};
 use datafusion::logical_expr::{Expr, ident, in_list, lit};
+use futures::future::BoxFuture;
 use sigmund_model::{Pid, Thread, tables::THREADS};
 use sigmund_sql::SuperTrace;
 
@@ -98,24 +99,29 @@ impl Filter {
     ///
     /// # Errors
     /// When the filter has names and those of the trace cannot be read.
-    pub async fn threads_of_processes(&self, trace: &SuperTrace) -> Result<Option<Vec<Thread>>, Error> {
-        let named = self.thread_numbers(trace)?;
-        let Some(processes) = self.process_numbers(trace)? else { return Ok(named) };
-        let on_table = Error::on(trace, THREADS.name);
-        let of_processes = number_in("pid", processes.iter().map(|pid| pid.0.into()));
-        let rows = trace.raw(&THREADS).await?.filter(of_processes);
-        let rows = rows.and_then(|rows| rows.select(vec![ident("thread")])).map_err(&on_table)?;
-        let mut threads = Vec::new();
-        for batch in rows.collect().await.map_err(&on_table)? {
-            let numbers = batch.column(0).as_primitive::<Int64Type>().values();
-            threads.extend(numbers.iter().map(|number| Thread(*number as u64)));
-        }
-        threads.sort_unstable();
-        threads.dedup();
-        if let Some(named) = named {
-            threads.retain(|thread| named.binary_search(thread).is_ok());
-        }
-        Ok(Some(threads))
+    pub fn threads_of_processes<'a>(
+        &'a self,
+        trace: &'a SuperTrace,
+    ) -> BoxFuture<'a, Result<Option<Vec<Thread>>, Error>> {
+        Box::pin(async move {
+            let named = self.thread_numbers(trace)?;
+            let Some(processes) = self.process_numbers(trace)? else { return Ok(named) };
+            let on_table = Error::on(trace, THREADS.name);
+            let of_processes = number_in("pid", processes.iter().map(|pid| pid.0.into()));
+            let rows = trace.raw(&THREADS).await?.filter(of_processes);
+            let rows = rows.and_then(|rows| rows.select(vec![ident("thread")])).map_err(&on_table)?;
+            let mut threads = Vec::new();
+            for batch in rows.collect().await.map_err(&on_table)? {
+                let numbers = batch.column(0).as_primitive::<Int64Type>().values();
+                threads.extend(numbers.iter().map(|number| Thread(*number as u64)));
+            }
+            threads.sort_unstable();
+            threads.dedup();
+            if let Some(named) = named {
+                threads.retain(|thread| named.binary_search(thread).is_ok());
+            }
+            Ok(Some(threads))
+        })
     }
 
     /// All conditions on a row of `events`.

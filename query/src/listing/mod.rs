@@ -18,7 +18,7 @@ use datafusion::{
     physical_plan::common::spawn_buffered,
     prelude::DataFrame,
 };
-use futures::FutureExt;
+use futures::{FutureExt, future::BoxFuture};
 use rayon::prelude::*;
 use sigmund_model::{Level, tables::EVENTS};
 use sigmund_sql::{SuperTrace, ThreadNames};
@@ -43,8 +43,8 @@ const PRINTED: usize = 2048;
 ///
 /// # Errors
 /// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
-pub async fn list_events(trace: &SuperTrace, filter: &Filter) -> Result<EventRows, Error> {
-    read(trace, filter, &[]).await
+pub fn list_events<'a>(trace: &'a SuperTrace, filter: &'a Filter) -> BoxFuture<'a, Result<EventRows, Error>> {
+    Box::pin(async move { read(trace, filter, &[]).await })
 }
 
 /// As [`list_events`]; the columns `left_out` are NULL in all rows.

@@ -1,5 +1,6 @@
 //! Two super-traces in the same measure.
 
+use futures::future::BoxFuture;
 use sigmund_measures::{Interval, Measure, Request, Side, compare, request_to_compare, slices_to_compare};
 use sigmund_model::Hertz;
 use sigmund_sql::SuperTrace;
@@ -12,33 +13,35 @@ use crate::{Error, Filter};
 ///
 /// Those of [`measure`](crate::measure), for either trace; when the rate of a trace's clock is unknown; when a window
 /// is empty.
-pub async fn compare_traces(
-    (a, b): (&SuperTrace, &SuperTrace),
-    measure: &Measure,
-    filter: &Filter,
-    options: &MeasureOptions,
-) -> Result<Measured, Error> {
-    let filter = &level::common(&[a, b], filter, options.by)?;
-    let mut sides = Vec::new();
-    let mut gaps = 0;
-    for trace in [a, b] {
-        let path = trace.path().display().to_string();
-        let Some(hz) = trace.tick_hz() else {
-            return Err(Error::argument(format!(
-                "{path}: the rate of its clock is not known, so its times cannot be compared"
-            )));
+pub fn compare_traces<'a>(
+    (a, b): (&'a SuperTrace, &'a SuperTrace),
+    measure: &'a Measure,
+    filter: &'a Filter,
+    options: &'a MeasureOptions,
+) -> BoxFuture<'a, Result<Measured, Error>> {
+    Box::pin(async move {
+        let filter = &level::common(&[a, b], filter, options.by)?;
+        let mut sides = Vec::new();
+        let mut gaps = 0;
+        for trace in [a, b] {
+            let path = trace.path().display().to_string();
+            let Some(hz) = trace.tick_hz() else {
+                return Err(Error::argument(format!(
+                    "{path}: the rate of its clock is not known, so its times cannot be compared"
+                )));
+            };
+            let side = side(trace, (measure, hz), filter, options).await;
+            let (side, of_side) = side.map_err(|error| error.in_trace(&path))?;
+            gaps += of_side;
+            sides.push(side);
+        }
+        let [a, b] = sides.as_slice() else {
+            return Err(Error::argument(format!("expected two super-traces, found {}", sides.len())));
         };
-        let side = side(trace, (measure, hz), filter, options).await;
-        let (side, of_side) = side.map_err(|error| error.in_trace(&path))?;
-        gaps += of_side;
-        sides.push(side);
-    }
-    let [a, b] = sides.as_slice() else {
-        return Err(Error::argument(format!("expected two super-traces, found {}", sides.len())));
-    };
-    let refused = |message| Error::argument(format!("{}: {message}", measure.name));
-    let answer = compare(a, b).map_err(refused)?;
-    Ok(Measured { answer, gaps })
+        let refused = |message| Error::argument(format!("{}: {message}", measure.name));
+        let answer = compare(a, b).map_err(refused)?;
+        Ok(Measured { answer, gaps })
+    })
 }
 
 /// The answers for the window and for its slices, and the number of gaps in the window.

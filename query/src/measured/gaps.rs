@@ -17,6 +17,7 @@ use datafusion::{
     logical_expr::{Expr, cast, ident, lit, when},
     prelude::DataFrame,
 };
+use futures::future::BoxFuture;
 use sigmund_measures::{Gap, History, Interval, Request};
 use sigmund_model::tables::{LWP_STATES, THREAD_STATES, Table};
 use sigmund_sql::{
@@ -31,14 +32,16 @@ use crate::{Error, Filter, filter::number_in};
 ///
 /// # Errors
 /// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
-pub async fn count_gaps(trace: &SuperTrace, filter: &Filter) -> Result<usize, Error> {
-    let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else { return Ok(0) };
-    // Only the window of the filter matters.
-    let filter = Filter { from: filter.from, to: filter.to, ..Filter::default() };
-    let request = request(trace, "gaps", &filter, None, &MeasureOptions::default())?;
-    let extent = Interval::new(first.0 as i64, last.0 as i64);
-    let gaps = Arc::new(load::gaps(trace, extent).await?);
-    count(trace, &History { extent: Some(extent), gaps, ..History::default() }, &request).await
+pub fn count_gaps<'a>(trace: &'a SuperTrace, filter: &'a Filter) -> BoxFuture<'a, Result<usize, Error>> {
+    Box::pin(async move {
+        let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else { return Ok(0) };
+        // Only the window of the filter matters.
+        let filter = Filter { from: filter.from, to: filter.to, ..Filter::default() };
+        let request = request(trace, "gaps", &filter, None, &MeasureOptions::default())?;
+        let extent = Interval::new(first.0 as i64, last.0 as i64);
+        let gaps = Arc::new(load::gaps(trace, extent).await?);
+        count(trace, &History { extent: Some(extent), gaps, ..History::default() }, &request).await
+    })
 }
 
 /// The note for readers of an answer that events are missing, with the number of gaps in its time.

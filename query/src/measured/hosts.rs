@@ -1,5 +1,6 @@
 //! A measure of each host of a fleet.
 
+use futures::future::BoxFuture;
 use sigmund_measures::{By, Measure};
 use sigmund_sql::SuperTrace;
 
@@ -31,41 +32,45 @@ pub struct OfHosts<'t> {
 /// # Errors
 /// Those of [`measure`]; when no host has an answer; when the answers have different columns, as answers of hosts with
 /// and without user threads do.
-pub async fn measure_hosts<'t>(
+pub fn measure_hosts<'a, 't: 'a>(
     trace: &'t SuperTrace,
     of: &'static Measure,
-    filter: &Filter,
-    options: &MeasureOptions,
-) -> Result<OfHosts<'t>, Error> {
-    let hosts = trace.hosts();
-    if hosts.is_empty() {
-        let measured = measured(&[trace], of, filter, options).await?.swap_remove(0)?;
-        return Ok(OfHosts { answers: vec![OfHost { host: None, trace, measured }], notes: Vec::new() });
-    }
-    let traces: Vec<&SuperTrace> = hosts.iter().map(|(_, trace)| *trace).collect();
-    let filter = &level::common(&traces, filter, options.by)?;
-    let of_hosts = measured(&traces, of, filter, options).await?;
-    let (mut answers, mut without) = (Vec::<OfHost<'t>>::new(), Vec::new());
-    for ((host, trace), measured) in hosts.into_iter().zip(of_hosts) {
-        match measured {
-            Ok(measured) => answers.push(OfHost { host: Some(host), trace, measured }),
-            Err(error) if error.kind() == ErrorKind::Argument => without.push(error.in_trace(host)),
-            Err(error) => return Err(error),
+    filter: &'a Filter,
+    options: &'a MeasureOptions,
+) -> BoxFuture<'a, Result<OfHosts<'t>, Error>> {
+    Box::pin(async move {
+        let hosts = trace.hosts();
+        if hosts.is_empty() {
+            let measured = measured(&[trace], of, filter, options).await?.swap_remove(0)?;
+            return Ok(OfHosts { answers: vec![OfHost { host: None, trace, measured }], notes: Vec::new() });
         }
-    }
-    let Some((first, others)) = answers.split_first() else {
-        return Err(without.swap_remove(0));
-    };
-    if let Some(other) = others.iter().find(|o| o.measured.answer.columns != first.measured.answer.columns) {
-        let (one, other) = (first.host.unwrap_or_default(), other.host.unwrap_or_default());
-        return Err(Error::argument(format!(
-            "{}: the answers of {one} and {other} have different columns: only one of them has user threads. Ask by lwp",
-            of.name
-        )));
-    }
-    let without = without.iter().map(|error| format!("no answer from {error}"));
-    let notes = without.chain(levels_note(&answers, filter, options)).collect();
-    Ok(OfHosts { answers, notes })
+        let traces: Vec<&SuperTrace> = hosts.iter().map(|(_, trace)| *trace).collect();
+        let filter = &level::common(&traces, filter, options.by)?;
+        let of_hosts = measured(&traces, of, filter, options).await?;
+        let (mut answers, mut without) = (Vec::<OfHost<'t>>::new(), Vec::new());
+        for ((host, trace), measured) in hosts.into_iter().zip(of_hosts) {
+            match measured {
+                Ok(measured) => answers.push(OfHost { host: Some(host), trace, measured }),
+                Err(error) if error.kind() == ErrorKind::Argument => without.push(error.in_trace(host)),
+                Err(error) => return Err(error),
+            }
+        }
+        let Some((first, others)) = answers.split_first() else {
+            return Err(without.swap_remove(0));
+        };
+        if let Some(other) =
+            others.iter().find(|o| o.measured.answer.columns != first.measured.answer.columns)
+        {
+            let (one, other) = (first.host.unwrap_or_default(), other.host.unwrap_or_default());
+            return Err(Error::argument(format!(
+                "{}: the answers of {one} and {other} have different columns: only one of them has user threads. Ask by lwp",
+                of.name
+            )));
+        }
+        let without = without.iter().map(|error| format!("no answer from {error}"));
+        let notes = without.chain(levels_note(&answers, filter, options)).collect();
+        Ok(OfHosts { answers, notes })
+    })
 }
 
 /// A note for answers with the same columns whose rows are of LWPs for some hosts and of user threads for others. It

@@ -16,6 +16,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
+use futures::future::BoxFuture;
 use sigmund_measures::{Answer, By, History, Interval, Level, Measure, Needs, Request, Sliced, Subject};
 use sigmund_model::tables::{SYSCALLS, Table, WAKEUPS};
 use sigmund_sql::SuperTrace;
@@ -71,13 +72,13 @@ pub struct Measured {
 /// When the filter selects events, which measures do not support, or a level that does not fit the rows; when it names
 /// a thread, LWP or CPU that the trace does not have; when the measure refuses the request; when the trace cannot be
 /// read.
-pub async fn measure(
-    trace: &SuperTrace,
-    measure: &Measure,
-    filter: &Filter,
-    options: &MeasureOptions,
-) -> Result<Measured, Error> {
-    measure_in_slices(trace, measure, filter, options, SliceSize::default()).await
+pub fn measure<'a>(
+    trace: &'a SuperTrace,
+    measure: &'a Measure,
+    filter: &'a Filter,
+    options: &'a MeasureOptions,
+) -> BoxFuture<'a, Result<Measured, Error>> {
+    measure_in_slices(trace, measure, filter, options, SliceSize::default())
 }
 
 /// [`measure`], with slices of this size. The answer does not depend on it.
@@ -85,21 +86,23 @@ pub async fn measure(
 /// # Errors
 /// As [`measure`].
 #[doc(hidden)]
-pub async fn measure_in_slices(
-    trace: &SuperTrace,
-    measure: &Measure,
-    filter: &Filter,
-    options: &MeasureOptions,
+pub fn measure_in_slices<'a>(
+    trace: &'a SuperTrace,
+    measure: &'a Measure,
+    filter: &'a Filter,
+    options: &'a MeasureOptions,
     size: SliceSize,
-) -> Result<Measured, Error> {
-    let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
-    let mut measured = computed(trace, measure, (&request, window), options, (size, None)).await?.0;
-    measured.answer.notes.extend(selection_notes(trace, measure.name, filter, &request)?);
-    if let Some((from, to)) = options.pair.as_ref().filter(|_| has_no_pair(&measured.answer)) {
-        measured.answer.notes.extend(nearest_values(trace, from).await?);
-        measured.answer.notes.extend(nearest_values(trace, to).await?);
-    }
-    Ok(measured)
+) -> BoxFuture<'a, Result<Measured, Error>> {
+    Box::pin(async move {
+        let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
+        let mut measured = computed(trace, measure, (&request, window), options, (size, None)).await?.0;
+        measured.answer.notes.extend(selection_notes(trace, measure.name, filter, &request)?);
+        if let Some((from, to)) = options.pair.as_ref().filter(|_| has_no_pair(&measured.answer)) {
+            measured.answer.notes.extend(nearest_values(trace, from).await?);
+            measured.answer.notes.extend(nearest_values(trace, to).await?);
+        }
+        Ok(measured)
+    })
 }
 
 /// Whether an answer has no pair of events: it has no rows, or all FROM events are unmatched.
@@ -206,15 +209,34 @@ pub async fn with_history<T>(
     options: &MeasureOptions,
     of: impl FnOnce(&History, &Request) -> Result<T, String>,
 ) -> Result<Made<T>, Error> {
-    let (request, window) = asked(trace, (name, needs), filter, options).await?;
-    let memory = Memory::of(trace, name);
-    let slices = Slices::open(trace, needs, window, options.about(), None).await?;
-    let mut notes: Vec<String> = slices.left_out.iter().map(|table| left_out_note(table)).collect();
-    let history = slices.whole(memory).await?;
+    let Loaded { history, request, mut notes } = loaded(trace, (name, needs), filter, options).await?;
     let result = of(&history, &request).map_err(|message| Error::argument(format!("{name}: {message}")))?;
     notes.extend(selection_notes(trace, name, filter, &request)?);
     let gaps = gaps::count(trace, &history, &request).await?;
     Ok(Made { result, notes, gaps })
+}
+
+/// The history that a filter selects.
+struct Loaded {
+    history: History,
+    request: Request,
+    /// On what it lacks.
+    notes: Vec<String>,
+}
+
+fn loaded<'a>(
+    trace: &'a SuperTrace,
+    (name, needs): (&'a str, Needs),
+    filter: &'a Filter,
+    options: &'a MeasureOptions,
+) -> BoxFuture<'a, Result<Loaded, Error>> {
+    Box::pin(async move {
+        let (request, window) = asked(trace, (name, needs), filter, options).await?;
+        let memory = Memory::of(trace, name);
+        let slices = Slices::open(trace, needs, window, options.about(), None).await?;
+        let notes = slices.left_out.iter().map(|table| left_out_note(table)).collect();
+        Ok(Loaded { history: slices.whole(memory).await?, request, notes })
+    })
 }
 
 /// The request that a filter makes, and the window that has to be loaded for it.

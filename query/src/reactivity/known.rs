@@ -11,6 +11,7 @@ use datafusion::{
     functions_nested::expr_fn::array_element,
     logical_expr::{Expr, cast, ident, lit, when},
 };
+use futures::future::BoxFuture;
 use sigmund_model::{
     EventType, FieldType, names,
     tables::{EVENTS, LOCKS, SPANS},
@@ -134,41 +135,46 @@ pub(crate) async fn check_lock(trace: &SuperTrace, site: &str) -> Result<(), Err
 /// # Errors
 /// When the value should be the name of a system call or of a span, and there is none of that name; when the trace cannot be
 /// read.
-pub async fn nearest_values(trace: &SuperTrace, selector: &Selector) -> Result<Option<String>, Error> {
-    let Some(condition) = &selector.condition else { return Ok(None) };
-    if let Some(number) = integer(&condition.value).filter(|_| !condition.quoted) {
-        return nearest_numbers(trace, selector, condition, number).await;
-    }
-    let Some((place, kind)) = place_of_value(trace, selector, condition) else { return Ok(None) };
-    let mut values = texts_at(trace, &selector.name, place).await?;
-    let value = condition.value.as_str();
-    if values.contains(value) || values.is_empty() {
-        return Ok(None);
-    }
-    if kind == ValueKind::Span {
-        values = values.iter().map(|text| span_name(text).to_string()).collect();
-        if values.contains(value) {
+pub fn nearest_values<'a>(
+    trace: &'a SuperTrace,
+    selector: &'a Selector,
+) -> BoxFuture<'a, Result<Option<String>, Error>> {
+    Box::pin(async move {
+        let Some(condition) = &selector.condition else { return Ok(None) };
+        if let Some(number) = integer(&condition.value).filter(|_| !condition.quoted) {
+            return nearest_numbers(trace, selector, condition, number).await;
+        }
+        let Some((place, kind)) = place_of_value(trace, selector, condition) else { return Ok(None) };
+        let mut values = texts_at(trace, &selector.name, place).await?;
+        let value = condition.value.as_str();
+        if values.contains(value) || values.is_empty() {
             return Ok(None);
         }
-    }
-    // Values that begin with the given one come first.
-    let mut near: Vec<&str> = values.iter().map(String::as_str).collect();
-    near.retain(|other| other.starts_with(value));
-    for other in sigmund_sql::nearest(value, values.iter().map(String::as_str)) {
-        if !near.contains(&other) {
-            near.push(other);
+        if kind == ValueKind::Span {
+            values = values.iter().map(|text| span_name(text).to_string()).collect();
+            if values.contains(value) {
+                return Ok(None);
+            }
         }
-    }
-    near.truncate(MOST_PROPOSED);
-    let message = format!("selector `{selector}`: no event has this value; nearest: {}", near.join(", "));
-    // That no event has a value becomes known only after reading all events, so it is no error. That there is no such
-    // system call or span is an error.
-    let is_mistake = match kind {
-        ValueKind::SystemCall => value.parse::<Sysno>().is_err(),
-        ValueKind::Span => !is_span(trace, value).await?,
-        ValueKind::Text => false,
-    };
-    if is_mistake { Err(Error::argument(message)) } else { Ok(Some(message)) }
+        // Values that begin with the given one come first.
+        let mut near: Vec<&str> = values.iter().map(String::as_str).collect();
+        near.retain(|other| other.starts_with(value));
+        for other in sigmund_sql::nearest(value, values.iter().map(String::as_str)) {
+            if !near.contains(&other) {
+                near.push(other);
+            }
+        }
+        near.truncate(MOST_PROPOSED);
+        let message = format!("selector `{selector}`: no event has this value; nearest: {}", near.join(", "));
+        // That no event has a value becomes known only after reading all events, so it is no error. That there is no such
+        // system call or span is an error.
+        let is_mistake = match kind {
+            ValueKind::SystemCall => value.parse::<Sysno>().is_err(),
+            ValueKind::Span => !is_span(trace, value).await?,
+            ValueKind::Text => false,
+        };
+        if is_mistake { Err(Error::argument(message)) } else { Ok(Some(message)) }
+    })
 }
 
 /// The numbers just below and above that of a selector, if no event has that number. `None` if an event has it.

@@ -11,7 +11,7 @@ use arrow::{
     array::{Array, AsArray, RecordBatch},
     datatypes::{Int32Type, Int64Type},
 };
-use futures::StreamExt;
+use futures::{StreamExt, future::BoxFuture};
 use sigmund_model::{Cpu, Lwp, Thread, Ticks, tables::EVENTS};
 use sigmund_sql::SuperTrace;
 
@@ -31,32 +31,34 @@ use pairing::Pairing;
 /// # Errors
 /// When the filter has more than a window; when a selector names an event that the trace does not have, or a field that
 /// the event does not have; when the trace cannot be read.
-pub async fn reactivity(
-    trace: &SuperTrace,
-    from: &Selector,
-    to: &Selector,
-    filter: &Filter,
-) -> Result<Reactivity, Error> {
-    let Filter { threads, lwps, processes, cpus, events, level, from: _, to: _ } = filter;
-    let has_no_actors = threads.is_empty() && lwps.is_empty() && processes.is_empty();
-    if !(has_no_actors && cpus.is_empty() && events.is_empty() && level.is_none()) {
-        let message = "reactivity: expected no filter except from and to; the measure of the same name obeys those of threads, \
+pub fn reactivity<'a>(
+    trace: &'a SuperTrace,
+    from: &'a Selector,
+    to: &'a Selector,
+    filter: &'a Filter,
+) -> BoxFuture<'a, Result<Reactivity, Error>> {
+    Box::pin(async move {
+        let Filter { threads, lwps, processes, cpus, events, level, from: _, to: _ } = filter;
+        let has_no_actors = threads.is_empty() && lwps.is_empty() && processes.is_empty();
+        if !(has_no_actors && cpus.is_empty() && events.is_empty() && level.is_none()) {
+            let message = "reactivity: expected no filter except from and to; the measure of the same name obeys those of threads, \
                        LWPs, processes and CPUs, and NAME@THREAD or NAME@LWP selects who executed at an event";
-        return Err(Error::argument(message));
-    }
-    let on_table = Error::on(trace, EVENTS.name);
-    for selector in [from, to] {
-        known::check(trace, selector).await?;
-    }
-    let (from, to) = (plan::selects(trace, from).await?, plan::selects(trace, to).await?);
-    let window = filter.window(trace)?.holds("ts_tick");
-    let plan = plan::either(trace.raw(&EVENTS).await?, from, to, window).map_err(&on_table)?;
-    let mut rows = trace.in_file_order(plan).execute_stream().await.map_err(&on_table)?;
-    let mut pairing = Pairing::default();
-    while let Some(batch) = rows.next().await {
-        pair_batch(&mut pairing, &batch.map_err(&on_table)?);
-    }
-    Ok(pairing.finish())
+            return Err(Error::argument(message));
+        }
+        let on_table = Error::on(trace, EVENTS.name);
+        for selector in [from, to] {
+            known::check(trace, selector).await?;
+        }
+        let (from, to) = (plan::selects(trace, from).await?, plan::selects(trace, to).await?);
+        let window = filter.window(trace)?.holds("ts_tick");
+        let plan = plan::either(trace.raw(&EVENTS).await?, from, to, window).map_err(&on_table)?;
+        let mut rows = trace.in_file_order(plan).execute_stream().await.map_err(&on_table)?;
+        let mut pairing = Pairing::default();
+        while let Some(batch) = rows.next().await {
+            pair_batch(&mut pairing, &batch.map_err(&on_table)?);
+        }
+        Ok(pairing.finish())
+    })
 }
 
 /// Columns: ts_tick, cpu, lwp, thread, is_from, is_to.

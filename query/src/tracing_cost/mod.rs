@@ -14,7 +14,7 @@ use arrow::{
     datatypes::{DataType, Int32Type, Int64Type},
 };
 use datafusion::logical_expr::{cast, ident};
-use futures::StreamExt;
+use futures::{StreamExt, future::BoxFuture};
 use sigmund_model::{
     Lwp, Thread, Ticks,
     tables::{LWPS, THREADS, Table, info_keys},
@@ -77,25 +77,27 @@ pub fn share(ticks: f64, executed: Ticks) -> Option<f64> {
 ///
 /// # Errors
 /// When the trace cannot be read.
-pub async fn tracing_cost(trace: &SuperTrace, top: usize) -> Result<Option<TracingCost>, Error> {
-    if !trace.info().iter().any(|(key, _)| key.starts_with(info_keys::PROBE_TICKS)) {
-        return Ok(None);
-    }
-    let prices = Prices::of(trace);
-    let mut cost = TracingCost {
-        events: 0,
-        words: 0,
-        ticks: 0.0,
-        threads_ticks: 0.0,
-        active: Ticks(0),
-        top: Vec::new(),
-    };
-    for (table, executed) in [(&THREADS, "active_tick"), (&LWPS, "unmounted_tick")] {
-        add_recorders(trace, (table, executed), &prices, (&mut cost, top)).await?;
-    }
-    cost.ticks += cost.threads_ticks;
-    keep_most(&mut cost.top, top);
-    Ok(Some(cost))
+pub fn tracing_cost(trace: &SuperTrace, top: usize) -> BoxFuture<'_, Result<Option<TracingCost>, Error>> {
+    Box::pin(async move {
+        if !trace.info().iter().any(|(key, _)| key.starts_with(info_keys::PROBE_TICKS)) {
+            return Ok(None);
+        }
+        let prices = Prices::of(trace);
+        let mut cost = TracingCost {
+            events: 0,
+            words: 0,
+            ticks: 0.0,
+            threads_ticks: 0.0,
+            active: Ticks(0),
+            top: Vec::new(),
+        };
+        for (table, executed) in [(&THREADS, "active_tick"), (&LWPS, "unmounted_tick")] {
+            add_recorders(trace, (table, executed), &prices, (&mut cost, top)).await?;
+        }
+        cost.ticks += cost.threads_ticks;
+        keep_most(&mut cost.top, top);
+        Ok(Some(cost))
+    })
 }
 
 /// Adds the user threads or LWPs of a table. The column `executed` has how long each executed.
