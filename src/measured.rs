@@ -12,7 +12,7 @@ use crate::{
     Found,
     cli::{FormatArg, Question, Unit},
     gaps,
-    output::{Cell, length, notice, print_rows},
+    output::{Cell, EachRow, length, notice, print_rows},
 };
 
 pub(crate) async fn run(
@@ -53,7 +53,7 @@ fn print_compared(answer: &Answer) -> Result<()> {
     let unit = answer.column("unit");
     let places: Vec<usize> = (0..answer.columns.len()).filter(|place| Some(*place) != unit).collect();
     let columns: Vec<&str> = places.iter().map(|place| &*answer.columns[*place].name).collect();
-    let row = |row: Vec<Value<'_>>| {
+    let cells = |row: &[Value<'_>]| {
         let unit = unit.map(|unit| &row[unit]);
         let cell = |place: &usize| match (answer.columns[*place].kind, &row[*place], unit) {
             (Kind::Fraction, Value::Fraction(figure), Some(Value::Text(unit))) => {
@@ -63,7 +63,10 @@ fn print_compared(answer: &Answer) -> Result<()> {
         };
         places.iter().map(cell).collect::<Vec<Cell<'_>>>()
     };
-    print_rows(&columns, answer.rows.len(), |some| answer.rows.range(some).map(row), FormatArg::Human)
+    let rows = |some: Range<usize>, each: &mut EachRow<'_>| {
+        answer.rows.range(some).try_for_each(|row| each(&cells(&row)))
+    };
+    print_rows(&columns, answer.rows.len(), rows, FormatArg::Human)
 }
 
 fn with_unit(figure: f64, unit: &str) -> String {
@@ -153,25 +156,28 @@ pub(crate) fn print(answers: &[OfHost<'_>], question: &Question) -> Result<()> {
         (first..len, of_host)
     });
     let of_hosts: Vec<(Range<usize>, &OfHost<'_>)> = of_hosts.collect();
-    let rows = |some: Range<usize>| {
-        of_hosts.iter().flat_map(move |(numbers, of_host)| {
+    let rows = |some: Range<usize>, each: &mut EachRow<'_>| {
+        let mut cells = Vec::new();
+        of_hosts.iter().try_for_each(|(numbers, of_host)| {
             let (from, to) =
                 (some.start.clamp(numbers.start, numbers.end), some.end.clamp(numbers.start, numbers.end));
-            let rows = of_host.1.rows.range(from - numbers.start..to - numbers.start);
-            rows.map(move |row| cells(of_host, row, format == FormatArg::Human, unit))
+            of_host.1.rows.try_for_each(from - numbers.start..to - numbers.start, |row| {
+                cells.clear();
+                add_cells(of_host, row.drain(..), (format == FormatArg::Human, unit), &mut cells);
+                each(&cells)
+            })
         })
     };
     print_rows(&columns, len, rows, format)
 }
 
-fn cells<'a>(
-    (host, answer, tick_hz): &OfHost<'_>,
-    row: Vec<Value<'a>>,
-    is_for_people: bool,
-    unit: Option<Unit>,
-) -> Vec<Cell<'a>> {
-    let mut cells = Vec::with_capacity(1 + 2 * answer.columns.len());
-    cells.extend(host.iter().map(|host| Cell::from(*host)));
+fn add_cells<'a>(
+    (host, answer, tick_hz): &OfHost<'a>,
+    row: impl Iterator<Item = Value<'a>>,
+    (is_for_people, unit): (bool, Option<Unit>),
+    cells: &mut Vec<Cell<'a>>,
+) {
+    cells.extend(host.iter().map(|host| Cell::Text((*host).into())));
     for (column, value) in answer.columns.iter().zip(row) {
         let in_unit = match (column.kind, unit) {
             (Kind::Length, Some(unit)) => Some(in_unit(&value, unit, *tick_hz).unwrap_or(Cell::Nothing)),
@@ -188,7 +194,6 @@ fn cells<'a>(
         }
         cells.extend(in_unit);
     }
-    cells
 }
 
 pub(crate) fn signed(ticks: i64, tick_hz: Option<Hertz>) -> String {

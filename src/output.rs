@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Error, Result};
 use comfy_table::{CellAlignment, presets};
 use rayon::prelude::*;
-use serde::Serializer as _;
+use serde::{Serializer as _, ser::SerializeSeq as _};
 use serde_json::{Map, Value};
 use sigmund_model::{Hertz, Printable, Ticks};
 
@@ -126,12 +126,12 @@ impl Cell<'_> {
     }
 
     /// The same cell with an owned text.
-    #[cfg(feature = "sql")]
     pub(crate) fn into_owned(self) -> Cell<'static> {
         match self {
             Cell::Count(n) => Cell::Count(n),
             Cell::Fraction(x) => Cell::Fraction(x),
             Cell::Text(own) => Cell::Text(own.into_owned().into()),
+            #[cfg(feature = "sql")]
             Cell::Length(own) => Cell::Length(own),
             Cell::Nothing => Cell::Nothing,
         }
@@ -212,7 +212,9 @@ pub(crate) fn print_all_rows(columns: &[&str], rows: &[Vec<Cell<'_>>]) -> Result
 
 /// Prints a small table in any format.
 pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell<'_>>], format: FormatArg) -> Result<()> {
-    print_rows(columns, rows.len(), |some| rows[some].iter(), format)
+    let rows_in =
+        |some: Range<usize>, each: &mut EachRow<'_>| rows[some].iter().try_for_each(|row| each(row));
+    print_rows(columns, rows.len(), rows_in, format)
 }
 
 /// The maximum number of rows that are shown to people.
@@ -221,22 +223,29 @@ const SHOWN: usize = 1000;
 /// The number of rows that a thread formats at a time.
 const PART: usize = 4096;
 
-/// Prints the rows of a table, of which there may be millions. `rows` makes the rows with the given numbers, and is
+/// What is called with the cells of one row after the other.
+pub(crate) type EachRow<'e> = dyn FnMut(&[Cell<'_>]) -> Result<()> + 'e;
+
+/// Prints the rows of a table, of which there may be millions. `rows` passes the rows with the given numbers on, and is
 /// called on all CPUs. People are shown only the first rows.
-pub(crate) fn print_rows<'a, R: AsRef<[Cell<'a>]>, I: Iterator<Item = R>>(
+pub(crate) fn print_rows(
     columns: &[&str],
     len: usize,
-    rows: impl Fn(Range<usize>) -> I + Sync,
+    rows: impl Fn(Range<usize>, &mut EachRow<'_>) -> Result<()> + Sync,
     format: FormatArg,
 ) -> Result<()> {
     if format == FormatArg::Human {
         let more = len.saturating_sub(SHOWN);
-        let shown = len - more;
-        let text = human(columns, rows(0..shown)).to_string();
+        let mut shown: Vec<Vec<Cell<'static>>> = Vec::new();
+        rows(0..len - more, &mut |row| {
+            shown.push(row.iter().cloned().map(Cell::into_owned).collect());
+            Ok(())
+        })?;
+        let text = human(columns, shown.iter()).to_string();
         let width = terminal::width().filter(|_| !terminal::is_for_pager());
         let is_too_wide = width.is_some_and(|width| text.lines().any(|line| line.chars().count() > width));
         match is_too_wide {
-            true => terminal::block(&blocks(columns, rows(0..shown), len))?,
+            true => terminal::block(&blocks(columns, shown.iter(), len))?,
             false => terminal::block(&text)?,
         }
         if more > 0 {
@@ -257,7 +266,7 @@ pub(crate) fn print_rows<'a, R: AsRef<[Cell<'a>]>, I: Iterator<Item = R>>(
     };
     let lines = |out: &mut dyn Write, separator: char| {
         in_parts(out, len, &rows, |text, row| {
-            separated(text, row.as_ref(), separator);
+            separated(text, row, separator);
             Ok(())
         })
     };
@@ -272,11 +281,13 @@ pub(crate) fn print_rows<'a, R: AsRef<[Cell<'a>]>, I: Iterator<Item = R>>(
         }
         FormatArg::Json => {
             let mut json = serde_json::Serializer::pretty(&mut *out);
-            json.collect_seq(rows(0..len).map(|row| object(row.as_ref())))?;
+            let mut array = json.serialize_seq(None)?;
+            rows(0..len, &mut |row| Ok(array.serialize_element(&object(row))?))?;
+            array.end()?;
             writeln!(out)?;
         }
         FormatArg::Ndjson => in_parts(out, len, &rows, |text, row| {
-            text.push_str(&serde_json::to_string(&object(row.as_ref()))?);
+            text.push_str(&serde_json::to_string(&object(row))?);
             text.push('\n');
             Ok(())
         })?,
@@ -285,15 +296,15 @@ pub(crate) fn print_rows<'a, R: AsRef<[Cell<'a>]>, I: Iterator<Item = R>>(
 }
 
 /// Formats the rows in parallel, and writes them in order.
-fn in_parts<R, I: Iterator<Item = R>>(
+fn in_parts(
     out: &mut dyn Write,
     len: usize,
-    rows: impl Fn(Range<usize>) -> I + Sync,
-    each: impl Fn(&mut String, R) -> Result<()> + Sync,
+    rows: &(impl Fn(Range<usize>, &mut EachRow<'_>) -> Result<()> + Sync),
+    each: impl Fn(&mut String, &[Cell<'_>]) -> Result<()> + Sync,
 ) -> Result<()> {
     let format = |part: Range<usize>| {
         let mut text = String::with_capacity(part.len() * 100);
-        rows(part).try_for_each(|row| each(&mut text, row)).map(|()| text)
+        rows(part, &mut |row| each(&mut text, row)).map(|()| text)
     };
     let at_once = PART * rayon::current_num_threads() * 4;
     for first in (0..len).step_by(at_once) {
@@ -344,14 +355,19 @@ fn separated(line: &mut String, cells: &[Cell<'_>], separator: char) {
         }
         let from = line.len();
         cell.write(line);
-        let text = &line[from..];
-        if cell.is_text() && (text.is_empty() || text.contains([separator, '"', '\n', '\r'])) {
+        if cell.is_text() && needs_quotes(&line[from..], separator) {
             let quoted = line[from..].replace('"', "\"\"");
             line.truncate(from);
             line.extend(["\"", &quoted, "\""]);
         }
     }
     line.push('\n');
+}
+
+/// Separators are ASCII, so bytes can be compared.
+fn needs_quotes(text: &str, separator: char) -> bool {
+    text.is_empty()
+        || text.bytes().any(|byte| matches!(byte, b'"' | b'\n' | b'\r') || char::from(byte) == separator)
 }
 
 /// A length for people: `1.234 ms`, or cycles if the tick rate is unknown.

@@ -5,7 +5,7 @@ use std::io;
 use crate::{
     Answer, Column, Group, History, Measure, Needs, Request, Searches, Spill, Value,
     groups::{Groups, Owner},
-    growing::{Growing, Run},
+    growing::{Growing, Runs},
     measure::{Subject, headings},
     parallel, percent,
     sliced::{Computed, Slice, Sliced},
@@ -64,8 +64,13 @@ impl Sliced for ActiveTime {
         let sums = |Part { groups, sums, .. }: Part<'_>| groups.into_groups().into_iter().zip(sums).collect();
         let parts = parts.into_iter().map(sums).collect();
         // Only ticks are added, so nothing is open between slices.
-        let runs = |group: &Group, sum| runs(history, group, sum);
-        self.sums.add_slice((history, slice), parts, Sum::add, |_| false, runs);
+        self.sums.add_slice(
+            (history, slice),
+            parts,
+            Sum::add,
+            |_| false,
+            |group, sum, out| runs(history, group, sum, out),
+        );
         Ok(())
     }
 
@@ -83,7 +88,7 @@ impl Sliced for ActiveTime {
             Column::length("life_tick", "The part of its life in the window."),
             Column::percent("percent", "active_tick as a percentage of life_tick."),
         ]);
-        Ok(self.sums.finish(columns, |group, sum| runs(history, group, sum)))
+        Ok(self.sums.finish(columns, |group, sum, out| runs(history, group, sum, out)))
     }
 }
 
@@ -113,14 +118,14 @@ impl Part<'_> {
 }
 
 /// The row of a group. Those that executed longest come first.
-fn runs<'h>(history: &'h History, group: &Group, sum: Sum) -> Vec<Run<'h>> {
+fn runs<'h>(history: &'h History, group: &Group, sum: Sum, out: &mut Runs<'_, 'h>) {
     if sum.life == 0 {
         // It did not live in the window.
-        return Vec::new();
+        return;
     }
-    let mut cells = group.cells(history);
     let active = Some(sum.active).filter(|active| *active > 0 || sum.unknown == 0);
     let share = active.map(|active| Value::Fraction(percent(active, sum.life)));
-    cells.extend([active.into(), sum.life.into(), share.unwrap_or(Value::Null)]);
-    vec![Run { order: sum.active, rows: vec![(cells, None)] }]
+    out.head(history, group);
+    out.begin(sum.active);
+    out.row([active.into(), sum.life.into(), share.unwrap_or(Value::Null)], None);
 }

@@ -11,7 +11,7 @@ use crate::{
     carried::Carried,
     few::Few,
     groups::{Groups, Owner},
-    growing::{Growing, Run},
+    growing::{Growing, Runs},
     map::Map,
     parallel, percent,
     sliced::{Computed, Slice, Sliced},
@@ -147,8 +147,9 @@ impl Sliced for Breakdown {
             let owner = Owner::Thread(thread);
             self.calls.contains_key(&owner) || self.stays.has(owner)
         };
-        let runs = |group: &Group, sums| runs(history, group, sums);
-        self.sums.add_slice((history, slice), of_slice, add_all, is_open, runs);
+        self.sums.add_slice((history, slice), of_slice, add_all, is_open, |group, sums, out| {
+            runs(history, group, sums, out)
+        });
         Ok(())
     }
 
@@ -163,7 +164,7 @@ impl Sliced for Breakdown {
             add_call(self.sums.of(groups.group(number).clone()), call);
         }
         let columns = columns(history, &self.request);
-        Ok(self.sums.finish(columns, |group, sums| runs(history, group, sums)))
+        Ok(self.sums.finish(columns, |group, sums, out| runs(history, group, sums, out)))
     }
 }
 
@@ -447,11 +448,13 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
 }
 
 /// The rows of a group, the longest first.
-fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
+fn runs<'h>(history: &'h History, group: &Group, sums: Sums, out: &mut Runs<'_, 'h>) {
     let mut sums = sums.into_entries();
     let life: i64 = sums.iter().map(|(_, sum)| sum.part).sum();
     sums.sort_by_key(|(what, sum)| (Reverse((sum.part, sum.total)), what.order(history)));
-    let row = |(what, sum): (What, Sum)| {
+    out.head(history, group);
+    out.begin(0);
+    for (what, sum) in sums {
         let (what, which) = match what {
             What::User => ("user", None),
             What::Call(name) => ("syscall", Some(history.words.text(name))),
@@ -461,8 +464,7 @@ fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
             What::Fault { is_user: false } => ("fault", Some("kernel")),
         };
         let length = |ticks: i64| (what != "fault").then_some(ticks);
-        let mut cells = group.cells(history);
-        cells.extend([
+        let cells = [
             what.into(),
             which.into(),
             sum.count.into(),
@@ -472,8 +474,7 @@ fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
             length(sum.longest).into(),
             (what == "syscall").then_some(sum.errors).into(),
             Value::Fraction(percent(sum.part, life)),
-        ]);
-        (cells, None)
-    };
-    vec![Run { order: 0, rows: sums.into_iter().map(row).collect() }]
+        ];
+        out.row(cells, None);
+    }
 }

@@ -9,10 +9,8 @@ use std::{cmp::Reverse, collections::hash_map::Entry, io};
 use rayon::prelude::*;
 
 use crate::{
-    Answer, Column, Distribution, Group, History, Request, Rows, Slice, Spill, Value,
-    map::Map,
-    parallel,
-    rows::{self, STRETCH},
+    Answer, Column, Distribution, Group, History, Request, Rows, Slice, Spill, Value, map::Map, parallel,
+    rows,
 };
 
 /// Sums of groups, and the rows of those whose sums are complete.
@@ -38,12 +36,57 @@ struct Made {
     places: Vec<Place>,
 }
 
-/// Consecutive rows of one group.
-pub(crate) struct Run<'h> {
-    /// Runs with a larger `order` come first. Among equal ones the smaller group comes first, then the earlier run of
-    /// the group.
-    pub(crate) order: i64,
-    pub(crate) rows: Vec<(Vec<Value<'h>>, Option<Distribution>)>,
+/// Takes the rows of one group.
+pub(crate) struct Runs<'m, 'h> {
+    made: &'m mut Made,
+    /// The number of the group.
+    number: u64,
+    order: Reverse<i64>,
+    /// Whether the current run has no row yet.
+    begins: bool,
+    with_lengths: bool,
+    buffers: &'m mut Buffers<'h>,
+}
+
+/// Memory for the cells of one row after the other.
+#[derive(Default)]
+struct Buffers<'h> {
+    /// The first cells of each row of a group.
+    head: Vec<Value<'h>>,
+    cells: Vec<Value<'h>>,
+}
+
+impl<'h> Runs<'_, 'h> {
+    /// Sets the first cells of all rows: those of the group.
+    pub(crate) fn head(&mut self, history: &'h History, group: &Group) {
+        self.buffers.head.clear();
+        group.add_cells(history, &mut self.buffers.head);
+    }
+
+    /// Begins a run: rows that stay together. Runs with a larger `order` come first. Among equal ones the smaller group comes first,
+    /// then the earlier run of the group.
+    pub(crate) fn begin(&mut self, order: i64) {
+        self.order = Reverse(order);
+        self.begins = true;
+    }
+
+    /// Adds a row to the run. `cells` follow those of the group.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Value<'h>>, lengths: Option<Distribution>) {
+        let Runs { made, number, order, with_lengths, buffers, .. } = self;
+        buffers.cells.clear();
+        buffers.cells.extend_from_slice(&buffers.head);
+        buffers.cells.extend(cells);
+        let goes_on = !std::mem::take(&mut self.begins);
+        if !made.places.last().is_some_and(|last| goes_on && last.rows.has_room()) {
+            let (first, rows) = (made.len, made.rows.begin());
+            made.places.push(Place { order: *order, number: *number, first, rows });
+        }
+        if let Some(last) = made.places.last_mut() {
+            made.rows.add(&mut last.rows, &buffers.cells);
+        }
+        made.len += 1;
+        made.distributions.extend(lengths.filter(|_| *with_lengths));
+    }
 }
 
 struct Place {
@@ -94,7 +137,7 @@ impl<T: Send> Growing<T> {
         parts: Vec<Vec<(Group, T)>>,
         merge: impl Fn(&mut T, T),
         is_open: impl Fn(u64) -> bool + Sync,
-        runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
+        runs: impl Fn(&Group, T, &mut Runs<'_, 'h>) + Sync,
     ) {
         let is_done = |(group, _): &(Group, T)| is_done((history, slice), group, &is_open);
         let parts: Vec<(Vec<_>, Vec<_>)> = parallel::map(parts, |part| part.into_iter().partition(is_done));
@@ -124,7 +167,7 @@ impl<T: Send> Growing<T> {
         history: &History,
         slice: Slice,
         is_open: impl Fn(u64) -> bool,
-        runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
+        runs: impl Fn(&Group, T, &mut Runs<'_, 'h>) + Sync,
     ) {
         let is_done = |group: &Group, _: &mut T| is_done((history, slice), group, &is_open);
         let complete: Vec<(Group, T)> = self.sums.extract_if(is_done).collect();
@@ -139,7 +182,7 @@ impl<T: Send> Growing<T> {
     pub(crate) fn finish<'h>(
         mut self,
         columns: Vec<Column>,
-        runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync,
+        runs: impl Fn(&Group, T, &mut Runs<'_, 'h>) + Sync,
     ) -> Answer {
         let rest = std::mem::take(&mut self.sums).into_iter().collect();
         self.make(in_order(rest), runs);
@@ -147,7 +190,7 @@ impl<T: Send> Growing<T> {
     }
 
     /// Makes the rows of groups on all CPUs. Groups without a number are in their own order.
-    fn make<'h>(&mut self, groups: Vec<(Group, T)>, runs: impl Fn(&Group, T) -> Vec<Run<'h>> + Sync) {
+    fn make<'h>(&mut self, groups: Vec<(Group, T)>, runs: impl Fn(&Group, T, &mut Runs<'_, 'h>) + Sync) {
         let with_lengths = self.with_lengths;
         let chunks = parallel::chunks(groups, CHUNK).enumerate();
         let make = |(chunk, groups)| Made::new((chunk * CHUNK, groups), with_lengths, &runs);
@@ -186,33 +229,22 @@ impl Made {
     fn new<'h, T>(
         (first, groups): (usize, Vec<(Group, T)>),
         with_lengths: bool,
-        runs: impl Fn(&Group, T) -> Vec<Run<'h>>,
+        runs: impl Fn(&Group, T, &mut Runs<'_, 'h>),
     ) -> Made {
-        let mut made = Made::default();
+        let (mut made, mut buffers) = (Made::default(), Buffers::default());
         for (place, (group, sums)) in (first..).zip(groups) {
             let number = match group {
                 Group::Thread(thread) => thread,
                 Group::Lwp(lwp) => lwp.into(),
                 Group::Process(_) | Group::Name(_) => place as u64,
             };
-            for Run { order, rows } in runs(&group, sums) {
-                for some in rows.chunks(STRETCH) {
-                    made.push(Reverse(order), number, some);
-                }
-                made.distributions
-                    .extend(rows.into_iter().filter_map(|(_, lengths)| lengths.filter(|_| with_lengths)));
-            }
+            buffers.head.clear();
+            let (made, buffers) = (&mut made, &mut buffers);
+            let mut out = Runs { made, number, order: Reverse(0), begins: true, with_lengths, buffers };
+            runs(&group, sums, &mut out);
         }
         made.rows.seal();
         made
-    }
-
-    /// Adds consecutive rows.
-    fn push(&mut self, order: Reverse<i64>, number: u64, some: &[(Vec<Value<'_>>, Option<Distribution>)]) {
-        let (first, cells) = (self.len, some.iter().map(|(cells, _)| &**cells));
-        let rows = self.rows.push(cells);
-        self.len += rows.count();
-        self.places.push(Place { order, number, first, rows });
     }
 
     /// The rows in their order.
@@ -267,10 +299,11 @@ mod tests {
         history
     }
 
-    fn runs(group: &Group, sum: i64) -> Vec<Run<'static>> {
-        let Group::Thread(thread) = *group else { return Vec::new() };
-        let row = |of: i64| (vec![Value::from(thread), of.into()], None);
-        vec![Run { order: sum, rows: vec![row(sum), row(-sum)] }]
+    fn runs(group: &Group, sum: i64, out: &mut Runs<'_, '_>) {
+        let Group::Thread(thread) = *group else { return };
+        out.begin(sum);
+        out.row([thread.into(), sum.into()], None);
+        out.row([thread.into(), (-sum).into()], None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `--quanta`: how long user threads stay on their LWPs, and LWPs on their CPUs.
 
-use std::{cmp::Reverse, io};
+use std::{cmp::Reverse, io, iter::once};
 
 use crate::map::Map;
 
@@ -12,7 +12,7 @@ use crate::{
     distribution::Lengths,
     few::Few,
     groups::{Groups, Owner},
-    growing::{Growing, Run},
+    growing::{Growing, Runs},
     parallel,
     sliced::{Computed, Slice, Sliced},
     stays::asked_owners,
@@ -141,8 +141,9 @@ impl Sliced for Quanta {
         }
         let is_open = |thread| self.open.contains_key(&thread);
         let merge = |all: &mut Sums, sums: Sums| all.merge(sums, Sum::merge);
-        let runs = |group: &Group, sums| runs(history, group, sums);
-        self.sums.add_slice((history, slice), of_slice, merge, is_open, runs);
+        self.sums.add_slice((history, slice), of_slice, merge, is_open, |group, sums, out| {
+            runs(history, group, sums, out)
+        });
         Ok(())
     }
 
@@ -161,7 +162,7 @@ impl Sliced for Quanta {
         let counts = |later: &&Later| later.is_asked && later.active.is_none_or(|active| active >= least);
         let uncounted = self.uncounted + self.open.values().filter(counts).count() as u64;
         let columns = columns(history, &self.request);
-        let mut answer = self.sums.finish(columns, |group, sums| runs(history, group, sums));
+        let mut answer = self.sums.finish(columns, |group, sums, out| runs(history, group, sums, out));
         if uncounted > 0 {
             answer.notes.push(format!(
                 "{uncounted} quanta are not counted: no state before them is known, or not when they were active."
@@ -395,20 +396,17 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
 }
 
 /// The rows of a group. The group with the longest sum comes first.
-fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
+fn runs<'h>(history: &'h History, group: &Group, sums: Sums, out: &mut Runs<'_, 'h>) {
     if sums.len() == 0 {
-        return Vec::new();
+        return;
     }
     let rows = summed(sums);
-    let order = rows[0].1.total();
-    let row = |(ended_by, active, wall, preemptions): Row| {
-        let mut row = group.cells(history);
-        row.push(ended_by.into());
-        row.extend(active.cells());
-        row.extend([wall.into(), (wall / active.count().max(1) as i64).into(), preemptions.into()]);
-        (row, Some(active))
-    };
-    vec![Run { order, rows: rows.into_iter().map(row).collect() }]
+    out.head(history, group);
+    out.begin(rows[0].1.total());
+    for (ended_by, active, wall, preemptions) in rows {
+        let of_wall = [wall.into(), (wall / active.count().max(1) as i64).into(), preemptions.into()];
+        out.row(once(ended_by.into()).chain(active.figures()).chain(of_wall), Some(active));
+    }
 }
 
 type Row = (&'static str, Distribution, i64, u64);

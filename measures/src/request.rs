@@ -214,8 +214,13 @@ impl Group {
 
     /// The cells of these [`columns`](Self::columns), with spare room for the measure's own cells.
     pub fn cells<'h>(&self, history: &'h History) -> Vec<Value<'h>> {
-        let names = &history.names;
         let mut cells = Vec::with_capacity(ROOM);
+        self.add_cells(history, &mut cells);
+        cells
+    }
+
+    pub(crate) fn add_cells<'h>(&self, history: &'h History, cells: &mut Vec<Value<'h>>) {
+        let names = &history.names;
         match self {
             Group::Thread(thread) => {
                 cells
@@ -229,7 +234,6 @@ impl Group {
             }
             Group::Name(name) => cells.push(name.as_deref().map(str::to_string).into()),
         }
-        cells
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     culprit::{Culprits, each_on_cpu},
     few::Few,
     groups::{Groups, Owner},
-    growing::{Growing, Run},
+    growing::{Growing, Runs},
     measure::{Subject, headings},
     parallel, percent,
     sliced::{Computed, Slice, Sliced},
@@ -110,8 +110,9 @@ impl Sliced for States {
         let (parts, open): (Vec<_>, Vec<_>) = parallel::map(parts, Part::finish).into_iter().unzip();
         open.into_iter().for_each(|open| self.open.extend(open));
         let is_open = |thread| self.open.has(Owner::Thread(thread));
-        let runs = |group: &Group, sums| runs(history, group, sums);
-        self.sums.add_slice((history, slice), parts, add_all, is_open, runs);
+        self.sums.add_slice((history, slice), parts, add_all, is_open, |group, sums, out| {
+            runs(history, group, sums, out)
+        });
         Ok(())
     }
 
@@ -121,7 +122,7 @@ impl Sliced for States {
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
         let columns = columns(history, &self.request);
-        let mut answer = self.sums.finish(columns, |group, sums| runs(history, group, sums));
+        let mut answer = self.sums.finish(columns, |group, sums, out| runs(history, group, sums, out));
         if history.has_no_interrupts {
             let what = "active (for LWPs: running) includes the time that they took";
             answer.notes.push(format!("No interrupts are recorded: {what}."));
@@ -334,33 +335,33 @@ fn columns(history: &History, request: &Request) -> Vec<Column> {
 }
 
 /// The rows of a group, the longest first.
-fn runs<'h>(history: &'h History, group: &Group, sums: Sums) -> Vec<Run<'h>> {
-    let sums = sums.into_entries();
+fn runs<'h>(history: &'h History, group: &Group, sums: Sums, out: &mut Runs<'_, 'h>) {
+    let mut sums = sums.into_entries();
     let life: i64 = sums.iter().map(|(_, sum)| sum.ticks).sum();
-    let sums = sums.into_iter().filter(|(_, sum)| sum.ticks > 0 || sum.count > 0);
-    let mut sums: Vec<_> = sums.map(|(why, sum)| (named(history, why), sum)).collect();
-    sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
-    let head = group.cells(history);
-    let row = |(why, sum): (Why<&'h str>, Sum)| {
-        let mut row = Vec::with_capacity(head.len() + 7);
-        row.extend_from_slice(&head);
-        let culprit = why.culprit.map(|culprit| culprit.label(history));
-        row.extend([
+    sums.retain(|(_, sum)| sum.ticks > 0 || sum.count > 0);
+    sums.sort_by(|(a, of_a), (b, of_b)| {
+        of_b.ticks.cmp(&of_a.ticks).then_with(|| named(history, a).cmp(&named(history, b)))
+    });
+    out.head(history, group);
+    out.begin(0);
+    for (why, sum) in sums {
+        let culprit = why.culprit.as_ref().map(|culprit| culprit.label(history));
+        let cells = [
             why.state.into(),
-            why.reason.into(),
+            named(history, &why).reason.into(),
             why.object.into(),
             culprit.into(),
             sum.count.into(),
             sum.ticks.into(),
             Value::Fraction(percent(sum.ticks, life)),
-        ]);
-        (row, None)
-    };
-    vec![Run { order: 0, rows: sums.into_iter().map(row).collect() }]
+        ];
+        out.row(cells, None);
+    }
 }
 
 /// A reason by its name.
-fn named(history: &History, Why { state, reason, object, culprit }: Why<Reason>) -> Why<&str> {
+fn named<'h>(history: &'h History, why: &Why<Reason>) -> Why<&'h str> {
+    let Why { state, reason, object, culprit } = why.clone();
     let name = |reason| match reason {
         Reason::Word(word) => history.words.text(word),
         Reason::WaitsFor(kind) => kind.name(),

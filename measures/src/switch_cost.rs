@@ -10,7 +10,7 @@ use crate::{
     Searches, Series, Spill, ThreadStay, Track,
     carried::Carried,
     gaps::Gaps,
-    growing::{Growing, Run},
+    growing::{Growing, Runs},
     map::Map,
     parallel,
     sliced::{Computed, Slice, Sliced},
@@ -96,8 +96,9 @@ impl Sliced for SwitchCost {
         self.unknown.retain(|(_, interval)| interval.from < until);
         let open: HashSet<u64> = self.first.values().filter_map(|event| event.thread()).collect();
         let is_open = |thread| open.contains(&thread);
-        let runs = |group: &Group, pairs| runs(history, group, pairs);
-        self.pairs.add_slice((history, slice), parts, Kinds::merge, is_open, runs);
+        self.pairs.add_slice((history, slice), parts, Kinds::merge, is_open, |group, pairs, out| {
+            runs(history, group, pairs, out)
+        });
         Ok(())
     }
 
@@ -114,7 +115,7 @@ impl Sliced for SwitchCost {
         let mut columns = Group::columns(request.by(history), request.level(history));
         columns.push(Column::text("from", "What left: idle (the idle task) or other."));
         columns.extend(Distribution::columns());
-        let mut answer = pairs.finish(columns, |group, pairs| runs(history, group, pairs));
+        let mut answer = pairs.finish(columns, |group, pairs, out| runs(history, group, pairs, out));
         if uncounted > 0 {
             answer.notes.push(format!("{uncounted} switches are not counted: events are missing in them."));
         }
@@ -252,8 +253,8 @@ fn unknown(history: &History, level: Level) -> Vec<(u64, Interval)> {
     }
 }
 
-fn runs<'h>(history: &'h History, group: &Group, pairs: Kinds<&'static str>) -> Vec<Run<'h>> {
-    tally::runs(history, group, pairs, |from| from)
+fn runs<'h>(history: &'h History, group: &Group, pairs: Kinds<&'static str>, out: &mut Runs<'_, 'h>) {
+    tally::runs(history, group, pairs, |from| from, out);
 }
 
 /// Whether no part of an interval is unknown.

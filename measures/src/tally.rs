@@ -1,11 +1,11 @@
 //! Lengths by group, and within it by kind.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, iter::once};
 
 use crate::{
-    Distribution, Group, History, Value,
+    Distribution, Group, History,
     distribution::Lengths,
-    growing::{Growing, Run},
+    growing::{Growing, Runs},
     map::Map,
 };
 
@@ -83,24 +83,14 @@ pub(crate) fn runs<'h, K: Copy + Ord>(
     group: &Group,
     kinds: Kinds<K>,
     name: impl Fn(K) -> &'static str,
-) -> Vec<Run<'h>> {
+    out: &mut Runs<'_, 'h>,
+) {
     let all = kinds.into_distributions();
     let mut rows: Vec<(K, Distribution)> = all.filter(|(_, lengths)| lengths.count() > 0).collect();
     rows.sort_by_key(|(kind, lengths)| (Reverse(lengths.total()), *kind));
-    let head = group.cells(history);
-    let run = |(kind, lengths): (K, Distribution)| {
-        let cells = cells(&head, name(kind), &lengths);
-        Run { order: lengths.total(), rows: vec![(cells, Some(lengths))] }
-    };
-    rows.into_iter().map(run).collect()
-}
-
-/// The cells of a row: those of the group, kind, distribution.
-pub(crate) fn cells<'h>(group: &[Value<'h>], kind: &'static str, lengths: &Distribution) -> Vec<Value<'h>> {
-    let figures = lengths.figures();
-    let mut row = Vec::with_capacity(group.len() + 1 + figures.len());
-    row.extend_from_slice(group);
-    row.push(kind.into());
-    row.extend(figures);
-    row
+    out.head(history, group);
+    for (kind, lengths) in rows {
+        out.begin(lengths.total());
+        out.row(once(name(kind).into()).chain(lengths.figures()), Some(lengths));
+    }
 }

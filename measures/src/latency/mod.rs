@@ -115,7 +115,8 @@ impl Sliced for Latency {
                 columns
                     .push(Column::text("kind", "What began the wait: a wakeup, a yield, a preemption ..."));
                 columns.extend(Distribution::columns());
-                self.tally.finish(columns, |group, kinds| tally::runs(history, group, kinds, Kind::name))
+                self.tally
+                    .finish(columns, |group, kinds, out| tally::runs(history, group, kinds, Kind::name, out))
             }
         };
         if self.uncounted > 0 {
@@ -229,8 +230,9 @@ impl Latency {
         }
         let polled: BTreeSet<u64> = self.pollers.iter().map(|(thread, ..)| *thread).collect();
         let is_open = |thread: u64| self.threads.contains_key(&thread) || polled.contains(&thread);
-        let runs = |group: &Group, kinds| tally::runs(history, group, kinds, Kind::name);
-        self.tally.add_slice((history, slice), tallies, Kinds::merge, is_open, runs);
+        self.tally.add_slice((history, slice), tallies, Kinds::merge, is_open, |group, kinds, out| {
+            tally::runs(history, group, kinds, Kind::name, out)
+        });
     }
 
     /// Adds the waits that no earlier slice can decide.

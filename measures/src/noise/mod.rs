@@ -2,20 +2,20 @@
 
 mod parts;
 
-use std::io;
+use std::{io, iter::once};
 
 use crate::{
     Answer, By, Column, Distribution, Group, History, Interval, Level, Measure, Needs, Request, Span, Spill,
     Value,
     carried::Carried,
     groups::Owner,
-    growing::{Growing, Run},
+    growing::{Growing, Runs},
     instances::SpanNames,
     map::Map,
     parallel,
     sliced::{Computed, Slice, Sliced},
     stays::{asked_owners, named_owners},
-    tally::{self, Kinds, Tally},
+    tally::{Kinds, Tally},
 };
 use parts::{Part, Parts, Splitter, life};
 
@@ -85,7 +85,7 @@ impl Sliced for Noise {
             let owner = Owner::Thread(thread);
             self.open.contains_key(&owner) || self.lives.contains_key(&owner)
         };
-        self.tally.settle(history, slice, is_open, |group, rows| runs(history, group, rows));
+        self.tally.settle(history, slice, is_open, |group, rows, out| runs(history, group, rows, out));
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl Sliced for Noise {
             "wall, without-timer, without-interrupts, pure; or what was taken away.",
         ));
         columns.extend(Distribution::columns());
-        let mut answer = self.tally.finish(columns, |group, rows| runs(history, group, rows));
+        let mut answer = self.tally.finish(columns, |group, rows, out| runs(history, group, rows, out));
         for (count, why) in [(self.unknown, "events are missing in them"), (self.unended, "they did not end")]
         {
             if count > 0 {
@@ -200,8 +200,13 @@ impl Noise {
         let counted = parallel::fold(&whole, || (Tally::new(), 0), count);
         self.unseen += counted.iter().map(|(_, unseen)| unseen).sum::<u64>();
         let tallies = parallel::map(counted, |(tally, _)| tally.into_groups());
-        let runs = |group: &Group, rows| runs(history, group, rows);
-        self.tally.add_slice((history, slice), tallies, Kinds::merge, |_| false, runs);
+        self.tally.add_slice(
+            (history, slice),
+            tallies,
+            Kinds::merge,
+            |_| false,
+            |group, rows, out| runs(history, group, rows, out),
+        );
     }
 
     fn add_spans(&mut self, history: &History, slice: Slice, subject: &str) {
@@ -239,7 +244,7 @@ fn group_of(history: &History, by: By, owner: Owner) -> Group {
 }
 
 /// The rows of a group, the curves first.
-fn runs<'h>(history: &'h History, group: &Group, rows: Kinds<Row>) -> Vec<Run<'h>> {
+fn runs<'h>(history: &'h History, group: &Group, rows: Kinds<Row>, out: &mut Runs<'_, 'h>) {
     let is_known =
         |row| !(history.has_no_interrupts && matches!(row, Row::WithoutTimer | Row::WithoutInterrupts));
     let mut rows: Vec<(Row, Distribution)> = rows
@@ -248,17 +253,16 @@ fn runs<'h>(history: &'h History, group: &Group, rows: Kinds<Row>) -> Vec<Run<'h
         .collect();
     rows.sort_by_key(|(row, _)| *row);
     let order = rows.iter().map(|(_, lengths)| lengths.total()).max().unwrap_or(0);
-    let head = group.cells(history);
-    let row = |(row, lengths): (Row, Distribution)| {
-        let mut cells = tally::cells(&head, row.name(), &lengths);
-        if lengths.count() == 0 {
+    out.head(history, group);
+    out.begin(order);
+    for (row, lengths) in rows {
+        let figures = match lengths.count() {
             // For an unknown curve there is only a name, without figures.
-            let figures = cells.len() - Distribution::columns().len();
-            cells[figures..].fill(Value::Null);
-        }
-        (cells, Some(lengths))
-    };
-    vec![Run { order, rows: rows.into_iter().map(row).collect() }]
+            0 => [const { Value::Null }; 8],
+            _ => lengths.figures(),
+        };
+        out.row(once(row.name().into()).chain(figures), Some(lengths));
+    }
 }
 
 impl Row {

@@ -16,7 +16,7 @@ const PART: usize = 4096;
 const MOST_BYTES: usize = 1 << 28;
 
 /// The maximum number of rows in a stretch. To read a row, the rows before it in its stretch have to be skipped.
-pub(crate) const STRETCH: usize = 32;
+const STRETCH: usize = 32;
 
 /// Rows of cells. All rows have the same number of cells.
 #[derive(Clone, Default)]
@@ -110,6 +110,23 @@ impl Rows {
         Reader::new(self, rows)
     }
 
+    /// Calls a function with each of some rows, until it fails. The rows share the memory of their cells, so for millions of rows this
+    /// is faster than [`range`](Self::range).
+    ///
+    /// # Errors
+    /// That of the function.
+    pub fn try_for_each<'r, E>(
+        &'r self,
+        rows: Range<usize>,
+        mut each: impl FnMut(&mut Vec<Value<'r>>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut reader, mut row) = (Reader::new(self, rows), Vec::with_capacity(self.width));
+        while reader.read(&mut row) {
+            each(&mut row)?;
+        }
+        Ok(())
+    }
+
     /// To be called after rows were read: some may have been [spilled](Spill).
     ///
     /// # Errors
@@ -145,25 +162,30 @@ impl Place {
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
+
+    /// Whether more rows can be added.
+    pub(crate) fn has_room(&self) -> bool {
+        (self.count as usize) < STRETCH
+    }
 }
 
 impl Made {
-    /// Adds rows that stay together; at most [`STRETCH`].
-    pub(crate) fn push<'a>(&mut self, rows: impl IntoIterator<Item = &'a [Value<'a>]>) -> Place {
+    /// Where the next row goes.
+    pub(crate) fn begin(&mut self) -> Place {
         if self.parts.last().is_none_or(|part| part.end() > MOST_BYTES || part.is_spilled()) {
             self.parts.push(Packed::default());
         }
-        let number = self.parts.len() - 1;
-        let part = &mut self.parts[number];
-        let mut place = Place { part: number as u32, from: part.end() as u32, count: 0 };
-        for row in rows {
-            debug_assert!(self.width == 0 || self.width == row.len(), "as many cells as in the other rows");
-            self.width = row.len();
-            part.push(row);
-            place.count += 1;
-        }
-        debug_assert!(place.count as usize <= STRETCH);
-        place
+        let part = self.parts.len() - 1;
+        Place { part: part as u32, from: self.parts[part].end() as u32, count: 0 }
+    }
+
+    /// Adds a row to the last place that was begun. A place has room for [`STRETCH`] rows.
+    pub(crate) fn add(&mut self, place: &mut Place, row: &[Value<'_>]) {
+        debug_assert!(self.width == 0 || self.width == row.len(), "as many cells as in the other rows");
+        debug_assert!(place.part as usize + 1 == self.parts.len() && place.has_room());
+        self.width = row.len();
+        self.parts[place.part as usize].push(row);
+        place.count += 1;
     }
 
     /// To be called when no more rows are added.
@@ -212,6 +234,20 @@ impl<'r> Reader<'r> {
         reader
     }
 
+    /// Reads the next row into `row`. Returns false if there is none.
+    fn read(&mut self, row: &mut Vec<Value<'r>>) -> bool {
+        row.clear();
+        let Some(left) = self.left.checked_sub(1) else { return false };
+        self.left = left;
+        while self.cells.as_ref().is_some_and(|(_, left)| *left == 0) {
+            self.begin_stretch();
+        }
+        let Some((cells, left)) = self.cells.as_mut() else { return false };
+        *left -= 1;
+        row.extend(cells.by_ref().take(self.rows.width));
+        true
+    }
+
     fn begin_stretch(&mut self) {
         let stretches = &self.rows.stretches;
         let last = self.next.checked_sub(1).and_then(|last| stretches.get(last));
@@ -230,13 +266,8 @@ impl<'r> Iterator for Reader<'r> {
     type Item = Vec<Value<'r>>;
 
     fn next(&mut self) -> Option<Vec<Value<'r>>> {
-        self.left = self.left.checked_sub(1)?;
-        while self.cells.as_ref().is_some_and(|(_, left)| *left == 0) {
-            self.begin_stretch();
-        }
-        let (cells, left) = self.cells.as_mut()?;
-        *left -= 1;
-        Some(cells.by_ref().take(self.rows.width).collect())
+        let mut row = Vec::with_capacity(if self.left == 0 { 0 } else { self.rows.width });
+        self.read(&mut row).then_some(row)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -303,6 +334,12 @@ mod tests {
 
     const MANY: usize = 3 * PART + 5;
 
+    fn added(made: &mut Made, rows: &[Vec<Value<'_>>]) -> Place {
+        let mut place = made.begin();
+        rows.iter().for_each(|row| made.add(&mut place, row));
+        place
+    }
+
     #[test]
     fn rows_are_what_they_were() {
         let mut rows = Rows::default();
@@ -330,7 +367,7 @@ mod tests {
             let (mut made, mut of_part, mut numbers) = (Made::default(), Vec::new(), part.peekable());
             while let Some(first) = numbers.peek().copied() {
                 let some: Vec<_> = numbers.by_ref().take(1 + first % STRETCH).map(row).collect();
-                of_part.push(made.push(some.iter().map(|row| &**row)));
+                of_part.push(added(&mut made, &some));
             }
             made.seal();
             let moved = all.append(made);
@@ -380,7 +417,7 @@ mod tests {
             let (mut made, mut of_part) = (Made::default(), Vec::new());
             for first in (from..MANY.min(from + 100)).step_by(7) {
                 let some: Vec<_> = (first..MANY.min(from + 100).min(first + 7)).map(row).collect();
-                of_part.push(made.push(some.iter().map(|row| &**row)));
+                of_part.push(added(&mut made, &some));
             }
             made.seal();
             let moved = all.append(made);
@@ -392,7 +429,7 @@ mod tests {
         }
         let spilled = all.parts.iter().filter(|part| part.is_spilled());
         assert!(spilled.count() > all.parts.len() / 3 && !all.parts.iter().all(Packed::is_spilled));
-        places.push(all.push([&*row(MANY)]));
+        places.push(added(&mut all, &[row(MANY)]));
         let rows = Rows::in_order(all, places);
         assert!(rows.iter().enumerate().all(|(number, found)| found == row(number)));
         assert!((0..=MANY).all(|number| rows.range(number..number + 1).all(|found| found == row(number))));
