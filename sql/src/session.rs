@@ -9,8 +9,8 @@ use datafusion::{
 };
 
 use crate::{
-    checked_arithmetic::CheckArithmetic, functions, grouping::GroupByWords, unused_join::EliminateUnusedJoin,
-    whole_keys::SortByWholeKeys, yielding::YieldWhereRowsMultiply,
+    checked_arithmetic::CheckArithmetic, functions, grouping::GroupByWords, intervals::SortIntervalsByKey,
+    unused_join::EliminateUnusedJoin, whole_keys::SortByWholeKeys, yielding::YieldWhereRowsMultiply,
 };
 
 /// A session with our functions and rules, and without tables. `memory` is a limit in bytes.
@@ -42,6 +42,7 @@ pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusio
         .with_optimizer_rule(Arc::new(EliminateUnusedJoin))
         .with_analyzer_rule(Arc::new(CheckArithmetic))
         .with_physical_optimizer_rule(Arc::new(SortByWholeKeys))
+        .with_physical_optimizer_rule(Arc::new(SortIntervalsByKey))
         .with_physical_optimizer_rule(Arc::new(GroupByWords))
         .with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply))
         .build();

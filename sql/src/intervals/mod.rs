@@ -13,6 +13,7 @@
 //! beyond the memory limit. Keys are distributed over all CPUs.
 
 mod arguments;
+mod by_key;
 mod described;
 mod input;
 mod operation;
@@ -38,6 +39,7 @@ use operation::{OPERATIONS, Operation};
 use planner::IntervalPlanner;
 
 pub(crate) use arguments::tables_as_queries;
+pub(crate) use by_key::SortIntervalsByKey;
 pub use described::interval_functions;
 pub use parts::OperatorParts;
 pub(crate) use table::IntervalTable;
