@@ -6,6 +6,7 @@
 mod arithmetic;
 mod bits;
 mod bounded;
+mod cardinality;
 mod checked_sum;
 mod clock;
 mod conversions;
@@ -79,10 +80,11 @@ pub fn with_clocks(name: &str, clocks: ClocksByName) -> Option<ScalarUDF> {
     Some(ByClock::bound(conversion, clocks.collect()))
 }
 
-/// Registers the functions of every session, and bounds those of DataFusion.
+/// Registers the functions of every session, and replaces some of DataFusion.
 pub(crate) fn register_all(context: &SessionContext) -> datafusion::error::Result<()> {
     named().into_iter().for_each(|function| context.register_udf(function));
     aggregates().into_iter().for_each(|function| context.register_udaf(function));
+    cardinality::register(context)?;
     bounded::register(context)
 }
 
