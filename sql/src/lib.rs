@@ -43,6 +43,7 @@ mod grouping;
 mod info;
 pub mod intervals;
 mod large_constants;
+mod larger_batches;
 mod lwps;
 mod named_arguments;
 mod nanos;

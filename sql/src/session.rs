@@ -10,7 +10,8 @@ use datafusion::{
 
 use crate::{
     checked_arithmetic::CheckArithmetic, functions, grouping::GroupByWords, intervals::SortIntervalsByKey,
-    unused_join::EliminateUnusedJoin, whole_keys::SortByWholeKeys, yielding::YieldWhereRowsMultiply,
+    larger_batches::SortLargerBatches, unused_join::EliminateUnusedJoin, whole_keys::SortByWholeKeys,
+    yielding::YieldWhereRowsMultiply,
 };
 
 /// A session with our functions and rules, and without tables. `memory` is a limit in bytes.
@@ -43,6 +44,7 @@ pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusio
         .with_analyzer_rule(Arc::new(CheckArithmetic))
         .with_physical_optimizer_rule(Arc::new(SortByWholeKeys))
         .with_physical_optimizer_rule(Arc::new(SortIntervalsByKey))
+        .with_physical_optimizer_rule(Arc::new(SortLargerBatches))
         .with_physical_optimizer_rule(Arc::new(GroupByWords))
         .with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply))
         .build();

@@ -26,6 +26,7 @@ use datafusion::{
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::buckets::{Buckets, PER_ROW};
+use crate::larger_batches::larger;
 
 /// Sorts rows by key and start.
 #[derive(Debug)]
@@ -157,7 +158,9 @@ async fn sorted(
 fn sorted_by(sort: &SortExec, rows: Once, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
     let schema = Arc::clone(&rows.schema);
     let rows = StreamingTableExec::try_new(schema, vec![Arc::new(rows)], None, [], false, None)?;
-    SortExec::new(sort.expr().clone(), Arc::new(rows)).with_preserve_partitioning(true).execute(0, context)
+    SortExec::new(sort.expr().clone(), larger(Arc::new(rows)))
+        .with_preserve_partitioning(true)
+        .execute(0, context)
 }
 
 /// A stream as the source of a plan that is executed once.
