@@ -140,8 +140,11 @@ impl Column {
         }
         let words = dictionary.as_string::<i32>();
         let has_nulls = keys.null_count() > 0;
-        // Of a NULL, it can be anything.
-        let places = column.normalized_keys();
+        // Of a NULL, it can be anything. If all are NULL, the dictionary may have no word at all.
+        let places = match dictionary.is_empty() {
+            true => vec![0; keys.len()],
+            false => column.normalized_keys(),
+        };
         places.into_iter().enumerate().map(move |(row, place)| {
             if has_nulls && keys.is_null(row) {
                 return self.number(None);

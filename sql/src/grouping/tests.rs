@@ -15,13 +15,13 @@ use proptest::{collection::vec, option, prelude::*};
 
 use super::{groups::ROWS, *};
 
-/// The words of a dictionary, of which some occur twice and some are NULL, and the places of those that the rows have.
+/// The words of a dictionary, of which some occur twice and some are NULL, or none if all rows are NULL, and the places of those that the rows have.
 type Words = (Vec<Option<&'static str>>, Vec<Option<usize>>);
 
 fn words(rows: usize) -> impl Strategy<Value = Words> {
     let word = option::weighted(0.9, prop::sample::select(vec!["", "a", "b", "request", "sys_read", "ü"]));
-    (vec(word, 1..7), vec(option::weighted(0.9, 0..100_usize), rows)).prop_map(|(words, mut places)| {
-        places.iter_mut().flatten().for_each(|place| *place %= words.len());
+    (vec(word, 0..7), vec(option::weighted(0.9, 0..100_usize), rows)).prop_map(|(words, mut places)| {
+        places.iter_mut().for_each(|place| *place = place.and_then(|place| place.checked_rem(words.len())));
         (words, places)
     })
 }
