@@ -7,7 +7,6 @@ const KEPT: libc::c_int = 256 << 20;
 /// By default, glibc gives each of these back to the kernel, and the kernel clears the pages when they are used again.
 /// With this, `--states` of 9.2 × 10⁷ events on two CPUs took 11.9 s of CPU time instead of 14.3 s, and at most 640 MB
 /// instead of 757 MB. To save memory, there is one arena per CPU instead of eight.
-/// CPU, where it would have been eight.
 pub(crate) fn keep_freed_memory() {
     #[cfg(target_env = "gnu")]
     {
