@@ -21,7 +21,7 @@ pub(crate) const ACTIVE_TIME: Measure = Measure {
     lists_cases: false,
     is_of_one_level: true,
     definition: include_str!("definitions/active-time.md"),
-    needs: Needs { only_lives: true, ..Needs::STATES },
+    needs: Needs { only_lives: true, only_own: true, ..Needs::ONLY_STATES },
     computed: Computed::Sliced(start),
 };
 
@@ -52,6 +52,10 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 }
 
 impl Sliced for ActiveTime {
+    fn needs(&self) -> Option<Needs> {
+        Some(Needs { lwp_states: !self.request.is_of_own_threads(), ..ACTIVE_TIME.needs })
+    }
+
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let request = &self.request;
         let owners = asked_owners(history, request);

@@ -33,8 +33,7 @@ pub(crate) const BREAKDOWN: Measure = Measure {
         faults: true,
         only_lives: true,
         only_own: true,
-        culprits: false,
-        ..Needs::STATES
+        ..Needs::ONLY_STATES
     },
     computed: Computed::Sliced(start),
 };

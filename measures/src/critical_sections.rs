@@ -54,6 +54,11 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 }
 
 impl Sliced for Sections {
+    fn needs(&self) -> Option<Needs> {
+        // They show on which CPU a lock was requested.
+        Some(Needs { lwp_states: self.request.cpus.is_some(), ..CRITICAL_SECTIONS.needs })
+    }
+
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let request = self.request.clone();
         let selection = Selection::new(&request);

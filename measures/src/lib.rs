@@ -61,7 +61,7 @@ pub use histogram::Histogram;
 pub use history::{
     Context, EventAt, Fault, Gap, History, HistoryBuilder, Interrupt, LastOnCpu, Life, Lives, LivesBuilder,
     LockRequest, LwpRow, LwpStay, Mark, Names, Needs, Row, Series, SeriesBuilder, Slicer, Span, Syscall,
-    ThreadRow, ThreadStay, Track, Wakeup, Word, Words,
+    ThreadRow, ThreadStay, Track, Wakeup, Word, Words, near,
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, Subject, named};
@@ -72,7 +72,7 @@ pub use rows::{Rows, Spill, Storage};
 pub use sliced::{Slice, Sliced};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 
-use history::{Searches, near, stretches};
+use history::{Searches, stretches};
 use instances::{Instance, Instances, LeftOut, SpanNames, ending_in, those_ending_in};
 use walk::{
     Culprits, Joint, Key, Labels, Many, Origin, Pieces, Sum, Totals, Waits, Walking, ends_of_unknown,

@@ -84,6 +84,11 @@ impl Measure {
         self.computed.start(request)
     }
 
+    /// The tables that its first pass needs for this request.
+    pub fn first_needs(&self, request: &Request) -> Needs {
+        self.start(request).needs().unwrap_or(self.needs)
+    }
+
     /// Whether it can be computed slice by slice.
     pub fn is_sliced(&self, request: &Request) -> bool {
         match self.computed {

@@ -27,7 +27,7 @@ pub(crate) const QUANTA: Measure = Measure {
     lists_cases: false,
     is_of_one_level: true,
     definition: include_str!("definitions/quanta.md"),
-    needs: Needs { only_lives: true, only_own: true, culprits: false, ..Needs::STATES },
+    needs: Needs { only_lives: true, only_own: true, ..Needs::ONLY_STATES },
     computed: Computed::Sliced(start),
 };
 
@@ -88,6 +88,10 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 }
 
 impl Sliced for Quanta {
+    fn needs(&self) -> Option<Needs> {
+        Some(Needs { lwp_states: !self.request.is_of_own_threads(), ..QUANTA.needs })
+    }
+
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let mut owners = asked_owners(history, &self.request);
         let (request, open) = (&self.request, &self.open);

@@ -116,6 +116,12 @@ impl Request {
         if self.by == Some(By::Lwp) || only_lwps || has_no_threads { Level::Lwps } else { Level::Threads }
     }
 
+    /// Whether rows are of user threads, of which some are selected, on any CPU. Most measures need no states of LWPs then.
+    pub(crate) fn is_of_own_threads(&self) -> bool {
+        let is_of_lwps = self.by == Some(By::Lwp) || self.level == Some(Level::Lwps);
+        self.threads.is_some() && !is_of_lwps && self.cpus.is_none()
+    }
+
     /// The window, cut to the trace.
     pub fn extent(&self, history: &History) -> Interval {
         let all = history.extent.unwrap_or(Interval { from: 0, to: 0 });

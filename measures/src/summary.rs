@@ -22,7 +22,7 @@ pub(crate) const SUMMARY: Measure = Measure {
     lists_cases: true,
     is_of_one_level: false,
     definition: include_str!("definitions/summary.md"),
-    needs: Needs { culprits: false, ..Needs::STATES },
+    needs: Needs { only_lives: true, only_own: true, ..Needs::ONLY_STATES },
     computed: Computed::Sliced(start),
 };
 
@@ -96,6 +96,10 @@ struct Part {
 }
 
 impl Sliced for Summary {
+    fn needs(&self) -> Option<Needs> {
+        Some(Needs { lwp_states: !self.request.is_of_own_threads(), ..SUMMARY.needs })
+    }
+
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let (request, names) = (&self.request, &history.names);
         let threads = history.threads.keys().filter(|thread| request.has_thread(*thread));

@@ -26,7 +26,7 @@ pub(crate) const SWITCH_COST: Measure = Measure {
     lists_cases: false,
     is_of_one_level: true,
     definition: include_str!("definitions/switch-cost.md"),
-    needs: Needs { turns: true, culprits: false, ..Needs::STATES },
+    needs: Needs { turns: true, only_lives: true, before_lives: true, ..Needs::ONLY_STATES },
     computed: Computed::Sliced(start),
 };
 
@@ -67,8 +67,10 @@ impl Sliced for SwitchCost {
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let level = self.request.level(history);
         let carried = Carried::new(history, &self.request);
-        let is_selected =
-            |event: &EventAt| event.lwp().is_none_or(|lwp| lwp == 0 || carried.at(lwp, event.tick()));
+        let is_selected = |event: &EventAt| match level {
+            Level::Lwps => event.lwp().is_none_or(|lwp| lwp == 0 || carried.at(lwp, event.tick())),
+            Level::Threads => event.thread().is_some_and(|comes| self.request.has_thread(comes)),
+        };
         // The last event of each CPU or LWP; `None` if it is unknown what ran there.
         let mut last: Map<u32, Option<EventAt>> = Map::default();
         let (mut first, mut pairs) = (Vec::new(), Vec::new());

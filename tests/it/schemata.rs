@@ -14,7 +14,7 @@ const OURS: [&str; 8] =
     ["overview", "stopwatch", "scheduler", "latency", "locks", "interrupts", "syscalls", "memory"];
 
 /// Records the server of docs/questions.md into RUN with these options.
-fn record(sigmund: &Sigmund, options: &[&str]) -> String {
+pub(crate) fn record(sigmund: &Sigmund, options: &[&str]) -> String {
     crate::docs::my_server_in(sigmund.folder());
     let _alone = kernel::alone();
     let mut command = sigmund.command();

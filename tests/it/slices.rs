@@ -11,8 +11,33 @@ use crate::{
     kernel,
     record::recorded,
     sigmund::{Sigmund, program},
-    views::listing,
+    views::{listing, listing_of},
 };
+
+/// Thread 5 is unparked twice by LWP 80, while that carries no thread. The first time, the LWP was woken for it at 300. The second
+/// time, it was woken at 400, but has carried thread 6 since.
+const POLLED: &str = "\
+# tick_hz=1000000000
+type date_tick pid cpu thr code name params
+KERN 100 0 0 ? - sched_switch prev_state=0 next_pid=70
+KERN 100 0 1 ? - sched_switch prev_state=0 next_pid=80
+USER 105 70 0 ? - USER_CONTEXT_SWITCH next=5 reason=0 on=0 blocked_for=0
+KERN 110 80 1 ? - sched_switch prev_state=1 next_pid=0
+USER 200 70 0 5 - USER_CONTEXT_SWITCH next=0 reason=3 on=0 blocked_for=0
+KERN 300 70 0 ? - sched_waking pid=80
+KERN 310 0 1 ? - sched_switch prev_state=0 next_pid=80
+USER 330 80 1 ? - USER_THREAD_READY ready=5
+USER 340 70 0 ? - USER_CONTEXT_SWITCH next=5 reason=0 on=0 blocked_for=0
+KERN 360 80 1 ? - sched_switch prev_state=1 next_pid=0
+KERN 400 70 0 ? - sched_waking pid=80
+USER 402 70 0 5 - USER_CONTEXT_SWITCH next=0 reason=3 on=0 blocked_for=0
+KERN 405 0 1 ? - sched_switch prev_state=0 next_pid=80
+USER 407 80 1 ? - USER_CONTEXT_SWITCH next=6 reason=0 on=0 blocked_for=0
+USER 410 80 1 6 - USER_CONTEXT_SWITCH next=0 reason=3 on=0 blocked_for=0
+USER 420 80 1 ? - USER_THREAD_READY ready=5
+USER 430 70 0 ? - USER_CONTEXT_SWITCH next=5 reason=0 on=0 blocked_for=0
+USER 440 70 0 5 - USER_CONTEXT_SWITCH next=0 reason=3 on=0 blocked_for=0
+";
 
 const WHOLE: SliceSize = SliceSize { rows: usize::MAX, ticks: i64::MAX };
 
@@ -27,8 +52,17 @@ fn filters(trace: &SuperTrace) -> Vec<Filter> {
         Filter { cpus: vec![Cpu(0)], from: at(2), ..all.clone() },
         Filter { to: at(6), ..all.clone() },
     ];
-    if let Some(thread) = trace.threads().unwrap().iter().map(|(thread, _)| thread.0).nth(1) {
-        filters.push(Filter { threads: vec![thread.to_string().parse().unwrap()], ..all.clone() });
+    let threads: Vec<u64> = trace.threads().unwrap().iter().map(|(thread, _)| thread.0).collect();
+    let of = |threads: &[u64]| {
+        let threads = threads.iter().map(|thread| thread.to_string().parse().unwrap()).collect();
+        Filter { threads, ..all.clone() }
+    };
+    for thread in [1, threads.len() / 2, threads.len().saturating_sub(1)] {
+        filters.extend(threads.get(thread).map(|thread| of(&[*thread])));
+    }
+    if let [first, .., last] = threads[..] {
+        filters.push(Filter { from: at(4), to: at(7), ..of(&[first, last]) });
+        filters.push(Filter { cpus: vec![Cpu(0)], ..of(&[last]) });
     }
     filters.push(Filter { lwps: vec![LwpRef::Number(Lwp(70))], ..all });
     filters
@@ -48,16 +82,14 @@ async fn compare(
             let of = format!("{} {filter:?} {options:?} of {ticks} ticks", measure.name);
             assert_same(&whole.answer, &sliced.answer, &of);
             assert_eq!(whole.gaps, sliced.gaps, "{of}");
-            // System calls in which nobody slept, and what was before a thread and after it, make no difference.
-            if measure.needs.only_asleep || measure.needs.only_lives {
-                let needs = Needs { only_asleep: false, only_lives: false, ..measure.needs };
-                let answer = |history: &_, request: &_| measure.answer(history, request);
-                let with_all = with_history(trace, (measure.name, needs), filter, options, answer).await;
-                let mut with_all = with_all.unwrap();
-                // About the filter: in a recording of a whole machine, LWP 70 may be anything.
-                with_all.result.notes.append(&mut with_all.notes);
-                assert_same(&with_all.result, &whole.answer, &format!("{of}, with all rows"));
-            }
+            // Rows that a measure does not need make no difference.
+            let needs = Needs { only_asleep: false, only_lives: false, ..measure.needs };
+            let answer = |history: &_, request: &_| measure.answer(history, request);
+            let with_all = with_history(trace, (measure.name, needs), filter, options, answer).await;
+            let mut with_all = with_all.unwrap();
+            // About the filter: in a recording of a whole machine, LWP 70 may be anything.
+            with_all.result.notes.append(&mut with_all.notes);
+            assert_same(&with_all.result, &whole.answer, &format!("{of}, with all rows"));
             !whole.answer.rows.is_empty()
         }
         (Err(whole), Err(sliced)) => {
@@ -128,6 +160,34 @@ fn slices_of_a_recording_have_the_answer_of_the_whole() {
     let (sigmund, _) = recorded();
     drop(alone);
     compare_all(&sigmund.path("RUN.supertrace"), 7);
+}
+
+#[test]
+fn slices_of_a_server_with_locks_have_the_answer_of_the_whole() {
+    if !kernel::may_record() {
+        return;
+    }
+    let waits = "SELECT count(*) FROM locks WHERE contended AND wait_tick > 0";
+    // Where other processes have the CPUs, there may be a recording in which nobody waits.
+    let recorded = (0..5).find_map(|_| {
+        let sigmund = Sigmund::new();
+        crate::schemata::record(&sigmund, &[]);
+        (sigmund.number("RUN.supertrace", waits) > 0).then_some(sigmund)
+    });
+    compare_all(&recorded.expect("nobody waited for a lock").path("RUN.supertrace"), 5);
+}
+
+/// The rows of other threads and of LWPs are read where they show why the LWP was awake.
+#[test]
+fn a_question_about_one_thread_knows_since_when_its_poller_was_awake() {
+    let sigmund = Sigmund::with_listing("t", &listing_of(POLLED));
+    for size in ["thread => 5", "\"from\" => '320', thread => 5", "\"by\" => 'name'"] {
+        let waits = sigmund.sql(
+            "t.supertrace",
+            &format!("SELECT kind, total_tick, min_tick, max_tick FROM latency({size}) WHERE kind = 'wakeup-to-user'"),
+        );
+        assert_eq!(waits, [["wakeup-to-user", "50", "10", "40"]], "{size}");
+    }
 }
 
 /// Of tables with many pages, those are read that have rows of the thread or of the window.

@@ -28,11 +28,16 @@ USER 230 70 0 ? - USER_CONTEXT_SWITCH next=5 reason=0 on=0 blocked_for=0
 ";
 
 pub(crate) fn listing() -> String {
+    listing_of(LISTING)
+}
+
+/// A listing whose first seven columns are separated by spaces.
+pub(crate) fn listing_of(lines: &str) -> String {
     let line = |line: &str| {
         let cells: Vec<&str> = if line.starts_with('#') { vec![line] } else { line.splitn(8, ' ').collect() };
         cells.join("\t") + "\n"
     };
-    LISTING.lines().map(line).collect()
+    lines.lines().map(line).collect()
 }
 
 fn asked(sigmund: &Sigmund, query: &str) -> String {

@@ -28,7 +28,7 @@ pub(crate) const FUNCTIONS: Measure = Measure {
     lists_cases: false,
     is_of_one_level: false,
     definition: include_str!("../definitions/functions.md"),
-    needs: Needs { spans: true, only_lives: true, culprits: false, ..Needs::STATES },
+    needs: Needs { spans: true, only_lives: true, only_own: true, ..Needs::ONLY_STATES },
     computed: Computed::Sliced(start),
 };
 
@@ -151,6 +151,10 @@ impl Functions {
 }
 
 impl Sliced for Functions {
+    fn needs(&self) -> Option<Needs> {
+        Some(Needs { lwp_states: !self.request.is_of_own_threads(), ..FUNCTIONS.needs })
+    }
+
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         if self.request.subject.is_some() {
             self.names.add(history, slice, &self.request);

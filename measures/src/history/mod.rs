@@ -30,7 +30,8 @@ pub use rows::{
 pub use series::{Series, SeriesBuilder};
 pub use slicer::{LastOnCpu, LwpRow, Row, Slicer, ThreadRow};
 pub use track::Track;
-pub(crate) use track::{near, stretches};
+pub use track::near;
+pub(crate) use track::stretches;
 pub use words::{Word, Words};
 
 /// What happened, as far as it was loaded.
@@ -116,7 +117,8 @@ impl HistoryBuilder {
             threads: (self.threads.iter(), self.threads.len()),
             lwps: (self.lwps.iter(), self.lwps.len()),
             around: Default::default(),
-            without_culprits: false,
+            on_cpu: true,
+            mounted: true,
         };
         self.history.derive(states);
         self.history
@@ -129,8 +131,10 @@ struct States<T, L> {
     lwps: (L, usize),
     /// What was on the CPUs before and after the rows.
     around: derived::OnCpuAround,
-    /// Whether `on_cpu` and `mounted` are left out.
-    without_culprits: bool,
+    /// Whether to derive which LWP had each CPU.
+    on_cpu: bool,
+    /// Whether to derive what each LWP carried.
+    mounted: bool,
 }
 
 impl History {
@@ -140,7 +144,7 @@ impl History {
         T: Iterator<Item = &'r ThreadRow> + Clone + Send + Sync,
         L: Iterator<Item = &'r LwpRow> + Clone + Send + Sync,
     {
-        let States { threads, lwps, around, without_culprits } = states;
+        let States { threads, lwps, around, on_cpu: with_on_cpu, mounted: with_mounted } = states;
         let History {
             wakeups,
             unparks,
@@ -184,9 +188,12 @@ impl History {
         let History { threads: of_threads, lwps: of_lwps, on_cpu, mounted, gaps, .. } = self;
         rayon::scope(|scope| {
             let ((threads, most), (lwps, most_lwps)) = (threads, lwps);
-            if !without_culprits {
-                let (threads, lwps) = (threads.clone(), lwps.clone());
+            if with_mounted {
+                let threads = threads.clone();
                 scope.spawn(move |_| *mounted = derived::mounted(threads, most));
+            }
+            if with_on_cpu {
+                let lwps = lwps.clone();
                 scope.spawn(move |_| *on_cpu = derived::on_cpu(lwps, gaps, extent, &around));
             }
             scope.spawn(move |_| *of_lwps = derived::states(lwps, most_lwps));

@@ -27,6 +27,8 @@ pub struct Needs {
     pub locks: bool,
     /// Of the locks, only the requests that had to wait.
     pub only_waits: bool,
+    /// Of the states, only the rows while somebody waits for a lock: one of the requested threads, if the request selects threads.
+    pub only_waited: bool,
     /// Page faults, from `events`.
     pub faults: bool,
     /// `events`: when and where. Only those at which a CPU changes from one LWP to another, or an LWP from one user
@@ -34,13 +36,22 @@ pub struct Needs {
     pub turns: bool,
     /// The FROM and TO events of a question about pairs of events.
     pub marks: bool,
-    /// Which LWP had each CPU, and what each LWP carried. Derived from the states.
-    pub culprits: bool,
+    /// Which LWP had each CPU. Derived from the states of LWPs.
+    pub on_cpu: bool,
+    /// What each LWP carried. Derived from the states of user threads.
+    pub mounted: bool,
     /// Of all these, only the rows in the lives of the requested threads, if the request selects threads.
     pub only_lives: bool,
-    /// Of `thread_states`, if the request selects user threads, only the rows of these. If culprits are needed, also the rows of
-    /// other threads while one of these is stalled: they tell who had its CPU.
+    /// With `only_lives`: a measure that looks back needs what happened before these lives, too.
+    pub before_lives: bool,
+    /// Of the states, if the request selects user threads, only the rows of these, and those of LWPs while they carry one of these.
+    /// With `on_cpu`, also the rows while one of these is stalled: they tell who had its CPU.
     pub only_own: bool,
+    /// With `only_own`: also the rows while an LWP that carries no user thread is awake and has not yet unparked one of these: they
+    /// tell whether it was woken for that.
+    pub pollers: bool,
+    /// With `only_own`: of LWPs, only these rows.
+    pub only_pollers: bool,
 }
 
 impl Needs {
@@ -57,15 +68,23 @@ impl Needs {
         only_named: false,
         locks: false,
         only_waits: false,
+        only_waited: false,
         faults: false,
         turns: false,
         marks: false,
-        culprits: false,
+        on_cpu: false,
+        mounted: false,
         only_lives: false,
+        before_lives: false,
         only_own: false,
+        pollers: false,
+        only_pollers: false,
     };
     /// The states of both levels, and what follows from them.
-    pub const STATES: Needs = Needs { thread_states: true, lwp_states: true, culprits: true, ..Needs::NONE };
+    pub const STATES: Needs =
+        Needs { thread_states: true, lwp_states: true, on_cpu: true, mounted: true, ..Needs::NONE };
+    /// The states of both levels, and nothing that follows from them.
+    pub(crate) const ONLY_STATES: Needs = Needs { on_cpu: false, mounted: false, ..Needs::STATES };
     /// All of them.
     pub const ALL: Needs = Needs {
         wakeups: true,

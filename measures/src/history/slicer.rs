@@ -210,7 +210,8 @@ pub struct Slicer {
     last_on_cpu: Map<u32, Option<LastOnCpu>>,
     /// The tick before which it was looked up last, and how many rows of `lwps` there were.
     looked_before: Option<(i64, usize)>,
-    without_culprits: bool,
+    without_on_cpu: bool,
+    without_mounted: bool,
 }
 
 macro_rules! tables {
@@ -264,9 +265,14 @@ impl Slicer {
         Slicer { shared: History { extent, gaps, names, ..History::default() }, ..Slicer::default() }
     }
 
-    /// Leaves out which LWP had each CPU, and what LWPs carried.
-    pub fn without_culprits(&mut self) {
-        self.without_culprits = true;
+    /// Leaves out which LWP had each CPU.
+    pub fn without_on_cpu(&mut self) {
+        self.without_on_cpu = true;
+    }
+
+    /// Leaves out what LWPs carried.
+    pub fn without_mounted(&mut self) {
+        self.without_mounted = true;
     }
 
     /// Notes that the whole trace has no interrupts.
@@ -320,7 +326,7 @@ impl Slicer {
     /// The history of a slice that is before all slices made so far. All rows that overlap or touch it must have been
     /// added. Afterwards, removes the rows that no earlier slice needs.
     pub fn slice(&mut self, slice: Slice) -> History {
-        if !self.without_culprits {
+        if !self.without_on_cpu {
             self.look_for_last_on_cpus(slice.interval.from);
         }
         let history = self.history(slice.interval);
@@ -358,7 +364,7 @@ impl Slicer {
             scope.spawn(|_| events.copy_touching(slice, &mut history.events));
             faults.copy_touching(slice, &mut history.faults);
             marks.copy_touching(slice, &mut history.marks);
-            if !self.without_culprits {
+            if !self.without_on_cpu {
                 firsts = first_on_cpus(lwps.touching(slice), slice);
             }
         });
@@ -367,7 +373,8 @@ impl Slicer {
             threads: (threads.touching(slice), threads.len()),
             lwps: (lwps.touching(slice), lwps.len()),
             around: OnCpuAround { before: last.collect(), after: self.first_on_cpu.clone() },
-            without_culprits: self.without_culprits,
+            on_cpu: !self.without_on_cpu,
+            mounted: !self.without_mounted,
         });
         self.first_on_cpu.extend(firsts);
         history

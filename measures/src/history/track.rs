@@ -195,7 +195,7 @@ fn parts<'s, T: 's>(
 
 /// The partition point of a list, searched from `hint` on in steps that double. This is fast if the point is near
 /// `hint`, where the memory was read recently.
-pub(crate) fn near<T>(list: &[T], is_before: impl Fn(&T) -> bool, hint: usize) -> usize {
+pub fn near<T>(list: &[T], is_before: impl Fn(&T) -> bool, hint: usize) -> usize {
     let hint = hint.min(list.len());
     let (mut low, mut high) = (hint, hint);
     let mut step = 1;

@@ -69,6 +69,21 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 }
 
 impl Sliced for Latency {
+    fn needs(&self) -> Option<Needs> {
+        // Single waits are listed with who had the CPU or the LWPs.
+        let is_of_one = self.request.worst == 0;
+        Some(Needs {
+            interrupts: !is_of_one,
+            on_cpu: !is_of_one,
+            only_lives: is_of_one,
+            before_lives: true,
+            only_own: is_of_one,
+            pollers: true,
+            only_pollers: self.request.cpus.is_none(),
+            ..LATENCY.needs
+        })
+    }
+
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         if let Some(listed) = &mut self.listed {
             listed.add(history, slice, self.request.by(history));

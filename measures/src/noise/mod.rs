@@ -28,7 +28,7 @@ pub(crate) const NOISE: Measure = Measure {
     lists_cases: false,
     is_of_one_level: false,
     definition: include_str!("../definitions/noise.md"),
-    needs: Needs { interrupts: true, spans: true, culprits: false, ..Needs::STATES },
+    needs: Needs { interrupts: true, spans: true, only_lives: true, only_own: true, ..Needs::ONLY_STATES },
     computed: Computed::Sliced(start),
 };
 

@@ -5,7 +5,9 @@ use sigmund_measures::{Interval, Measure, Request, Side, compare, request_to_com
 use sigmund_model::Hertz;
 use sigmund_sql::SuperTrace;
 
-use super::{MeasureOptions, Measured, SliceSize, asked, computed, level, load, selection_notes};
+use super::{
+    MeasureOptions, Measured, SliceSize, asked, computed, level, load, loaded_window, selection_notes,
+};
 use crate::{Error, Filter};
 
 /// Compares two super-traces in a measure: what differs, and whether it differs by more than the spread inside each;
@@ -51,8 +53,9 @@ async fn side(
     filter: &Filter,
     options: &MeasureOptions,
 ) -> Result<(Side, usize), Error> {
-    let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
+    let request = asked(trace, (measure.name, measure.needs), filter, options).await?;
     let request = request_to_compare(measure, &request);
+    let window = loaded_window(trace, measure.first_needs(&request), &request).await?;
     let size = SliceSize::default();
     let (mut of_window, mut known) =
         computed(trace, measure, (&request, window), options, (size, None)).await?;

@@ -94,7 +94,8 @@ pub fn measure_in_slices<'a>(
     size: SliceSize,
 ) -> BoxFuture<'a, Result<Measured, Error>> {
     Box::pin(async move {
-        let (request, window) = asked(trace, (measure.name, measure.needs), filter, options).await?;
+        let request = asked(trace, (measure.name, measure.needs), filter, options).await?;
+        let window = loaded_window(trace, measure.first_needs(&request), &request).await?;
         let mut measured = computed(trace, measure, (&request, window), options, (size, None)).await?.0;
         measured.answer.notes.extend(selection_notes(trace, measure.name, filter, &request)?);
         if let Some((from, to)) = options.pair.as_ref().filter(|_| has_no_pair(&measured.answer)) {
@@ -231,7 +232,8 @@ fn loaded<'a>(
     options: &'a MeasureOptions,
 ) -> BoxFuture<'a, Result<Loaded, Error>> {
     Box::pin(async move {
-        let (request, window) = asked(trace, (name, needs), filter, options).await?;
+        let request = asked(trace, (name, needs), filter, options).await?;
+        let window = loaded_window(trace, needs, &request).await?;
         let memory = Memory::of(trace, name);
         let slices = Slices::open(trace, needs, window, options.about(), None).await?;
         let notes = slices.left_out.iter().map(|table| left_out_note(table)).collect();
@@ -239,13 +241,13 @@ fn loaded<'a>(
     })
 }
 
-/// The request that a filter makes, and the window that has to be loaded for it.
+/// The request that a filter makes.
 async fn asked(
     trace: &SuperTrace,
     (name, needs): (&str, Needs),
     filter: &Filter,
     options: &MeasureOptions,
-) -> Result<(Request, load::Window), Error> {
+) -> Result<Request, Error> {
     filter.check_known(trace).await?;
     let threads = match level::level(trace, name, filter, options.by)? {
         Some(Level::Threads) => filter.threads_of_processes(trace).await?,
@@ -255,7 +257,7 @@ async fn asked(
     let mut request = request(trace, name, filter, threads, options)?;
     if let Some(subject) = &request.subject
         && needs.spans
-        && request.window != Interval::ALL
+        && (request.window != Interval::ALL || request.threads.is_some())
     {
         request.is_subject_known = known::is_span(trace, subject).await?;
     }
@@ -269,8 +271,7 @@ async fn asked(
         known::check(trace, from).await?;
         known::check(trace, to).await?;
     }
-    let window = loaded_window(trace, needs, &request).await?;
-    Ok((request, window))
+    Ok(request)
 }
 
 /// The window that has to be loaded for a request.
@@ -278,7 +279,7 @@ async fn loaded_window(trace: &SuperTrace, needs: Needs, request: &Request) -> R
     match &request.threads {
         // LWPs live before and after the threads that they carry, so this does not apply to rows of LWPs.
         Some(threads) if needs.only_lives && is_of_threads(request) => {
-            load::within_lives(trace, threads, request.window).await
+            load::within_lives(trace, threads, request.window, needs.before_lives).await
         }
         _ => Ok(load::Window {
             of_rows: request.window,

@@ -44,7 +44,7 @@ impl Leaving {
             );
         })
         .await?;
-        let waits = trace.row_groups(&THREAD_STATES, states::OF_LEAVING)?;
+        let waits = trace.row_groups(&THREAD_STATES, states::OF_PLACES)?;
         let wakeups = trace.row_groups(&WAKEUPS, &["ts_tick", "lwp", "thread"])?;
         let find = move || {
             let is_in_time = |groups: &RowGroups, group: usize| {
@@ -103,7 +103,7 @@ fn of_groups<T: Send>(
     found.try_reduce(Vec::new, join)
 }
 
-/// Waits of length 0, from columns [`states::OF_LEAVING`].
+/// Waits of length 0, from columns [`states::OF_PLACES`].
 fn zero_waits(batch: &RecordBatch) -> Vec<(u64, i64)> {
     let (from, length, thread) = (Wide::of(batch, 0), Wide::of(batch, 1), Wide::of(batch, 2));
     let ends = Words::of(batch, 3, |word| ends_membership(states::thread_state(word)));

@@ -7,10 +7,14 @@ mod intervals;
 mod leaving;
 mod memory;
 mod own;
+mod polled;
 mod reader;
+mod selected;
 mod slices;
 mod states;
+mod times;
 mod turns;
+mod waited;
 
 use std::collections::BTreeSet;
 
@@ -37,11 +41,12 @@ pub(super) struct Window {
     pub(super) since: i64,
 }
 
-/// The window, limited to the time in which these threads lived.
+/// The window, limited to the time in which these threads lived; `with_before` if a measure that looks back needs what was before.
 pub(super) async fn within_lives(
     trace: &SuperTrace,
     threads: &BTreeSet<u64>,
     window: Interval,
+    with_before: bool,
 ) -> Result<Window, Error> {
     let whole = Window { of_rows: window, of_names: Interval::ALL, around: Interval::ALL, since: i64::MIN };
     let Some(last) = trace.last_tick().filter(|_| threads.len() <= MOST_LIVES) else { return Ok(whole) };
@@ -49,8 +54,12 @@ pub(super) async fn within_lives(
     let from = window.from.max(lives.from);
     // `to` is exclusive, so that an instant at the end of the lives is included.
     let both = Interval::new(from, window.to.min(lives.to.saturating_add(1)));
-    Ok(Window { of_rows: both, of_names: both, around: Interval::ALL, since: lives.from })
+    let since = if with_before { i64::MIN } else { lives.from };
+    Ok(Window { of_rows: both, of_names: both, around: Interval::ALL, since })
 }
+
+/// If most rows are decoded only to be left out, this many row groups of a table are decoded at the same time.
+const AHEAD: usize = 2;
 
 /// With more threads than this, their lives are not looked up.
 const MOST_LIVES: usize = 1000;

@@ -14,6 +14,7 @@ use sigmund_measures::{Interval, Row, Slicer, Words};
 use sigmund_model::tables::Table;
 use sigmund_sql::{RowGroups, SuperTrace, Useful};
 
+use super::times::Times;
 use crate::Error;
 
 /// The rows of a row group, in the order of the table.
@@ -35,6 +36,11 @@ impl<R> Decoded<R> {
         Decoded { rows: Vec::new(), words: Words::default(), latest: None }
     }
 
+    /// Notes the end of a row of the table, if it is known.
+    pub(super) fn end(&mut self, end: Option<i64>) {
+        self.latest = self.latest.max(end);
+    }
+
     /// Adds a row, with its end if that is known.
     pub(super) fn push(&mut self, row: R, end: Option<i64>) {
         self.push_if(true, row, end);
@@ -43,7 +49,7 @@ impl<R> Decoded<R> {
     /// As [`push`](Self::push), but keeps the row only if it is of use. Its end counts in any case, because it is the
     /// end of a row of the table.
     pub(super) fn push_if(&mut self, is_of_use: bool, row: R, end: Option<i64>) {
-        self.latest = self.latest.max(end);
+        self.end(end);
         if is_of_use {
             self.rows.push(row);
         }
@@ -58,8 +64,10 @@ pub(super) type Decode<R> = Arc<dyn Fn(&RecordBatch) -> Decoded<R> + Send + Sync
 pub(super) struct Wanted {
     /// Rows in this window. Earlier rows are read only if a measure looks back.
     pub(super) window: Interval,
-    /// Other rows than those that overlap or touch one of these times are of no use. Sorted, and apart from each other.
-    pub(super) times: Arc<[(i64, i64)]>,
+    /// Other rows than those that overlap or touch one of these times are of no use. Some of them may be read all the same.
+    pub(super) times: Times,
+    /// Whether rows that are of no use must be left out, because they are many.
+    pub(super) only_times: bool,
     /// Whether rows without an end are of use wherever they begin.
     pub(super) unended: bool,
 }
@@ -67,7 +75,7 @@ pub(super) struct Wanted {
 impl Wanted {
     /// The rows in a window, and those before it that end at `since` or later.
     pub(super) fn since(window: Interval, since: i64) -> Wanted {
-        Wanted { window, times: Arc::new([(since, window.to)]), unended: true }
+        Wanted { window, times: Times::one(since, window.to), only_times: false, unended: true }
     }
 }
 
@@ -133,7 +141,7 @@ impl<R: Row + Send + 'static> TableReader<R> {
 
     /// Begins to decode the next row groups that may have rows in the window.
     fn begin(&mut self) {
-        let Wanted { window, unended, .. } = self.wanted;
+        let Wanted { window, unended, only_times, .. } = self.wanted;
         while self.ahead.len() < self.most_ahead
             && let Some(next) = self.left.checked_sub(1)
         {
@@ -142,15 +150,22 @@ impl<R: Row + Send + 'static> TableReader<R> {
                 continue;
             }
             let (groups, decode) = (Arc::clone(&self.groups), Arc::clone(&self.decode));
-            let times = Arc::clone(&self.wanted.times);
+            let times = self.wanted.times.clone();
             self.ahead.push_back(SpawnedTask::spawn_blocking(move || {
-                if *times == [(i64::MIN, i64::MAX)] {
+                if times.is_all() {
                     return Ok(decode(&groups.read(next)?));
                 }
-                let (batch, others) = groups.read_within(next, Useful { times: &times, unended })?;
+                let useful = Useful { times: times.as_slice(), unended };
+                let (batch, others) = groups.read_within(next, useful)?;
                 let mut decoded = decode(&batch);
                 decoded.latest = decoded.latest.max(others);
-                if window.to < i64::MAX {
+                if only_times {
+                    let mut touched = times.touched();
+                    decoded.rows.retain(|row| {
+                        let Interval { from, to } = row.interval();
+                        touched.has(from, to)
+                    });
+                } else if window.to < i64::MAX {
                     decoded.rows.retain(|row| row.interval().from <= window.to);
                 }
                 Ok(decoded)

@@ -13,15 +13,16 @@ use sigmund_model::{
 use sigmund_sql::{RowGroups, SuperTrace};
 
 use super::{
-    MOST_LIVES, Window,
+    Window,
     actors::{self, Named},
     cells::{Small, read},
     events, intervals,
     leaving::Leaving,
     memory::Memory,
-    own::OwnRows,
     reader::{Reader, TableReader, Wanted},
+    selected::Selected,
     states,
+    waited::Waited,
 };
 use crate::{Error, Selector};
 
@@ -126,48 +127,40 @@ impl Slices {
         let last = extent.to;
         let mut of_names = Named { lives: of_names, only: None };
         let leaving = if needs.only_leaving { Leaving::read(trace, of_rows).await? } else { None };
-        if let Some(leaving) = leaving.filter(|_| needs.thread_states) {
-            let decode = move |batch: &RecordBatch| states::leaving(batch, last, &leaving);
-            let table = (&THREAD_STATES, states::OF_LEAVING);
-            readers.push(TableReader::open(trace, table, of_states, decode, Slicer::threads)?);
-        } else if needs.thread_states {
-            let hz = trace.tick_hz();
-            let table = (&THREAD_STATES, states::OF_THREADS);
-            let threads = threads.filter(|threads| needs.only_own && threads.len() <= MOST_LIVES);
-            let own = match threads {
-                Some(threads) => OwnRows::read(trace, threads, &of_states, (last, hz)).await?,
-                None => None,
-            };
-            let stalls = own.as_ref().filter(|_| needs.culprits).map(OwnRows::stalls).unwrap_or_default();
-            let is_own: BTreeSet<u64> = own
-                .as_ref()
-                .and(threads)
-                .map(|threads| threads.iter().copied().collect())
-                .unwrap_or_default();
-            let others = match &own {
-                None => Some(of_states),
-                Some(_) if stalls.is_empty() => {
-                    of_names.only = threads;
-                    None
-                }
-                Some(_) => Some(Wanted { times: stalls, ..of_states }),
-            };
-            if let Some(others) = others {
-                let decode = move |batch: &RecordBatch| {
-                    let mut decoded = states::of_threads(batch, last, hz);
-                    if !is_own.is_empty() {
-                        decoded.rows.retain(|(thread, _, _)| !is_own.contains(thread));
-                    }
-                    decoded
-                };
-                readers.push(TableReader::open(trace, table, others, decode, Slicer::threads)?);
-            }
-            readers.extend(own.map(|own| Box::new(own) as Box<dyn Reader>));
+        let hz = trace.tick_hz();
+        let selected = Selected::read(trace, threads, needs, &of_states, (last, hz)).await?;
+        let waited = if needs.only_waited { Waited::read(trace, threads, of_rows).await? } else { None };
+        // Whether it matters who had the CPUs.
+        let needs_on_cpu = needs.on_cpu
+            && selected.as_ref().is_none_or(Selected::has_stalls)
+            && waited.as_ref().is_none_or(|waited| !waited.is_empty());
+        if selected.as_ref().is_some_and(|selected| !selected.has_stalls()) {
+            of_names.only = threads;
         }
-        if needs.lwp_states {
-            let decode = move |batch: &RecordBatch| states::of_lwps(batch, last);
-            let table = (&LWP_STATES, states::OF_LWPS);
-            readers.push(TableReader::open(trace, table, of_lwps, decode, Slicer::lwps)?);
+        let at_own = selected.as_ref().map(Selected::on_lwps);
+        let of_own = || match &at_own {
+            Some(times) => Wanted { times: times.clone(), only_times: true, ..rows() },
+            None => rows(),
+        };
+        if let Some(selected) = selected {
+            readers.extend(selected.readers(trace, needs, (of_states, of_lwps), last)?);
+        } else if let Some(waited) = waited {
+            readers.extend(waited.readers(trace, needs, (of_states, of_lwps), (last, hz))?);
+        } else {
+            if let Some(leaving) = leaving.filter(|_| needs.thread_states) {
+                let decode = move |batch: &RecordBatch| states::leaving(batch, last, &leaving);
+                let table = (&THREAD_STATES, states::OF_PLACES);
+                readers.push(TableReader::open(trace, table, of_states, decode, Slicer::threads)?);
+            } else if needs.thread_states {
+                let decode = move |batch: &RecordBatch| states::of_threads(batch, (last, hz), |_, _, _| true);
+                let table = (&THREAD_STATES, states::OF_THREADS);
+                readers.push(TableReader::open(trace, table, of_states, decode, Slicer::threads)?);
+            }
+            if needs.lwp_states {
+                let decode = move |batch: &RecordBatch| states::of_lwps(batch, last, |_, _| true);
+                let table = (&LWP_STATES, states::OF_LWPS);
+                readers.push(TableReader::open(trace, table, of_lwps, decode, Slicer::lwps)?);
+            }
         }
         if needs.turns {
             let table = (&EVENTS, events::OF_TURNS);
@@ -176,20 +169,26 @@ impl Slices {
         }
         if wants(needs.wakeups, &WAKEUPS) {
             let table = (&WAKEUPS, intervals::OF_WAKEUPS);
-            let rows = if needs.only_lives { rows() } else { around() };
+            let rows = if needs.only_lives || needs.before_lives { rows() } else { around() };
             readers.push(TableReader::open(trace, table, rows, intervals::wakeups, Slicer::wakeups)?);
         }
         if wants(needs.interrupts, &INTERRUPTS) {
             let table = (&INTERRUPTS, intervals::OF_INTERRUPTS);
-            readers.push(TableReader::open(trace, table, rows(), intervals::interrupts, Slicer::interrupts)?);
+            readers.push(TableReader::open(
+                trace,
+                table,
+                of_own(),
+                intervals::interrupts,
+                Slicer::interrupts,
+            )?);
         }
         if wants(needs.syscalls, &SYSCALLS) {
             readers.push(if needs.only_asleep {
                 let table = (&SYSCALLS, intervals::OF_CALLS_ASLEEP);
-                TableReader::open(trace, table, rows(), intervals::calls_asleep, Slicer::syscalls)?
+                TableReader::open(trace, table, of_own(), intervals::calls_asleep, Slicer::syscalls)?
             } else {
                 let table = (&SYSCALLS, intervals::OF_SYSCALLS);
-                TableReader::open(trace, table, rows(), intervals::syscalls, Slicer::syscalls)?
+                TableReader::open(trace, table, of_own(), intervals::syscalls, Slicer::syscalls)?
             });
         }
         if wants(needs.spans, &SPANS) {
@@ -218,8 +217,11 @@ impl Slices {
                 slicer.marks(part, &words);
             }
         }
-        if !needs.culprits {
-            slicer.without_culprits();
+        if !needs_on_cpu {
+            slicer.without_on_cpu();
+        }
+        if !needs.mounted {
+            slicer.without_mounted();
         }
         let is_left_out = left_out.contains(&INTERRUPTS.name);
         if needs.interrupts
@@ -227,11 +229,8 @@ impl Slices {
         {
             slicer.without_interrupts();
         }
-        let on_cpu = if needs.culprits && needs.lwp_states {
-            OnCpu::open(trace, last).await?
-        } else {
-            OnCpu::default()
-        };
+        let on_cpu =
+            if needs_on_cpu && needs.lwp_states { OnCpu::open(trace, last).await? } else { OnCpu::default() };
         Ok(Slices { slicer, readers, on_cpu, left_out })
     }
 
@@ -398,7 +397,7 @@ impl OnCpu {
                 continue;
             }
             let (groups, last) = (Arc::clone(states), self.last);
-            let rows = move || Ok(states::of_lwps(&groups.read(group)?, last).rows);
+            let rows = move || Ok(states::of_lwps(&groups.read(group)?, last, |_, _| true).rows);
             let rows: Result<Result<Vec<_>, sigmund_sql::Error>, _> =
                 SpawnedTask::spawn_blocking(rows).join().await;
             for (lwp, interval, stay) in rows.map_err(Error::of_task)??.into_iter().rev() {
