@@ -8,7 +8,7 @@ use crate::{
     growing::{Growing, Runs},
     measure::{Subject, headings},
     parallel, percent,
-    sliced::{Computed, Slice, Sliced},
+    sliced::{Slice, Sliced},
     stays::{asked_owners, each_stay},
 };
 
@@ -22,7 +22,7 @@ pub(crate) const ACTIVE_TIME: Measure = Measure {
     is_of_one_level: true,
     definition: include_str!("definitions/active-time.md"),
     needs: Needs { only_lives: true, only_own: true, ..Needs::ONLY_STATES },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 #[derive(Clone, Copy, Debug, Default)]

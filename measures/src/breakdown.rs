@@ -14,7 +14,7 @@ use crate::{
     growing::{Growing, Runs},
     map::Map,
     parallel, percent,
-    sliced::{Computed, Slice, Sliced},
+    sliced::{Slice, Sliced},
     stays::{OpenStays, State, Stay, Taken, TakenLater, asked_owners, each_stay},
 };
 
@@ -35,7 +35,7 @@ pub(crate) const BREAKDOWN: Measure = Measure {
         only_own: true,
         ..Needs::ONLY_STATES
     },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,14 +3,14 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::{
-    Answer, Column, Distribution, Group, History, Interval, LockRequest, Measure, Needs, Request,
+    Answer, Column, Distribution, Group, History, Interval, Measure, Needs, Request,
     distribution::Lengths,
     groups::Groups,
     locks::{Lock, Selection, locks},
     map::Map,
     numbering::{ByNumber, number},
     parallel,
-    sliced::{Computed, Slice, Sliced},
+    sliced::{Slice, Sliced},
 };
 
 /// Lengths of critical sections, by nesting depth.
@@ -22,8 +22,8 @@ pub(crate) const CRITICAL_SECTIONS: Measure = Measure {
     lists_cases: false,
     is_of_one_level: false,
     definition: include_str!("definitions/critical-sections.md"),
-    needs: Needs { locks: true, lwp_states: true, ..Needs::NONE },
-    computed: Computed::Sliced(start),
+    needs: Needs { locks: true, ..Needs::NONE },
+    computed: start,
 };
 
 /// A row is of a lock or of a group.
@@ -39,26 +39,13 @@ struct Sections {
     lengths: Map<Of, Map<u32, Lengths>>,
     /// Whether a hold that overlaps the window began before the slice.
     has_begun: bool,
-    /// Sections, with their depths, for which the CPU of the request is not known yet. So it is not known whether they
-    /// are selected.
-    undecided: Vec<(LockRequest, u32)>,
 }
 
 fn start(request: &Request) -> Box<dyn Sliced> {
-    Box::new(Sections {
-        request: request.clone(),
-        lengths: Map::default(),
-        has_begun: false,
-        undecided: Vec::new(),
-    })
+    Box::new(Sections { request: request.clone(), lengths: Map::default(), has_begun: false })
 }
 
 impl Sliced for Sections {
-    fn needs(&self) -> Option<Needs> {
-        // They show on which CPU a lock was requested.
-        Some(Needs { lwp_states: self.request.cpus.is_some(), ..CRITICAL_SECTIONS.needs })
-    }
-
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let request = self.request.clone();
         let selection = Selection::new(&request);
@@ -69,40 +56,12 @@ impl Sliced for Sections {
         let numbers: Vec<u32> = (0..owners.len() as u32).collect();
         let new = || {
             let groups = Groups::new(history, &request);
-            let (lengths, has_begun, undecided) = (Map::default(), false, Vec::new());
-            Holds {
-                history,
-                slice,
-                request: &request,
-                selection: &selection,
-                groups,
-                lengths,
-                has_begun,
-                undecided,
-            }
+            let (lengths, has_begun) = (Map::default(), false);
+            Holds { history, slice, request: &request, selection: &selection, groups, lengths, has_begun }
         };
         let parts = parallel::fold(&numbers, new, |holds, owner| holds.add(by_owner.of(*owner), &lock_of));
-        let mut groups = Groups::new(history, &request);
-        let (here, earlier): (Vec<_>, Vec<_>) = std::mem::take(&mut self.undecided)
-            .into_iter()
-            .partition(|(lock, _)| slice.interval.contains(lock.tick));
-        self.undecided = earlier;
-        for (lock, depth) in here.into_iter().filter(|(lock, _)| selection.has(history, lock)) {
-            let process = lock.owner().and_then(|owner| owner.process(history));
-            let of = match request.by {
-                None => Some(Of::Lock(Lock { process, object: lock.object })),
-                Some(_) => {
-                    let number = groups.number(lock.thread, lock.lwp);
-                    number.map(|number| Of::Group(groups.group(number).clone()))
-                }
-            };
-            let length = lock.holding().and_then(|hold| hold.clipped(request.window));
-            if let (Some(of), Some(length)) = (of, length) {
-                self.lengths.entry(of).or_default().entry(depth).or_default().push(length.ticks());
-            }
-        }
         self.has_begun = false;
-        for Holds { groups, lengths, has_begun, undecided, .. } in parts {
+        for Holds { groups, lengths, has_begun, .. } in parts {
             for ((number, depth), lengths) in lengths {
                 let of = match locks.get(number as usize) {
                     Some(lock) => Of::Lock(*lock),
@@ -111,13 +70,12 @@ impl Sliced for Sections {
                 self.lengths.entry(of).or_default().entry(depth).or_default().merge(lengths);
             }
             self.has_begun |= has_begun;
-            self.undecided.extend(undecided);
         }
         Ok(())
     }
 
     fn looks_back(&self) -> bool {
-        self.has_begun || !self.undecided.is_empty()
+        self.has_begun
     }
 
     fn finish(self: Box<Self>, history: &History) -> Result<Answer, String> {
@@ -135,7 +93,6 @@ struct Holds<'h> {
     /// By the number of the lock or group, and by depth.
     lengths: Map<(u32, u32), Lengths>,
     has_begun: bool,
-    undecided: Vec<(LockRequest, u32)>,
 }
 
 impl Holds<'_> {
@@ -161,10 +118,6 @@ impl Holds<'_> {
             let Some(part) = hold.clipped(self.request.window) else { continue };
             if !self.slice.interval.contains(hold.from) {
                 self.has_begun |= hold.from < self.slice.interval.from;
-                continue;
-            }
-            if self.request.cpus.is_some() && lock.tick < self.slice.interval.from {
-                self.undecided.push((*lock, depth));
                 continue;
             }
             if !self.selection.has(self.history, lock) {

@@ -9,7 +9,7 @@ use crate::{
     Request, Value, Word,
     distribution::Lengths,
     percent,
-    sliced::{Computed, Slice, Sliced},
+    sliced::{Slice, Sliced},
 };
 
 /// How long each interrupt took, and whom it hit.
@@ -22,7 +22,7 @@ pub(crate) const INTERRUPTS: Measure = Measure {
     is_of_one_level: false,
     definition: include_str!("definitions/interrupts.md"),
     needs: Needs { interrupts: true, ..Needs::NONE },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use crate::{
     Answer, History, Needs, Request, active_time, breakdown, critical_path, critical_sections, explain,
     functions, interrupts, latency, locks, noise, quanta, reactivity,
-    sliced::{self, Computed, Sliced},
+    sliced::{self, Sliced},
     states, summary, switch_cost,
 };
 
@@ -51,8 +51,8 @@ pub struct Measure {
     pub definition: &'static str,
     /// The tables that it needs.
     pub needs: Needs,
-    /// How it is computed.
-    pub(crate) computed: Computed,
+    /// Begins to compute it.
+    pub(crate) computed: fn(&Request) -> Box<dyn Sliced>,
 }
 
 impl Measure {
@@ -78,23 +78,14 @@ impl Measure {
         sliced::whole(self.start(request), history, request)
     }
 
-    /// Begins to compute the answer. If the measure is not [sliced](Self::is_sliced) for this request, the whole window
-    /// has to be a single slice.
+    /// Begins to compute the answer, slice by slice.
     pub fn start(&self, request: &Request) -> Box<dyn Sliced> {
-        self.computed.start(request)
+        (self.computed)(request)
     }
 
     /// The tables that its first pass needs for this request.
     pub fn first_needs(&self, request: &Request) -> Needs {
         self.start(request).needs().unwrap_or(self.needs)
-    }
-
-    /// Whether it can be computed slice by slice.
-    pub fn is_sliced(&self, request: &Request) -> bool {
-        match self.computed {
-            Computed::Sliced(_) => true,
-            Computed::SlicedIf(is_sliced, _) => is_sliced(request),
-        }
     }
 }
 
@@ -145,7 +136,7 @@ mod tests {
             is_of_one_level: false,
             definition,
             needs: Needs::default(),
-            computed: Computed::Sliced(|_| unreachable!()),
+            computed: |_| unreachable!(),
         };
         assert_eq!(measure.definition_in_lines(), "One paragraph.\n\n- A point.\n- Another.\n\nThe end.");
     }

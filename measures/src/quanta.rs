@@ -14,7 +14,7 @@ use crate::{
     groups::{Groups, Owner},
     growing::{Growing, Runs},
     parallel,
-    sliced::{Computed, Slice, Sliced},
+    sliced::{Slice, Sliced},
     stays::asked_owners,
 };
 
@@ -28,7 +28,7 @@ pub(crate) const QUANTA: Measure = Measure {
     is_of_one_level: true,
     definition: include_str!("definitions/quanta.md"),
     needs: Needs { only_lives: true, only_own: true, ..Needs::ONLY_STATES },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 #[derive(Default)]

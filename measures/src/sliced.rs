@@ -163,24 +163,6 @@ pub(crate) fn whole(
     }
 }
 
-/// How a measure is computed.
-#[derive(Clone, Copy)]
-pub(crate) enum Computed {
-    /// From slices of any size.
-    Sliced(fn(&Request) -> Box<dyn Sliced>),
-    /// From slices of any size if the function accepts the request. Otherwise the whole window has to be a single
-    /// slice.
-    SlicedIf(fn(&Request) -> bool, fn(&Request) -> Box<dyn Sliced>),
-}
-
-impl Computed {
-    pub(crate) fn start(self, request: &Request) -> Box<dyn Sliced> {
-        match self {
-            Computed::Sliced(start) | Computed::SlicedIf(_, start) => start(request),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

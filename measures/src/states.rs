@@ -13,7 +13,7 @@ use crate::{
     growing::{Growing, Runs},
     measure::{Subject, headings},
     parallel, percent,
-    sliced::{Computed, Slice, Sliced},
+    sliced::{Slice, Sliced},
     stays::{OpenStays, State, Stay, Taken, TakenLater, asked_owners, each_stay},
 };
 
@@ -34,7 +34,7 @@ pub(crate) const STATES: Measure = Measure {
         only_own: true,
         ..Needs::STATES
     },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 /// The key of a row within its group.

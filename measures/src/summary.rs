@@ -10,7 +10,7 @@ use crate::{
     groups::Owner,
     growing::is_complete,
     parallel, percent,
-    sliced::{Computed, Slice, Sliced},
+    sliced::{Slice, Sliced},
 };
 
 /// Who had the CPUs, and how often they switched.
@@ -23,7 +23,7 @@ pub(crate) const SUMMARY: Measure = Measure {
     is_of_one_level: false,
     definition: include_str!("definitions/summary.md"),
     needs: Needs { only_lives: true, only_own: true, ..Needs::ONLY_STATES },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 /// The default number of rows of each kind.

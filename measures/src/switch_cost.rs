@@ -13,7 +13,7 @@ use crate::{
     growing::{Growing, Runs},
     map::Map,
     parallel,
-    sliced::{Computed, Slice, Sliced},
+    sliced::{Slice, Sliced},
     tally::{self, Kinds, Tally},
 };
 
@@ -27,7 +27,7 @@ pub(crate) const SWITCH_COST: Measure = Measure {
     is_of_one_level: true,
     definition: include_str!("definitions/switch-cost.md"),
     needs: Needs { turns: true, only_lives: true, before_lives: true, ..Needs::ONLY_STATES },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 /// The pairs of the slices so far.
@@ -64,6 +64,12 @@ struct Pair {
 }
 
 impl Sliced for SwitchCost {
+    fn needs(&self) -> Option<Needs> {
+        // LWPs count while they carry the selected threads.
+        let only_unknown = self.request.threads.is_none() || self.request.is_of_own_threads();
+        Some(Needs { only_unknown, ..SWITCH_COST.needs })
+    }
+
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         let level = self.request.level(history);
         let carried = Carried::new(history, &self.request);

@@ -83,7 +83,7 @@ async fn compare(
             assert_same(&whole.answer, &sliced.answer, &of);
             assert_eq!(whole.gaps, sliced.gaps, "{of}");
             // Rows that a measure does not need make no difference.
-            let needs = Needs { only_asleep: false, only_lives: false, ..measure.needs };
+            let needs = Needs { only_asleep: false, only_lives: false, only_waited: false, ..measure.needs };
             let answer = |history: &_, request: &_| measure.answer(history, request);
             let with_all = with_history(trace, (measure.name, needs), filter, options, answer).await;
             let mut with_all = with_all.unwrap();

@@ -53,6 +53,7 @@ fn history(rows: i64, request: impl Fn(i64, i64, i64) -> (i64, i64, i64, i64, bo
             hold: Some(hold),
             thread: Some(1 + thread as u64),
             lwp: Some(100 + thread as u32),
+            cpu: None,
             object,
             kind,
             holder: None,

@@ -7,7 +7,6 @@ use sigmund_model::EndReason;
 use crate::{
     Actor, Answer, Column, History, Instance, Instances, Interval, Joint, LeftOut, Level, Many, Measure,
     Needs, Origin, Piece, Pieces, Request, Slice, Sliced, SpanNames, Totals, Value, ending_in, percent,
-    sliced::Computed,
 };
 
 pub use chains::critical_path_chains;
@@ -22,7 +21,7 @@ pub(crate) const CRITICAL_PATH: Measure = Measure {
     is_of_one_level: false,
     definition: include_str!("../definitions/critical-path.md"),
     needs: Needs { spans: true, only_named: true, marks: true, ..Needs::WALK },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 fn start(request: &Request) -> Box<dyn Sliced> {

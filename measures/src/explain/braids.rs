@@ -2,13 +2,12 @@
 
 use super::{EXPLAIN, Explain, Pass, bands::Bands, category, walked::Walked};
 use crate::{
-    Actor, Answer, Column, History, Instance, Measure, Needs, Piece, Request, Slice, Walking,
-    sliced::{Computed, Sliced},
+    Actor, Answer, Column, History, Instance, Measure, Needs, Piece, Request, Slice, Walking, sliced::Sliced,
 };
 
 /// The walks of two instances, piece by piece in the order of time: the longest instance of the band 0-50 (the median),
 /// and the slowest instance of all. No rows if no instance is complete.
-pub const BRAIDS: Measure = Measure { computed: Computed::Sliced(start), ..EXPLAIN };
+pub const BRAIDS: Measure = Measure { computed: start, ..EXPLAIN };
 
 fn start(request: &Request) -> Box<dyn Sliced> {
     Box::new(Braids { explain: Explain::new(request), drawn: None })

@@ -8,7 +8,7 @@ mod walked;
 
 use crate::{
     Answer, Column, History, Instance, Instances, LeftOut, Measure, Needs, Piece, Request, Slice, Sliced,
-    Value, What, percent, sliced::Computed,
+    Value, What, percent,
 };
 
 pub use braids::BRAIDS;
@@ -26,7 +26,7 @@ pub(crate) const EXPLAIN: Measure = Measure {
     is_of_one_level: false,
     definition: include_str!("../definitions/explain.md"),
     needs: Needs { spans: true, only_named: true, marks: true, ..Needs::WALK },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 /// The name of the band that shows the differences.

@@ -10,7 +10,7 @@ use crate::{
     Answer, By, Column, Culprit, History, Measure, Request, Slice, Span, Word,
     groups::{Groups, Owner},
     instances::SpanNames,
-    sliced::{Computed, Sliced},
+    sliced::Sliced,
 };
 
 /// A stack of spans, and the ticks in which its innermost span was active itself.
@@ -74,7 +74,7 @@ impl Visitor for Stacks<'_> {
 /// which its thread was active in the innermost span, and in no span inside of that. The first frame is the name of the
 /// thread, or of its group if rows are grouped otherwise. Time that is not known to be active is left out. With a
 /// subject, only stacks that contain it.
-pub const FOLDED: Measure = Measure { computed: Computed::Sliced(start), ..FUNCTIONS };
+pub const FOLDED: Measure = Measure { computed: start, ..FUNCTIONS };
 
 /// The active ticks of each stack so far.
 struct Folded {

@@ -13,7 +13,7 @@ use crate::{
     distribution::Lengths,
     groups::{Groups, Owner},
     instances::SpanNames,
-    sliced::{Computed, Slice, Sliced},
+    sliced::{Slice, Sliced},
 };
 use nesting::{LaterSpans, Nested, Visitor, key, walk};
 
@@ -29,7 +29,7 @@ pub(crate) const FUNCTIONS: Measure = Measure {
     is_of_one_level: false,
     definition: include_str!("../definitions/functions.md"),
     needs: Needs { spans: true, only_lives: true, only_own: true, ..Needs::ONLY_STATES },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 /// Selects the spans that count.

@@ -8,6 +8,8 @@ pub struct Needs {
     /// Of `thread_states`, only where a thread stops being a [member](crate::ends_membership), and which thread an LWP carried when
     /// it was woken. Nothing else may be asked of the states of threads then.
     pub only_leaving: bool,
+    /// Of `thread_states`, only when threads were in an unknown state.
+    pub only_unknown: bool,
     /// `lwp_states`.
     pub lwp_states: bool,
     /// `wakeups`.
@@ -59,6 +61,7 @@ impl Needs {
     pub const NONE: Needs = Needs {
         thread_states: false,
         only_leaving: false,
+        only_unknown: false,
         lwp_states: false,
         wakeups: false,
         interrupts: false,

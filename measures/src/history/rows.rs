@@ -196,6 +196,8 @@ pub struct LockRequest {
     pub thread: Option<u64>,
     /// The LWP that it was on.
     pub lwp: Option<u32>,
+    /// The CPU that it was on.
+    pub cpu: Option<u32>,
     /// The lock's address.
     pub object: i64,
     /// mutex, rwlock-read, rwlock-write, futex, or a kind of the kernel's own locks.

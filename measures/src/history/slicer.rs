@@ -405,6 +405,7 @@ mod tests {
             hold,
             thread: Some(1),
             lwp: None,
+            cpu: None,
             object: 16,
             kind: Words::default().intern("mutex"),
             holder: None,

@@ -16,7 +16,7 @@ use crate::{
     growing::Growing,
     map::Map,
     parallel,
-    sliced::{Computed, Slice, Sliced},
+    sliced::{Slice, Sliced},
     tally::{self, Kinds, Tally},
 };
 use rows::{At, Decided, Kernel, Polled, Since, own};
@@ -33,7 +33,7 @@ pub(crate) const LATENCY: Measure = Measure {
     is_of_one_level: true,
     definition: include_str!("../definitions/latency.md"),
     needs: Needs { wakeups: true, interrupts: true, ..Needs::STATES },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 /// The waits so far.

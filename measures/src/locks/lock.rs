@@ -78,15 +78,14 @@ impl<'r> Selection<'r> {
     }
 
     pub(crate) fn has(&self, history: &History, lock: &LockRequest) -> bool {
-        let Request { cpus, subject, .. } = self.request;
+        let subject = &self.request.subject;
         let is_asked = match (subject, self.object) {
             (None, _) => true,
             (_, Some(object)) => lock.object == object,
             (Some(name), None) => lock.call_site.is_some_and(|site| is_at(history.words.text(site), name)),
         };
         let of_thread = self.request.has_thread_or_none(lock.thread);
-        let cpu = || history.lwps.of(lock.lwp?.into()).at(lock.tick)?.1.cpu;
-        is_asked && of_thread && self.request.has_place(lock.lwp, if cpus.is_some() { cpu() } else { None })
+        is_asked && of_thread && self.request.has_place(lock.lwp, lock.cpu)
     }
 }
 

@@ -20,15 +20,16 @@ pub(crate) const LOCKS: Measure = Measure {
     lists_cases: false,
     is_of_one_level: false,
     definition: include_str!("../definitions/locks.md"),
-    needs: Needs { locks: true, syscalls: true, only_asleep: true, wakeups: true, ..Needs::STATES },
-    computed: crate::sliced::Computed::SlicedIf(is_sliced, rows::start),
+    needs: Needs {
+        locks: true,
+        syscalls: true,
+        only_asleep: true,
+        only_waited: true,
+        wakeups: true,
+        ..Needs::STATES
+    },
+    computed: rows::start,
 };
-
-/// Whether it can be computed in slices. If the request selects CPUs, it cannot: a slice does not show on which CPU a
-/// lock request was made before the slice.
-fn is_sliced(request: &Request) -> bool {
-    request.cpus.is_none()
-}
 
 fn columns(history: &History, request: &Request) -> Vec<Column> {
     let mut columns = match request.by {

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 
 use super::{
-    LOCKS, Selection,
+    Selection,
     convoy::{Holders, Ready, Reason, Timeline, unite},
     holders::HeldBy,
     lock::{Lock, locks},
     wakers::{Ended, RowOf, Waker, most},
 };
 use crate::{
-    Actor, Answer, By, Culprits, Group, History, Interval, Labels, LockRequest, Names, Needs, Piece, Request,
+    Actor, Answer, By, Culprits, Group, History, Interval, Labels, LockRequest, Names, Piece, Request,
     Searches, Slice, Value, Waits, What, Word,
     groups::{Groups, Owner},
     map::Map,
@@ -298,11 +298,6 @@ impl Locks {
 }
 
 impl Sliced for Locks {
-    fn needs(&self) -> Option<Needs> {
-        // The CPU of a request is that of its LWP then.
-        Some(Needs { only_waited: self.request.cpus.is_none(), ..LOCKS.needs })
-    }
-
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
         if slice.is_before_window() {
             self.add_wakers(history, slice, Vec::new());

@@ -13,7 +13,7 @@ use crate::{
     instances::SpanNames,
     map::Map,
     parallel,
-    sliced::{Computed, Slice, Sliced},
+    sliced::{Slice, Sliced},
     stays::{asked_owners, named_owners},
     tally::{Kinds, Tally},
 };
@@ -29,7 +29,7 @@ pub(crate) const NOISE: Measure = Measure {
     is_of_one_level: false,
     definition: include_str!("../definitions/noise.md"),
     needs: Needs { interrupts: true, spans: true, only_lives: true, only_own: true, ..Needs::ONLY_STATES },
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 /// The kind of a row: a curve, or a part that was subtracted.

@@ -9,7 +9,7 @@ mod reach;
 
 use crate::{
     Answer, Column, Distribution, History, Measure, Needs, Request, Slice, Sliced, Value,
-    distribution::Lengths, percent, sliced::Computed,
+    distribution::Lengths, percent,
 };
 
 use causes::Causes;
@@ -28,7 +28,7 @@ pub(crate) const REACTIVITY: Measure = Measure {
     is_of_one_level: false,
     definition: include_str!("../definitions/reactivity.md"),
     needs: NEEDS,
-    computed: Computed::Sliced(start),
+    computed: start,
 };
 
 /// What both passes need: spans are not needed.

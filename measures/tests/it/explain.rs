@@ -102,6 +102,7 @@ fn a_thread_that_is_ready_waits_for_the_lock_that_it_is_given() {
         hold: Some(5),
         thread: Some(1),
         lwp: Some(101),
+        cpu: None,
         object: 0x10,
         kind,
         holder: Some(2),

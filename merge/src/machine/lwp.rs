@@ -26,6 +26,14 @@ pub(super) enum Place {
 }
 
 impl Place {
+    /// The CPU, if it is known to be on one.
+    pub(super) fn cpu(self) -> Option<Cpu> {
+        match self {
+            Place::On(cpu, _) => Some(cpu),
+            Place::Unknown | Place::Off(_) | Place::Lost => None,
+        }
+    }
+
     /// The state of a thread that is mounted on an LWP in this place.
     pub(super) fn thread_state(self) -> ThreadState {
         match self {

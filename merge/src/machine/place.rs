@@ -41,10 +41,7 @@ impl Machine {
 
     /// The CPU that an LWP is on.
     pub(super) fn cpu_of(&self, lwp: Lwp) -> Option<Cpu> {
-        match self.lwps.get(lwp)?.place {
-            Place::On(cpu, _) => Some(cpu),
-            Place::Unknown | Place::Off(_) | Place::Lost => None,
-        }
+        self.lwps.get(lwp)?.place.cpu()
     }
 
     /// Whether the LWP on a CPU is known. That is so from the CPU's first switch on, in each recording. A recorder

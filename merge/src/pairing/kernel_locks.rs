@@ -28,6 +28,7 @@ pub(crate) enum KernelWaiter {
 pub(crate) struct KernelWait {
     pub(crate) since: Ticks,
     pub(crate) waiter: KernelWaiter,
+    pub(crate) cpu: Option<Cpu>,
     /// The user thread that the LWP carries.
     pub(crate) thread: Option<Thread>,
     pub(crate) object: i64,

@@ -18,7 +18,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use sigmund_model::{EndReason, Lwp, Pid, Ticks, WaitKind};
+use sigmund_model::{Cpu, EndReason, Lwp, Pid, Ticks, WaitKind};
 
 use super::{
     kernel_locks::{KernelLocks, KernelWait, KernelWaiter},
@@ -37,6 +37,7 @@ type Lock = (Option<Pid>, u64);
 pub(crate) struct LockRequest {
     pub(crate) owner: Owner,
     pub(crate) lwp: Option<Lwp>,
+    pub(crate) cpu: Option<Cpu>,
     pub(crate) lock: Lock,
     pub(crate) kind: WaitKind,
     pub(crate) since: Ticks,
@@ -286,7 +287,7 @@ impl Locks {
     pub(crate) fn futex(
         &mut self,
         owner: Owner,
-        lwp: Lwp,
+        (lwp, cpu): (Lwp, Option<Cpu>),
         address: i64,
         (since, until): (Ticks, Ticks),
         reason: EndReason,
@@ -294,7 +295,13 @@ impl Locks {
         self.rows.row(|mut row| {
             let thread = if let Owner::Thread(thread) = owner { Some(thread.0) } else { None };
             row.count(since.0).count(until.0 - since.0).maybe_int(None).maybe_count(thread).int(lwp.0);
-            row.int(address).text("futex").maybe_int(None).maybe_int(None).bool(true).maybe_text(None);
+            row.maybe_int(cpu.map(|cpu| cpu.0.into()))
+                .int(address)
+                .text("futex")
+                .maybe_int(None)
+                .maybe_int(None)
+                .bool(true)
+                .maybe_text(None);
             row.text(reason.name());
         })
     }
@@ -343,6 +350,7 @@ impl Locks {
             let lwp = if let KernelWaiter::Lwp(lwp) = wait.waiter { Some(lwp.0.into()) } else { None };
             row.count(wait.since.0).maybe_count(length).maybe_int(None);
             row.maybe_count(wait.thread.map(|thread| thread.0)).maybe_int(lwp);
+            row.maybe_int(wait.cpu.map(|cpu| cpu.0.into()));
             row.int(wait.object).text(wait.kind).maybe_int(None).maybe_int(None).bool(length.is_some());
             row.maybe_text(wait.call_site.as_deref()).text(reason.name());
         })
@@ -403,6 +411,7 @@ impl Locks {
                 Owner::Thread(thread) => row.count(thread.0).maybe_int(request.lwp.map(|lwp| lwp.0.into())),
                 Owner::Lwp(lwp) => row.maybe_int(None).int(lwp.0),
             };
+            row.maybe_int(request.cpu.map(|cpu| cpu.0.into()));
             row.count(request.lock.1).text(request.kind.name()).maybe_count(holder);
             row.maybe_int(holder_lwp.map(|lwp| lwp.0.into())).bool(contended);
             row.maybe_text(request.call_site.as_deref()).text(reason.name());

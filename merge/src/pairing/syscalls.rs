@@ -6,7 +6,7 @@
 //!    of its LWP. If two events report the same call (`sys_enter` and `sys_enter_read`), they make one row.
 //! 3. If an LWP ends within a call, the call ends at the LWP's last switch.
 
-use sigmund_model::{EndReason, Lwp, Thread, Ticks};
+use sigmund_model::{Cpu, EndReason, Lwp, Thread, Ticks};
 
 use super::names::{NameId, Names};
 use crate::{
@@ -88,6 +88,8 @@ impl Call {
 #[derive(Debug, Default)]
 pub(crate) struct OpenCall {
     since: Ticks,
+    /// The CPU at the entry.
+    cpu: Option<Cpu>,
     thread: Option<Thread>,
     is_of_idle_carrier: bool,
     number: Option<i64>,
@@ -107,6 +109,7 @@ pub(crate) struct OpenCall {
 /// What is known about an LWP when it enters a system call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AtEntry {
+    pub(crate) cpu: Option<Cpu>,
     /// The user thread that it carries.
     pub(crate) thread: Option<Thread>,
     /// Whether it carries user threads, but none now. If it sleeps, it waits for work.
@@ -126,6 +129,10 @@ impl OpenCall {
 
     pub(crate) fn number(&self) -> Option<i64> {
         self.number
+    }
+
+    pub(crate) fn cpu(&self) -> Option<Cpu> {
+        self.cpu
     }
 
     pub(crate) fn thread(&self) -> Option<Thread> {
@@ -219,6 +226,7 @@ impl Syscalls {
         call.state = State::Inside;
         let open = &mut call.open;
         open.since = tick;
+        open.cpu = at_entry.cpu;
         open.thread = at_entry.thread;
         open.is_of_idle_carrier = at_entry.is_idle_carrier;
         open.number = event.number;

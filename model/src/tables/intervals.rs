@@ -142,6 +142,7 @@ pub const LOCKS: Table = Table {
             Int32,
             "The LWP that it was on at the request; NULL in an interrupt, and on an idle CPU.",
         ),
+        maybe("cpu", Int32, "The CPU at the request."),
         known("object", Int64, "The address of the lock, in its process or in the kernel."),
         known(
             "kind",

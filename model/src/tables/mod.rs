@@ -30,7 +30,7 @@ pub use self::{
 };
 
 /// The version of the layout. It changes whenever a reader of the previous version would misread the tables.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// All tables.
 pub const ALL: &[Table] = &[

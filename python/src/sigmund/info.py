@@ -8,7 +8,7 @@ from sigmund import files
 from sigmund.errors import SchemaError, SchemaVersionError
 
 # The version of the layout that this package reads.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 Number = TypeVar("Number", int, float)
 

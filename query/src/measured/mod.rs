@@ -132,7 +132,6 @@ async fn computed(
     if measure.subject == Subject::Pair && options.pair.is_none() {
         return Err(refused("expected two events, FROM and TO, found neither".to_string()));
     }
-    let size = if measure.is_sliced(request) { size } else { SliceSize::WHOLE };
     let spill = spill::to_temporary_file();
     let memory = Memory::of(trace, measure.name).spilling(&spill);
     let threads = request.threads.as_ref().filter(|_| is_of_threads(request));

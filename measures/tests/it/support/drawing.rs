@@ -94,6 +94,7 @@ impl Drawing {
             hold,
             thread,
             lwp,
+            cpu: None,
             object,
             kind: history.words.intern(kind),
             holder: None,

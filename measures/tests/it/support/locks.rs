@@ -26,12 +26,15 @@ pub(crate) fn add_locks(history: &mut History, seed: u64) {
                     _ => EndReason::Released,
                 };
                 let site = ["parse at a.c:1", "serve"].get(random.below(3));
+                let thread = (!plain).then(|| number(random.below(THREADS)));
+                let lwp = Some(tid(random.below(LWPS)));
                 rows.push(LockRequest {
                     tick,
                     wait: Some(acquired - tick),
                     hold: (end == EndReason::Released).then_some(hold.min(TICKS - acquired).max(0)),
-                    thread: (!plain).then(|| number(random.below(THREADS))),
-                    lwp: Some(tid(random.below(LWPS))),
+                    thread,
+                    lwp,
+                    cpu: cpu_at(history, lwp, tick),
                     object,
                     kind: history.words.intern(kind),
                     holder: None,
@@ -46,6 +49,11 @@ pub(crate) fn add_locks(history: &mut History, seed: u64) {
     }
     rows.sort_by_key(|row| row.tick);
     history.locks = rows;
+}
+
+/// The CPU that an LWP is on, or in whose run queue it is.
+fn cpu_at(history: &History, lwp: Option<u32>, tick: i64) -> Option<u32> {
+    history.lwps.of(lwp?.into()).at(tick)?.1.cpu
 }
 
 /// Adds waits of LWPs for futexes, which wakeups in the kernel ended.
@@ -66,6 +74,7 @@ pub(crate) fn add_futexes(history: &mut History, seed: u64) {
             hold: None,
             thread: None,
             lwp: wakeup.lwp,
+            cpu: cpu_at(history, wakeup.lwp, tick),
             object: 0x30 + random.below(2) as i64,
             kind,
             holder: None,

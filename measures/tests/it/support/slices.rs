@@ -21,7 +21,7 @@ pub(crate) fn ask_in_slices(
     borders: &[i64],
 ) -> Result<Answer, String> {
     let mut computed = measure.start(request);
-    let slices = Slice::between(request.window, if measure.is_sliced(request) { borders } else { &[] });
+    let slices = Slice::between(request.window, borders);
     let before = Interval::new(i64::MIN, request.window.from);
     let of_before = |slice: Slice| Slice { window: request.window, ..slice };
     let before: Vec<Slice> = Slice::between(before, borders).into_iter().map(of_before).collect();

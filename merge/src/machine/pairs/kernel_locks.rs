@@ -35,6 +35,7 @@ impl Machine {
         pairing.locks.kernel_waits(KernelWait {
             since: event.tick,
             waiter,
+            cpu: placed.cpu,
             thread: placed.thread.filter(|_| lwp.is_some()),
             object,
             kind: kernel_lock_kind(number(Role::LockFlags)),

@@ -52,6 +52,7 @@ impl Machine {
             in_gap,
             owner,
             lwp: placed.lwp,
+            cpu: placed.cpu,
             lock,
             kind: wait_kind,
             since: tick,
@@ -84,12 +85,14 @@ impl Machine {
                 if !pairing.locks.is_written() {
                     return Ok(());
                 }
+                let cpu = lwp.and_then(|lwp| self.lwps.get(lwp)?.place.cpu());
                 let call_site = pairing.spans.innermost(owner);
                 let (lock, since, in_gap) = ((pid, on), tick, self.gaps.hide_threads(pid));
                 let may_go_on = std::mem::take(&mut entry.may_request);
                 pairing.locks.blocks(LockRequest {
                     owner,
                     lwp,
+                    cpu,
                     lock,
                     kind,
                     since,

@@ -35,6 +35,7 @@ impl Machine {
         let first = first_argument(kind, &call);
         let args = event.params.numbers_or_zero_from(first);
         let at_entry = AtEntry {
+            cpu: placed.cpu,
             thread: entry.mounted.thread(),
             is_idle_carrier: entry.carries_threads && entry.mounted == Mounted::Nobody,
             on_cpu: time_on_cpu(entry, event.tick),
@@ -123,7 +124,7 @@ fn end_futex_wait(lwp: Lwp, open: &OpenCall, pairing: &mut Pairing, end: CallEnd
     let Some(address) = awaited(pairing.syscalls.name(name), open.args()) else { return Ok(()) };
     let owner = open.thread().map_or(Owner::Lwp(lwp), Owner::Thread);
     let reason = if end.reason == EndReason::Returned { EndReason::Woken } else { end.reason };
-    pairing.locks.futex(owner, lwp, address, (open.since(), end.at), reason)
+    pairing.locks.futex(owner, (lwp, open.cpu()), address, (open.since(), end.at), reason)
 }
 
 #[inline(always)]

@@ -166,3 +166,34 @@ fn a_futex_call_of_a_runtimes_lwp_without_a_user_thread_is_no_lock_wait() {
     assert_eq!(with("USER 105 70 0 USER_CONTEXT_SWITCH 0\n"), [""; 0]);
     assert_eq!(with(""), ["110 26 ? 5 70 4096 futex ? ? true ? woken"]);
 }
+
+// 70 and 71 are on CPUs 0 and 1; while 71 waits for the lock, it moves to CPU 0.
+#[test]
+fn the_cpu_is_that_of_the_request() {
+    let found = rows(
+        "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
+         KERN 100 0  1 KERN_CONTEXT_SWITCH 71
+         USER 105 70 0 USER_CONTEXT_SWITCH 5
+         USER 106 71 1 USER_CONTEXT_SWITCH 6
+         USER 110 70 0 LOCK_ACQUIRE        64,1
+         USER 120 71 1 USER_CONTEXT_SWITCH 0,3,64,1
+         USER 130 70 0 LOCK_RELEASE        64,1
+         USER 131 70 0 USER_THREAD_READY   6
+         KERN 132 71 1 KERN_CONTEXT_SWITCH 0
+         KERN 134 70 0 KERN_CONTEXT_SWITCH 71
+         USER 140 71 0 USER_CONTEXT_SWITCH 6
+         USER 142 71 0 LOCK_ACQUIRE        64,1
+         USER 150 71 0 LOCK_RELEASE        64,1
+         KERN 160 71 0 sys_enter           id=202(futex),args0=4096,args1=128
+         KERN 161 71 0 KERN_CONTEXT_SWITCH 0
+         KERN 170 0  1 KERN_CONTEXT_SWITCH 71
+         KERN 171 71 1 sys_exit            id=202,ret=0
+         KERN 180 0  0 contention_begin    72,1
+         KERN 185 0  0 contention_end      72,0",
+        "locks",
+        "ts_tick lwp cpu object kind",
+    );
+    let expected =
+        ["110 70 0 64 mutex", "120 71 1 64 mutex", "160 71 0 4096 futex", "180 ? 0 72 kernel-spinlock"];
+    assert_eq!(found, expected);
+}

@@ -180,6 +180,7 @@ pub(super) const OF_LOCKS: &[&str] = &[
     "hold_tick",
     "thread",
     "lwp",
+    "cpu",
     "object",
     "kind",
     "holder",
@@ -193,13 +194,14 @@ pub(super) const OF_LOCKS: &[&str] = &[
 pub(super) fn locks(batch: &RecordBatch, only_waits: bool) -> Decoded<LockRequest> {
     let mut decoded = Decoded::new(batch);
     let (tick, wait, hold) = (Wide::of(batch, 0), Wide::of(batch, 1), Wide::of(batch, 2));
-    let (thread, lwp, object) = (Wide::of(batch, 3), Small::of(batch, 4), Wide::of(batch, 5));
+    let (thread, lwp, cpu, object) =
+        (Wide::of(batch, 3), Small::of(batch, 4), Small::of(batch, 5), Wide::of(batch, 6));
     let other = (decoded.words.intern("unknown"), false);
-    let kind = Words::of(batch, 6, |word| (decoded.words.intern(word), has_waits_only(word)));
-    let (holder, holder_lwp) = (Wide::of(batch, 7), Small::of(batch, 8));
-    let contended = booleans(batch, 9);
-    let call_site = Words::of(batch, 10, |site| decoded.words.intern(site));
-    let end = Words::of(batch, 11, end_reason);
+    let kind = Words::of(batch, 7, |word| (decoded.words.intern(word), has_waits_only(word)));
+    let (holder, holder_lwp) = (Wide::of(batch, 8), Small::of(batch, 9));
+    let contended = booleans(batch, 10);
+    let call_site = Words::of(batch, 11, |site| decoded.words.intern(site));
+    let end = Words::of(batch, 12, end_reason);
     for row in 0..batch.num_rows() {
         let (kind, has_waits_only) = kind.get(row).unwrap_or(other);
         let found = LockRequest {
@@ -208,6 +210,7 @@ pub(super) fn locks(batch: &RecordBatch, only_waits: bool) -> Decoded<LockReques
             hold: hold.get(row),
             thread: thread.thread(row),
             lwp: lwp.get(row),
+            cpu: cpu.get(row),
             object: object.or_zero(row),
             kind,
             holder: holder.thread(row),

@@ -137,8 +137,9 @@ impl Slices {
         if selected.as_ref().is_some_and(|selected| !selected.has_stalls()) {
             of_names.only = threads;
         }
-        let at_own = selected.as_ref().map(Selected::on_lwps);
-        let of_own = || match &at_own {
+        let times = selected.as_ref().map(Selected::on_lwps);
+        let times = times.or(waited.as_ref().map(Waited::times));
+        let of_times = || match &times {
             Some(times) => Wanted { times: times.clone(), only_times: true, ..rows() },
             None => rows(),
         };
@@ -149,6 +150,10 @@ impl Slices {
         } else {
             if let Some(leaving) = leaving.filter(|_| needs.thread_states) {
                 let decode = move |batch: &RecordBatch| states::leaving(batch, last, &leaving);
+                let table = (&THREAD_STATES, states::OF_PLACES);
+                readers.push(TableReader::open(trace, table, of_states, decode, Slicer::threads)?);
+            } else if needs.thread_states && needs.only_unknown {
+                let decode = move |batch: &RecordBatch| states::unknown(batch, last);
                 let table = (&THREAD_STATES, states::OF_PLACES);
                 readers.push(TableReader::open(trace, table, of_states, decode, Slicer::threads)?);
             } else if needs.thread_states {
@@ -177,7 +182,7 @@ impl Slices {
             readers.push(TableReader::open(
                 trace,
                 table,
-                of_own(),
+                of_times(),
                 intervals::interrupts,
                 Slicer::interrupts,
             )?);
@@ -185,10 +190,10 @@ impl Slices {
         if wants(needs.syscalls, &SYSCALLS) {
             readers.push(if needs.only_asleep {
                 let table = (&SYSCALLS, intervals::OF_CALLS_ASLEEP);
-                TableReader::open(trace, table, of_own(), intervals::calls_asleep, Slicer::syscalls)?
+                TableReader::open(trace, table, of_times(), intervals::calls_asleep, Slicer::syscalls)?
             } else {
                 let table = (&SYSCALLS, intervals::OF_SYSCALLS);
-                TableReader::open(trace, table, of_own(), intervals::syscalls, Slicer::syscalls)?
+                TableReader::open(trace, table, of_times(), intervals::syscalls, Slicer::syscalls)?
             });
         }
         if wants(needs.spans, &SPANS) {

@@ -89,6 +89,22 @@ pub(super) fn on_lwps(
     decoded
 }
 
+/// Decodes columns [`OF_PLACES`]. Keeps only the rows of threads in an unknown state.
+pub(super) fn unknown(batch: &RecordBatch, last: i64) -> Decoded<ThreadRow> {
+    let (from, length, thread) = (Wide::of(batch, 0), Wide::of(batch, 1), Wide::of(batch, 2));
+    let state = Words::of(batch, 3, thread_state);
+    let mut decoded = Decoded::of_few();
+    for row in 0..batch.num_rows() {
+        let state = state.get(row).unwrap_or(ThreadState::Unknown);
+        let length = length.get(row);
+        let interval = interval(from.or_zero(row), length, last);
+        let stay = ThreadStay { state, lwp: None, waits_for: None, object: 0, end: None };
+        let row = (thread.or_zero(row) as u64, interval, stay);
+        decoded.push_if(state == ThreadState::Unknown, row, length.map(|_| interval.to));
+    }
+    decoded
+}
+
 /// Decodes columns [`OF_PLACES`]. Keeps only the rows that the search for pairs needs.
 pub(super) fn leaving(batch: &RecordBatch, last: i64, leaving: &Leaving) -> Decoded<ThreadRow> {
     let (from, length, thread) = (Wide::of(batch, 0), Wide::of(batch, 1), Wide::of(batch, 2));

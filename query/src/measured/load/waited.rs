@@ -51,6 +51,11 @@ impl Waited {
         Ok((times.is_empty() || waited < length / 2).then_some(Waited(times)))
     }
 
+    /// These times.
+    pub(super) fn times(&self) -> Times {
+        self.0.clone()
+    }
+
     /// Whether nobody waited.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()

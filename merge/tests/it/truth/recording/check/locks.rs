@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{Oracle, merged_number, rows::during};
+use super::{
+    Oracle, merged_number,
+    rows::{at, during},
+};
 use crate::{
     supertrace::Table,
     truth::recording::{
@@ -19,6 +22,7 @@ struct Row {
     hold: Option<u64>,
     /// thread, lwp, object, kind
     who: String,
+    cpu: Option<i64>,
     holder: Option<i64>,
     contended: bool,
     end_reason: String,
@@ -29,8 +33,8 @@ type Rows = BTreeMap<(i64, u64), Row>;
 
 fn read(out: &Path) -> Result<(Rows, Rows), String> {
     let table = Table::read(out, "locks");
-    let columns = ["ts_tick", "wait_tick", "hold_tick", "thread", "lwp", "holder"];
-    let [starts, waits, holds, threads, lwps, holders] = columns.map(|name| table.numbers(name));
+    let columns = ["ts_tick", "wait_tick", "hold_tick", "thread", "lwp", "cpu", "holder"];
+    let [starts, waits, holds, threads, lwps, cpus, holders] = columns.map(|name| table.numbers(name));
     let who = table.lines(&["thread", "lwp", "object", "kind"]);
     let words = table.lines(&["contended", "end_reason", "holder_lwp", "call_site"]);
     let (mut requests, mut futexes) = (Rows::new(), Rows::new());
@@ -44,6 +48,7 @@ fn read(out: &Path) -> Result<(Rows, Rows), String> {
             wait: waits[row].map(|wait| wait as u64),
             hold: holds[row].map(|hold| hold as u64),
             who: who[row].clone(),
+            cpu: cpus[row],
             holder: holders[row],
             contended: contended == "true",
             end_reason: end_reason.to_string(),
@@ -129,6 +134,7 @@ impl Oracle<'_> {
     fn check_request(&self, row: &Row, request: &Request, told: &mut Told) -> Result<(), String> {
         let truth = self.truth(request);
         self.fits_who(row, request)?;
+        self.fits_cpu(row, request.lwp)?;
         let is_contended = !request.stretches.is_empty();
         let is_clean = !self.is_touched(request.thread.0, 0, truth.released.unwrap_or(self.end));
         if row.contended != is_contended && (row.contended || row.wait.is_some()) {
@@ -253,6 +259,16 @@ impl Oracle<'_> {
         }
     }
 
+    /// The CPU of the LWP at the request. It is not known only if the place of the LWP is not.
+    fn fits_cpu(&self, row: &Row, lwp: u32) -> Result<(), String> {
+        let cpu = match at(&self.history.lwps[&lwp], row.since) {
+            Some(LwpIs::On(cpu)) => Some(i64::from(cpu)),
+            _ => None,
+        };
+        let fits = row.cpu == cpu || row.cpu.is_none() && !self.knows_place(lwp, row.since);
+        if fits { Ok(()) } else { Err(format!("on CPU {cpu:?}")) }
+    }
+
     fn fits_holder(&self, row: &Row, request: &Request, is_clean: bool) -> Result<(), String> {
         let holders: Vec<i64> = request.holders.iter().map(|holder| merged_number(*holder) as i64).collect();
         match row.holder {
@@ -291,6 +307,7 @@ impl Oracle<'_> {
         let fits = |thread: &str| row.who == format!("{thread} {} {} futex", call.lwp, call.args[0]);
         let fits_who = fits(&thread) || (fits("?") && !self.knows_mounted(call.lwp, call.start));
         let is_wait = row.contended && row.hold.is_none() && row.holder.is_none();
+        self.fits_cpu(row, call.lwp)?;
         match fits_end && fits_who && is_wait && slept(end) {
             true => Ok(()),
             false => Err(format!("thread {thread}, until {until}")),
