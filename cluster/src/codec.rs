@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use sigmund_sql::{
     functions::{self, Clock, Snapshot},
     intervals::OperatorParts,
+    with_faster_operators,
 };
 
 use crate::{
@@ -106,6 +107,15 @@ impl PhysicalExtensionCodec for Codec {
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match read(bytes).transpose()? {
+            // In an executor, it is the operator at the end of its part of a query, which writes the rows. The part is sent without
+            // our faster operators, so these need no encoding.
+            None if self.traces.is_some() => {
+                let faster = |input: &Arc<dyn ExecutionPlan>| {
+                    with_faster_operators(Arc::clone(input), context.session_config().options())
+                };
+                let inputs: Vec<_> = inputs.iter().map(faster).collect::<Result<_>>()?;
+                self.ballista.try_decode(bytes, &inputs, context, converter)
+            }
             None => self.ballista.try_decode(bytes, inputs, context, converter),
             Some(Operator::Measure(question)) => {
                 let [input] = inputs else { return internal_err!("MeasureExec has one input") };
@@ -182,5 +192,52 @@ impl PhysicalExtensionCodec for Codec {
             return write(&Function(None), bytes);
         }
         self.ballista.try_encode_udaf(function, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::{
+        array::{DictionaryArray, RecordBatch},
+        datatypes::Int32Type,
+    };
+    use ballista_core::execution_plans::ShuffleWriterExec;
+    use datafusion::{
+        physical_plan::{
+            aggregates::{AggregateExec, AggregateMode},
+            displayable,
+        },
+        prelude::SessionContext,
+    };
+    use datafusion_proto::{physical_plan::AsExecutionPlan, protobuf::PhysicalPlanNode};
+
+    use super::*;
+
+    /// The first stage of an aggregation in a plan.
+    fn partial(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+        let is_partial = |plan: &AggregateExec| *plan.mode() == AggregateMode::Partial;
+        if plan.downcast_ref::<AggregateExec>().is_some_and(is_partial) {
+            return Some(Arc::clone(plan));
+        }
+        plan.children().into_iter().find_map(partial)
+    }
+
+    #[tokio::test]
+    async fn only_an_executor_puts_faster_operators_into_its_part_of_a_query() {
+        let session = SessionContext::new();
+        let words: DictionaryArray<Int32Type> = ["active", "ready", "active"].into_iter().collect();
+        let rows = RecordBatch::try_from_iter([("state", Arc::new(words) as _)]).unwrap();
+        session.register_batch("states", rows).unwrap();
+        let plan = session.sql("SELECT state, count(*) FROM states GROUP BY state").await.unwrap();
+        let plan = partial(&plan.create_physical_plan().await.unwrap()).unwrap();
+        let part = ShuffleWriterExec::try_new("job".into(), 1, plan, String::new()).unwrap();
+        let sent = PhysicalPlanNode::try_from_physical_plan(Arc::new(part), &Codec::default()).unwrap();
+        for (codec, is_executor) in
+            [(Codec::default(), false), (Codec::of_executor(Arc::new(Traces::default())), true)]
+        {
+            let found = sent.try_into_physical_plan(&session.task_ctx(), &codec).unwrap();
+            let found = displayable(found.as_ref()).indent(false).to_string();
+            assert_eq!(found.contains("GroupWordsExec"), is_executor, "{found}");
+        }
     }
 }

@@ -9,9 +9,8 @@ use datafusion::{
 };
 
 use crate::{
-    checked_arithmetic::CheckArithmetic, functions, grouping::GroupByWords, intervals::SortIntervalsByKey,
-    larger_batches::SortLargerBatches, unused_join::EliminateUnusedJoin, whole_keys::SortByWholeKeys,
-    yielding::YieldWhereRowsMultiply,
+    checked_arithmetic::CheckArithmetic, faster_operators, functions, unused_join::EliminateUnusedJoin,
+    whole_keys::SortByWholeKeys, yielding::YieldWhereRowsMultiply,
 };
 
 /// A session with our functions and rules, and without tables. `memory` is a limit in bytes.
@@ -37,18 +36,17 @@ pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusio
         options.sort_spill_reservation_bytes = options.sort_spill_reservation_bytes.min(share);
         runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
     }
-    let state = SessionStateBuilder::new_with_default_features()
+    let builder = SessionStateBuilder::new_with_default_features()
         .with_config(config)
         .with_runtime_env(runtime.build_arc()?)
         .with_optimizer_rule(Arc::new(EliminateUnusedJoin))
         .with_analyzer_rule(Arc::new(CheckArithmetic))
-        .with_physical_optimizer_rule(Arc::new(SortByWholeKeys))
-        .with_physical_optimizer_rule(Arc::new(SortIntervalsByKey))
-        .with_physical_optimizer_rule(Arc::new(SortLargerBatches))
-        .with_physical_optimizer_rule(Arc::new(GroupByWords))
-        .with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply))
-        .build();
-    let context = SessionContext::new_with_state(state);
+        .with_physical_optimizer_rule(Arc::new(SortByWholeKeys));
+    let builder = faster_operators::rules()
+        .into_iter()
+        .fold(builder, |builder, rule| builder.with_physical_optimizer_rule(rule));
+    let builder = builder.with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply));
+    let context = SessionContext::new_with_state(builder.build());
     functions::register_all(&context)?;
     Ok(context)
 }

@@ -124,10 +124,13 @@ pub(super) fn calls_asleep(batch: &RecordBatch) -> Decoded<Syscall> {
     for row in 0..batch.num_rows() {
         let interval = interval(from.or_zero(row), length.get(row), from.or_zero(row));
         let off_cpu = off_cpu.get(row);
+        decoded.end(Some(interval.to));
+        if off_cpu == Some(0) {
+            continue;
+        }
         let name = name.get(row).unwrap_or_else(|| unnamed(&mut decoded.words, number.get(row)));
         let (thread, ret, end) = (None, None, EndReason::Lost);
-        let found = Syscall { interval, lwp: lwp.or_zero(row), thread, name, ret, off_cpu, end };
-        decoded.push_if(off_cpu != Some(0), found, Some(interval.to));
+        decoded.rows.push(Syscall { interval, lwp: lwp.or_zero(row), thread, name, ret, off_cpu, end });
     }
     decoded
 }
