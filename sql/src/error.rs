@@ -166,7 +166,7 @@ fn beyond_memory(what: &str) -> String {
 }
 
 /// Converts `16.0 MB`, by which DataFusion means 2²⁴ bytes, to the notation of `--memory`: `16MiB`.
-fn size(text: &str) -> String {
+pub(crate) fn size(text: &str) -> String {
     const UNITS: [(&str, &str); 5] = [("TB", "TiB"), ("GB", "GiB"), ("MB", "MiB"), ("KB", "KiB"), ("B", "B")];
     let found = text.split_once(' ').and_then(|(number, unit)| {
         let place = UNITS.iter().position(|(name, _)| *name == unit)?;

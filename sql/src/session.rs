@@ -47,6 +47,6 @@ pub(crate) fn session(memory: Option<usize>) -> Result<SessionContext, DataFusio
         .fold(builder, |builder, rule| builder.with_physical_optimizer_rule(rule));
     let builder = builder.with_physical_optimizer_rule(Arc::new(YieldWhereRowsMultiply));
     let context = SessionContext::new_with_state(builder.build());
-    functions::register_all(&context)?;
+    functions::register_all(&context, memory)?;
     Ok(context)
 }

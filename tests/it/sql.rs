@@ -420,13 +420,20 @@ fn a_query_keeps_within_its_memory_or_says_so() {
     // 10 MB of hashed rows: the query begins anew with sorted ones, in temporary files.
     let joined = "SELECT count(*) AS n FROM generate_series(1, 300000) AS a(v) JOIN generate_series(1, 600000) AS b(w) ON v = w";
     assert_eq!(within("4MiB", joined).found(), "n\n300000\n");
-    // One value of 170 MB cannot be parted.
-    let whole =
-        "SELECT length(string_agg(repeat(a.name, 1000), '')) AS n FROM events AS a, events AS b, events AS c";
+    // One value of 17 MB cannot be parted.
+    let whole = "SELECT length(string_agg(repeat(a.name, 2), '')) AS n FROM events AS a, events AS b, events AS c, generate_series(1, 100)";
     let said = within("1MiB", whole);
     assert_eq!(said.stderr.matches("1MiB").count(), 1, "{said:?}");
     assert!(!said.stderr.contains("datafusion"), "{said:?}");
     said.complained(&["memory limit of 1MiB (--memory)"]);
+    // The result of a function for a batch of rows has half of it.
+    let long = "SELECT max(length(repeat(CAST(value AS VARCHAR), 1000))) AS n FROM generate_series(1, 10000)";
+    assert_eq!(within("128MiB", long).found(), "n\n5000\n");
+    within("16MiB", long).complained(&[
+        "repeat",
+        "at most half of the memory limit of 16MiB (--memory)",
+        "rows, found 30 MiB",
+    ]);
     within("1XB", whole).complained(&["expected a size, such as 512M"]);
     within("0KiB", whole).complained(&["expected a size"]);
 }

@@ -80,12 +80,12 @@ pub fn with_clocks(name: &str, clocks: ClocksByName) -> Option<ScalarUDF> {
     Some(ByClock::bound(conversion, clocks.collect()))
 }
 
-/// Registers the functions of every session, and replaces some of DataFusion.
-pub(crate) fn register_all(context: &SessionContext) -> datafusion::error::Result<()> {
+/// Registers the functions of every session, and replaces some of DataFusion. `memory` is the limit of the session in bytes.
+pub(crate) fn register_all(context: &SessionContext, memory: Option<usize>) -> datafusion::error::Result<()> {
     named().into_iter().for_each(|function| context.register_udf(function));
     aggregates().into_iter().for_each(|function| context.register_udaf(function));
     cardinality::register(context)?;
-    bounded::register(context)
+    bounded::register(context, memory)
 }
 
 /// Registers the functions that convert times in a session.

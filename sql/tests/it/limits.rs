@@ -20,6 +20,19 @@ async fn no_function_makes_more_than_a_batch_of_rows_may_have() {
         ("range(n * 100)", "range"),
         ("range(0, n * 10)", "range"),
         ("generate_series(0, -1000000000, -10)", "generate_series"),
+        (
+            "generate_series(TIMESTAMP '1900-01-01', TIMESTAMP '2100-01-01', INTERVAL '1 microsecond')",
+            "generate_series",
+        ),
+        ("array_resize(make_array(n), 100000)", "array_resize"),
+        ("list_resize([1, 2], 1000000000)", "array_resize"),
+        ("replace(repeat('a', 30000), 'a', repeat('b', 30000))", "replace"),
+        ("replace(repeat('a', 1000), 'a', repeat('b', 9000 + n))", "replace"),
+        ("regexp_replace(repeat('a', 30000), '.', repeat('b', 30000), 'g')", "regexp_replace"),
+        ("regexp_replace(repeat('a', 9000 + n), '(.*)', repeat('\\1', 1000))", "regexp_replace"),
+        ("array_to_string(range(0, 20000), repeat('x', 20000))", "array_to_string"),
+        ("array_to_string(range(0, n / 2), repeat('x', 10000))", "array_to_string"),
+        ("to_char(to_timestamp(n), repeat('%Y', 10000000))", "to_char"),
     ] {
         let error = error(&trace, &format!("SELECT count({expression}) FROM {ROWS}")).await;
         assert!(
@@ -37,6 +50,15 @@ async fn no_function_makes_more_than_a_batch_of_rows_may_have() {
         ("array_length(array_repeat(n, 100))", "100"),
         ("array_length(range(100))", "100"),
         ("array_length(range(0, 10000000, 100000))", "100"),
+        ("array_length(array_resize(make_array(n), 100))", "100"),
+        ("array_length(generate_series(DATE '2020-01-01', DATE '2020-12-31', INTERVAL '1 day'))", "366"),
+        ("length(replace(repeat('x', n), 'xx', 'yyy'))", "12288"),
+        ("length(regexp_replace(repeat('x', n % 100), 'x(x)', '\\1y\\1', 'g'))", "148"),
+        // They could be too large, and are not.
+        ("length(replace(repeat('x', n), 'y', repeat('y', 1000)))", "8192"),
+        ("length(regexp_replace(repeat('x', n), 'y', repeat('y', 1000), 'g'))", "8192"),
+        ("length(array_to_string(range(0, 100), ', '))", "388"),
+        ("length(to_char(to_timestamp(n), '%Y'))", "4"),
     ] {
         let query = format!("SELECT max({expression}) FROM {ROWS}");
         assert_eq!(answer(&trace, &query).await, [expected], "{expression}");
