@@ -27,7 +27,8 @@ async fn a_super_trace_of_another_version_is_refused_by_its_number() {
 
     little.clear("info");
     let (_, message) = refused(little.write()).await;
-    assert!(message.contains("/info: no schema version, but this program reads 3"), "{message}");
+    let expected = format!("/info: no schema version, but this program reads {SCHEMA_VERSION}");
+    assert!(message.contains(&expected), "{message}");
 }
 
 #[tokio::test]
