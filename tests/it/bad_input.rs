@@ -188,7 +188,7 @@ fn a_damaged_run_json_is_named() {
 fn a_super_trace_of_another_schema_version_is_refused_with_both_versions() {
     let sigmund = Sigmund::with_listing("out", &figure(2));
     rewrite_fact(&sigmund.path("out.supertrace/info/part-00000.parquet"), "schema_version", "999");
-    let words = ["out.supertrace/info", "schema version 999", "reads 3"];
+    let words = ["out.supertrace/info", "schema version 999", "reads 4"];
     for args in [
         &["info"][..],
         &["check"],

@@ -24,6 +24,12 @@ const WAITS: &str = r#"
 const RECORD: &str = "record -q -a -N -m 16M -k CLOCK_MONOTONIC -e sched:sched_switch,sched:sched_waking,\
     sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_migrate_task,sched:sched_process_fork,sched:sched_process_exit";
 
+/// At most so many nanoseconds lie between the two clock readings at one tracepoint.
+const APART: i64 = 600;
+
+/// At most one wait in so many may be missing.
+const MOST_MISSING: i64 = 20;
+
 /// The number of waits by the power of two at or below their nanoseconds.
 type Histogram = BTreeMap<i64, i64>;
 
@@ -38,39 +44,65 @@ fn counted(path: &Path) -> Option<Histogram> {
     buckets.as_array()?.iter().map(bucket).collect()
 }
 
+/// The waits of hackbench in nanoseconds, by sigmund, and how many of the machine it does not count because a switch is missing.
+fn found(sigmund: &Sigmund) -> (Vec<i64>, i64) {
+    sigmund.run(["merge", "perf.data", "-o", "p.supertrace", "--force"]).found();
+    let query = "SELECT latency_ns FROM latency(\"by\" => 'lwp', worst => 10000000) WHERE name = 'hackbench'";
+    let said = sigmund.run(["sql", "p.supertrace", query, "--format", "csv"]);
+    let missing =
+        said.stderr.split_once(" waits are not counted").and_then(|(before, _)| before.rsplit(' ').next());
+    let missing = missing.map_or(0, |missing| missing.parse().unwrap());
+    (said.found().lines().skip(1).map(|wait| wait.parse().unwrap()).collect(), missing)
+}
+
+/// The counts of bpftrace, the waits that sigmund finds, and how many it says are missing; `None` if perf lost events.
+fn both(sigmund: &Sigmund) -> Option<Option<(Histogram, Vec<i64>, i64)>> {
+    let path = sigmund.path("perf.data");
+    let expected = counted(&path)?;
+    let said = perf(&["report", "--stats"], &path)?;
+    if said.lines().any(|line| line.trim_start().starts_with("LOST")) {
+        return Some(None);
+    }
+    let (found, missing) = found(sigmund);
+    Some(Some((expected, found, missing)))
+}
+
 #[test]
 fn run_queue_waits_are_those_of_bpftrace() {
     let sigmund = Sigmund::new();
-    let path = sigmund.path("perf.data");
-    let is_whole = || {
-        let said = perf(&["report", "--stats"], &path)?;
-        Some(!said.lines().any(|line| line.trim_start().starts_with("LOST")))
-    };
-    // If the machine is busy, perf may lose events.
-    let mut tries = (0..8).map(|_| (counted(&path), is_whole()));
-    let Some((Some(expected), Some(true))) = tries.find(|(_, is_whole)| *is_whole != Some(false)) else {
-        return skipped("bpftrace, perf record or hackbench is not possible here, or perf loses events");
-    };
-    sigmund.run(["merge", "perf.data", "-o", "p.supertrace"]).found();
-    let query = "SELECT log2_bucket(latency_ns), count(*) FROM latency(\"by\" => 'lwp', worst => 10000000)
-        WHERE name = 'hackbench' GROUP BY 1";
-    let numbers = |row: &Vec<String>| (row[0].parse().unwrap(), row[1].parse().unwrap());
-    let found: Histogram = sigmund.sql("p.supertrace", query).iter().map(numbers).collect();
-
-    let all = |of: &Histogram| of.values().sum::<i64>();
-    assert!(all(&expected) > 500, "{expected:?}");
+    let mut whole = None;
+    // If the machine is busy, perf may lose events. And in some virtual machines perf gets no event of some switches from the idle task,
+    // in one recording more than in another: these are known, and limited.
+    for _ in 0..8 {
+        let Some(tried) = both(&sigmund) else {
+            return skipped("bpftrace, perf record or hackbench is not possible here");
+        };
+        whole = tried.or(whole);
+        let is_good =
+            |(_, found, missing): &(Histogram, Vec<i64>, i64)| *missing * MOST_MISSING < found.len() as i64;
+        if whole.as_ref().is_some_and(is_good) {
+            break;
+        }
+    }
+    let Some((expected, found, missing)) = whole else { return skipped("perf loses events here") };
+    let (count, all) = (found.len() as i64, expected.values().sum::<i64>());
+    assert!(all > 500, "{expected:?}");
+    assert!(missing * MOST_MISSING < count, "{missing} of {count} are missing");
     // The first wait of hackbench itself is that of the program that became it.
-    let tolerated = all(&expected) / 100 + 3;
-    assert!((all(&found) - all(&expected)).abs() <= tolerated, "{found:?}, not {expected:?}");
-    // They read the clock one after the other, so a wait at the limit of a bucket may be in the next one.
-    for limit in expected.keys() {
-        let shorter = |of: &Histogram| of.range(..limit).map(|(_, count)| count).sum::<i64>();
-        let difference = (shorter(&found) - shorter(&expected)).abs();
-        let near =
-            [&expected, &found].map(|of| of.get(limit).unwrap_or(&0) + of.get(&(limit / 2)).unwrap_or(&0));
+    let tolerated = all / 100 + 3;
+    assert!(
+        (count - tolerated..=count + tolerated + missing).contains(&all),
+        "{count} and {missing}, not {expected:?}"
+    );
+    // At each tracepoint they read the clock one after the other, so a wait near the limit of a bucket may be in the next one.
+    for limit in expected.keys().copied() {
+        let shorter = expected.range(..limit).map(|(_, count)| count).sum::<i64>();
+        let below = |limit: i64| found.iter().filter(|wait| **wait < limit).count() as i64;
         assert!(
-            difference <= tolerated + near.into_iter().max().unwrap_or(0) / 10,
-            "below {limit} ns: {found:?}, not {expected:?}"
+            (below(limit - APART) - tolerated..=below(limit + APART) + tolerated + missing)
+                .contains(&shorter),
+            "below {limit} ns: {} of {count}, not {shorter} of {expected:?}; {missing} are missing",
+            below(limit)
         );
     }
 }

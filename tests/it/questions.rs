@@ -366,7 +366,7 @@ fn info_says_what_a_trace_is_and_holds() {
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     for expected in [
         &["time", "61.694", "ms,", "ticks", "5150163706", "to", "5322907374"][..],
-        &["schema_version", "3"],
+        &["schema_version", "4"],
         &["tick_hz", "2800000000"],
         &["kernel_events", "3"],
         &["user_events", "20"],
