@@ -27,6 +27,8 @@ use crate::Error;
 
 /// The maximum number of rows that are kept (100 MB). With more, all rows are read, slice by slice.
 const MOST_ROWS: usize = 1 << 21;
+/// With a limit of memory, one for so many bytes of it.
+const LIMIT_OF_ROW: usize = 512;
 /// To look for some threads in a row group takes the time for all of its rows, divided by this.
 const ROWS_WHERE: usize = 8;
 /// The maximum number of rows that are given to a slice at a time.
@@ -56,10 +58,11 @@ impl OwnRows {
         }
         let numbers: Arc<BTreeSet<i64>> = Arc::new(threads.iter().map(|thread| *thread as i64).collect());
         let (times, unended, window) = (wanted.times.clone(), wanted.unended, wanted.window);
+        let most = trace.memory().map_or(MOST_ROWS, |limit| MOST_ROWS.min(limit / LIMIT_OF_ROW));
         let count = AtomicUsize::new(0);
         let read = move || {
             let of_group = |group: usize| {
-                if count.load(Ordering::Relaxed) > MOST_ROWS {
+                if count.load(Ordering::Relaxed) > most {
                     return Ok(None);
                 }
                 let useful = Useful { times: times.as_slice(), unended };
@@ -71,7 +74,7 @@ impl OwnRows {
                 |group: &usize| groups.bounds(*group, "ts_tick").is_none_or(|(first, _)| first <= window.to);
             let rows = (0..groups.len()).into_par_iter().filter(first).map(of_group);
             let rows: Option<Vec<_>> = rows.collect::<Result<Option<Vec<_>>, sigmund_sql::Error>>()?;
-            Ok::<_, sigmund_sql::Error>(rows.filter(|_| count.load(Ordering::Relaxed) <= MOST_ROWS))
+            Ok::<_, sigmund_sql::Error>(rows.filter(|_| count.load(Ordering::Relaxed) <= most))
         };
         let rows = SpawnedTask::spawn_blocking(read).join().await.map_err(Error::of_task)??;
         Ok(rows.map(|rows| {

@@ -21,12 +21,15 @@ use super::{
 };
 use crate::Error;
 
+/// With more waits than this, all rows are read.
+const MOST_WAITS: usize = 1 << 20;
+
 /// The times in which somebody waited for a lock.
 pub(super) struct Waited(Times);
 
 impl Waited {
-    /// Of the waits that overlap a window, of these threads only if there are some. `None` if there is a wait most of the time, so
-    /// that nearly all rows are needed.
+    /// Of the waits that overlap a window, of these threads only if there are some. `None` if there are too many, or a wait most of the
+    /// time, so that nearly all rows are needed.
     pub(super) async fn read(
         trace: &SuperTrace,
         threads: Option<&BTreeSet<u64>>,
@@ -39,6 +42,7 @@ impl Waited {
         let threads = threads.cloned();
         let waits = move || waits(&groups, threads.as_ref(), window);
         let waits = SpawnedTask::spawn_blocking(waits).join().await.map_err(Error::of_task)??;
+        let Some(waits) = waits else { return Ok(None) };
         let times = Times::union(waits);
         let waited: i64 = times.as_slice().iter().map(|(from, to)| to.saturating_sub(*from)).sum();
         let (first, last) = (trace.first_tick(), trace.last_tick());
@@ -104,7 +108,7 @@ fn waits(
     groups: &RowGroups,
     threads: Option<&BTreeSet<u64>>,
     window: Interval,
-) -> Result<Vec<(i64, i64)>, sigmund_sql::Error> {
+) -> Result<Option<Vec<(i64, i64)>>, sigmund_sql::Error> {
     let mut waits = Vec::new();
     for group in 0..groups.len() {
         let batch = groups.read(group)?;
@@ -121,8 +125,11 @@ fn waits(
                 waits.push((from, to));
             }
         }
+        if waits.len() > MOST_WAITS {
+            return Ok(None);
+        }
     }
-    Ok(waits)
+    Ok(Some(waits))
 }
 
 /// Of rows with columns [`states::OF_THREADS`], the first on each LWP that overlaps the window. They show which LWPs carry user
