@@ -47,10 +47,10 @@ pub struct Needs {
     /// With `only_lives`: a measure that looks back needs what happened before these lives, too.
     pub before_lives: bool,
     /// Of the states, if the request selects user threads, only the rows of these, and those of LWPs while they carry one of these.
-    /// With `on_cpu`, also the rows while one of these is stalled, without what the others wait for: they tell who had its CPU.
+    /// With `on_cpu`, also the rows while one of these is stalled, without what the others wait for: they show what ran on its CPU.
     pub only_own: bool,
     /// With `only_own`: also the rows while an LWP that carries no user thread is awake and has not yet unparked one of these: they
-    /// tell whether it was woken for that.
+    /// show whether it was woken for that.
     pub pollers: bool,
     /// With `only_own`: of LWPs, only these rows.
     pub only_pollers: bool,

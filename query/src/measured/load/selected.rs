@@ -25,7 +25,7 @@ use crate::Error;
 pub(super) struct Selected {
     threads: BTreeSet<u64>,
     rows: OwnRows,
-    /// When one of these threads was stalled, if it matters who had its CPU.
+    /// When one of these threads was stalled, if it matters what ran on its CPU.
     stalls: Times,
     /// When an LWP was awake that then unparked one of these threads, if that matters.
     polled: Times,
@@ -56,7 +56,7 @@ impl Selected {
         Ok(polled.map(|polled| Selected { threads: threads.clone(), rows, stalls, polled, on_lwps }))
     }
 
-    /// Whether it matters who had the CPUs at some time.
+    /// Whether it matters what ran on the CPUs at some time.
     pub(super) fn has_stalls(&self) -> bool {
         !self.stalls.is_empty()
     }

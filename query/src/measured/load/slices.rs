@@ -130,7 +130,7 @@ impl Slices {
         let hz = trace.tick_hz();
         let selected = Selected::read(trace, threads, needs, &of_states, (last, hz)).await?;
         let waited = if needs.only_waited { Waited::read(trace, threads, of_rows).await? } else { None };
-        // Whether it matters who had the CPUs.
+        // Whether it matters what ran on the CPUs.
         let needs_on_cpu = needs.on_cpu
             && selected.as_ref().is_none_or(Selected::has_stalls)
             && waited.as_ref().is_none_or(|waited| !waited.is_empty());

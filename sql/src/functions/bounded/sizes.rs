@@ -35,7 +35,7 @@ pub(super) enum Size {
 }
 
 impl Size {
-    /// Whether results are as large as [`of_rows`](Self::of_rows) tells. If not, they are at most as large.
+    /// Whether results are as large as [`of_rows`](Self::of_rows) returns. If not, they are at most as large.
     pub(super) fn is_exact(self) -> bool {
         !matches!(self, Size::Replaced | Size::ReplacedMatches | Size::Joined | Size::Formatted)
     }
