@@ -45,7 +45,11 @@ pub(super) fn cell(column: &ArrayRef, row: usize) -> Value {
         DataType::Utf8 => json!(column.as_string::<i32>().value(row)),
         DataType::Dictionary(_, values) if **values == DataType::Utf8 => {
             let words = column.as_any_dictionary();
-            let key = words.normalized_keys()[row];
+            let key = match column.as_dictionary_opt::<Int32Type>() {
+                Some(words) => words.keys().value(row) as usize,
+                // This makes a list of the keys of all rows.
+                None => words.normalized_keys()[row],
+            };
             json!(words.values().as_string::<i32>().value(key))
         }
         _ => {
