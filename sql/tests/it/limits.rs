@@ -24,6 +24,7 @@ async fn no_function_makes_more_than_a_batch_of_rows_may_have() {
             "generate_series(TIMESTAMP '1900-01-01', TIMESTAMP '2100-01-01', INTERVAL '1 microsecond')",
             "generate_series",
         ),
+        ("range(DATE '0001-01-01' + CAST(n AS INT), DATE '9999-01-01', INTERVAL '1 millisecond')", "range"),
         ("array_resize(make_array(n), 100000)", "array_resize"),
         ("list_resize([1, 2], 1000000000)", "array_resize"),
         ("replace(repeat('a', 30000), 'a', repeat('b', 30000))", "replace"),
@@ -54,6 +55,12 @@ async fn no_function_makes_more_than_a_batch_of_rows_may_have() {
         ("array_length(generate_series(DATE '2020-01-01', DATE '2020-12-31', INTERVAL '1 day'))", "366"),
         ("length(replace(repeat('x', n), 'xx', 'yyy'))", "12288"),
         ("length(regexp_replace(repeat('x', n % 100), 'x(x)', '\\1y\\1', 'g'))", "148"),
+        (
+            "array_length(generate_series(to_timestamp(1700000000), \
+             CASE WHEN n > 5 THEN NULL ELSE to_timestamp(1700000000 + n) END, INTERVAL '1 second'))",
+            "6",
+        ),
+        ("array_length(generate_series(to_timestamp(n), to_timestamp(n + 9), INTERVAL '1 second'))", "10"),
         // They could be too large, and are not.
         ("length(replace(repeat('x', n), 'y', repeat('y', 1000)))", "8192"),
         ("length(regexp_replace(repeat('x', n), 'y', repeat('y', 1000), 'g'))", "8192"),

@@ -44,7 +44,8 @@ impl Waited {
         let waits = SpawnedTask::spawn_blocking(waits).join().await.map_err(Error::of_task)??;
         let Some(waits) = waits else { return Ok(None) };
         let times = Times::union(waits);
-        let waited: i64 = times.as_slice().iter().map(|(from, to)| to.saturating_sub(*from)).sum();
+        let lengths = times.as_slice().iter().map(|(from, to)| to.saturating_sub(*from));
+        let waited = lengths.fold(0, i64::saturating_add);
         let (first, last) = (trace.first_tick(), trace.last_tick());
         let length = match first.zip(last) {
             Some((first, last)) => {

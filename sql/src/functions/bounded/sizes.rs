@@ -75,7 +75,12 @@ impl Size {
             }
             Size::Between => {
                 let (from, to, step) = (args.instants(0)?, args.instants(1)?, args.steps(2)?);
-                of(&|row| (to.of(row) - from.of(row)).abs() / step.of(row).abs().max(1) * 8)
+                // With a NULL, there is no list.
+                let length = |row| Some((to.get(row)? - from.get(row)?).abs());
+                let step = |row| if args.args.len() > 2 { step.get(row) } else { Some(1) };
+                of(&|row| {
+                    length(row).zip(step(row)).map_or(0, |(length, step)| length / step.abs().max(1) * 8)
+                })
             }
             Size::Replaced => {
                 let (length, from, to) = (args.lengths(0)?, args.lengths(1)?, args.lengths(2)?);
@@ -113,12 +118,17 @@ struct Arguments<'a> {
     rows: usize,
 }
 
-/// A number for each row, or one for all.
-struct Numbers(Vec<i128>);
+/// A number for each row, or one for all. None where it is NULL.
+struct Numbers(Vec<Option<i128>>);
 
 impl Numbers {
+    fn get(&self, row: usize) -> Option<i128> {
+        self.0.get(row).or(self.0.last()).copied().flatten()
+    }
+
+    /// 0 for NULL.
     fn of(&self, row: usize) -> i128 {
-        self.0.get(row).or(self.0.last()).copied().unwrap_or(0)
+        self.get(row).unwrap_or(0)
     }
 }
 
@@ -128,7 +138,7 @@ impl Arguments<'_> {
         self.args.get(place).map(|arg| arg.to_array(1)).transpose()
     }
 
-    fn numbers(&self, place: usize, of: impl Fn(&ArrayRef) -> Result<Vec<i128>>) -> Result<Numbers> {
+    fn numbers(&self, place: usize, of: impl Fn(&ArrayRef) -> Result<Vec<Option<i128>>>) -> Result<Numbers> {
         Ok(Numbers(self.array(place)?.map_or_else(|| Ok(Vec::new()), |array| of(&array))?))
     }
 
@@ -155,8 +165,10 @@ impl Arguments<'_> {
     fn instants(&self, place: usize) -> Result<Numbers> {
         self.numbers(place, |array| match array.data_type() {
             DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
-                let times = cast(array, &DataType::Timestamp(TimeUnit::Nanosecond, None))?;
-                integers(&cast(&times, &DataType::Int64)?)
+                // In nanoseconds, 64 bits hold the times of 584 years only.
+                let times = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
+                let micros = integers(&cast(&times, &DataType::Int64)?)?;
+                Ok(micros.into_iter().map(|micros| micros.map(|micros| micros * 1000)).collect())
             }
             _ => integers(array),
         })
@@ -176,7 +188,7 @@ impl Arguments<'_> {
                     + i128::from(interval.nanoseconds)
             };
             let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
-            Ok(intervals.iter().map(|interval| interval.map_or(1, nanoseconds)).collect())
+            Ok(intervals.iter().map(|interval| interval.map(nanoseconds)).collect())
         })
     }
 
@@ -188,7 +200,7 @@ impl Arguments<'_> {
             }
             let texts = cast(array, &DataType::LargeUtf8)?;
             let count = |text: &str| text.bytes().filter(|byte| matches!(byte, b'\\' | b'$')).count() as i128;
-            Ok(texts.as_string::<i64>().iter().map(|text| text.map_or(0, count)).collect())
+            Ok(texts.as_string::<i64>().iter().map(|text| text.map(count)).collect())
         })
     }
 
@@ -196,9 +208,11 @@ impl Arguments<'_> {
     fn items(&self) -> Result<Numbers> {
         self.numbers(0, |lists| {
             let rows = 0..lists.len();
-            let small = |lists: &ListArray| rows.clone().map(|row| lists.value_length(row).into()).collect();
-            let large =
-                |lists: &LargeListArray| rows.clone().map(|row| lists.value_length(row).into()).collect();
+            let small =
+                |lists: &ListArray| rows.clone().map(|row| Some(lists.value_length(row).into())).collect();
+            let large = |lists: &LargeListArray| {
+                rows.clone().map(|row| Some(lists.value_length(row).into())).collect()
+            };
             let lengths = lists.as_list_opt::<i32>().map(small);
             Ok(lengths.or_else(|| lists.as_list_opt::<i64>().map(large)).unwrap_or_default())
         })
@@ -219,19 +233,19 @@ impl Arguments<'_> {
     }
 }
 
-fn integers(array: &ArrayRef) -> Result<Vec<i128>> {
+fn integers(array: &ArrayRef) -> Result<Vec<Option<i128>>> {
     if !array.data_type().is_integer() {
         return Ok(Vec::new());
     }
     let numbers = cast(array, &DataType::Int64)?;
-    Ok(numbers.as_primitive::<Int64Type>().iter().map(|number| number.unwrap_or(0).into()).collect())
+    Ok(numbers.as_primitive::<Int64Type>().iter().map(|number| number.map(i128::from)).collect())
 }
 
 fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-fn lengths(array: &ArrayRef) -> Result<Vec<i128>> {
+fn lengths(array: &ArrayRef) -> Result<Vec<Option<i128>>> {
     match array.data_type() {
         DataType::Dictionary(_, values) => lengths(&cast(array, values)?),
         data_type if is_text(data_type) => integers(&length(array)?),
