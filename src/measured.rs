@@ -84,8 +84,8 @@ pub(crate) fn options(question: &Question) -> MeasureOptions {
         [from, to] => Some((from.clone(), to.clone())),
         _ => args.pair.clone(),
     };
-    let (subject, with_lengths) = (args.subject.clone(), false);
-    MeasureOptions { by: args.by, worst: args.worst, subject, pair, with_lengths }
+    let subject = args.subject.clone();
+    MeasureOptions { by: args.by, worst: args.worst, subject, pair, ..MeasureOptions::default() }
 }
 
 /// Prints notes, and returns how the command ends. `is_explained` says that other notes were printed.

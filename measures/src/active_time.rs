@@ -53,7 +53,7 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 
 impl Sliced for ActiveTime {
     fn needs(&self) -> Option<Needs> {
-        Some(Needs { lwp_states: !self.request.is_of_own_threads(), ..ACTIVE_TIME.needs })
+        Some(Needs { lwp_states: !self.request.is_of_threads_on_any_cpu(), ..ACTIVE_TIME.needs })
     }
 
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {

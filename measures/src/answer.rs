@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Distribution, Rows};
+use crate::{Distribution, Rows, Timeline};
 
 /// One column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,6 +146,8 @@ pub struct Answer {
     /// For each row, the lengths that its figures summarize. Empty if the request does not ask for them, or if the
     /// measure has no lengths or lists single cases.
     pub distributions: Vec<Distribution>,
+    /// The timeline, of [`GANTT`](crate::GANTT).
+    pub timeline: Option<Timeline>,
     /// Notes for the reader, a sentence each.
     pub notes: Vec<String>,
 }

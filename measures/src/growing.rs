@@ -257,7 +257,7 @@ impl Made {
             distributions = rows.map(of).collect();
         }
         let rows = Rows::in_order(rows, places.into_iter().map(|place| place.rows));
-        Answer { columns, rows, distributions, notes: Vec::new() }
+        Answer { columns, rows, distributions, ..Answer::default() }
     }
 
     fn append(&mut self, other: Made) {

@@ -65,7 +65,7 @@ pub use history::{
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, Subject, named};
-pub use pictures::{MOST_CURVES, cdf_svg, gantt, gantt_svg};
+pub use pictures::{Canvas, GANTT, MOST_CURVES, Timeline, cdf_svg};
 pub use reactivity::{ends_membership, reactivity_pairs};
 pub use request::{By, Group, Level, Request, pattern};
 pub use rows::{Rows, Spill, Storage};

@@ -89,7 +89,7 @@ fn start(request: &Request) -> Box<dyn Sliced> {
 
 impl Sliced for Quanta {
     fn needs(&self) -> Option<Needs> {
-        Some(Needs { lwp_states: !self.request.is_of_own_threads(), ..QUANTA.needs })
+        Some(Needs { lwp_states: !self.request.is_of_threads_on_any_cpu(), ..QUANTA.needs })
     }
 
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {

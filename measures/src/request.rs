@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::{Column, History, Interval, Value};
+use crate::{Canvas, Column, History, Interval, Value};
 
 /// What a row of an answer stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,6 +75,10 @@ pub struct Request {
     pub is_of_pairs: bool,
     /// Whether the answer also has to have the lengths that its rows summarize.
     pub with_lengths: bool,
+    /// How a timeline is drawn.
+    pub canvas: Canvas,
+    /// Whether the trace is known to have user threads. The answer does not depend on it, but what has to be read for it.
+    pub has_user_threads: bool,
 }
 
 impl Default for Request {
@@ -91,6 +95,8 @@ impl Default for Request {
             is_subject_known: false,
             is_of_pairs: false,
             with_lengths: false,
+            canvas: Canvas::default(),
+            has_user_threads: false,
         }
     }
 }
@@ -118,8 +124,20 @@ impl Request {
 
     /// Whether rows are of user threads, of which some are selected, on any CPU. Most measures need no states of LWPs then.
     pub(crate) fn is_of_own_threads(&self) -> bool {
-        let is_of_lwps = self.by == Some(By::Lwp) || self.level == Some(Level::Lwps);
-        self.threads.is_some() && !is_of_lwps && self.cpus.is_none()
+        self.threads.is_some() && self.is_of_threads_on_any_cpu()
+    }
+
+    /// Whether it is known before anything is read that the level is that of user threads, on any CPU. The states of user
+    /// threads are sufficient then for measures that have rows of one level.
+    pub(crate) fn is_of_threads_on_any_cpu(&self) -> bool {
+        let only_lwps = self.threads.is_none() && self.lwps.is_some() && self.by.is_none();
+        let is_of_threads = match self.level {
+            Some(level) => level == Level::Threads,
+            None => {
+                (self.threads.is_some() || self.has_user_threads) && self.by != Some(By::Lwp) && !only_lwps
+            }
+        };
+        is_of_threads && self.cpus.is_none()
     }
 
     /// The window, cut to the trace.

@@ -1,9 +1,9 @@
 //! Draws what each thread did over time, from left to right: as text or as a picture.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use sigmund_measures::{By, History, Needs, Request, gantt, gantt_svg};
-use sigmund_query::{Filter, Made, MeasureOptions, with_history};
+use sigmund_measures::{By, Canvas, GANTT, Timeline};
+use sigmund_query::{Filter, MeasureOptions, Measured, measure};
 use sigmund_sql::SuperTrace;
 
 use super::{label, write_picture};
@@ -21,6 +21,8 @@ const BAR_WIDTH: usize = 80;
 const LEAST_BAR_WIDTH: usize = 20;
 /// The most lines that are drawn as text.
 const MOST_LINES: usize = 200;
+/// The most lines of a picture. It is as high as 18 pixels for each.
+const MOST_PICTURE_LINES: usize = 10_000;
 /// The width of a picture in pixels.
 const PICTURE_WIDTH: usize = 1000;
 
@@ -40,54 +42,58 @@ pub(super) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
     let hz = trace.tick_hz();
     let first = trace.first_tick().map_or(0, |tick| tick.0 as i64);
     let instants = |tick: i64| label(tick - first, hz, question.unit);
-    let needs = ("gantt", Needs::STATES);
-    let options = MeasureOptions { by: question.measure.by, ..MeasureOptions::default() };
-    let draw = |history: &History, request: &Request| {
-        let text = || fitted(terminal::width(), |width| gantt(history, request, width, &instants));
-        match &question.drawing.svg {
-            Some(_) => gantt_svg(history, request, PICTURE_WIDTH, &instants),
-            None => text()
-                .map(|text| Some(shortened(&text)).filter(|(_, lines)| *lines > 0).map(|(text, _)| text)),
-        }
+    let is_picture = question.drawing.svg.is_some();
+    let ask = async |columns: usize| -> Result<(Timeline, Measured)> {
+        let most_lines = if is_picture { MOST_PICTURE_LINES } else { MOST_LINES };
+        let canvas = Canvas { columns, most_lines };
+        let options = MeasureOptions { by: question.measure.by, canvas, ..MeasureOptions::default() };
+        let mut measured = measure(trace, &GANTT, filter, &options).await?;
+        let timeline = measured.answer.timeline.take();
+        Ok((timeline.context("a timeline was not drawn")?, measured))
     };
-    let Made { result, notes, gaps } = with_history(trace, needs, filter, &options, draw).await?;
-    let lines = usize::from(result.is_some());
-    match (result, &question.drawing.svg) {
-        (Some(drawing), Some(path)) => write_picture(path, &drawing)?,
-        (Some(timeline), None) => terminal::coloured(&timeline, &colour)?,
-        (None, _) => notice("no thread or LWP that is asked about was alive in this time"),
+    let (mut timeline, Measured { answer, gaps }) =
+        ask(if is_picture { PICTURE_WIDTH } else { BAR_WIDTH }).await?;
+    let lines = timeline.lines();
+    match &question.drawing.svg {
+        _ if lines == 0 => notice("no thread or LWP that is asked about was alive in this time"),
+        Some(path) => {
+            write_picture(path, &timeline.svg(PICTURE_WIDTH, &instants))?;
+            not_drawn(&timeline, "").iter().for_each(|line| notice(line));
+        }
+        None => {
+            let width = fitting(terminal::width(), |width| timeline.beside_bars(width, &instants));
+            if width != BAR_WIDTH {
+                timeline = ask(width).await?.0;
+            }
+            let more = not_drawn(&timeline, &format!(", --svg FILE draws up to {MOST_PICTURE_LINES} lines"));
+            let text = timeline.text(&instants) + &more.unwrap_or_default();
+            terminal::coloured(&text, &colour)?;
+        }
     }
-    notes.iter().for_each(|note| notice(note));
+    answer.notes.iter().for_each(|note| notice(note));
     Ok(gaps::finish(lines, gaps, question.measure.strict))
 }
 
-/// A drawing with lines as wide as the terminal, if the terminal has room for more than the labels. `draw` gets the
-/// width of bars.
-fn fitted(terminal: Option<usize>, draw: impl Fn(usize) -> Result<String, String>) -> Result<String, String> {
-    let mut drawing = draw(BAR_WIDTH)?;
-    let Some(terminal) = terminal else { return Ok(drawing) };
+/// A line about the threads that are not drawn.
+fn not_drawn(timeline: &Timeline, otherwise: &str) -> Option<String> {
+    let more = counted(Some(timeline.more as u64).filter(|more| *more > 0)?, "more line");
+    Some(format!("not drawn: {more}; --thread, --lwp, --process, --cpu, --from and --to select{otherwise}"))
+}
+
+/// The width of bars with which lines are as wide as the terminal, if it has room for more than the labels.
+/// `beside_bars` returns how much room a line needs beside a bar of this width.
+fn fitting(terminal: Option<usize>, beside_bars: impl Fn(usize) -> usize) -> usize {
+    let Some(terminal) = terminal else { return BAR_WIDTH };
     let mut width = BAR_WIDTH;
     // The width also decides which instants fit on the axis, so this may need several steps.
-    for _ in 0..3 {
-        let Some(rest) = beside_bars(&drawing) else { return Ok(drawing) };
-        let fitting = terminal.saturating_sub(rest).max(LEAST_BAR_WIDTH);
+    for _ in 0..4 {
+        let fitting = terminal.saturating_sub(beside_bars(width)).max(LEAST_BAR_WIDTH);
         if fitting == width {
             break;
         }
         width = fitting;
-        drawing = draw(width)?;
     }
-    Ok(drawing)
-}
-
-/// How many characters the longest line has in addition to its bar; `None` without a bar.
-fn beside_bars(drawing: &str) -> Option<usize> {
-    let bar = drawing.lines().find_map(bar)?;
-    let is_bounded = |line: &(usize, &str)| line.0 == 0 || self::bar(line.1).is_some();
-    // Only the axis, and lines with a bar.
-    let lines = drawing.lines().enumerate().filter(is_bounded);
-    let longest = lines.map(|(_, line)| line.chars().count()).max()?;
-    Some(longest.saturating_sub(bar.1 - bar.0))
+    width
 }
 
 /// The beginning and the end of the bar in a line.
@@ -99,24 +105,6 @@ fn bar(line: &str) -> Option<(usize, usize)> {
         [.., begin, end] => Some((begin + 1, *end)),
         _ => None,
     }
-}
-
-/// The first lines of a timeline, and its number of threads. Each line between the axis and the legend is a thread.
-fn shortened(drawing: &str) -> (String, usize) {
-    let lines: Vec<&str> = drawing.lines().collect();
-    let [axis, threads @ .., legend] = lines.as_slice() else { return (drawing.to_string(), 0) };
-    let Some(more) = threads.len().checked_sub(MOST_LINES).filter(|more| *more > 0) else {
-        return (drawing.to_string(), threads.len());
-    };
-    let mut shown = vec![*axis];
-    shown.extend(&threads[..MOST_LINES]);
-    shown.push(legend);
-    let more = counted(more as u64, "more line");
-    let more = format!(
-        "not drawn: {more}; --thread, --lwp, --process, --cpu, --from and --to select, --svg FILE draws all"
-    );
-    shown.push(&more);
-    (shown.join("\n"), threads.len())
 }
 
 /// The colour of each character in a line of a timeline. The letters of states have colours, in the bar and in the
@@ -147,37 +135,18 @@ fn of_state(letter: char) -> Option<Colour> {
 mod tests {
     use super::*;
 
-    // 5(a|b) |AAAAAA| A 100%
-    //         width
-    fn drawn(width: usize, threads: usize) -> String {
-        let line = |thread| format!("{thread}(a|b) |{}| A 100%\n", "A".repeat(width));
-        let lines: String = (0..threads).map(line).collect();
-        format!("0 ns{}9 ns\n{lines}A active and a legend that is longer than anything\n", " ".repeat(width))
-    }
-
     #[test]
     fn a_timeline_is_as_wide_as_the_terminal() {
-        let widest = |terminal| {
-            let drawing = fitted(terminal, |width| Ok(drawn(width, 1))).unwrap();
-            drawing.lines().take(2).map(str::len).max().unwrap()
-        };
         // 0(a|b) |, and behind the bar | A 100%: 16 characters.
-        assert_eq!(widest(None), 80 + 16);
-        assert_eq!(widest(Some(60)), 60);
-        assert_eq!(widest(Some(200)), 200);
-        assert_eq!(widest(Some(10)), 20 + 16);
+        let width = |terminal| fitting(terminal, |_| 16);
+        assert_eq!([None, Some(60), Some(200), Some(10)].map(width), [80, 44, 184, 20]);
+        // With bars of less than 50 columns, the axis needs more room.
+        assert_eq!(fitting(Some(60), |width| if width < 50 { 20 } else { 16 }), 40);
     }
 
     #[test]
-    fn a_timeline_has_200_lines_and_counts_the_others() {
-        let (all, lines) = shortened(&drawn(30, 200));
-        assert_eq!((all.lines().count(), lines), (202, 200));
-        let (some, lines) = shortened(&drawn(30, 1234));
-        assert_eq!((some.lines().count(), lines), (203, 1234));
-        assert!(some.ends_with(
-            "not drawn: 1034 more lines; --thread, --lwp, --process, --cpu, --from and --to select, --svg FILE draws all"
-        ));
-        assert!(some.contains("\n199(a|b)") && !some.contains("\n200(a|b)") && some.contains("\nA active"));
-        assert_eq!(shortened("0 ns   9 ns\n").1, 0);
+    fn the_bar_of_a_line_is_found_whatever_its_name_is() {
+        assert_eq!(bar("5(a|b) |AAAA| A 100%"), Some((8, 12)));
+        assert_eq!(bar("A active, k in kernel"), None);
     }
 }

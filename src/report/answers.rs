@@ -99,7 +99,7 @@ impl Answered {
                     worst: *worst,
                     subject: subject.clone(),
                     pair,
-                    with_lengths: false,
+                    ..MeasureOptions::default()
                 });
                 by_measure((trace, filter), measure, options, (question.sort.as_deref(), top), &mut notes)
                     .await?

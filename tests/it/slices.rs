@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sigmund_measures::{ALL, Answer, By, Measure, Needs, Subject};
+use sigmund_measures::{ALL, Answer, By, Canvas, GANTT, Measure, Needs, Subject};
 use sigmund_model::{Cpu, Lwp};
 use sigmund_query::{Filter, LwpRef, MeasureOptions, SliceSize, measure_in_slices, with_history};
 use sigmund_sql::SuperTrace;
@@ -90,7 +90,8 @@ async fn compare(
             // About the filter: in a recording of a whole machine, LWP 70 may be anything.
             with_all.result.notes.append(&mut with_all.notes);
             assert_same(&with_all.result, &whole.answer, &format!("{of}, with all rows"));
-            !whole.answer.rows.is_empty()
+            let is_drawn = whole.answer.timeline.is_some_and(|timeline| timeline.lines() > 0);
+            !whole.answer.rows.is_empty() || is_drawn
         }
         (Err(whole), Err(sliced)) => {
             assert_eq!(whole.to_string(), sliced.to_string());
@@ -118,7 +119,7 @@ fn compare_all(path: &Path, parts: i64) {
         let span = span.lines().last().map(str::trim).filter(|name| !name.is_empty()).map(str::to_string);
         let groupings: Vec<Option<By>> = [None].into_iter().chain(By::ALL.map(Some)).collect();
         let (mut with_rows, mut asked) = (0, 0);
-        for measure in ALL {
+        for measure in ALL.iter().chain([&GANTT]) {
             for filter in filters(&trace) {
                 for worst in [0, 3] {
                     let lists_cases = ["summary", "latency", "reactivity", "explain", "critical-path"]
@@ -137,7 +138,8 @@ fn compare_all(path: &Path, parts: i64) {
                     // Each grouping in turn: the tests of measures have all of them.
                     let by = groupings[asked % groupings.len()];
                     asked += 1;
-                    let options = MeasureOptions { by, worst, subject, pair, with_lengths: true };
+                    let canvas = Canvas { columns: 33, most_lines: 7 };
+                    let options = MeasureOptions { by, worst, subject, pair, with_lengths: true, canvas };
                     with_rows += usize::from(compare(&trace, measure, &filter, &options, ticks).await);
                 }
             }

@@ -2,10 +2,7 @@
 
 mod cdf;
 mod gantt;
-mod gantt_svg;
-mod gantt_text;
 mod svg;
 
 pub use cdf::{MOST_CURVES, cdf_svg};
-pub use gantt_svg::gantt_svg;
-pub use gantt_text::gantt;
+pub use gantt::{Canvas, GANTT, Timeline};

@@ -2,11 +2,25 @@
 
 use crate::support::drawing::Drawing;
 use crate::support::{Machine, THREADS};
-use sigmund_measures::{By, Interval, Request, gantt, gantt_svg};
+use sigmund_measures::{By, Canvas, GANTT, History, Interval, Request, Timeline};
 use sigmund_model::{LwpState, ThreadState};
 
 fn label(tick: i64) -> String {
     tick.to_string()
+}
+
+fn timeline(history: &History, request: &Request, canvas: Canvas) -> Result<Timeline, String> {
+    let answer = GANTT.answer(history, &Request { canvas, ..request.clone() })?;
+    Ok(answer.timeline.unwrap())
+}
+
+fn gantt(history: &History, request: &Request, columns: usize) -> Result<String, String> {
+    Ok(timeline(history, request, Canvas { columns, most_lines: 100 })?.text(&label))
+}
+
+fn gantt_svg(history: &History, request: &Request) -> String {
+    let canvas = Canvas { columns: 500, most_lines: 100 };
+    timeline(history, request, canvas).unwrap().svg(500, &label)
 }
 
 //           0         10        20        30        40        50
@@ -40,7 +54,7 @@ fn drawn() -> Drawing {
 #[test]
 fn a_column_shows_the_state_with_the_largest_share() {
     let history = drawn().build(50);
-    let ask = |request: &Request, width| gantt(&history, request, width, &label);
+    let ask = |request: &Request, width| gantt(&history, request, width);
     assert_eq!(
         ask(&Request::default(), 25).unwrap(),
         "         0         20        40   50\n\
@@ -72,7 +86,7 @@ fn a_life_that_is_shorter_than_half_of_a_column_is_in_one() {
     let mut drawing = Drawing::default();
     drawing.thread(1, "long", &[(0, ThreadState::Active, Some(101))], 50);
     drawing.thread(2, "short", &[(12, ThreadState::Active, Some(102))], 14);
-    let text = gantt(&drawing.build(50), &Request::default(), 5, &label).unwrap();
+    let text = gantt(&drawing.build(50), &Request::default(), 5).unwrap();
     let lines: Vec<&str> = text.lines().skip(1).take(2).collect();
     assert_eq!(lines, ["1(long)  |AAAAA| A 100%", "2(short) |.A...| A 100%"]);
 }
@@ -80,7 +94,7 @@ fn a_life_that_is_shorter_than_half_of_a_column_is_in_one() {
 #[test]
 fn what_a_filter_hides_is_not_what_is_not_alive() {
     let history = drawn().build(50);
-    let ask = |request: &Request| gantt(&history, request, 25, &label).unwrap();
+    let ask = |request: &Request| gantt(&history, request, 25).unwrap();
     // Thread 2 is never on LWP 101: no line. Shares are of the time on it.
     let on_101 = Request { threads: Some([1, 2].into()), lwps: Some([101].into()), ..Request::default() };
     assert_eq!(
@@ -106,32 +120,60 @@ fn what_a_filter_hides_is_not_what_is_not_alive() {
     // The LWP is on CPU 0; of what it does on CPU 1 there is nothing to draw.
     let of_lwp = Request { by: Some(By::Lwp), cpus: Some([1].into()), ..Request::default() };
     assert_eq!(ask(&of_lwp), "  0         20        40   50\n");
-    let svg = gantt_svg(&history, &on_103, 500, &label).unwrap().unwrap();
+    let svg = gantt_svg(&history, &on_103);
     assert!(svg.contains("<title>2(two&lt;): not in the filter, 5 to 10</title>"), "{svg}");
     assert!(svg.contains(">- not in the filter<"), "{svg}");
-    assert!(
-        !gantt_svg(&history, &Request::default(), 500, &label)
-            .unwrap()
-            .unwrap()
-            .contains("not in the filter")
-    );
+    assert!(!gantt_svg(&history, &Request::default()).contains("not in the filter"));
 }
 
 #[test]
 fn a_timeline_of_nothing_is_an_error_that_says_so() {
     let history = drawn().build(50);
-    assert!(gantt(&history, &Request::default(), 0, &label).unwrap_err().contains("at least 1"));
+    assert!(gantt(&history, &Request::default(), 0).unwrap_err().contains("at least 1"));
     let outside = Request { window: Interval::new(50, 70), ..Request::default() };
-    let error = gantt(&history, &outside, 10, &label).unwrap_err();
+    let error = gantt(&history, &outside, 10).unwrap_err();
     assert!(error.contains("expected ticks of 0 to 50, found 50 to 70"), "{error}");
     let nobody = Request { threads: Some([77].into()), ..Request::default() };
-    assert_eq!(gantt(&history, &nobody, 10, &label).unwrap(), "  0         50\n");
+    assert_eq!(gantt(&history, &nobody, 10).unwrap(), "  0         50\n");
+}
+
+#[test]
+fn the_threads_with_the_smallest_numbers_have_lines_and_the_others_are_counted() {
+    let mut drawing = Drawing::default();
+    for thread in 1..=9 {
+        drawing.thread(thread, "", &[(0, ThreadState::Active, Some(101))], 50);
+    }
+    let history = drawing.build(50);
+    let ask = |most_lines| {
+        let canvas = Canvas { columns: 4, most_lines };
+        let timeline = timeline(&history, &Request::default(), canvas).unwrap();
+        let text = timeline.text(&label);
+        let drawn: Vec<String> = text.lines().skip(1).map(str::to_string).collect();
+        (timeline.lines(), timeline.more, drawn)
+    };
+    assert_eq!(ask(9).0, 9);
+    assert_eq!((ask(9).1, ask(10).1, ask(0).1), (0, 0, 9));
+    let (lines, more, drawn) = ask(2);
+    assert_eq!((lines, more), (2, 7));
+    assert_eq!(drawn, ["1() |AAAA| A 100%", "2() |AAAA| A 100%", "A active"]);
+}
+
+#[test]
+fn the_space_beside_bars_is_that_of_the_longest_line() {
+    let history = drawn().build(50);
+    let canvas = Canvas { columns: 25, most_lines: 100 };
+    let timeline = timeline(&history, &Request::default(), canvas).unwrap();
+    let text = timeline.text(&label);
+    let longest = text.lines().take(3).map(|line| line.chars().count()).max().unwrap();
+    assert_eq!(timeline.beside_bars(25, &label), longest - 25);
+    // The axis is the longest: a label of 2 characters begins after one column.
+    assert!(timeline.beside_bars(1, &|_| "x".repeat(90)) > 90);
 }
 
 #[test]
 fn the_svg_has_a_rectangle_for_each_stretch() {
     let history = drawn().build(50);
-    let svg = gantt_svg(&history, &Request::default(), 500, &label).unwrap().unwrap();
+    let svg = gantt_svg(&history, &Request::default());
     assert_eq!(svg.matches("<title>").count(), 5 + 4, "{svg}");
     assert!(svg.contains("<title>1(one): stalled, 10 to 20</title>"), "{svg}");
     assert!(svg.contains("<title>2(two&lt;): blocked, 30 to 40</title>") && !svg.contains("two<"));
@@ -156,7 +198,7 @@ fn columns_are_those_of_counting_every_tick() {
         let (ticks, history) = Machine::new(seed).history();
         let window = if seed % 2 == 0 { Interval::new(0, 400) } else { Interval::new(37, 311) };
         let width = 1 + seed as usize % 97;
-        let text = gantt(&history, &Request { window, ..Request::default() }, width, &label).unwrap();
+        let text = gantt(&history, &Request { window, ..Request::default() }, width).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         for thread in 0..THREADS {
             let begin = |column: usize| window.from + window.ticks() * column as i64 / width as i64;

@@ -5,7 +5,8 @@ use crate::support::{
 };
 use rayon::prelude::*;
 use sigmund_measures::{
-    ALL, Answer, BRAIDS, By, FOLDED, History, Interval, Level, Measure, Request, Subject, Value,
+    ALL, Answer, BRAIDS, By, Canvas, FOLDED, GANTT, History, Interval, Level, Measure, Request, Subject,
+    Value,
 };
 
 /// Requests of every form.
@@ -35,6 +36,8 @@ fn request(random: &mut Random) -> Request {
         is_subject_known: false,
         is_of_pairs: false,
         with_lengths: true,
+        canvas: Canvas { columns: 1 + random.below(120), most_lines: 1 + random.below(2 * THREADS) },
+        has_user_threads: true,
     }
 }
 
@@ -88,8 +91,10 @@ fn difference(whole: &Answer, sliced: &Answer) -> Option<String> {
     let is_same = names(whole) == names(sliced)
         && expected == found
         && whole.distributions == sliced.distributions
+        && whole.timeline == sliced.timeline
         && whole.notes == sliced.notes;
-    let rest = |answer: &Answer| (names(answer), answer.rows.len(), answer.notes.clone());
+    let rest =
+        |answer: &Answer| (names(answer), answer.rows.len(), answer.notes.clone(), answer.timeline.clone());
     (!is_same).then(|| format!("whole {:?}, slices {:?}", rest(whole), rest(sliced)))
 }
 
@@ -102,7 +107,10 @@ fn check(measure: &Measure, history: &History, seed: u64) -> Result<bool, String
     let different =
         match (measure.answer(history, &request), ask_in_slices(measure, history, &request, &borders)) {
             (Ok(whole), Ok(sliced)) => match difference(&whole, &sliced) {
-                None => return Ok(!whole.rows.is_empty()),
+                None => {
+                    let is_drawn = whole.timeline.is_some_and(|timeline| timeline.lines() > 0);
+                    return Ok(!whole.rows.is_empty() || is_drawn);
+                }
                 Some(different) => different,
             },
             (Err(whole), Err(sliced)) if whole == sliced => return Ok(false),
@@ -117,7 +125,7 @@ fn slices_have_the_answer_of_the_whole() {
     let seeds = std::env::var("SLICES_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(200);
     let only = std::env::var("SLICES").ok();
     let is_asked = |measure: &&Measure| only.as_deref().is_none_or(|only| measure.name == only);
-    let measures: Vec<&Measure> = ALL.iter().chain([&FOLDED, &BRAIDS]).filter(is_asked).collect();
+    let measures: Vec<&Measure> = ALL.iter().chain([&FOLDED, &BRAIDS, &GANTT]).filter(is_asked).collect();
     let (mut with_rows, mut failed) = (vec![0; measures.len()], vec![Vec::new(); measures.len()]);
     let of_seed = |seed: u64| -> Vec<Result<bool, String>> {
         let history = world(seed);

@@ -17,7 +17,9 @@ mod words;
 use std::collections::BTreeSet;
 
 use futures::future::BoxFuture;
-use sigmund_measures::{Answer, By, History, Interval, Level, Measure, Needs, Request, Sliced, Subject};
+use sigmund_measures::{
+    Answer, By, Canvas, History, Interval, Level, Measure, Needs, Request, Sliced, Subject,
+};
 use sigmund_model::tables::{SYSCALLS, Table, WAKEUPS};
 use sigmund_sql::SuperTrace;
 
@@ -48,6 +50,8 @@ pub struct MeasureOptions {
     pub pair: Option<(Selector, Selector)>,
     /// Whether the answer also has the lengths that its rows summarize.
     pub with_lengths: bool,
+    /// How a timeline is drawn.
+    pub canvas: Canvas,
 }
 
 impl MeasureOptions {
@@ -198,10 +202,12 @@ pub struct Made<T> {
     pub gaps: usize,
 }
 
-/// Calls `of` with the history that a filter selects, for example to draw it. The history has the tables `needs`.
+/// Calls `of` with the history that a filter selects, in one piece: the tables `needs`, and of these all that `needs` does
+/// not leave out. Tests compare with it what slices leave out.
 ///
 /// # Errors
 /// As [`measure`].
+#[doc(hidden)]
 pub async fn with_history<T>(
     trace: &SuperTrace,
     (name, needs): (&str, Needs),
@@ -395,5 +401,7 @@ fn request(
         is_subject_known: false,
         is_of_pairs: options.pair.is_some(),
         with_lengths: options.with_lengths,
+        canvas: options.canvas,
+        has_user_threads: trace.has_threads(),
     })
 }

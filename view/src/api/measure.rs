@@ -90,7 +90,7 @@ pub(super) fn options(query: &Query) -> Result<MeasureOptions, Refusal> {
         worst: query.count("worst", 0, MOST_ROWS)?,
         subject: query.get("subject").map(str::to_string),
         pair: pair(query).map(|(from, to)| Ok::<_, Refusal>((selector(from)?, selector(to)?))).transpose()?,
-        with_lengths: false,
+        ..MeasureOptions::default()
     })
 }
 
