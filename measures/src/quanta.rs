@@ -97,9 +97,13 @@ impl Sliced for Quanta {
         let (request, open) = (&self.request, &self.open);
         let carried = &Carried::new(history, request);
         if !carried.is_all() {
-            // An LWP may have carried a thread only in later slices.
-            let others = open.keys().map(|lwp| Owner::Lwp(*lwp as u32));
-            owners.extend(others.collect::<Vec<_>>());
+            // An LWP may have carried a thread only in later slices; or only before the window, in a quantum that
+            // ends in it, even with its first tick.
+            owners.extend(open.keys().map(|lwp| Owner::Lwp(*lwp as u32)));
+            if slice.is_earliest() || slice.is_before_window() {
+                let lwps = history.lwps.keys().map(|lwp| lwp as u32);
+                owners.extend(lwps.filter(|lwp| *lwp != 0 && request.has_lwp(*lwp)).map(Owner::Lwp));
+            }
             owners.sort_unstable();
             owners.dedup();
         }

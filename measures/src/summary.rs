@@ -5,7 +5,7 @@ use crate::map::Map;
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use crate::{
-    Answer, By, Column, Group, History, Level, Measure, Needs, Request, ThreadStay, Value,
+    Answer, By, Column, Group, History, Interval, Level, Measure, Needs, Request, ThreadStay, Value,
     carried::Carried,
     groups::Owner,
     growing::is_complete,
@@ -111,7 +111,14 @@ impl Sliced for Summary {
         let lwps = history.lwps.keys().map(|lwp| lwp as u32);
         let lwps = lwps.filter(|lwp| is_of_lwps && *lwp != 0 && request.has_lwp(*lwp) && carried.has(*lwp));
         let lwps = lwps.filter(|lwp| names.lwps.contains(*lwp)).map(Owner::Lwp);
-        let owners: Vec<Owner> = threads.chain(lwps).collect();
+        let mut owners: Vec<Owner> = threads.chain(lwps).collect();
+        if !carried.is_all() {
+            // Where an LWP was before its first dispatch matters even if it carried none of the threads there.
+            let lwps = self.first.keys().filter(|owner| matches!(owner, Owner::Lwp(_)));
+            owners.extend(lwps);
+            owners.sort_unstable();
+            owners.dedup();
+        }
         let parts = parallel::fold(&owners, Part::default, |part, owner| match owner {
             Owner::Thread(thread) => self.add_thread(history, slice, *thread, part),
             Owner::Lwp(lwp) => self.add_lwp(history, slice, (*lwp, &carried), part),
@@ -178,7 +185,11 @@ impl Summary {
         let mut before = Before::new(Owner::Thread(thread), self.first.get(&Owner::Thread(thread)).copied());
         // The tick up to which it is known to be there.
         let mut until = None;
-        let cpu = |stay: &ThreadStay, at: i64| history.lwps.of(stay.lwp?.into()).at(at)?.1.cpu;
+        // In the slice, or where it ends just before the slice.
+        let cpu = |stay: &ThreadStay, interval: Interval| {
+            let (lwp, at) = (history.lwps.of(stay.lwp?.into()), interval.from.max(slice.interval.from));
+            if at < interval.to { lwp.at(at)?.1.cpu } else { lwp.before(interval.to)?.1.cpu }
+        };
         for (interval, stay) in history.threads.of(thread).iter() {
             let is_mounted = !matches!(stay.state, ThreadState::Unknown | ThreadState::Exited);
             let Some(lwp) = stay.lwp.filter(|_| is_mounted) else {
@@ -190,8 +201,8 @@ impl Summary {
             }
             let is_dispatch = until != Some(interval.from) || before.last != Some(lwp);
             until = Some(interval.to);
-            let at = interval.from.max(slice.interval.from);
-            let is_selected = request.has_place(Some(lwp), request.cpus.as_ref().and_then(|_| cpu(stay, at)));
+            let of_place = request.cpus.as_ref().and_then(|_| cpu(stay, interval));
+            let is_selected = request.has_place(Some(lwp), of_place);
             let counts = is_selected && is_dispatch && slice.counts(interval.from);
             let is_migration = before.is_migration(lwp, counts);
             if counts {

@@ -78,7 +78,7 @@ pub use described_function::{DescribedArgument, DescribedFunction, describe_colu
 pub use drawing::Drawn;
 pub use error::{Error, ErrorKind};
 pub use faster_operators::with_faster_operators;
-pub use files::{RowGroups, Store, StoredFile, Useful};
+pub use files::{RowCondition, RowGroups, Store, StoredFile, Useful};
 pub use fleet::Fleet;
 pub use info::Info;
 pub use lwps::{LwpNames, NamedLwp};

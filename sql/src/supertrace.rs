@@ -10,7 +10,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::{
     common::TableReference,
     error::DataFusionError,
-    logical_expr::LogicalPlan,
+    logical_expr::{Expr, LogicalPlan},
     prelude::{DataFrame, SQLOptions, SessionContext},
     sql::{parser::Statement, sqlparser::ast},
 };
@@ -22,7 +22,8 @@ use sigmund_model::{
 use url::Url;
 
 use crate::{
-    DeclaredEvent, Error, Info, LwpNames, OpenOptions, Parameters, QueryResult, RowGroups, ThreadNames,
+    DeclaredEvent, Error, Info, LwpNames, OpenOptions, Parameters, QueryResult, RowCondition, RowGroups,
+    ThreadNames,
     clocks::{Clocks, TraceClock},
     declared,
     event_views::EventViews,
@@ -351,6 +352,14 @@ impl SuperTrace {
     /// When a footer cannot be read. The message names the file.
     pub fn row_groups(&self, table: &Table, columns: &[&str]) -> Result<RowGroups, Error> {
         self.files.row_groups(table, columns)
+    }
+
+    /// A condition on the rows of a table as it is stored, for [`RowGroups::read_if`].
+    ///
+    /// # Errors
+    /// When the table does not have its columns, or when it is not a condition.
+    pub fn row_condition(&self, table: &Table, condition: Expr) -> Result<RowCondition, Error> {
+        RowCondition::new(&self.context, table, condition).map_err(|error| self.error(table.name, error))
     }
 
     /// Plans a query. It runs when rows are requested from the result.

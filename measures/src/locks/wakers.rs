@@ -55,17 +55,19 @@ impl Ended {
         Some(Ended { row: row(), lwp, waiting, ticks })
     }
 
-    /// The waker, if this slice has the wakeup that ended the wait. It is the last wakeup that led to a dispatch before
-    /// the end of the wait.
+    /// The waker, if this slice has the wakeup that ended the wait. Of the wakeups during the wait, it is the one that led to
+    /// the last dispatch before its end.
     pub(super) fn waker(&self, history: &History) -> Option<Waker> {
         let wakings = history.wakings.of(self.lwp.into());
         let begun = (0..wakings.count_from(self.waiting.to)).rev().filter_map(|place| wakings.get(place));
-        let mut inside = begun.take_while(|(wakeup, _)| wakeup.from >= self.waiting.from);
-        inside.find_map(|(interval, place)| {
+        let inside = begun.take_while(|(wakeup, _)| wakeup.from >= self.waiting.from);
+        let dispatched = inside.filter_map(|(interval, place)| {
             let wakeup = history.wakeups.get(*place as usize)?;
             let led_to_it = wakeup.latency.is_some() && interval.to <= self.waiting.to;
-            led_to_it.then(|| Waker::of(wakeup))
-        })
+            led_to_it.then_some((interval, wakeup))
+        });
+        let last = dispatched.max_by_key(|(interval, _)| (interval.to, interval.from));
+        last.map(|(_, wakeup)| Waker::of(wakeup))
     }
 
     /// Whether the wakeup may be in an earlier slice.

@@ -10,12 +10,22 @@ use crate::{
 
 /// The walks of pairs, and the sums of their pieces.
 pub(super) struct Causes {
-    /// Sorted by their ends. With each pair, the number of the sum that it counts in.
-    pairs: Vec<(u32, Pair)>,
+    /// Sorted by their ends.
+    pairs: Vec<Explained>,
+    /// Pairs in interrupts of idle CPUs. Sorted by their ends.
+    in_interrupts: Vec<Meanwhile>,
     walking: Walks,
     /// Waits for interrupts that began before the slices so far. Their culprits are still searched for.
     meanwhile: Vec<Meanwhile>,
     totals: Totals,
+}
+
+/// A pair whose thread or LWP is known. There may be millions.
+struct Explained {
+    /// The number of the sum that it counts in.
+    part: u32,
+    actor: Actor,
+    interval: Interval,
 }
 
 enum Walks {
@@ -51,44 +61,41 @@ struct Part {
 impl Causes {
     /// Common sums for all pairs.
     pub(super) fn of_all(pairs: Vec<Pair>) -> Causes {
-        let pairs = pairs.into_iter().map(|pair| (0, pair)).collect();
-        Causes::new(pairs, Walks::Joint(Joint::default()))
+        Causes::new(pairs.into_iter().map(|pair| (0, pair)), Walks::Joint(Joint::default()))
     }
 
     /// Separate sums for each pair, by its place.
     pub(super) fn of_each(pairs: &[Pair]) -> Causes {
-        Causes::new((0..).zip(pairs.iter().copied()).collect(), Walks::Each(Walking::default()))
+        Causes::new((0..).zip(pairs.iter().copied()), Walks::Each(Walking::default()))
     }
 
-    fn new(mut pairs: Vec<(u32, Pair)>, walking: Walks) -> Causes {
+    fn new(pairs: impl Iterator<Item = (u32, Pair)>, walking: Walks) -> Causes {
         let mut totals = Totals::new(|part| vec![part]);
-        pairs.retain(|(part, pair)| {
-            let is_known = pair.actor.is_some() || in_interrupts(*part, pair).is_some();
-            if !is_known && pair.interval.ticks() > 0 {
-                totals.pieces().add_known(
-                    (*part, "unknown"),
-                    Blame::Unknown,
-                    pair.interval.ticks(),
-                    1,
-                    false,
-                );
+        let (mut explained, mut in_interrupts) = (Vec::with_capacity(pairs.size_hint().0), Vec::new());
+        for (part, pair) in pairs {
+            let interval = pair.interval;
+            if let Some(actor) = pair.actor {
+                explained.push(Explained { part, actor, interval });
+            } else if let Some(meanwhile) = self::in_interrupts(part, &pair) {
+                in_interrupts.push(meanwhile);
+            } else if interval.ticks() > 0 {
+                totals.pieces().add_known((part, "unknown"), Blame::Unknown, interval.ticks(), 1, false);
             }
-            is_known
-        });
-        pairs.sort_by_key(|(_, pair)| pair.interval.to);
-        Causes { pairs, walking, meanwhile: Vec::new(), totals }
+        }
+        explained.sort_by_key(|pair| pair.interval.to);
+        in_interrupts.sort_by_key(|pair| pair.interval.to);
+        Causes { pairs: explained, in_interrupts, walking, meanwhile: Vec::new(), totals }
     }
 
     pub(super) fn add(&mut self, history: &History, slice: Slice, by: By) {
         let begin = slice.interval.from;
-        let first = self.pairs.partition_point(|(_, pair)| !slice.is_earliest() && pair.interval.to <= begin);
-        let mut pairs = self.pairs.split_off(first);
-        for (part, pair) in pairs.extract_if(.., |(_, pair)| pair.actor.is_none()) {
-            self.meanwhile.extend(in_interrupts(part, &pair));
-        }
-        let start = |(part, pair): &(u32, Pair)| {
-            let actor = pair.actor.unwrap_or(Actor::Lwp(0));
-            (Origin { place: *part, part: *part, actor: Some(actor) }, actor, pair.interval)
+        let is_before = |interval: Interval| !slice.is_earliest() && interval.to <= begin;
+        let pairs = self.pairs.split_off(self.pairs.partition_point(|pair| is_before(pair.interval)));
+        let first = self.in_interrupts.partition_point(|pair| is_before(pair.interval));
+        self.meanwhile.extend(self.in_interrupts.drain(first..));
+        let start = |pair: &Explained| {
+            let Explained { part, actor, interval } = *pair;
+            (Origin { place: part, part, actor: Some(actor) }, actor, interval)
         };
         let add = |sum: &mut Part, walks: Many, piece: &Piece, goes_on: bool| {
             let Many { part, is_own, count } = walks;

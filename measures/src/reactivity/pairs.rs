@@ -44,7 +44,7 @@ pub(crate) struct Pairs {
 #[derive(Default)]
 struct Search {
     from: Vec<From>,
-    to: Vec<To>,
+    to: Tos,
     /// The TO events that FROM events reach, one FROM event after the other.
     reached: Vec<u32>,
     reach: Reach,
@@ -63,20 +63,41 @@ struct From {
     is_cut: bool,
 }
 
-/// A TO event. It counts as an event of its recorder, and of its target. At place N, number `2 * N` stands for the
-/// former, and `2 * N + 1` for the latter.
-#[derive(Clone, Copy)]
-struct To {
-    recorder: EventAt,
-    target: EventAt,
+/// TO events; there may be many millions. Each counts as an event of its recorder, and of its target, if it has one. At
+/// place N, number `2 * N` stands for the former, and `2 * N + 1` for the latter.
+#[derive(Default)]
+struct Tos {
+    recorders: Vec<EventAt>,
+    /// The places of the events that have targets, in order, and the targets.
+    targets: Vec<(u32, EventAt)>,
 }
 
-impl To {
-    fn new(mark: &Mark) -> To {
-        To {
-            recorder: EventAt::new(mark.tick, mark.lwp, mark.cpu, mark.thread),
-            target: EventAt::new(mark.tick, mark.target_lwp, mark.cpu, mark.target_thread),
+impl Tos {
+    fn len(&self) -> usize {
+        self.recorders.len()
+    }
+
+    fn push(&mut self, mark: &Mark) {
+        if mark.target_lwp.is_some() || mark.target_thread.is_some() {
+            let target = EventAt::new(mark.tick, mark.target_lwp, mark.cpu, mark.target_thread);
+            self.targets.push((self.len() as u32, target));
         }
+        self.recorders.push(EventAt::new(mark.tick, mark.lwp, mark.cpu, mark.thread));
+    }
+
+    /// The recorder or the target of a TO event, by its number.
+    fn get(&self, event: u32) -> EventAt {
+        let place = event / 2;
+        let target = || {
+            let found = self.targets.binary_search_by_key(&place, |(place, _)| *place).ok()?;
+            Some(self.targets[found].1)
+        };
+        let target = if event.is_multiple_of(2) { None } else { target() };
+        target.unwrap_or(self.recorders[place as usize])
+    }
+
+    fn tick(&self, event: u32) -> i64 {
+        self.recorders[(event / 2) as usize].tick()
     }
 }
 
@@ -132,6 +153,8 @@ impl Search {
         };
         let (first_mark, first_wakeup) = first(&|tick| tick < here.from);
         let (mut mark, mut wakeup) = first(&|tick| tick < here.to);
+        // The actors of the events at a tick, with the TO events; and the FROM events.
+        let (mut events, mut from) = (Vec::new(), Vec::new());
         while mark > first_mark || wakeup > first_wakeup {
             let tick = [
                 marks[first_mark..mark].last().map(|m| m.tick),
@@ -153,8 +176,8 @@ impl Search {
                 &wakeups[wakeup..end]
             };
             let is_in_window = (window.from..=window.to).contains(&tick);
-            let mut events = Vec::new();
-            let mut from = Vec::new();
+            events.clear();
+            from.clear();
             for mark in marks_here.iter().rev().filter(|_| is_in_window) {
                 if mark.is_from {
                     from.push((mark, self.to.len() as u32));
@@ -165,10 +188,15 @@ impl Search {
                     let event = |is_target| Some(2 * place + u32::from(is_target));
                     events.extend(actors(mark).map(|(actor, is_target)| (actor, event(is_target))));
                     self.handlers.push_event(history, mark, 2 * place);
-                    self.to.push(To::new(mark));
+                    self.to.push(mark);
                 }
             }
             if events.is_empty() && from.is_empty() && !self.is_reached(&mut searches, wakeups_here) {
+                continue;
+            }
+            // Most ticks have one event.
+            if let (&[(actor, Some(event))], [], []) = (events.as_slice(), from.as_slice(), wakeups_here) {
+                self.reach.step_to(&mut searches, tick, (actor, event), keep);
                 continue;
             }
             let step = self.reach.step(&mut searches, tick, wakeups_here, &events, keep);
@@ -179,7 +207,7 @@ impl Search {
                 }
                 self.handlers.push(history, wakeup, reached);
             }
-            for (mark, after) in from {
+            for (mark, after) in from.drain(..) {
                 self.push_from((history, here), (mark, after), (&step, &events), keep);
             }
         }
@@ -247,9 +275,11 @@ impl Search {
             let begin = place.checked_sub(1).map_or(0, |later| self.from[later].reached);
             let reached = &self.reached[begin..from.reached];
             let limit = limits[place];
-            let mut before = reached.iter().copied().take_while(|event| self.tick(*event) < limit);
+            let mut before = reached.iter().copied().take_while(|event| self.to.tick(*event) < limit);
             let first = before.by_ref().find(|event| !is_used[(*event / 2) as usize]);
-            if first.is_none() && from.is_cut && reached.last().is_some_and(|event| self.tick(*event) < limit)
+            if first.is_none()
+                && from.is_cut
+                && reached.last().is_some_and(|event| self.to.tick(*event) < limit)
             {
                 return None;
             }
@@ -258,7 +288,7 @@ impl Search {
             }
             found.push(first);
         }
-        let (mut pairs, mut unmatched) = (Vec::new(), 0);
+        let (mut pairs, mut unmatched) = (Vec::with_capacity(self.from.len()), 0);
         let mut next = self.to.len();
         for (from, event) in self.from.iter().rev().zip(found) {
             let is_caused = event.is_some();
@@ -270,7 +300,7 @@ impl Search {
                 next = next.checked_sub(1)?;
                 Some(2 * next as u32)
             });
-            let Some(to) = event.map(|event| self.event(event)) else {
+            let Some(to) = event.map(|event| self.to.get(event)) else {
                 unmatched += 1;
                 continue;
             };
@@ -281,17 +311,8 @@ impl Search {
             let (actor, interval) = (actor(thread, lwp), Interval::new(from.tick, to.tick()));
             pairs.push(Pair { interval, actor, is_caused, from_cpu: from.cpu, thread, lwp });
         }
+        pairs.shrink_to_fit();
         Some(Found { pairs, unmatched })
-    }
-
-    /// The recorder or the target of a TO event, by its number.
-    fn event(&self, event: u32) -> EventAt {
-        let To { recorder, target } = self.to[(event / 2) as usize];
-        if event.is_multiple_of(2) { recorder } else { target }
-    }
-
-    fn tick(&self, event: u32) -> i64 {
-        self.to[(event / 2) as usize].recorder.tick()
     }
 }
 

@@ -144,6 +144,28 @@ impl Reach {
         Step { actors }
     }
 
+    /// [`step`](Self::step) to a tick at which there is only this TO event of this actor.
+    pub(super) fn step_to(
+        &mut self,
+        searches: &mut Searches<'_>,
+        tick: i64,
+        (actor, event): (Actor, u32),
+        keep: usize,
+    ) {
+        let at = At::new(searches, actor, tick);
+        if !at.enters && !at.leaves {
+            self.futures.remove(&actor);
+            return;
+        }
+        let future = self.futures.entry(actor).or_insert_with(|| Future { tick, reached: Vec::new() });
+        if at.leaves || leaves_between(searches, actor, Interval::new(tick, future.tick)) {
+            future.reached.clear();
+        }
+        future.tick = tick;
+        merge(&mut future.reached, &[event], keep + 1);
+        future.reached.truncate(keep);
+    }
+
     /// What an actor reaches after a tick, if it is a member at the tick.
     fn after(&self, searches: &mut Searches<'_>, actor: Actor, tick: i64) -> Reached {
         let Some(future) = self.futures.get(&actor) else { return Vec::new() };
@@ -153,7 +175,15 @@ impl Reach {
 
     /// Removes what no member from before a slice can reach.
     pub(super) fn end_slice(&mut self, history: &History, slice: Interval) {
-        self.futures.retain(|actor, future| !leaves_in(history, *actor, slice, future.tick));
+        // Nothing wakes a user thread before it is created. There may be millions.
+        let is_later = |actor: Actor| match actor {
+            Actor::Thread(thread) => {
+                history.names.threads.begin(thread).is_some_and(|begin| begin > slice.from)
+            }
+            Actor::Lwp(_) => false,
+        };
+        self.futures
+            .retain(|actor, future| !is_later(*actor) && !leaves_in(history, *actor, slice, future.tick));
     }
 }
 

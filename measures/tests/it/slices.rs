@@ -1,13 +1,20 @@
 //! Every measure, computed from slices of time, has the answer of the whole.
 
 use crate::support::{
-    LWPS, THREADS, TICKS, number, random::Random, slices::ask_in_slices, tid, world::world,
+    LWPS, THREADS, TICKS,
+    drawn::{Drawn, cells},
+    number,
+    random::Random,
+    slices::ask_in_slices,
+    tid,
+    world::world,
 };
 use rayon::prelude::*;
 use sigmund_measures::{
     ALL, Answer, BRAIDS, By, Canvas, FOLDED, GANTT, History, Interval, Level, Measure, Request, Subject,
-    Value,
+    Value, named,
 };
+use sigmund_model::{EndReason::*, LwpState, ThreadState};
 
 /// Requests of every form.
 fn request(random: &mut Random) -> Request {
@@ -144,5 +151,97 @@ fn slices_have_the_answer_of_the_whole() {
     assert!(first.is_empty(), "{}", first.join("\n\n"));
     for (measure, with_rows) in measures.iter().zip(with_rows) {
         assert!(with_rows * 3 > seeds as usize, "{}: {with_rows} answers have rows", measure.name);
+    }
+}
+
+/// The cells of an answer from slices between these borders, which has to be that of the whole.
+fn same(name: &str, history: &History, request: &Request, borders: &[i64], columns: &[&str]) -> Vec<String> {
+    let measure = named(name).unwrap();
+    let whole = measure.answer(history, request).unwrap();
+    let sliced = ask_in_slices(measure, history, request, borders).unwrap();
+    assert_eq!(difference(&whole, &sliced), None);
+    cells(&sliced, columns)
+}
+
+// LWP 70   |asleep|running          |asleep|running on another CPU |asleep
+//          0      10                25     30                      40
+// thread 1 |ready |active      |ready                  |active|ready
+//          0      10           24                      35     40
+#[test]
+fn a_quantum_that_ends_at_the_begin_of_the_window_is_found_before_it() {
+    use ThreadState::{Active, Ready};
+    let lwp = [
+        (0, LwpState::Sleeping, 0, Dispatched),
+        (10, LwpState::Running, 0, Slept),
+        (25, LwpState::Sleeping, 0, Dispatched),
+        (30, LwpState::Running, 1, Slept),
+        (40, LwpState::Sleeping, 0, TraceEnd),
+    ];
+    let thread = [
+        (0, Ready, 0, Dispatched),
+        (10, Active, 70, Yield),
+        (24, Ready, 0, Dispatched),
+        (35, Active, 70, Yield),
+        (40, Ready, 0, TraceEnd),
+    ];
+    let history = Drawn::default().lwp(70, 7, &lwp, 50).thread(1, 7, &thread, 50).build();
+    let only = Request { threads: Some([1].into()), level: Some(Level::Lwps), ..Request::default() };
+    let window = Request { window: Interval::new(25, 30), ..only.clone() };
+    let columns = ["lwp", "ended_by", "count", "total_tick"];
+    for borders in [&[][..], &[5], &[5, 24], &[20, 27]] {
+        assert_eq!(
+            same("quanta", &history, &window, borders, &columns),
+            ["70 all 1 14", "70 slept 1 14"],
+            "{borders:?}"
+        );
+    }
+}
+
+// LWP 70   |on CPU 1  |on CPU 0|asleep|on CPU 1|
+//          0          10       14     20       30
+// thread 1 |active|ready             |active   |
+//          0      5                  20        30
+#[test]
+fn where_an_lwp_was_matters_even_where_it_carried_none_of_the_threads() {
+    let lwp = [
+        (0, LwpState::Running, 1, Preempted),
+        (10, LwpState::Running, 0, Slept),
+        (14, LwpState::Sleeping, 0, Dispatched),
+        (20, LwpState::Running, 1, TraceEnd),
+    ];
+    let thread = [
+        (0, ThreadState::Active, 70, Yield),
+        (5, ThreadState::Ready, 0, Dispatched),
+        (20, ThreadState::Active, 70, TraceEnd),
+    ];
+    let history = Drawn::default().lwp(70, 7, &lwp, 30).thread(1, 7, &thread, 30).build();
+    let only = Request { threads: Some([1].into()), level: Some(Level::Lwps), ..Request::default() };
+    let columns = ["what", "number", "total_tick", "switches", "migrations"];
+    for borders in [&[][..], &[7, 18], &[5, 11, 18]] {
+        let rows = same("summary", &history, &only, borders, &columns);
+        assert_eq!(rows[0], "lwp 70 15 2 1", "{borders:?}");
+    }
+}
+
+// LWP 70   |running on CPU 1|runnable on CPU 0|running on CPU 0|
+//          0                10                20               30
+#[test]
+fn a_preemption_at_a_border_is_on_the_cpu_that_was_left() {
+    let lwp = [
+        (0, LwpState::Running, 1, Preempted),
+        (10, LwpState::Runnable, 0, Dispatched),
+        (20, LwpState::Running, 0, TraceEnd),
+    ];
+    let thread = [
+        (0, ThreadState::Active, 70, Preempted),
+        (10, ThreadState::Stalled, 70, Dispatched),
+        (20, ThreadState::Active, 70, TraceEnd),
+    ];
+    let history = Drawn::default().lwp(70, 7, &lwp, 30).thread(1, 7, &thread, 30).build();
+    let on_1 = Request { threads: Some([1].into()), cpus: Some([1].into()), ..Request::default() };
+    let columns = ["what", "number", "total_tick", "preemptions"];
+    for borders in [&[][..], &[10], &[9, 10, 11]] {
+        let rows = same("summary", &history, &on_1, borders, &columns);
+        assert_eq!(rows[0], "thread 1 10 1", "{borders:?}");
     }
 }

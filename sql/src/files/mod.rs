@@ -14,6 +14,7 @@ mod arrow_schema;
 mod damage;
 mod pages;
 mod part;
+mod row_condition;
 mod row_groups;
 mod store;
 mod stored;
@@ -37,6 +38,7 @@ pub(crate) use self::{
 };
 pub use self::{
     pages::Useful,
+    row_condition::RowCondition,
     row_groups::RowGroups,
     stored::{Store, StoredFile},
 };

@@ -6,9 +6,9 @@ use std::{
 };
 
 use arrow::{
-    array::{AsArray, RecordBatch},
-    compute::cast,
-    datatypes::{DataType, Field, Int64Type, Schema, SchemaRef},
+    array::{AsArray, BooleanArray, RecordBatch},
+    compute::or,
+    datatypes::{DataType, Field, FieldRef, Int64Type, Schema, SchemaRef},
     error::ArrowError,
 };
 use datafusion::parquet::{
@@ -26,6 +26,7 @@ use sigmund_model::tables::{ColumnType, Table};
 use super::{
     Part,
     pages::{Useful, pages_with, pages_within, with_page_index},
+    row_condition::{RowCondition, with_columns},
 };
 use crate::Error;
 
@@ -66,14 +67,8 @@ impl RowGroups {
     /// # Errors
     /// When a footer cannot be read.
     pub(super) fn open(parts: &[Part], table: &Table, columns: &[&str]) -> Result<RowGroups, Error> {
-        let fields =
-            columns.iter().filter_map(|name| table.columns.iter().find(|column| column.name == *name));
-        let fields = fields.map(|column| Field::new(column.name, batch_type(column.ty), true));
-        let mut groups = RowGroups {
-            parts: Vec::new(),
-            groups: Vec::new(),
-            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
-        };
+        let mut groups =
+            RowGroups { parts: Vec::new(), groups: Vec::new(), schema: schema_of(table, columns) };
         for (place, part) in parts.iter().enumerate() {
             let footer = with_dictionaries(part.footer()?);
             let columns = ProjectionMask::columns(footer.parquet_schema(), columns.iter().copied());
@@ -176,6 +171,37 @@ impl RowGroups {
         self.read_selected(of, footer, (in_part, selection), Some(one_of(footer, column, values)))
     }
 
+    /// The rows of a row group for which one of several conditions holds, with a column of booleans for each condition after the
+    /// other columns. The conditions may use columns of this reader only. Of rows for which none holds, only those are decoded.
+    ///
+    /// # Errors
+    /// When the file is damaged, or a condition cannot be evaluated.
+    ///
+    /// # Panics
+    /// When there is no such row group.
+    pub fn read_if(&self, group: usize, conditions: &[RowCondition]) -> Result<RecordBatch, Error> {
+        let (part, in_part) = self.groups[group];
+        let of = &self.parts[part];
+        let columns: BTreeSet<&str> = conditions.iter().flat_map(RowCondition::columns).collect();
+        let only = ProjectionMask::columns(of.footer.parquet_schema(), columns);
+        let all = conditions.to_vec();
+        let holds = move |batch: RecordBatch| {
+            let none = BooleanArray::from(vec![false; batch.num_rows()]);
+            all.iter().try_fold(none, |any, condition| or(&any, &condition.holds(&batch)?))
+        };
+        let filter = RowFilter::new(vec![Box::new(ArrowPredicateFn::new(only, holds))]);
+        let batch = self.read_selected(of, &of.footer, (in_part, None), Some(filter))?;
+        let mut fields: Vec<FieldRef> = batch.schema().fields().iter().cloned().collect();
+        let mut columns = batch.columns().to_vec();
+        for (place, condition) in conditions.iter().enumerate() {
+            let holds = condition.holds(&batch).map_err(|error| of.part.unreadable(&error))?;
+            fields.push(Arc::new(Field::new(format!("condition {place}"), DataType::Boolean, false)));
+            columns.push(Arc::new(holds));
+        }
+        let schema = Arc::new(Schema::new(fields));
+        RecordBatch::try_new(schema, columns).map_err(|error| of.part.unreadable(&error))
+    }
+
     /// Whether a row group may have one of these values, by the least and the greatest value of the column in it.
     fn may_have(&self, group: usize, column: &str, values: &BTreeSet<i64>) -> bool {
         let bounds = self.bounds(group, column);
@@ -224,21 +250,9 @@ impl RowGroups {
         let mut batches = Vec::new();
         for batch in reader.map_err(|error| part.unreadable(&error))? {
             let batch = batch.map_err(|error| part.unreadable(&error))?;
-            batches.push(self.as_asked(&batch).map_err(|error| part.unreadable(&error))?);
+            batches.push(with_columns(&batch, &self.schema).map_err(|error| part.unreadable(&error))?);
         }
         arrow::compute::concat_batches(&self.schema, &batches).map_err(|error| part.unreadable(&error))
-    }
-
-    fn as_asked(&self, batch: &RecordBatch) -> Result<RecordBatch, arrow::error::ArrowError> {
-        let columns = self.schema.fields().iter().map(|field| {
-            let column = batch.column(batch.schema().index_of(field.name())?);
-            if column.data_type() == field.data_type() {
-                Ok(Arc::clone(column))
-            } else {
-                cast(column, field.data_type())
-            }
-        });
-        RecordBatch::try_new(Arc::clone(&self.schema), columns.collect::<Result<_, _>>()?)
     }
 }
 
@@ -256,6 +270,13 @@ fn one_of(footer: &ArrowReaderMetadata, column: &str, values: &Arc<BTreeSet<i64>
 
 /// The maximum number of rows that are decoded at a time. Row groups of a merge have a quarter of that.
 const MOST_ROWS: usize = 1 << 20;
+
+/// The columns of batches with these columns of a table.
+pub(super) fn schema_of(table: &Table, columns: &[&str]) -> SchemaRef {
+    let columns = columns.iter().filter_map(|name| table.columns.iter().find(|column| column.name == *name));
+    let fields = columns.map(|column| Field::new(column.name, batch_type(column.ty), true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
 
 /// The type of a column in batches: texts become dictionaries.
 fn batch_type(ty: ColumnType) -> DataType {

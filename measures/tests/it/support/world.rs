@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use sigmund_measures::{EventAt, Fault, Gap, History, Interval, LockRequest, Span};
+use sigmund_measures::{EventAt, Fault, Gap, History, Interval, LockRequest, SeriesBuilder, Span};
 
 use super::{
     CPUS, LWPS, Machine, THREADS, TICKS, calls::add_calls, lives::change, locks::add_futexes,
@@ -56,9 +56,9 @@ pub(crate) fn world(seed: u64) -> History {
             change(&mut history.names.threads, number(place), |life| {
                 life.pid = [Some(70), Some(71), None][random.below(3)];
                 life.created_by = (place > 0 && random.one_in(2)).then(|| number(random.below(place)));
-                life.interval.from = random.below(40) as i64;
             });
         }
+        create(&mut history, &mut random);
         for place in 0..LWPS {
             change(&mut history.names.lwps, tid(place), |life| {
                 life.pid = [Some(70), Some(71), None][random.below(3)];
@@ -80,6 +80,25 @@ pub(crate) fn world(seed: u64) -> History {
         history.locks.iter_mut().for_each(|request| request.thread = None);
     }
     rebuilt(&history)
+}
+
+/// Threads are created at some tick before they are on an LWP for the first time.
+fn create(history: &mut History, random: &mut Random) {
+    let mut states = SeriesBuilder::default();
+    for thread in history.threads.keys() {
+        let of_thread = history.threads.of(thread);
+        let first = of_thread.get(0).filter(|(_, stay)| stay.lwp.is_none() && random.one_in(2));
+        let created = first.map(|(first, _)| first.from + random.below(first.ticks() as usize) as i64);
+        for (interval, stay) in of_thread.iter() {
+            let from = created.map_or(interval.from, |created| interval.from.max(created));
+            states.push(thread, Interval { from, to: interval.to }, *stay);
+        }
+        if let Some(created) = created {
+            change(&mut history.names.threads, thread, |life| life.interval.from = created);
+            history.wakeups.retain(|wakeup| wakeup.thread != Some(thread) || wakeup.tick >= created);
+        }
+    }
+    history.threads = states.build();
 }
 
 /// A thread waits for one lock at a time: leaves out what does not.

@@ -5,6 +5,7 @@ mod cells;
 mod events;
 mod intervals;
 mod leaving;
+mod marks;
 mod memory;
 mod own;
 mod polled;

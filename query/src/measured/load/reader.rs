@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use datafusion::common::runtime::SpawnedTask;
 use sigmund_measures::{Interval, Row, Slicer, Words};
 use sigmund_model::tables::Table;
-use sigmund_sql::{RowGroups, SuperTrace, Useful};
+use sigmund_sql::{RowCondition, RowGroups, SuperTrace, Useful};
 
 use super::times::Times;
 use crate::Error;
@@ -106,6 +106,8 @@ pub(super) struct TableReader<R> {
     decode: Decode<R>,
     add: fn(&mut Slicer, Vec<R>, &Words),
     wanted: Wanted,
+    /// If there are any, only the rows for which one of these conditions holds are read.
+    conditions: Arc<[RowCondition]>,
 }
 
 impl<R: Row + Send + 'static> TableReader<R> {
@@ -131,10 +133,24 @@ impl<R: Row + Send + 'static> TableReader<R> {
         add: fn(&mut Slicer, Vec<R>, &Words),
         most_ahead: usize,
     ) -> Result<Box<dyn Reader>, Error> {
+        TableReader::open_if(trace, (table, columns), (wanted, &[]), decode, add, most_ahead)
+    }
+
+    /// As [`open_ahead`](Self::open_ahead). If there are conditions, only of the rows for which one of these holds: see
+    /// [`RowGroups::read_if`]. The table is sorted by `ts_tick`, and has no lengths.
+    pub(super) fn open_if(
+        trace: &SuperTrace,
+        (table, columns): (&Table, &[&str]),
+        (wanted, conditions): (Wanted, &[RowCondition]),
+        decode: impl Fn(&RecordBatch) -> Decoded<R> + Send + Sync + 'static,
+        add: fn(&mut Slicer, Vec<R>, &Words),
+        most_ahead: usize,
+    ) -> Result<Box<dyn Reader>, Error> {
+        let (ahead, conditions) = (VecDeque::new(), conditions.into());
         let groups = Arc::new(trace.row_groups(table, columns)?);
         let (left, decode, latest) = (groups.len(), Arc::new(decode), i64::MAX);
-        let ahead = VecDeque::new();
-        let mut reader = TableReader { groups, left, ahead, most_ahead, latest, decode, add, wanted };
+        let mut reader =
+            TableReader { groups, left, ahead, most_ahead, latest, decode, add, wanted, conditions };
         reader.begin();
         Ok(Box::new(reader))
     }
@@ -150,8 +166,13 @@ impl<R: Row + Send + 'static> TableReader<R> {
                 continue;
             }
             let (groups, decode) = (Arc::clone(&self.groups), Arc::clone(&self.decode));
-            let times = self.wanted.times.clone();
+            let (times, conditions) = (self.wanted.times.clone(), Arc::clone(&self.conditions));
             self.ahead.push_back(SpawnedTask::spawn_blocking(move || {
+                if !conditions.is_empty() {
+                    let mut decoded = decode(&groups.read_if(next, &conditions)?);
+                    decoded.latest = groups.bounds(next, "ts_tick").map(|(_, last)| last);
+                    return Ok(decoded);
+                }
                 if times.is_all() {
                     return Ok(decode(&groups.read(next)?));
                 }

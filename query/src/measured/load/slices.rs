@@ -18,6 +18,7 @@ use super::{
     cells::{Small, read},
     events, intervals,
     leaving::Leaving,
+    marks,
     memory::Memory,
     reader::{Reader, TableReader, Wanted},
     selected::Selected,
@@ -207,6 +208,9 @@ impl Slices {
             let decode = move |batch: &RecordBatch| intervals::locks(batch, needs.only_waits);
             readers.push(TableReader::open(trace, table, around(), decode, Slicer::locks)?);
         }
+        if let Some(pair) = pair.filter(|_| needs.marks) {
+            readers.push(marks::reader(trace, pair, rows()).await?);
+        }
         let Known { gaps, names } = match known {
             Some(known) => known,
             None => Known::read(trace, of_names, extent).await?,
@@ -216,11 +220,6 @@ impl Slices {
         let words = Default::default();
         if needs.faults {
             slicer.faults(events::faults(trace, window).await?, &words);
-        }
-        if let Some(pair) = pair.filter(|_| needs.marks) {
-            for part in events::marks(trace, pair, window).await?.into_iter().rev() {
-                slicer.marks(part, &words);
-            }
         }
         if !needs_on_cpu {
             slicer.without_on_cpu();
