@@ -106,6 +106,11 @@ pub trait Sliced: Send {
         None
     }
 
+    /// The times of which the next pass needs the rows of states and interrupts; `None` for all. It may get others, too.
+    fn times(&self) -> Option<Vec<Interval>> {
+        None
+    }
+
     /// Adds a slice.
     ///
     /// # Errors

@@ -48,8 +48,6 @@ struct Latency {
     /// Waits of user threads that an LWP polling outside of user threads unparked, if the wakeup of that LWP is before
     /// the slices so far. With each, its LWP, and the tick at which the wait began if that LWP was not woken.
     pollers: Vec<(u64, Wait, u32, i64)>,
-    /// LWPs that carried a user thread in the window.
-    carriers: BTreeSet<u32>,
     /// The second pass, if single waits are listed: what is known of them so far.
     listed: Option<Listed>,
 }
@@ -63,25 +61,30 @@ fn start(request: &Request) -> Box<dyn Sliced> {
         lwps: Map::default(),
         threads: Map::default(),
         pollers: Vec::new(),
-        carriers: BTreeSet::new(),
         listed: None,
     })
 }
 
 impl Sliced for Latency {
     fn needs(&self) -> Option<Needs> {
-        // Single waits are listed with who had the CPU or the LWPs.
-        let is_of_one = self.request.worst == 0;
+        // Single waits are listed with who woke the thread, and who had the CPU or the LWPs.
+        if self.listed.is_some() {
+            return Some(Needs { interrupts: true, ..Needs::STATES });
+        }
         Some(Needs {
-            interrupts: !is_of_one,
-            on_cpu: !is_of_one,
-            only_lives: is_of_one,
+            interrupts: false,
+            on_cpu: false,
+            only_lives: true,
             before_lives: true,
-            only_own: is_of_one,
+            only_own: true,
             pollers: true,
-            only_pollers: self.request.cpus.is_none(),
+            only_pollers: self.request.cpus.is_none() && self.request.worst == 0,
             ..LATENCY.needs
         })
+    }
+
+    fn times(&self) -> Option<Vec<Interval>> {
+        self.listed.as_ref().map(Listed::times)
     }
 
     fn add(&mut self, history: &History, slice: Slice) -> Result<(), String> {
@@ -92,10 +95,6 @@ impl Sliced for Latency {
         match self.request.level(history) {
             Level::Lwps => self.add_lwps(history, slice),
             Level::Threads => self.add_threads(history, slice),
-        }
-        if self.request.worst > 0 && !slice.is_before_window() {
-            let carries = |lwp: &u64| history.mounted.of(*lwp).within(slice.interval).next().is_some();
-            self.carriers.extend(history.mounted.keys().filter(carries).map(|lwp| lwp as u32));
         }
         Ok(())
     }
@@ -113,7 +112,7 @@ impl Sliced for Latency {
             return Ok(true);
         }
         let worst = std::mem::replace(&mut self.worst, Worst::new(0));
-        self.listed = Some(Listed::new(worst, history, &self.carriers));
+        self.listed = Some(Listed::new(worst, history));
         Ok(false)
     }
 

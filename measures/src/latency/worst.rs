@@ -48,16 +48,18 @@ impl Worst {
 struct Row {
     actor: Group,
     wait: Wait,
-    /// Who had the CPU or the LWPs during the wait, and for how long.
-    shares: Map<Culprit, i64>,
+    /// Who had the CPU, or this LWP, during the wait, and for how long.
+    shares: Map<(Option<u32>, Culprit), i64>,
     waker: Option<String>,
 }
 
 /// The longest waits, and what the slices so far have shown of them.
 pub(super) struct Listed {
     rows: Vec<Row>,
-    /// For each process, the LWPs that carried user threads.
-    carriers: Map<Option<u32>, Vec<u32>>,
+    /// For each process, its LWPs.
+    lwps: Map<Option<u32>, Vec<u32>>,
+    /// LWPs that carried a user thread in the window. Only these count.
+    carriers: BTreeSet<u32>,
     /// The beginning of the earliest wait, or of the wakeup that it began with.
     first: i64,
     /// The beginning of the slices so far.
@@ -65,18 +67,21 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    pub(super) fn new(mut worst: Worst, history: &History, lwps: &BTreeSet<u32>) -> Listed {
+    pub(super) fn new(mut worst: Worst, history: &History) -> Listed {
         worst.cut();
-        let mut carriers: Map<_, Vec<u32>> = Map::default();
-        for (lwp, life) in history.names.lwps.iter().filter(|(lwp, _)| lwps.contains(lwp)) {
-            carriers.entry(life.pid).or_default().push(lwp);
+        let mut lwps: Map<_, Vec<u32>> = Map::default();
+        for (lwp, life) in history.names.lwps.iter() {
+            lwps.entry(life.pid).or_default().push(lwp);
         }
-        let begin =
-            |(_, wait): &(Group, Wait)| wait.wakeup.map_or(wait.from, |wakeup| wakeup.tick.min(wait.from));
-        let first = worst.waits.iter().map(begin).min().unwrap_or(i64::MAX);
+        let first = worst.waits.iter().map(|(_, wait)| begin(wait)).min().unwrap_or(i64::MAX);
         let row = |(actor, wait)| Row { actor, wait, shares: Map::default(), waker: None };
         let rows = worst.waits.into_iter().map(row).collect();
-        Listed { rows, carriers, first, begin: i64::MAX }
+        Listed { rows, lwps, carriers: BTreeSet::new(), first, begin: i64::MAX }
+    }
+
+    /// The waits, each from its wakeup on.
+    pub(super) fn times(&self) -> Vec<Interval> {
+        self.rows.iter().map(|row| Interval::new(begin(&row.wait), row.wait.to)).collect()
     }
 
     pub(super) fn looks_back(&self) -> bool {
@@ -85,21 +90,28 @@ impl Listed {
 
     pub(super) fn add(&mut self, history: &History, slice: Slice, by: By) {
         self.begin = slice.interval.from;
+        if !slice.is_before_window() {
+            let carries = |lwp: &u64| history.mounted.of(*lwp).within(slice.interval).next().is_some();
+            self.carriers.extend(history.mounted.keys().filter(carries).map(|lwp| lwp as u32));
+        }
         for Row { actor, wait, shares, waker } in &mut self.rows {
             if let Some(wakeup) = wait.wakeup.filter(|wakeup| slice.interval.contains(wakeup.tick)) {
                 *waker = Some(waker_label(history, &wakeup));
             }
             let Some(part) = Interval::new(wait.from, wait.to).clipped(slice.interval) else { continue };
-            let of_part = match actor {
+            let mut add = |lwp: Option<u32>, of_part: Map<Culprit, i64>| {
+                for (culprit, ticks) in of_part {
+                    *shares.entry((lwp, culprit)).or_insert(0) += ticks;
+                }
+            };
+            match actor {
                 Group::Thread(thread) => {
                     let pid = history.names.threads.get(*thread).and_then(|life| life.pid);
-                    let lwps = self.carriers.get(&pid).map_or(&[][..], Vec::as_slice);
-                    who_had_lwps(history, by, lwps, part)
+                    for lwp in self.lwps.get(&pid).into_iter().flatten() {
+                        add(Some(*lwp), who_had_lwps(history, by, &[*lwp], part));
+                    }
                 }
-                _ => who_had_cpu(history, by, wait.queue, part),
-            };
-            for (culprit, ticks) in of_part {
-                *shares.entry(culprit).or_insert(0) += ticks;
+                _ => add(None, who_had_cpu(history, by, wait.queue, part)),
             }
         }
     }
@@ -129,7 +141,13 @@ impl Listed {
         ]);
         let mut answer = Answer::new(columns);
         for Row { actor, wait, shares, waker } in self.rows {
-            let longest = shares.into_iter().filter(|(_, ticks)| *ticks > 0);
+            let mut of_culprits: Map<Culprit, i64> = Map::default();
+            for ((lwp, culprit), ticks) in shares {
+                if lwp.is_none_or(|lwp| self.carriers.contains(&lwp)) {
+                    *of_culprits.entry(culprit).or_insert(0) += ticks;
+                }
+            }
+            let longest = of_culprits.into_iter().filter(|(_, ticks)| *ticks > 0);
             let longest = longest.max_by(|(a, of_a), (b, of_b)| of_a.cmp(of_b).then_with(|| b.cmp(a)));
             let mut row = actor.cells(history);
             row.extend([
@@ -146,6 +164,11 @@ impl Listed {
         }
         answer
     }
+}
+
+/// The beginning of a wait, or of the wakeup that it began with.
+fn begin(wait: &Wait) -> i64 {
+    wait.wakeup.map_or(wait.from, |wakeup| wakeup.tick.min(wait.from))
 }
 
 /// Who made a wakeup: `15(work/6)`, `LWP 812(cc1)`, the name of an interrupt, `idle`, `unknown`.

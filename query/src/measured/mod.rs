@@ -57,7 +57,7 @@ pub struct MeasureOptions {
 impl MeasureOptions {
     fn about(&self) -> About<'_> {
         let pair = self.pair.as_ref().map(|(from, to)| (from, to));
-        About { subject: self.subject.as_deref(), pair, threads: None }
+        About { subject: self.subject.as_deref(), pair, ..About::default() }
     }
 }
 
@@ -144,6 +144,9 @@ async fn computed(
     for size in [size, SliceSize::WHOLE] {
         let mut computed = measure.start(request);
         loop {
+            // In a pass over some times, it matters what there is in all of the window.
+            let is_of_times = computed.times().is_some();
+            let window = if is_of_times { load::Window::whole(request.window) } else { window };
             let (slices, order);
             (slices, computed, order) =
                 pass(trace, measure, (computed, about), window, (size, memory, known)).await?;
@@ -180,6 +183,10 @@ async fn pass(
         Stopped::Failed(error) => error,
     };
     let needs = computed.needs().unwrap_or(measure.needs);
+    let times = computed.times();
+    let about = About { times: times.as_deref(), ..about };
+    // In these times, other threads matter than those that were asked about.
+    let known = known.filter(|_| times.is_none());
     let mut slices = Slices::open(trace, needs, window, about, known).await?;
     let of_rows = window.of_rows;
     let (mut computed, mut order) =
@@ -286,12 +293,7 @@ async fn loaded_window(trace: &SuperTrace, needs: Needs, request: &Request) -> R
         Some(threads) if needs.only_lives && is_of_threads(request) => {
             load::within_lives(trace, threads, request.window, needs.before_lives).await
         }
-        _ => Ok(load::Window {
-            of_rows: request.window,
-            of_names: Interval::ALL,
-            around: Interval::ALL,
-            since: i64::MIN,
-        }),
+        _ => Ok(load::Window::whole(request.window)),
     }
 }
 

@@ -42,6 +42,13 @@ pub(super) struct Window {
     pub(super) since: i64,
 }
 
+impl Window {
+    /// Everything in a window.
+    pub(super) fn whole(window: Interval) -> Window {
+        Window { of_rows: window, of_names: Interval::ALL, around: Interval::ALL, since: i64::MIN }
+    }
+}
+
 /// The window, limited to the time in which these threads lived; `with_before` if a measure that looks back needs what was before.
 pub(super) async fn within_lives(
     trace: &SuperTrace,
@@ -49,7 +56,7 @@ pub(super) async fn within_lives(
     window: Interval,
     with_before: bool,
 ) -> Result<Window, Error> {
-    let whole = Window { of_rows: window, of_names: Interval::ALL, around: Interval::ALL, since: i64::MIN };
+    let whole = Window::whole(window);
     let Some(last) = trace.last_tick().filter(|_| threads.len() <= MOST_LIVES) else { return Ok(whole) };
     let Some(lives) = actors::lives(trace, threads, last.0 as i64).await? else { return Ok(whole) };
     let from = window.from.max(lives.from);

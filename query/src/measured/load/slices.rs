@@ -57,6 +57,8 @@ pub(in crate::measured) struct About<'a> {
     pub(in crate::measured) pair: Option<(&'a Selector, &'a Selector)>,
     /// The user threads, if it is about some, and not about LWPs.
     pub(in crate::measured) threads: Option<&'a BTreeSet<u64>>,
+    /// The times that it is about, if it is only about some times in the window.
+    pub(in crate::measured) times: Option<&'a [Interval]>,
 }
 
 /// What all slices share: the gaps, and the names of threads, LWPs and processes.
@@ -100,7 +102,7 @@ impl Slices {
         about: About<'_>,
         known: Option<Known>,
     ) -> Result<Slices, Error> {
-        let About { subject, pair, threads } = about;
+        let About { subject, pair, threads, times } = about;
         let Window { of_rows, of_names, around, since } = window;
         let rows = || Wanted::since(of_rows, since);
         // A state without an end that began before `since` is that of an exited thread, and does not occur in an
@@ -130,7 +132,11 @@ impl Slices {
         let leaving = if needs.only_leaving { Leaving::read(trace, of_rows).await? } else { None };
         let hz = trace.tick_hz();
         let selected = Selected::read(trace, threads, needs, &of_states, (last, hz)).await?;
-        let waited = if needs.only_waited { Waited::read(trace, threads, of_rows).await? } else { None };
+        let waited = match times {
+            Some(times) => Some(Waited::of(times)),
+            None if needs.only_waited => Waited::read(trace, threads, of_rows).await?,
+            None => None,
+        };
         // Whether it matters what ran on the CPUs.
         let needs_on_cpu = needs.on_cpu
             && selected.as_ref().is_none_or(Selected::has_stalls)

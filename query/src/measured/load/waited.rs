@@ -24,10 +24,15 @@ use crate::Error;
 /// With more waits than this, all rows are read.
 const MOST_WAITS: usize = 1 << 20;
 
-/// The times in which somebody waited for a lock.
+/// The times in which somebody waited for a lock; or other times of which a measure needs the states.
 pub(super) struct Waited(Times);
 
 impl Waited {
+    /// These times.
+    pub(super) fn of(times: &[Interval]) -> Waited {
+        Waited(Times::union(times.iter().map(|time| (time.from, time.to)).collect()))
+    }
+
     /// Of the waits that overlap a window, of these threads only if there are some. `None` if there are too many, or a wait most of the
     /// time, so that nearly all rows are needed.
     pub(super) async fn read(
