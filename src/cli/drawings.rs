@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 /// What to draw.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct DrawingArgs {
-    /// Draw a line for each thread (or LWP) with its states over time; best for a short window.
+    /// Draw a line for each thread (or LWP) with its states over time.
     #[arg(long, help_heading = "To look at", conflicts_with_all = ["measure", "list_events", "reactivity", "worst"])]
     pub(crate) gantt: bool,
     /// With --latency, --quanta, --functions, --reactivity ...: show the distribution of the lengths, as bars.
