@@ -217,11 +217,12 @@ fn is_done((history, slice): (&History, Slice), group: &Group, is_open: impl Fn(
     matches!(group, Group::Thread(thread) if is_complete(history, slice, *thread) && !is_open(*thread))
 }
 
-/// Whether a user thread began in a slice, and has no earlier state: no slice before it has more of the thread.
+/// Whether a user thread began in a slice, and has no earlier state: no slice before it has more of the thread. (A slice may have
+/// only some of the states, or none.)
 pub(crate) fn is_complete(history: &History, slice: Slice, thread: u64) -> bool {
     let Some(begin) = history.names.threads.begin(thread) else { return false };
     let first = history.threads.of(thread).get(0);
-    slice.interval.from <= begin && first.is_some_and(|(first, _)| begin <= first.from)
+    slice.interval.from <= begin && first.is_none_or(|(first, _)| begin <= first.from)
 }
 
 impl Made {
