@@ -102,6 +102,12 @@ impl OwnRows {
         self.times(|stay| stay.lwp.is_some())
     }
 
+    /// The times in which one of the threads was on an LWP that slept, or may have.
+    pub(super) fn asleep(&self) -> Times {
+        use ThreadState::{Active, Stalled};
+        self.times(|stay| stay.lwp.is_some() && !matches!(stay.state, Active | Stalled))
+    }
+
     fn times(&self, is_of_use: impl Fn(&ThreadStay) -> bool) -> Times {
         let rows = self.rows.iter().filter(|(_, _, stay)| is_of_use(stay));
         let times = rows.map(|row| (row.interval().from, row.interval().to));
@@ -153,6 +159,7 @@ mod tests {
             let stay = match row {
                 3 => stay(ThreadState::Stalled, Some(70)),
                 4 => stay(ThreadState::Ready, None),
+                6 => stay(ThreadState::InKernel, Some(70)),
                 _ => stay(ThreadState::Active, Some(70)),
             };
             (1, Interval::new(10 * row, 10 * row + length(row)), stay)
@@ -162,6 +169,7 @@ mod tests {
         assert_eq!(own.stalls().as_slice(), [(30, 31)]);
         assert_eq!(own.on_lwps().as_slice()[..4], [(0, 1), (10, 11), (20, 21), (30, 31)]);
         assert_eq!(own.on_lwps().as_slice()[4], (50, 51));
+        assert_eq!(own.asleep().as_slice(), [(60, 61)]);
         let mut slicer = Slicer::default();
         let end = 10 * (count - 1) + 1;
         for (latest, rows, is_late) in [

@@ -31,6 +31,8 @@ pub(super) struct Selected {
     polled: Times,
     /// When one of these threads was on an LWP, if it matters what the LWP did.
     on_lwps: Times,
+    /// When the LWP of one of these threads slept.
+    asleep: Times,
 }
 
 impl Selected {
@@ -53,7 +55,8 @@ impl Selected {
         };
         let stalls = if needs.on_cpu { rows.stalls() } else { Times::default() };
         let on_lwps = if needs.only_pollers { Times::default() } else { rows.on_lwps() };
-        Ok(polled.map(|polled| Selected { threads: threads.clone(), rows, stalls, polled, on_lwps }))
+        let asleep = rows.asleep();
+        Ok(polled.map(|polled| Selected { threads: threads.clone(), rows, stalls, polled, on_lwps, asleep }))
     }
 
     /// Whether it matters what ran on the CPUs at some time.
@@ -61,9 +64,14 @@ impl Selected {
         !self.stalls.is_empty()
     }
 
-    /// The times of which system calls and interrupts are of use.
+    /// The times of which interrupts and system calls are of use.
     pub(super) fn on_lwps(&self) -> Times {
         self.on_lwps.clone()
+    }
+
+    /// The times of which system calls are of use in which an LWP slept.
+    pub(super) fn asleep(&self) -> Times {
+        self.asleep.clone()
     }
 
     /// Readers of the states of user threads and LWPs: of all that `of_states` and `of_lwps` select, the rows that are of use.
@@ -74,7 +82,7 @@ impl Selected {
         (of_states, of_lwps): (Wanted, Wanted),
         last: i64,
     ) -> Result<Vec<Box<dyn Reader>>, Error> {
-        let Selected { threads, rows, stalls, polled, on_lwps } = self;
+        let Selected { threads, rows, stalls, polled, on_lwps, .. } = self;
         let mut readers: Vec<Box<dyn Reader>> = Vec::new();
         let of_others = stalls.and(&polled);
         if !of_others.is_empty() {

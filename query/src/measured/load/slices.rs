@@ -23,6 +23,7 @@ use super::{
     reader::{Reader, TableReader, Wanted},
     selected::Selected,
     states,
+    times::Times,
     waited::Waited,
 };
 use crate::{Error, Selector};
@@ -144,9 +145,10 @@ impl Slices {
         if selected.as_ref().is_some_and(|selected| !selected.has_stalls()) {
             of_names.only = threads;
         }
-        let times = selected.as_ref().map(Selected::on_lwps);
-        let times = times.or(waited.as_ref().map(Waited::times));
-        let of_times = || match &times {
+        let of_waits = waited.as_ref().map(Waited::times);
+        let on_lwps = selected.as_ref().map(Selected::on_lwps).or(of_waits.clone());
+        let asleep = selected.as_ref().map(Selected::asleep).or(of_waits);
+        let of_times = |times: &Option<Times>| match times {
             Some(times) => Wanted { times: times.clone(), only_times: true, ..rows() },
             None => rows(),
         };
@@ -189,7 +191,7 @@ impl Slices {
             readers.push(TableReader::open(
                 trace,
                 table,
-                of_times(),
+                of_times(&on_lwps),
                 intervals::interrupts,
                 Slicer::interrupts,
             )?);
@@ -197,10 +199,10 @@ impl Slices {
         if wants(needs.syscalls, &SYSCALLS) {
             readers.push(if needs.only_asleep {
                 let table = (&SYSCALLS, intervals::OF_CALLS_ASLEEP);
-                TableReader::open(trace, table, of_times(), intervals::calls_asleep, Slicer::syscalls)?
+                TableReader::open(trace, table, of_times(&asleep), intervals::calls_asleep, Slicer::syscalls)?
             } else {
                 let table = (&SYSCALLS, intervals::OF_SYSCALLS);
-                TableReader::open(trace, table, of_times(), intervals::syscalls, Slicer::syscalls)?
+                TableReader::open(trace, table, of_times(&on_lwps), intervals::syscalls, Slicer::syscalls)?
             });
         }
         if wants(needs.spans, &SPANS) {
