@@ -31,6 +31,7 @@ mod column_names;
 pub mod columns;
 mod declared;
 mod described_function;
+mod distinct_calls;
 mod drawing;
 mod error;
 mod event_views;

@@ -19,7 +19,7 @@ use datafusion::{
 };
 
 use crate::{
-    Error, Parameters, SuperTrace,
+    Error, Parameters, SuperTrace, distinct_calls,
     foreign::{self, Rest},
     named_arguments, parameters, sqlite_words,
 };
@@ -96,6 +96,7 @@ impl SuperTrace {
             values.apply(&mut statement)?;
             named_arguments::by_place(&mut statement);
             sqlite_words::in_our_words(&mut statement, self.bounds());
+            distinct_calls::name(&mut statement);
             if let Some(name) =
                 takes_if_not_exists(&mut statement).filter(|name| self.session_views().has(name))
             {

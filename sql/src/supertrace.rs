@@ -25,7 +25,7 @@ use crate::{
     DeclaredEvent, Error, Info, LwpNames, OpenOptions, Parameters, QueryResult, RowCondition, RowGroups,
     ThreadNames,
     clocks::{Clocks, TraceClock},
-    declared,
+    declared, distinct_calls,
     event_views::EventViews,
     files::{Files, Sources, is_of_a_file},
     foreign, functions, intervals,
@@ -408,6 +408,7 @@ impl SuperTrace {
         }
         named_arguments::by_place(&mut statement);
         sqlite_words::in_our_words(&mut statement, self.bounds());
+        distinct_calls::name(&mut statement);
         let plan = state.statement_to_plan(statement).await.map_err(in_query)?;
         let plan = self.clocks.bind(plan).map_err(in_query)?;
         let read_only =

@@ -373,6 +373,36 @@ fn ctrl_c_cancels_a_query_and_not_the_prompt() {
     assert!(shown.contains("answer\n42\n"), "{shown}");
 }
 
+// DataFusion evaluates equal subqueries once, and calls of one function looked equal to it whatever their arguments were.
+#[test]
+fn subqueries_with_different_calls_of_a_function_are_different() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let one = |query: &str| sigmund.run(["sql", "t.supertrace", query, "--format", "csv"]).found();
+    let of = |what: &str, from: &str| {
+        let found = one(&format!("SELECT {what} FROM {from}"));
+        found.lines().nth(1).unwrap().to_string()
+    };
+    let events = "(SELECT * FROM active)";
+    for (what, calls) in [
+        ("sum(total_tick)", ["states(thread => 5)", "states(thread => 6)"]),
+        ("count(*)", ["states()", "states(\"by\" => 'name')"]),
+        ("sum(count)", ["latency()", "latency(\"by\" => 'lwp')"]),
+        ("sum(dur_tick)", [&*format!("merged({events})"), "merged((SELECT * FROM active WHERE thread = 5))"]),
+        ("count(*)", ["overlap(active, thread_states, thread)", "overlap(thread_states, lwp_states, lwp)"]),
+    ] {
+        let expected = calls.map(|call| of(what, call));
+        assert_ne!(expected[0], expected[1], "{calls:?}");
+        for alias in ["", " AS t"] {
+            let [a, b] = calls.map(|call| format!("(SELECT {what} FROM {call}{alias})"));
+            let both = one(&format!("SELECT {a} AS a, {b} AS b"));
+            assert_eq!(both, format!("a,b\n{}\n", expected.join(",")), "{calls:?}");
+        }
+    }
+    let either = "SELECT count(*) FROM threads WHERE thread IN (SELECT thread FROM states(thread => 5)) \
+        OR thread IN (SELECT thread FROM states(thread => 6))";
+    assert_eq!(sigmund.number("t.supertrace", either), 2);
+}
+
 #[test]
 fn several_super_traces_are_asked_at_once() {
     let sigmund = Sigmund::with_listing("t", &listing());
