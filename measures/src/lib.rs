@@ -59,9 +59,9 @@ pub use explain::BRAIDS;
 pub use functions::FOLDED;
 pub use histogram::Histogram;
 pub use history::{
-    Context, EventAt, Fault, Gap, History, HistoryBuilder, Interrupt, LastOnCpu, Life, Lives, LivesBuilder,
-    LockRequest, LwpRow, LwpStay, Mark, Names, Needs, Row, Series, SeriesBuilder, Slicer, Span, Syscall,
-    ThreadRow, ThreadStay, Track, Wakeup, Word, Words, near,
+    Context, Creators, EventAt, Fault, Gap, History, HistoryBuilder, Interrupt, LastOnCpu, Life, Lives,
+    LivesBuilder, LockRequest, LwpRow, LwpStay, Mark, Names, Needs, Row, Series, SeriesBuilder, Slicer, Span,
+    Syscall, ThreadRow, ThreadStay, Track, Wakeup, Word, Words, near,
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, Subject, named};

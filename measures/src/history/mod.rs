@@ -22,7 +22,7 @@ use crate::Interval;
 pub(crate) use cursors::Searches;
 pub use events::EventAt;
 pub use lives::{Life, Lives, LivesBuilder};
-pub use names::Names;
+pub use names::{Creators, Names};
 pub use needs::Needs;
 pub use rows::{
     Context, Fault, Gap, Interrupt, LockRequest, LwpStay, Mark, Span, Syscall, ThreadStay, Wakeup,

@@ -1,8 +1,12 @@
 //! Names and lives of user threads, LWPs and processes.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use super::lives::{Life, Lives};
+use crate::Actor;
 
 /// All of them, by their numbers. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +17,13 @@ pub struct Names {
     pub lwps: Lives<u32>,
     /// The names of processes.
     pub processes: Arc<HashMap<u32, Arc<str>>>,
+    /// Other creators than those of lives; `None` if they were not looked up.
+    pub creators: Option<Creators>,
 }
+
+/// Who created LWPs, and user threads that no user thread created. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Creators(pub Arc<BTreeMap<Actor, Actor>>);
 
 impl Names {
     /// `15`, or `15(work/6)`; `idle` for the idle task.
@@ -27,6 +37,17 @@ impl Names {
     /// `15`, or `15(work/6)`.
     pub fn thread_label(&self, thread: u64) -> String {
         labelled(thread, self.threads.get(thread))
+    }
+
+    /// When a user thread or LWP was created, and by which other one; `None` if that is not known.
+    pub(crate) fn created(&self, actor: Actor) -> Option<(i64, Actor)> {
+        let life = match actor {
+            Actor::Thread(thread) => self.threads.get(thread),
+            Actor::Lwp(lwp) => self.lwps.get(lwp),
+        }?;
+        let by_other = || self.creators.as_ref()?.0.get(&actor).copied();
+        let creator = life.created_by.map(Actor::Thread).or_else(by_other)?;
+        (creator != actor).then_some((life.interval.from, creator))
     }
 
     /// The name of a process: its own, or that of the LWP that leads it.

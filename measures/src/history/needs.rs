@@ -38,6 +38,8 @@ pub struct Needs {
     pub turns: bool,
     /// The FROM and TO events of a question about pairs of events.
     pub marks: bool,
+    /// Who created LWPs, and user threads that no user thread created, from `events`.
+    pub creators: bool,
     /// Which LWP had each CPU. Derived from the states of LWPs.
     pub on_cpu: bool,
     /// What each LWP carried. Derived from the states of user threads.
@@ -75,6 +77,7 @@ impl Needs {
         faults: false,
         turns: false,
         marks: false,
+        creators: false,
         on_cpu: false,
         mounted: false,
         only_lives: false,
@@ -98,13 +101,14 @@ impl Needs {
         faults: true,
         turns: true,
         marks: true,
+        creators: true,
         ..Needs::STATES
     };
     /// What is needed to find where a [walk back](crate::walk_back) goes, and where it comes to an unknown state.
-    pub(crate) const WAY_BACK: Needs = Needs { wakeups: true, ..Needs::STATES };
+    pub(crate) const WAY_BACK: Needs = Needs { wakeups: true, creators: true, ..Needs::STATES };
     /// What is needed to find pairs of FROM and TO events.
     pub(crate) const PAIRS: Needs =
-        Needs { only_leaving: true, marks: true, interrupts: true, ..Needs::WAY_BACK };
+        Needs { only_leaving: true, marks: true, interrupts: true, creators: false, ..Needs::WAY_BACK };
     /// What a [walk back](crate::walk_back) needs.
     pub(crate) const WALK: Needs = Needs {
         interrupts: true,

@@ -86,17 +86,6 @@ impl<'h> Walks<'h> {
         Walks { searches: Searches::new(history) }
     }
 
-    /// When a user thread or LWP was created, and by which other user thread.
-    fn created(&self, actor: Actor) -> Option<(i64, u64)> {
-        let names = &self.searches.history.names;
-        let life = match actor {
-            Actor::Thread(thread) => names.threads.get(thread),
-            Actor::Lwp(lwp) => names.lwps.get(lwp),
-        }?;
-        let creator = life.created_by.filter(|creator| Actor::Thread(*creator) != actor)?;
-        Some((life.interval.from, creator))
-    }
-
     /// Calls `each` with every piece, the last one first.
     pub(crate) fn each_piece(&mut self, actor: Actor, window: Interval, mut each: impl FnMut(&Piece)) {
         self.go_on(Paused::new(actor, window), i64::MIN, |piece, _| each(piece));

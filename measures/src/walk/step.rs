@@ -92,12 +92,12 @@ impl<'w, 'h, F: FnMut(&Piece, bool)> Walk<'w, 'h, F> {
 
     /// When the actor was created, but not later than the current tick; `None` if its creator is unknown.
     fn created(&self) -> Option<i64> {
-        self.walks.created(self.at.actor).map(|(tick, _)| tick.min(self.at.tick))
+        self.history.names.created(self.at.actor).map(|(tick, _)| tick.min(self.at.tick))
     }
 
     fn go_on_with_creator(&mut self) {
-        if let Some((_, creator)) = self.walks.created(self.at.actor) {
-            self.jump(Actor::Thread(creator), Link::Created(self.at.actor));
+        if let Some((_, creator)) = self.history.names.created(self.at.actor) {
+            self.jump(creator, Link::Created(self.at.actor));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use sigmund_model::{LwpState, ThreadState};
 
-use crate::{History, Interval, parallel};
+use crate::{Actor, History, Interval, parallel};
 
 /// The ticks in a slice at which such a time of an actor ends, sorted. (A walk may also jump into the middle of such a
 /// time.)
@@ -11,22 +11,22 @@ pub(crate) fn ends_of_unknown(history: &History, slice: Interval) -> Vec<i64> {
     let threads: Vec<_> = history.threads.iter().collect();
     let of_threads = parallel::fold(&threads, Vec::new, |ends, (thread, track)| {
         let thread = *thread;
-        let created = history.names.threads.get(thread).filter(|life| life.created_by.is_some());
+        let created = history.names.created(Actor::Thread(thread));
         let states = track.iter().map(|(interval, stay)| {
             use ThreadState::{Exited, InKernel, Stopped, Unknown};
             let is_unknown = matches!(stay.state, Exited | Unknown)
                 || (matches!(stay.state, InKernel | Stopped) && stay.lwp.is_none());
             (interval, is_unknown)
         });
-        add(ends, created.map(|life| life.interval.from), states);
+        add(ends, created.map(|(tick, _)| tick), states);
     });
     let mut ends = of_threads.concat();
     for (lwp, track) in history.lwps.iter() {
-        let created = history.names.lwps.get(lwp as u32).filter(|life| life.created_by.is_some());
+        let created = history.names.created(Actor::Lwp(lwp as u32));
         let states = track.iter().map(|(interval, stay)| {
             (interval, matches!(stay.state, LwpState::OffCpu | LwpState::Exited | LwpState::Unknown))
         });
-        add(&mut ends, created.map(|life| life.interval.from), states);
+        add(&mut ends, created.map(|(tick, _)| tick), states);
     }
     ends.retain(|tick| slice.from < *tick && *tick <= slice.to);
     ends.sort_unstable();

@@ -1,6 +1,6 @@
 //! The walk back: drawn by hand, and on random machines against walking tick by tick through snapshots.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::support::{
     Machine, THREADS, TICKS,
@@ -10,7 +10,9 @@ use crate::support::{
     slow_walk::{Slow, damage, each_tick, mix},
     tid,
 };
-use sigmund_measures::{Actor, Blame, By, Context, History, Link, Source, ThreadStay, What, walk_back};
+use sigmund_measures::{
+    Actor, Blame, By, Context, Creators, History, Link, Source, ThreadStay, What, walk_back,
+};
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use LwpState::{Runnable, Running, Sleeping};
@@ -144,6 +146,34 @@ fn what_was_before_a_creation_is_the_creators() {
         expected[0] = (0, 20, Y, What::Unknown);
         assert_eq!(with_creator(nobody, &mut history), expected);
     }
+}
+
+// LWP 100 |-- running on CPU 0 ----------------------|
+//         0                  20                      60
+// LWP 101                    |created|--- running ---|   created by LWP 100
+// thread 2                           |new |- active -|   created by LWP 101
+//                            20      25   30         60
+#[test]
+fn what_was_before_the_creation_of_an_lwp_or_by_one_is_the_creators() {
+    let mut drawing = Drawing::default();
+    drawing
+        .thread(2, &[(25, 30, New, 0), (30, 60, Active, 101)])
+        .lwp(100, &[(0, 60, Running, 0)])
+        .lwp(101, &[(25, 60, Running, 1)]);
+    let mut history = drawing.build();
+    change(&mut history.names.lwps, 101, |life| life.interval.from = 20);
+    let (thread, old, new) = (Y, Actor::Lwp(100), Actor::Lwp(101));
+    history.names.creators = Some(Creators(Arc::new([(thread, new), (new, old)].into())));
+    let expected = [
+        (0, 20, old, What::Running),
+        // It is not known what it did until its first state.
+        (20, 25, new, What::Unknown),
+        (25, 30, thread, What::WaitingForLwp),
+        (30, 60, thread, What::Running),
+    ];
+    assert_eq!(pieces(&history, thread, 0, 60), expected);
+    history.names.creators = None;
+    assert_eq!(pieces(&history, thread, 0, 60)[0], (0, 25, thread, What::Unknown));
 }
 
 // thread 1 |--active--|- blocked -|--active--|

@@ -2,6 +2,7 @@
 
 mod actors;
 mod cells;
+mod creators;
 mod events;
 mod intervals;
 mod leaving;

@@ -16,7 +16,7 @@ use super::{
     Window,
     actors::{self, Named},
     cells::{Small, read},
-    events, intervals,
+    creators, events, intervals,
     leaving::Leaving,
     marks,
     memory::Memory,
@@ -219,10 +219,13 @@ impl Slices {
         if let Some(pair) = pair.filter(|_| needs.marks) {
             readers.push(marks::reader(trace, pair, rows()).await?);
         }
-        let Known { gaps, names } = match known {
+        let Known { gaps, mut names } = match known {
             Some(known) => known,
             None => Known::read(trace, of_names, extent).await?,
         };
+        if needs.creators && names.creators.is_none() {
+            names.creators = Some(creators::read(trace, &names).await?);
+        }
         let mut slicer = Slicer::new(Some(extent), gaps, names);
         let window = (of_rows != Interval::ALL).then_some(of_rows);
         let words = Default::default();
