@@ -23,9 +23,12 @@ where
     let items = items.into_iter();
     let made: Vec<Mutex<Option<R>>> = iter::repeat_with(Mutex::default).take(items.len()).collect();
     let items = Mutex::new(items.zip(&made));
-    times(made.len(), &|| {
-        let next = lock(&items).next();
-        if let Some((item, made)) = next {
+    // If there are many items, whoever is done with one takes the next: they are not jobs of their own.
+    let jobs = made.len().min(PER_CPU * rayon::current_num_threads());
+    times(jobs, &|| {
+        loop {
+            let next = lock(&items).next();
+            let Some((item, made)) = next else { break };
             *lock(made) = Some(each(item));
         }
     });

@@ -10,7 +10,7 @@ use super::{
     ranking::{Largest, Ranking},
     shares::{self, InSlice, Shares, Sum},
 };
-use crate::{Actor, By, History, Interval, map::Map, parallel};
+use crate::{Actor, By, History, Interval, few::Few, map::Map, parallel};
 
 /// Waits of several kinds `K`, whose culprits are not known yet.
 pub(crate) struct Waits<K> {
@@ -70,13 +70,16 @@ pub(crate) struct Culprits<K> {
     carriers: BTreeSet<u32>,
 }
 
+/// With more kinds than this, each is the work of one CPU.
+const MANY_KINDS: usize = 64;
+
 /// What LWPs of a process carried during waits.
 struct HadLwps {
     /// The length of the waits.
     total: i64,
     threads: Ranking,
-    /// For each LWP, what it did without a user thread. This counts if the LWP carries a user thread at any time.
-    others: Map<u32, Shares>,
+    /// What each LWP did without a user thread. This counts if the LWP carries a user thread at any time.
+    others: Few<(u32, Blame), Sum>,
 }
 
 impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
@@ -128,16 +131,28 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
         for (lwp, life) in history.names.lwps.iter().filter(|(_, life)| life.pid.is_some()) {
             of_processes.entry(life.pid).or_default().push(lwp);
         }
-        for ((kind, process), waits) in std::mem::take(&mut open.of_lwps) {
+        // Few kinds have many waits each, and many kinds few.
+        let waiting: Vec<_> = std::mem::take(&mut open.of_lwps).into_iter().collect();
+        let are_many = waiting.len() > MANY_KINDS;
+        let of_kind = |((kind, process), waits): ((K, Option<u32>), Vec<Wait>)| {
             let rest = begun_before(&waits);
             let overlap = |wait: &Wait| wait.interval.overlap(slice) * wait.count as i64;
             let total: i64 = waits.iter().map(overlap).sum();
             let waits = InSlice::new(waits, slice);
             let lwps = of_processes.get(&process).map_or(&[][..], Vec::as_slice);
+            let of_lwp = |lwp: &u32| (*lwp, shares::of_lwp(history, by, *lwp, &waits));
             let of_lwps: Vec<(u32, Shares)> =
-                parallel::map(lwps, |lwp| (*lwp, shares::of_lwp(history, by, *lwp, &waits)));
+                if are_many { lwps.iter().map(of_lwp).collect() } else { parallel::map(lwps, of_lwp) };
+            ((kind, process), (rest, total, of_lwps))
+        };
+        let of_kinds: Vec<_> = if are_many {
+            parallel::map(waiting, of_kind)
+        } else {
+            waiting.into_iter().map(of_kind).collect()
+        };
+        for ((kind, process), (rest, total, of_lwps)) in of_kinds {
             for kind in kinds(kind) {
-                let new = || HadLwps { total: 0, threads: new(), others: Map::default() };
+                let new = || HadLwps { total: 0, threads: new(), others: Few::default() };
                 let HadLwps { total: into_total, threads, others } =
                     had_lwps.entry((kind, process)).or_insert_with(new);
                 *into_total += total;
@@ -145,7 +160,7 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
                     for (blame, sum) in shares {
                         match blame {
                             Blame::Who(_) => threads.add(labels.of(history, by, *blame), *sum),
-                            _ => shares::add(others.entry(*lwp).or_default(), *blame, *sum),
+                            _ => others.of((*lwp, *blame)).add(*sum),
                         }
                     }
                 }
@@ -153,6 +168,9 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
             if !rest.is_empty() {
                 open.of_lwps.insert((kind, process), rest);
             }
+        }
+        if *most == usize::MAX {
+            return;
         }
         let labels = &*labels;
         let rankings = had_cpus.values_mut().chain(had_lwps.values_mut().map(|had| &mut had.threads));
@@ -172,8 +190,8 @@ impl<K: Copy + Eq + Hash + Send + Sync> Culprits<K> {
             if total <= 0 {
                 continue;
             }
-            let others = others.into_iter().filter(|(lwp, _)| self.carriers.contains(lwp));
-            for (blame, sum) in others.flat_map(|(_, shares)| shares) {
+            let others = others.into_entries().into_iter();
+            for ((_, blame), sum) in others.filter(|((lwp, _), _)| self.carriers.contains(lwp)) {
                 threads.add(labels.of(history, by, blame), sum);
             }
             let unknown = labels.of(history, by, Blame::Unknown);
