@@ -57,6 +57,8 @@ fn has_rows(request: &Request, owner: Owner, has_no_threads: bool) -> bool {
         (Some(level), _, Owner::Lwp(_)) => level == Level::Lwps,
         (None, Some(By::Lwp), owner) => matches!(owner, Owner::Lwp(_)),
         (None, Some(By::Thread), owner) => matches!(owner, Owner::Thread(_)) || has_no_threads,
+        // A question about some LWPs is of LWPs.
+        (None, None, Owner::Thread(_)) => request.lwps.is_none() || request.threads.is_some(),
         _ => true,
     }
 }
@@ -271,7 +273,7 @@ impl Part {
     /// Adds a user thread that no earlier slice has more of. There may be millions, so only those with the most time are
     /// kept.
     fn add_complete(&mut self, request: &Request, thread: Group, sum: Sum) {
-        if sum != Sum::default() && request.level != Some(Level::Lwps) {
+        if sum != Sum::default() && has_rows(request, Owner::Thread(0), false) {
             self.most.push((thread, sum));
             if self.most.len() > most(request) {
                 self.most = sorted(std::mem::take(&mut self.most), request);

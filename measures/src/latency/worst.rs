@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::waits::Wait;
+use super::waits::{Kind, Wait};
 use crate::{
     Answer, By, Column, Context, Culprit, Group, History, Interval, Level, Slice, Wakeup, map::Map,
     who_had_cpu, who_had_lwps,
@@ -135,10 +135,11 @@ impl Listed {
         }
         columns.extend([
             Column::count("cpu", "The CPU on which it, or its LWP, ran then; NULL if it was on none."),
-            Column::text("waker", "Who woke it: a user thread, an LWP, an interrupt."),
+            Column::text("waker", "Who woke or created it: a user thread, an LWP, an interrupt."),
             Column::text("culprit", "Who had that CPU, or the LWPs of its process, longest during the wait."),
             Column::length("culprit_tick", "For how long; for several LWPs, the sum."),
         ]);
+        let names = &history.names;
         let mut answer = Answer::new(columns);
         for Row { actor, wait, shares, waker } in self.rows {
             let mut of_culprits: Map<Culprit, i64> = Map::default();
@@ -149,6 +150,14 @@ impl Listed {
             }
             let longest = of_culprits.into_iter().filter(|(_, ticks)| *ticks > 0);
             let longest = longest.max_by(|(a, of_a), (b, of_b)| of_a.cmp(of_b).then_with(|| b.cmp(a)));
+            let created_by = || match (&actor, wait.kind) {
+                (Group::Thread(thread), Kind::Creation) => {
+                    let creator = names.threads.get(*thread)?.created_by?;
+                    Some(names.thread_label(creator))
+                }
+                _ => None,
+            };
+            let waker = waker.or_else(created_by);
             let mut row = actor.cells(history);
             row.extend([
                 wait.kind.name().into(),
