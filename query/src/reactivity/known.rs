@@ -285,46 +285,75 @@ async fn texts_at(trace: &SuperTrace, name: &str, place: usize) -> Result<BTreeS
     Ok(values)
 }
 
-/// Names of events that occur: first those that contain the name or that it begins with, then the most similar ones.
+/// Similar names of events, the nearest first.
 fn nearest<'t>(trace: &'t SuperTrace, name: &str) -> Vec<&'t str> {
-    let occurring = trace.event_types().iter().filter(|event| event.events > 0);
-    let names: Vec<&str> = occurring.flat_map(|event| names::synonyms(&event.ty.name)).collect();
-    nearest_of(&names, name)
-}
-
-fn nearest_of<'n>(names: &[&'n str], name: &str) -> Vec<&'n str> {
-    let name_in_lower_case = name.to_lowercase();
-    let is_related = |other: &&str| {
-        let other = other.to_lowercase();
-        other.contains(&name_in_lower_case)
-            || other.len() >= LEAST_PREFIX && name_in_lower_case.starts_with(&other)
-    };
-    let mut near: Vec<&str> = names.iter().copied().filter(is_related).collect();
-    near.sort_unstable_by_key(|other| (other.len().abs_diff(name.len()), *other));
-    for other in sigmund_sql::nearest(name, names.iter().copied()) {
-        if !near.contains(&other) {
-            near.push(other);
+    let mut alike: Vec<(usize, &str)> = Vec::new();
+    for event in trace.event_types() {
+        for candidate in names::synonyms(&event.ty.name) {
+            let distance = distance(name, candidate);
+            let is_part = are_related(&candidate.to_lowercase(), &name.to_lowercase());
+            if is_part || distance <= name.chars().count().max(3) / 3 {
+                alike.push((if is_part { 0 } else { distance }, candidate));
+            }
         }
     }
-    near.dedup();
-    near.truncate(MOST_PROPOSED);
-    near
+    alike.sort_unstable();
+    alike.dedup();
+    alike.into_iter().take(MOST_PROPOSED).map(|(_, name)| name).collect()
+}
+
+/// Whether a name contains what was asked for, or is what that begins with, as `sys_enter` of `sys_enter_write`.
+fn are_related(name: &str, asked: &str) -> bool {
+    name.contains(asked)
+        || asked.strip_prefix(name).is_some_and(|rest| name.len() >= LEAST_PREFIX && rest.starts_with('_'))
 }
 
 /// A shorter name is not proposed for what begins with it.
 const LEAST_PREFIX: usize = 4;
+
+/// The Levenshtein distance of two names, ignoring case.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn related_names_come_first_and_similar_ones_after_them() {
-        let names =
-            ["sched_switch", "sys_exit", "sys_enter", "SPAN_BEGIN", "sys", "sched_waking", "sys_enter"];
-        assert_eq!(nearest_of(&names, "sys_enter_write"), ["sys_enter", "sys_exit", "sched_switch"]);
-        assert_eq!(nearest_of(&names, "span"), ["SPAN_BEGIN", "sys", "sys_exit"]);
-        assert_eq!(nearest_of(&names, "sched_wakin")[0], "sched_waking");
-        assert_eq!(nearest_of(&[], "x"), [""; 0]);
+    fn an_event_is_related_to_what_is_longer_or_shorter_by_words() {
+        for (name, asked, expected) in [
+            ("sys_enter", "sys_enter_write", true),
+            ("irq_handler_entry", "irq_handler", true),
+            ("sys", "sys_enter", false),
+            ("sched_wak", "sched_waking", false),
+        ] {
+            assert_eq!(are_related(name, asked), expected, "{name} {asked}");
+        }
+    }
+
+    #[test]
+    fn the_distance_counts_edits() {
+        for (a, b, edits) in [
+            ("", "", 0),
+            ("abc", "ABC", 0),
+            ("recieved", "received", 2),
+            ("sched", "", 5),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!((distance(a, b), distance(b, a)), (edits, edits), "{a} {b}");
+        }
     }
 }
