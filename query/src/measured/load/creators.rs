@@ -20,6 +20,7 @@ const OF_CREATIONS: [&str; 5] = ["ts_tick", "lwp", "thread", "target_lwp", "targ
 
 /// Reads the row groups that contain the beginning of one of these LWPs and threads.
 pub(super) async fn read(trace: &SuperTrace, names: &Names) -> Result<Creators, Error> {
+    let Some(condition) = condition(trace) else { return Ok(Creators::default()) };
     let mut born: BTreeMap<i64, Vec<Actor>> = BTreeMap::new();
     let lwps = names.lwps.iter().map(|(lwp, life)| (Actor::Lwp(lwp), life));
     let threads = names.threads.iter().map(|(thread, life)| (Actor::Thread(thread), life));
@@ -27,7 +28,6 @@ pub(super) async fn read(trace: &SuperTrace, names: &Names) -> Result<Creators, 
     for (actor, life) in lwps.chain(orphans) {
         born.entry(life.interval.from).or_default().push(actor);
     }
-    let Some(condition) = condition(trace) else { return Ok(Creators::default()) };
     let condition = trace.row_condition(&EVENTS, condition)?;
     let mut columns = OF_CREATIONS.to_vec();
     columns.extend(condition.columns().filter(|column| !OF_CREATIONS.contains(column)));
