@@ -9,6 +9,7 @@ mod check;
 mod check_paje;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod creators;
 mod ctl;
 mod descendants;
 mod docs;

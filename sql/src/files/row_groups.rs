@@ -172,7 +172,7 @@ impl RowGroups {
     }
 
     /// The rows of a row group for which one of several conditions holds, with a column of booleans for each condition after the
-    /// other columns. The conditions may use columns of this reader only. Of rows for which none holds, only those are decoded.
+    /// other columns. The conditions may use columns of this reader only. Of all other rows, only the columns of the conditions are decoded.
     ///
     /// # Errors
     /// When the file is damaged, or a condition cannot be evaluated.

@@ -76,16 +76,16 @@ impl Line {
     /// The ticks in which it is alive and at a selected place.
     pub(super) fn selected(&self) -> i64 {
         let states = Shown::ALL.into_iter().filter(|shown| shown.is_state());
-        states.map(|shown| self.sums[shown as usize]).sum()
+        states.map(|shown| self.sums[shown as usize]).fold(0, i64::saturating_add)
     }
 
     /// What it shows from this tick on, up to where it is drawn already.
     pub(super) fn extend(&mut self, scale: Scale, from: i64, shown: Shown) {
         let from = from.max(scale.window.from);
-        self.sums[shown as usize] += (self.at - from).max(0);
+        add(&mut self.sums[shown as usize], self.at.saturating_sub(from).max(0));
         while from < self.at {
             let until = self.begins.max(from);
-            self.shares[shown as usize] += self.at - until;
+            add(&mut self.shares[shown as usize], self.at.saturating_sub(until));
             self.at = until;
             if until == self.begins {
                 self.close(scale, 1);
@@ -126,9 +126,31 @@ impl Line {
     }
 }
 
+/// The ticks of a damaged file may be further apart than numbers reach.
+fn add(sum: &mut i64, ticks: i64) {
+    *sum = sum.saturating_add(ticks);
+}
+
 fn push(runs: &mut Vec<Run>, run: Run) {
     match runs.last_mut().filter(|last| last.shown == run.shown) {
         Some(last) => last.columns += run.columns,
         None => runs.push(run),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Ticks of a damaged file may be anything.
+    #[test]
+    fn a_window_may_be_longer_than_numbers_are() {
+        let scale = Scale::new(Interval { from: i64::MIN, to: i64::MAX }, 4);
+        let mut line = Line::new(scale);
+        line.extend(scale, 0, Shown::Active);
+        line.extend(scale, i64::MIN, Shown::Ready);
+        assert_eq!(line.at(), i64::MIN);
+        assert_eq!(line.selected(), i64::MAX);
+        assert_eq!(line.into_runs().iter().map(|run| run.columns).sum::<usize>(), 4);
     }
 }

@@ -63,7 +63,7 @@ impl Timeline {
 /// filter.
 fn shares(line: &Drawn) -> String {
     let states = Shown::ALL.into_iter().filter(|shown| shown.is_state());
-    let life = states.map(|shown| line.sums[shown as usize]).sum();
+    let life = states.map(|shown| line.sums[shown as usize]).fold(0, i64::saturating_add);
     let share = |shown: Shown| {
         let ticks = line.sums[shown as usize];
         let share = percent(ticks, life);

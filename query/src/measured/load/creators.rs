@@ -21,23 +21,22 @@ const OF_CREATIONS: [&str; 5] = ["ts_tick", "lwp", "thread", "target_lwp", "targ
 /// Reads the row groups that contain the beginning of one of these LWPs and threads.
 pub(super) async fn read(trace: &SuperTrace, names: &Names) -> Result<Creators, Error> {
     let Some(condition) = condition(trace) else { return Ok(Creators::default()) };
-    let mut born: BTreeMap<i64, Vec<Actor>> = BTreeMap::new();
-    let lwps = names.lwps.iter().map(|(lwp, life)| (Actor::Lwp(lwp), life));
-    let threads = names.threads.iter().map(|(thread, life)| (Actor::Thread(thread), life));
-    let orphans = threads.filter(|(_, life)| life.created_by.is_none());
-    for (actor, life) in lwps.chain(orphans) {
-        born.entry(life.interval.from).or_default().push(actor);
-    }
+    let lwps = names.lwps.iter().map(|(_, life)| life);
+    let orphans = names.threads.iter().map(|(_, life)| life).filter(|life| life.created_by.is_none());
+    let mut births: Vec<i64> = lwps.chain(orphans).map(|life| life.interval.from).collect();
+    births.sort_unstable();
     let condition = trace.row_condition(&EVENTS, condition)?;
     let mut columns = OF_CREATIONS.to_vec();
     columns.extend(condition.columns().filter(|column| !OF_CREATIONS.contains(column)));
     let groups = trace.row_groups(&EVENTS, &columns)?;
-    let conditions = [condition];
+    let (conditions, names) = ([condition], names.clone());
     let find = move || {
         let mut creators = BTreeMap::new();
         for group in 0..groups.len() {
-            let bounds = groups.bounds(group, "ts_tick");
-            if bounds.is_some_and(|(first, last)| first > last || born.range(first..=last).next().is_none()) {
+            let has_birth = |(first, last): (i64, i64)| {
+                births.get(births.partition_point(|birth| *birth < first)).is_some_and(|birth| *birth <= last)
+            };
+            if groups.bounds(group, "ts_tick").is_some_and(|bounds| !has_birth(bounds)) {
                 continue;
             }
             let batch = groups.read_if(group, &conditions)?;
@@ -48,7 +47,12 @@ pub(super) async fn read(trace: &SuperTrace, names: &Names) -> Result<Creators, 
                 let by_lwp = lwp.get(row).filter(|lwp| *lwp != 0).map(Actor::Lwp);
                 let creator = thread.thread(row).map(Actor::Thread).or(by_lwp);
                 let (Some(created), Some(creator)) = (created, creator) else { continue };
-                let is_born = born.get(&tick.or_zero(row)).is_some_and(|born| born.contains(&created));
+                let life = match created {
+                    Actor::Thread(thread) => names.threads.get(thread),
+                    Actor::Lwp(lwp) => names.lwps.get(lwp),
+                };
+                // Its number may have been another's before.
+                let is_born = life.is_some_and(|life| life.interval.from == tick.or_zero(row));
                 if is_born && creator != created {
                     creators.entry(created).or_insert(creator);
                 }
