@@ -220,19 +220,30 @@ fn cpu_time() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Growing moves no value: neither the sender nor others, which spin meanwhile, wait for that.
+/// Growing moves no value: neither the sender nor others, which spin meanwhile, wait for that. Moving them would take as long in
+/// each run; what else a machine did in the longest send (its hypervisor's time counts as the thread's) is not in all of them.
 #[test]
 fn no_send_to_a_long_unbounded_channel_takes_long() {
-    let (sender, receiver) = channel::unbounded();
-    let (mut worst, mut before) = (Duration::ZERO, cpu_time());
-    for n in 0..1_u64 << 23 {
-        sender.send(n).unwrap();
-        let now = cpu_time();
-        worst = worst.max(now - before);
-        before = now;
+    let longest_send = || {
+        let (sender, receiver) = channel::unbounded();
+        let (mut longest, mut before) = (Duration::ZERO, cpu_time());
+        for n in 0..1_u64 << 23 {
+            sender.send(n).unwrap();
+            let now = cpu_time();
+            longest = longest.max(now - before);
+            before = now;
+        }
+        assert!(receiver.try_iter().eq(0..1 << 23));
+        longest
+    };
+    let limit = Duration::from_millis(12);
+    let mut longest = longest_send();
+    for _ in 0..3 {
+        if longest >= limit {
+            longest = longest.min(longest_send());
+        }
     }
-    assert!(worst < Duration::from_millis(12), "{worst:?}");
-    assert!(receiver.try_iter().eq(0..1 << 23));
+    assert!(longest < limit, "{longest:?}");
 }
 
 /// A full channel whose senders wait, with a capacity of several blocks.
