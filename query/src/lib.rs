@@ -48,9 +48,9 @@ pub use filter::{
 };
 pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};
 pub use measured::{
-    Asked, Elsewhere, Made, MeasureOptions, Measured, OfHost, OfHosts, compare_traces, count_gaps, gaps_note,
-    measure, measure_arguments, measure_columns, measure_elsewhere, measure_functions, measure_hosts,
-    register_measures, register_measures_noting, to_batch, with_history,
+    Asked, Elsewhere, Made, MeasureNote, MeasureOptions, Measured, OfHost, OfHosts, compare_traces,
+    count_gaps, gaps_note, measure, measure_arguments, measure_columns, measure_elsewhere, measure_functions,
+    measure_hosts, register_measures, register_measures_noting, to_batch, with_history,
 };
 #[doc(hidden)]
 pub use measured::{SliceSize, measure_in_slices};

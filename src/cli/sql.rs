@@ -41,6 +41,9 @@ pub(crate) struct SqlArgs {
     /// Output format.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: FormatArg,
+    /// Exit with status 3 if a measure is asked about a time in which events are missing. Not at the prompt.
+    #[arg(long)]
+    pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) damage: DamageArgs,
 }

@@ -25,7 +25,7 @@ use crate::{
 };
 
 pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
-    let ((subjects, query), parameters) = (args.subjects()?, args.parameters());
+    let (subjects, query) = args.subjects()?;
     let how = OpenOptions { memory: args.memory, ..args.damage.into() };
     let trace = match &args.fleet {
         Some(folder) => answer::open_fleet(folder, how).await?,
@@ -33,7 +33,7 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
     };
     args.cluster.join(&trace)?;
     let trace = Arc::new(trace);
-    let session = Session::new(trace, args.format, parameters);
+    let session = Session::new(trace, &args);
     if let Some(name) = &args.schema {
         return session.describe(name.as_deref()).await;
     }
@@ -55,10 +55,12 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
     let mut found = queries.is_empty().then_some(Found::Nothing);
     for query in queries {
         let on_one_line = || query.split_whitespace().collect::<Vec<_>>().join(" ");
-        match session.run(query).await.with_context(on_one_line)? {
-            Some(Found::Something) => found = Some(Found::Something),
-            asked => found = found.or(asked),
-        }
+        let asked = session.run(query).await.with_context(on_one_line)?;
+        found = match (found, asked) {
+            (_, Some(Found::Gaps)) => asked,
+            (None | Some(Found::Nothing), Some(_)) => asked,
+            _ => found,
+        };
     }
     Ok(found.unwrap_or(Found::Something))
 }

@@ -12,13 +12,13 @@ use std::{
 use anyhow::{Context, Result};
 use futures::TryStreamExt;
 use sigmund_export::tables::{RowFormat, RowWriter};
-use sigmund_query::register_measures_noting;
+use sigmund_query::{MeasureNote, register_measures_noting};
 use sigmund_sql::{Defined, Parameters, QueryResult, SuperTrace};
 
 use super::describe;
 use crate::{
     Found,
-    cli::FormatArg,
+    cli::{FormatArg, SqlArgs},
     terminal::{self, Pages},
 };
 
@@ -37,7 +37,9 @@ pub(super) struct Session {
     /// The output for results, if not the terminal.
     pub(super) file: Option<(PathBuf, File)>,
     /// Notes about the measures of the current query, each once.
-    notes: Arc<Mutex<BTreeSet<String>>>,
+    notes: Arc<Mutex<BTreeSet<MeasureNote>>>,
+    /// Whether an answer with a gap in its time ends with another status.
+    is_strict: bool,
 }
 
 /// The name in `DESCRIBE NAME` or `DESC NAME`.
@@ -48,11 +50,20 @@ fn described(query: &str) -> Option<&str> {
 }
 
 impl Session {
-    pub(super) fn new(trace: Arc<SuperTrace>, format: FormatArg, parameters: Parameters) -> Session {
-        let notes: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    pub(super) fn new(trace: Arc<SuperTrace>, args: &SqlArgs) -> Session {
+        let notes: Arc<Mutex<BTreeSet<MeasureNote>>> = Arc::default();
         let of_measures = notes.clone();
         register_measures_noting(&trace, move |note| _ = lock(&of_measures).insert(note));
-        Session { trace, format, parameters, is_prompt: false, is_timed: false, file: None, notes }
+        Session {
+            trace,
+            format: args.format,
+            parameters: args.parameters(),
+            is_prompt: false,
+            is_timed: false,
+            file: None,
+            notes,
+            is_strict: args.strict,
+        }
     }
 
     /// Runs one query and prints its rows. `None` if it only defined a view.
@@ -85,11 +96,16 @@ impl Session {
         self.warn();
         lock(&self.notes).clear();
         let (rows, read_for) = self.print(result?).await?;
-        lock(&self.notes).iter().for_each(|note| terminal::notice(note));
+        let notes = std::mem::take(&mut *lock(&self.notes));
+        notes.iter().for_each(|note| terminal::notice(&note.text));
         if self.is_timed {
             terminal::line(timing(rows, begin.elapsed().saturating_sub(read_for)))?;
         }
-        Ok(Some(if rows > 0 { Found::Something } else { Found::Nothing }))
+        Ok(Some(match rows {
+            _ if self.is_strict && notes.iter().any(|note| note.is_about_gaps) => Found::Gaps,
+            0 => Found::Nothing,
+            _ => Found::Something,
+        }))
     }
 
     /// Prints notes about left-out fields: a name that was not found may be one of these.
@@ -185,7 +201,7 @@ impl Session {
     }
 }
 
-fn lock(notes: &Mutex<BTreeSet<String>>) -> MutexGuard<'_, BTreeSet<String>> {
+fn lock(notes: &Mutex<BTreeSet<MeasureNote>>) -> MutexGuard<'_, BTreeSet<MeasureNote>> {
     notes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -346,6 +346,19 @@ fn strictly_missing_events_are_status_3() {
         let told = sql(query);
         assert!(told.status == 0 && !told.stderr.contains("missing"), "{told:?}");
     }
+    // Of several queries, one that is affected decides the status; with no row, too.
+    let of_all = "SELECT count(*) FROM states()";
+    for (query, status) in [
+        (of_all, 3),
+        (&format!("{of_all}; SELECT 1"), 3),
+        (&format!("SELECT 1; {of_all}"), 3),
+        ("SELECT * FROM states() WHERE total_ns < 0", 3),
+        ("SELECT count(*) FROM states(\"to\" => 100)", 0),
+        ("SELECT * FROM states(\"to\" => 100) WHERE total_ns < 0", 1),
+    ] {
+        let strict = sigmund.run(["sql", "--strict", "t.supertrace", query]);
+        assert_eq!(strict.status, status, "{query}: {strict:?}");
+    }
 }
 
 #[test]

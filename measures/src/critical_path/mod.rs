@@ -215,6 +215,10 @@ fn life(history: &History, request: &Request) -> Result<Instance, String> {
             Ok(of(Actor::Lwp(lwp), life.interval))
         }
         (Some(threads), _, _) => Err(expected(threads.len())),
+        (None, Some(lwps), Level::Threads) if lwps.len() == 1 => {
+            Err("expected one user thread, or an LWP and its level, kern; found an LWP and the level user"
+                .to_string())
+        }
         (None, Some(lwps), _) => Err(expected(lwps.len())),
         (None, None, _) => Err(expected(0)),
     }

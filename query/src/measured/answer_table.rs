@@ -25,7 +25,7 @@ use super::{
     compare_traces, elsewhere,
     exec::AnswerExec,
     gaps_note, level, measure_hosts, request,
-    table_function::{Note, in_sql, nothing, of_host},
+    table_function::{MeasureNote, Note, in_sql, nothing, of_host},
 };
 use crate::Filter;
 
@@ -157,12 +157,15 @@ impl Question {
         let Question { measure, filter, options, note, .. } = &self;
         let session = open(&self.trace)?;
         let named = |argument, name| named(&session, (argument, measure), name);
+        let tell = |of: &str, text: &str, is_about_gaps| {
+            note(MeasureNote { text: format!("{of}: {text}"), is_about_gaps })
+        };
         let wrong = |error| in_sql(measure, error);
         let answers = match &self.of {
             Of::Own => {
                 let OfHosts { answers, notes } =
                     measure_hosts(&session, measure, filter, options).await.map_err(wrong)?;
-                notes.iter().for_each(|text| note(format!("{}: {text}", measure.name)));
+                notes.iter().for_each(|text| tell(measure.name, text, false));
                 answers
             }
             Of::One(name) => {
@@ -181,9 +184,9 @@ impl Question {
         for OfHost { host, trace, measured } in answers {
             let of =
                 host.map_or_else(|| measure.name.to_string(), |host| format!("{} of {host}", measure.name));
-            measured.answer.notes.iter().for_each(|text| note(format!("{of}: {text}")));
+            measured.answer.notes.iter().for_each(|text| tell(&of, text, false));
             if measured.gaps > 0 {
-                note(format!("{of}: {}", gaps_note(measured.gaps)));
+                tell(&of, &gaps_note(measured.gaps), true);
             }
             let host = host.map(str::to_string);
             let (tick_hz, first) = (trace.tick_hz(), trace.first_tick());

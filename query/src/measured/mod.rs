@@ -34,7 +34,7 @@ pub use elsewhere::{Elsewhere, measure_elsewhere};
 pub use gaps::{count_gaps, gaps_note};
 pub use hosts::{OfHost, OfHosts, measure_hosts};
 pub use load::SliceSize;
-pub use table_function::{register_measures, register_measures_noting};
+pub use table_function::{MeasureNote, register_measures, register_measures_noting};
 pub use words::Asked;
 
 /// The options of a measure, apart from the filter.

@@ -38,7 +38,7 @@ pub fn register_measures(trace: &Arc<SuperTrace>) {
 
 /// As [`register_measures`]. When an answer is computed, `note` is called with each note about it: what the trace lacks
 /// for it, or that events are missing in its time.
-pub fn register_measures_noting(trace: &Arc<SuperTrace>, note: impl Fn(String) + Send + Sync + 'static) {
+pub fn register_measures_noting(trace: &Arc<SuperTrace>, note: impl Fn(MeasureNote) + Send + Sync + 'static) {
     let note: Arc<Note> = Arc::new(note);
     for measure in ALL {
         let function = MeasureFunction { trace: Arc::downgrade(trace), measure, note: note.clone() };
@@ -48,8 +48,17 @@ pub fn register_measures_noting(trace: &Arc<SuperTrace>, note: impl Fn(String) +
     trace.session().register_udtf(COMPARE, Arc::new(function));
 }
 
+/// A note about the answer of a measure in a query.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MeasureNote {
+    /// The measure, and what there is to know about its answer.
+    pub text: String,
+    /// Whether it says that events are missing in the time of the answer.
+    pub is_about_gaps: bool,
+}
+
 /// Receives the notes about answers.
-pub(super) type Note = dyn Fn(String) + Send + Sync;
+pub(super) type Note = dyn Fn(MeasureNote) + Send + Sync;
 
 struct MeasureFunction {
     /// Weak, because the session of the trace owns this function: a strong reference would be a cycle.
@@ -165,9 +174,8 @@ pub(super) fn in_sql(measure: &Measure, error: Error) -> DataFusionError {
         return DataFusionError::External(Box::new(error));
     }
     let (name, text) = (measure.name, error.to_string());
-    let text = text.strip_prefix("--").unwrap_or(&text);
-    let text =
-        if text.starts_with(&format!("{name}: ")) { text.to_string() } else { format!("{name}: {text}") };
+    let text = text.strip_prefix("--").unwrap_or(&text).replacen(" --to ", " to ", 1);
+    let text = if text.starts_with(&format!("{name}: ")) { text } else { format!("{name}: {text}") };
     DataFusionError::External(Box::new(sigmund_sql::Error::wrong_query(text)))
 }
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use arrow::{
-    array::{AsArray, BooleanArray, RecordBatch},
-    compute::or,
+    array::{AsArray, BooleanArray, Int64Array, RecordBatch},
+    compute::{kernels::cmp::eq, or},
     datatypes::{DataType, Field, FieldRef, Int64Type, Schema, SchemaRef},
     error::ArrowError,
 };
@@ -256,6 +256,9 @@ impl RowGroups {
     }
 }
 
+/// So many values are compared with all rows, one after the other, which takes less time than to look each row up.
+const FEW_VALUES: usize = 4;
+
 /// Keeps the rows with one of these values in a column of 64-bit integers.
 fn one_of(footer: &ArrowReaderMetadata, column: &str, values: &Arc<BTreeSet<i64>>) -> RowFilter {
     let only = ProjectionMask::columns(footer.parquet_schema(), [column]);
@@ -263,7 +266,14 @@ fn one_of(footer: &ArrowReaderMetadata, column: &str, values: &Arc<BTreeSet<i64>
     let is_one = move |batch: RecordBatch| {
         let column = batch.column(0).as_primitive_opt::<Int64Type>();
         let column = column.ok_or_else(|| ArrowError::CastError("expected 64-bit integers".into()))?;
-        Ok(column.iter().map(|value| Some(value.is_some_and(|value| values.contains(&value)))).collect())
+        if values.len() > FEW_VALUES {
+            return Ok(column
+                .iter()
+                .map(|value| Some(value.is_some_and(|value| values.contains(&value))))
+                .collect());
+        }
+        let none = BooleanArray::from(vec![false; column.len()]);
+        values.iter().try_fold(none, |any, value| or(&any, &eq(column, &Int64Array::new_scalar(*value))?))
     };
     RowFilter::new(vec![Box::new(ArrowPredicateFn::new(only, is_one))])
 }
