@@ -171,8 +171,20 @@ impl Scheduler {
         let text = error.strip_backtrace();
         let message = match shortened(&text) {
             // If the client did not cancel it, `stalled.rs` did.
-            "Cancelled" => "nothing of the query ran, and executors were idle: leave out --cluster",
-            other => other,
+            "Cancelled" => {
+                "nothing of the query ran, and executors were idle: leave out --cluster".to_string()
+            }
+            // What tonic says when a connection ends or cannot be made.
+            other
+                if ["h2 protocol error", "transport error", "tcp connect error"]
+                    .iter()
+                    .any(|of| text.contains(of)) =>
+            {
+                format!(
+                    "it stopped to answer; is its scheduler still running? Start it again, or leave out --cluster ({other})"
+                )
+            }
+            other => other.to_string(),
         };
         DataFusionError::External(format!("the cluster at {}: {message}", self.url).into())
     }

@@ -90,7 +90,8 @@ fn fleet_names(url: &str) -> Result<Vec<String>, Error> {
 
 fn unreadable(url: &str, error: &dyn std::fmt::Display) -> Error {
     let message = format!(
-        "expected a store that answers with the files, found: {error}; check the URL and AWS_ENDPOINT"
+        "expected a store that answers with the files, found: {error}; check the URL, AWS_ENDPOINT, AWS_REGION and the keys \
+         AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     );
     Error::from_datafusion(url, DataFusionError::External(message.into()))
 }

@@ -8,7 +8,7 @@ use arrow::{
 };
 use datafusion::{common::TableReference, prelude::DataFrame};
 use futures::future::BoxFuture;
-use sigmund_model::tables::Table;
+use sigmund_model::tables::{CLOCKS, Table};
 
 use crate::{
     Error, SuperTrace,
@@ -196,7 +196,14 @@ fn unit(relation: &str, name: &str) -> &'static str {
     match name {
         _ if name.ends_with("_tick") => "tick",
         _ if name.ends_with("_ns") => "ns",
-        "ts" | "dur" | "start_ts" | "end_ts" if perfetto::is_of_perfetto(relation) => "ns",
+        "ns" | "tick" if relation == CLOCKS.name => {
+            if name == "ns" {
+                "ns"
+            } else {
+                "tick"
+            }
+        }
+        "ts" | "dur" | "start_ts" | "end_ts" | "ts_end" if perfetto::is_of_perfetto(relation) => "ns",
         _ => "",
     }
 }

@@ -70,6 +70,12 @@ impl Error {
         Error { kind: ErrorKind::BeyondMemory, input: what.into(), message }
     }
 
+    /// The same with a hint at the end.
+    pub(crate) fn with(mut self, hint: &str) -> Error {
+        self.message.push_str(hint);
+        self
+    }
+
     pub(crate) fn unknown(message: String) -> Error {
         Error { kind: ErrorKind::Query, input: "query".into(), message }
     }
@@ -83,9 +89,7 @@ impl Error {
     /// [`Execution`](ErrorKind::Execution). If it wraps an error of this crate, that one is returned.
     pub fn from_datafusion(input: impl Into<String>, source: DataFusionError) -> Error {
         let root = source.find_root();
-        if let DataFusionError::External(inner) = root
-            && let Some(Error { kind, input, message }) = inner.downcast_ref()
-        {
+        if let Some(Error { kind, input, message }) = inner_error(&source) {
             return Error { kind: *kind, input: input.clone(), message: message.clone() };
         }
         let kind = match root {
@@ -106,6 +110,21 @@ impl Error {
         Error { kind, input: input.into(), message: on_one_line(&message) }
     }
 }
+
+/// The error of this crate that another error wraps.
+fn inner_error(source: &DataFusionError) -> Option<&Error> {
+    if let DataFusionError::External(inner) = source.find_root()
+        && let Some(error) = inner.downcast_ref()
+    {
+        return Some(error);
+    }
+    let first: &(dyn std::error::Error + 'static) = source;
+    let mut causes = std::iter::successors(Some(first), |error| error.source()).take(MOST_CAUSES);
+    causes.find_map(|cause| cause.downcast_ref::<Error>())
+}
+
+/// The maximum number of errors around one of this crate.
+const MOST_CAUSES: usize = 32;
 
 /// Whether a query computed with a value for which there is no result.
 fn is_of_a_value(error: &ArrowError) -> bool {
@@ -136,6 +155,9 @@ fn in_own_words(text: &str) -> String {
         let advice = "; to compare a text with a number's digits, write them in quotes, as '5'";
         return format!("{cast}{}", if is_of_text { advice } else { "" });
     }
+    if text.ends_with(DIVIDED) {
+        return format!("{text}; `a / nullif(b, 0)` is NULL where b is 0");
+    }
     let advice = (" You can use double quotes to refer to ", "enable_ident_normalization configuration.");
     match text.split_once(advice.0) {
         Some((before, rest)) => {
@@ -145,6 +167,9 @@ fn in_own_words(text: &str) -> String {
         None => text.to_string(),
     }
 }
+
+/// How Arrow's error for a division by zero ends.
+const DIVIDED: &str = "Divide by zero error";
 
 /// The text on one line: line breaks and tabs, from a quoted query or from DataFusion, become spaces.
 fn on_one_line(text: &str) -> String {

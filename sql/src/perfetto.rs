@@ -143,7 +143,9 @@ pub(crate) async fn view(
     if name == THREAD_STATE {
         let with_wakers = with_wakers(context, states).await?;
         let wakers = vec![ident("waker_utid"), ident("irq_context")];
-        let columns = [place(), vec![state()?.alias("state")], wakers, tail()].concat();
+        let mut columns = [place(), vec![state()?.alias("state")], wakers, tail()].concat();
+        // An LWP may leave several states at the same instant.
+        columns[0] = row_id().call(vec![id(), state_number()?, lit(0_i64)]).alias("id");
         return Ok(with_wakers.select(columns)?.into_view());
     }
     let running = states.filter(ident("state").eq(lit(LwpState::Running.name())))?;
@@ -184,6 +186,17 @@ async fn with_wakers(context: &SessionContext, states: DataFrame) -> Result<Data
     let columns = LWP_STATES.columns.iter().map(|column| ident(column.name));
     let states = states.select(columns.chain([ran.alias("ran")]))?;
     states.join(wakeups, JoinType::Left, &["lwp", "ran"], &["woken", "ran_tick"], None)
+}
+
+/// A number for each state; NULL for one that is not known.
+fn state_number() -> Result<Expr> {
+    use LwpState::{DiskSleep, Exited, Idle, Runnable, Running, Sleeping, Stopped};
+    let is = |state: LwpState| ident("state").eq(lit(state.name()));
+    let mut numbers = when(is(Running), lit(0_i64));
+    for (number, state) in (1_i64..).zip([Runnable, Sleeping, DiskSleep, Idle, Stopped, Exited]) {
+        numbers = numbers.when(is(state), lit(number));
+    }
+    numbers.end()
 }
 
 /// Perfetto's letters for states. NULL if the trace does not show why the LWP is off-CPU.

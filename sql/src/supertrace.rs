@@ -8,6 +8,7 @@ use std::{
 
 use arrow::datatypes::SchemaRef;
 use datafusion::{
+    common::SchemaError,
     common::TableReference,
     error::DataFusionError,
     logical_expr::{Expr, LogicalPlan},
@@ -403,13 +404,18 @@ impl SuperTrace {
             parameters.apply(&mut statement)?;
         }
         if let Some((schema, table)) = described_table(&statement) {
-            let of = schema.and_then(|schema| self.attached.get(&schema)).unwrap_or(self);
+            let of = match schema {
+                Some(schema) if !self.schema_names().contains(&schema) => {
+                    return Err(self.unknown_name(&format!("{schema}.{table}")));
+                }
+                schema => schema.and_then(|schema| self.attached.get(&schema)).unwrap_or(self),
+            };
             return Ok(QueryResult::new(of.description(&table).await?, "query", self.sources()));
         }
         named_arguments::by_place(&mut statement);
         sqlite_words::in_our_words(&mut statement, self.bounds());
         distinct_calls::name(&mut statement);
-        let plan = state.statement_to_plan(statement).await.map_err(in_query)?;
+        let plan = state.statement_to_plan(statement).await.map_err(|error| self.in_text(&query, error))?;
         let plan = self.clocks.bind(plan).map_err(in_query)?;
         let read_only =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
@@ -436,6 +442,22 @@ impl SuperTrace {
             }
         }
         Error::from_datafusion("query", error)
+    }
+
+    /// As [`in_query`](Self::in_query), with a hint if a text was written like a name.
+    fn in_text(&self, query: &str, error: DataFusionError) -> Error {
+        let quoted = match error.find_root() {
+            DataFusionError::SchemaError(wrong, _) => match wrong.as_ref() {
+                SchemaError::FieldNotFound { field, .. } => Some(field.name.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let error = self.in_query(error);
+        match quoted.filter(|name| query.contains(&format!("\"{name}\""))) {
+            Some(name) => error.with(&format!(" A text is in single quotes: '{name}'.")),
+            None => error,
+        }
     }
 
     /// The error for the unknown name `catalog.schema.table`, with the nearest names. Each part may contain dots.

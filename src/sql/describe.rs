@@ -60,11 +60,12 @@ pub(super) async fn one(trace: &SuperTrace, name: &str, format: FormatArg) -> Re
     }
 }
 
-/// Whether this is the name of a table function, and not of a table.
+/// Whether this is the name of a function, and not of a table.
 pub(super) fn is_function(trace: &SuperTrace, name: &str) -> bool {
     let name = name.trim_end_matches("()").replace('-', "_");
     let is_table = trace.relations().iter().any(|relation| relation.name == name);
-    !is_table && functions(trace).iter().any(|function| function.name == name)
+    let is_of_tables = || functions(trace).iter().any(|function| function.name == name);
+    !is_table && (is_of_tables() || described_function(&trace.session().state(), &name).is_some())
 }
 
 fn functions(trace: &SuperTrace) -> Vec<DescribedFunction> {

@@ -402,6 +402,7 @@ fn a_changed_bit_of_a_super_trace_is_an_error_or_changes_nothing() {
     fs::write(&events, &bytes).unwrap();
     let checksums = sigmund.path("RUN.supertrace/checksums");
     let mut text = fs::read(&checksums).unwrap();
+    let written = text.clone();
     let listed = Checksums::parse(&text).unwrap();
     text[30] ^= 1;
     fs::write(&checksums, text).unwrap();
@@ -414,6 +415,14 @@ fn a_changed_bit_of_a_super_trace_is_an_error_or_changes_nothing() {
     with_another.insert("events/part-00001.parquet".into(), FileEnd::new(4, b"PAR1"));
     fs::write(&checksums, with_another.text()).unwrap();
     assert!(asked().complained(&["events/part-00001.parquet: expected this file, found none"]).is_empty());
+    // A file that it does not name would be rows more.
+    fs::write(&checksums, &written).unwrap();
+    let foreign = sigmund.path("RUN.supertrace/events/part-00001.parquet");
+    fs::copy(sigmund.path("RUN.supertrace/events/part-00000.parquet"), &foreign).unwrap();
+    assert!(
+        asked().complained(&["events/part-00001.parquet: expected files that the merge wrote"]).is_empty()
+    );
+    fs::remove_file(&foreign).unwrap();
     // Copies of files are a super-trace without it.
     fs::remove_file(&checksums).unwrap();
     assert_eq!(asked().found(), whole);

@@ -178,6 +178,8 @@ fn what_the_trace_does_not_have_is_refused_with_the_nearest_names() {
         let covered = ["an instant of the trace", "the trace covers ticks"];
         sigmund.run([measure, "--from", "99s"]).complained(&[&["--from", "after it"][..], &covered].concat());
         sigmund.run([measure, "--to", "1"]).complained(&[&["--to", "before it"][..], &covered].concat());
+        let backwards = sigmund.run([measure, "--from", "50ms", "--to", "10ms"]);
+        backwards.complained(&["--from 50ms --to 10ms: expected an end after the beginning", covered[1]]);
     }
     let events = sigmund.run(["--list-events", "--event", "CONTEXT_SWICH"]);
     events.complained(&[

@@ -68,11 +68,7 @@ impl Filter {
     pub fn check_window(&self, trace: &SuperTrace) -> Result<(), Error> {
         let window = self.window(trace)?;
         let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else { return Ok(()) };
-        let covered = || {
-            let ticks = format!("the trace covers ticks {} to {}", first.0, last.0);
-            let length = trace.tick_hz().map(|hz| hz.to_nanos(Ticks(last.0.saturating_sub(first.0))));
-            length.map_or(ticks.clone(), |length| format!("{ticks}, 0ms to {:.6}ms", length.0 as f64 / 1e6))
-        };
+        let covered = || covered(trace).unwrap_or_default();
         let tick = |tick: Ticks| i64::try_from(tick.0).unwrap_or(i64::MAX);
         match (window.from, window.to, self.from, self.to) {
             (Some(from), _, Some(asked), _) if from > tick(last) => Err(Error::argument(format!(
@@ -86,6 +82,14 @@ impl Filter {
             _ => Ok(()),
         }
     }
+}
+
+/// The time that a trace covers, in a sentence; `None` if it has no events.
+pub(crate) fn covered(trace: &SuperTrace) -> Option<String> {
+    let (first, last) = (trace.first_tick()?, trace.last_tick()?);
+    let ticks = format!("the trace covers ticks {} to {}", first.0, last.0);
+    let length = trace.tick_hz().map(|hz| hz.to_nanos(Ticks(last.0.saturating_sub(first.0))));
+    Some(length.map_or(ticks.clone(), |length| format!("{ticks}, 0ms to {:.6}ms", length.0 as f64 / 1e6)))
 }
 
 /// Checks that the trace has these user threads.

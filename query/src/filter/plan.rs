@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use sigmund_model::{Pid, Thread, tables::THREADS};
 use sigmund_sql::SuperTrace;
 
-use super::{Numbered, Reference, one_of::is_one_of, reference::resolve_all};
+use super::{Numbered, Reference, known::covered, one_of::is_one_of, reference::resolve_all};
 use crate::{Error, Filter};
 
 /// The ticks that a query covers: `from <= tick <= to`.
@@ -47,8 +47,9 @@ impl Filter {
             && first > last
         {
             let ticks = format!("tick {first} is after tick {last}");
+            let covered = covered(trace).map_or(String::new(), |covered| format!("; {covered}"));
             let message =
-                format!("--from {from} --to {to}: expected an end after the beginning, but {ticks}");
+                format!("--from {from} --to {to}: expected an end after the beginning, but {ticks}{covered}");
             return Err(Error::argument(message));
         }
         Ok(window)

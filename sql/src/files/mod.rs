@@ -196,7 +196,15 @@ impl Files {
             Place::Folder(folder) => {
                 let (folder, names) = self.names(folder, table)?;
                 let end = |name: &str| self.checksums.get(&format!("{}/{name}", table.name));
-                let open = |name: &String| Part::open(&folder, &path(name), name, (table, end(name)));
+                let are_known = self.checksums.names(table.name).next().is_some();
+                let open = |name: &String| match end(name) {
+                    None if are_known => Err(Error::at(
+                        ErrorKind::Unreadable,
+                        &path(name),
+                        format!("expected files that the merge wrote, found one more{CHANGED}"),
+                    )),
+                    end => Part::open(&folder, &path(name), name, (table, end)),
+                };
                 // A file that was written and is missing now is an error: its rows would be missing from answers.
                 let is_gone = |name: &&str| !names.iter().any(|found| found == name);
                 let gone = self.checksums.names(table.name).filter(is_gone).map(|name| {

@@ -41,6 +41,9 @@ const PIECE: usize = 1 << 20;
 pub(super) const CHANGED: &str =
     " (a super-trace that was changed on purpose is read when its file `checksums` is removed)";
 
+/// What was found if a file was written to after it was opened. (One that was replaced is read as it was.)
+const OVERWRITTEN: &str = "one that was overwritten while it was open; open the super-trace again";
+
 /// Rows per batch. Large, so that the names of many threads come in few batches.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
@@ -73,7 +76,7 @@ impl Part {
         let modified = found.modified().map_err(|error| unreadable(path, &error))?;
         // The same on all machines that share the folder.
         let version = format!("{} {} {}", found.ino(), found.mtime(), found.mtime_nsec());
-        let bytes = FileBytes { source: Source::File(Arc::new(file)), len: found.len() };
+        let bytes = FileBytes { source: Source::File(Arc::new(file), modified), len: found.len() };
         if let Some(end) = end {
             bytes.check_end(end).map_err(|found| unreadable(path, &found))?;
         }
@@ -245,7 +248,8 @@ struct FileBytes {
 
 #[derive(Clone, Debug)]
 enum Source {
-    File(Arc<File>),
+    /// A file, and when it had been modified last before it was opened.
+    File(Arc<File>, SystemTime),
     Stored(Arc<dyn StoredFile>),
 }
 
@@ -282,10 +286,14 @@ impl FileBytes {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
         }
         match &self.source {
-            Source::File(file) => {
+            Source::File(file, modified) => {
                 let mut bytes = vec![0; (range.end - range.start) as usize];
-                file.read_exact_at(&mut bytes, range.start)?;
-                Ok(bytes.into())
+                let read = file.read_exact_at(&mut bytes, range.start);
+                let found = file.metadata()?;
+                if found.len() != self.len || found.modified()? != *modified {
+                    return Err(io::Error::other(OVERWRITTEN));
+                }
+                read.map(|()| bytes.into())
             }
             Source::Stored(file) => file.read(range),
         }
@@ -319,7 +327,7 @@ struct ReadAt {
 impl Read for ReadAt {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = match &self.bytes.source {
-            Source::File(file) => file.read_at(buffer, self.at)?,
+            Source::File(file, _) => file.read_at(buffer, self.at)?,
             Source::Stored(_) => {
                 let left = self.bytes.len.saturating_sub(self.at).min(buffer.len() as u64);
                 let bytes = self.bytes.read(self.at..self.at + left)?;

@@ -16,6 +16,7 @@ mod percentile;
 mod row_id;
 mod scalar;
 mod times;
+mod typed;
 mod wall_time;
 
 use std::sync::Arc;
@@ -36,11 +37,12 @@ pub(crate) use clock::NamedClock;
 pub(crate) use conversions::{ByClock, only_clock};
 pub use described::{described_function, described_functions};
 pub(crate) use row_id::row_id;
+pub(crate) use typed::TYPED;
 pub use wall_time::Snapshot;
 
 /// The functions of one row that need no super-trace. Plans of a cluster refer to them by name.
 pub fn all() -> Vec<ScalarUDF> {
-    named().into_iter().chain(arithmetic::all()).collect()
+    named().into_iter().chain([typed::typed()]).chain(arithmetic::all()).collect()
 }
 
 /// The functions that queries can name.
@@ -83,6 +85,7 @@ pub fn with_clocks(name: &str, clocks: ClocksByName) -> Option<ScalarUDF> {
 /// Registers the functions of every session, and replaces some of DataFusion. `memory` is the limit of the session in bytes.
 pub(crate) fn register_all(context: &SessionContext, memory: Option<usize>) -> datafusion::error::Result<()> {
     named().into_iter().for_each(|function| context.register_udf(function));
+    context.register_udf(typed::typed());
     aggregates().into_iter().for_each(|function| context.register_udaf(function));
     cardinality::register(context)?;
     bounded::register(context, memory)

@@ -1,7 +1,12 @@
 //! Translates words that SQLite and Perfetto use inside of queries: `GLOB`, `REGEXP`, types of casts, `iif`, `max` of
-//! several values, `trace_start()`, a percentile divided by an integer, and a column of `USING` in WHERE.
+//! several values, `group_concat`, `total`, `trace_start()`, a percentile divided by an integer, numbers as conditions, EXISTS as a
+//! value, and a column of `USING` in WHERE.
 
+mod aggregates;
+mod conditions;
+mod exists;
 mod glob;
+mod headers;
 mod joined;
 
 use std::ops::ControlFlow;
@@ -14,16 +19,17 @@ use datafusion::{
         sqlparser::{
             ast::{
                 BinaryOperator, CaseWhen, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
-                FunctionArgExpr, FunctionArguments, Ident, ObjectName, Select, SelectItem, Value, VisitorMut,
-                helpers::attached_token::AttachedToken,
+                FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, Select, Value,
+                VisitorMut, helpers::attached_token::AttachedToken,
             },
             parser::ParserError,
         },
     },
 };
 
-use crate::{query_depth, visited::visit};
+use crate::{functions::TYPED, query_depth, visited::visit};
 use glob::{GLOB, like_of_glob, regex_of_glob, with_glob};
+use headers::Headers;
 
 /// Parses a statement. If that fails, parses it again with `GLOB` replaced by an operator that the parser knows. A
 /// statement whose plan would be too deep is an error.
@@ -70,7 +76,9 @@ pub(crate) struct Bounds {
 /// given.
 pub(crate) fn in_our_words(statement: &mut Statement, bounds: Option<Bounds>) {
     match statement {
-        Statement::Statement(statement) => _ = visit(statement.as_mut(), &mut Words { bounds }),
+        Statement::Statement(statement) => {
+            _ = visit(statement.as_mut(), &mut Words { bounds, headers: Headers::default() })
+        }
         Statement::Explain(explain) => in_our_words(&mut explain.statement, bounds),
         _ => {}
     }
@@ -78,38 +86,42 @@ pub(crate) fn in_our_words(statement: &mut Statement, bounds: Option<Bounds>) {
 
 struct Words {
     bounds: Option<Bounds>,
+    headers: Headers,
 }
 
 impl VisitorMut for Words {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        self.headers.begin(select);
         joined::with_its_table(select);
-        for item in &mut select.projection {
-            // The column keeps the name of the function, because the value that replaces it could also be the name of
-            // another column.
-            if let SelectItem::UnnamedExpr(expr) = item
-                && let Expr::Function(function) = &*expr
-                && self.bound(function).is_some()
-                && let Some((name, _)) = call(function)
-            {
-                let alias = Ident::with_quote('"', format!("{name}()"));
-                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
-            }
-        }
+        exists::as_values(select);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        conditions::of_select(select);
+        self.headers.end(select);
         ControlFlow::Continue(())
     }
 
     /// The expressions inside have been visited before; the replacement is not visited.
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        conditions::of_expr(expr);
         match expr {
-            Expr::Cast { data_type, .. } => in_our_type(data_type),
+            Expr::Cast { data_type, .. } => {
+                in_our_type(data_type);
+                *expr = function(TYPED, vec![expr.clone()]);
+            }
             Expr::BinaryOp { left, op: BinaryOperator::Divide, .. } => with_fraction(left),
             Expr::RLike { .. } => matched(expr),
             Expr::SimilarTo { .. } => globbed(expr),
             Expr::Function(function) => {
-                let other =
-                    self.bound(function).or_else(|| conditional(function)).or_else(|| of_several(function));
+                let other = self
+                    .bound(function)
+                    .or_else(|| conditional(function))
+                    .or_else(|| of_several(function))
+                    .or_else(|| aggregates::of_sqlite(function));
                 if let Some(other) = other {
                     *expr = other;
                 }
@@ -142,6 +154,26 @@ fn with_fraction(divided: &mut Expr) {
     if call(function).is_some_and(|(name, _)| name == "percentile") {
         *divided = as_type(divided.clone(), DataType::Double(ExactNumberInfo::None));
     }
+}
+
+/// A call of a function.
+fn function(name: &str, arguments: Vec<Expr>) -> Expr {
+    let args =
+        arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))).collect();
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args,
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
 }
 
 fn as_type(expr: Expr, data_type: DataType) -> Expr {
@@ -292,11 +324,14 @@ mod tests {
     #[test]
     fn operators_and_functions_of_sqlite_have_our_words() {
         for (query, expected) in [
-            ("SELECT a GLOB 'b*_?%'", r"SELECT a LIKE 'b%\__\%'"),
-            ("SELECT a not glob 'b*' AND c", "SELECT a NOT LIKE 'b%' AND c"),
-            ("SELECT a GLOB '[a-cx]*.'", r"SELECT a ~ '(?s)^[a-aa-cx-x].*\x{2e}$'"),
-            ("SELECT a NOT REGEXP 'b.*' OR a RLIKE 'c'", "SELECT a !~ 'b.*' OR a ~ 'c'"),
-            ("SELECT a GLOB /* c */ 'b*' OR a RLIKE 'c*'", "SELECT a LIKE 'b%' OR a ~ 'c*'"),
+            ("SELECT a GLOB 'b*_?%'", r#"SELECT a LIKE 'b%\__\%' AS "a GLOB 'b*_?%'""#),
+            (
+                "SELECT 1 FROM t WHERE a not glob 'b*' AND c = 1",
+                "SELECT 1 FROM t WHERE a NOT LIKE 'b%' AND c = 1",
+            ),
+            ("SELECT a GLOB '[a-cx]*.' AS b", r"SELECT a ~ '(?s)^[a-aa-cx-x].*\x{2e}$' AS b"),
+            ("SELECT a NOT REGEXP 'b.*' OR a RLIKE 'c' AS b", "SELECT a !~ 'b.*' OR a ~ 'c' AS b"),
+            ("SELECT a GLOB /* c */ 'b*' OR a RLIKE 'c*' AS d", "SELECT a LIKE 'b%' OR a ~ 'c*' AS d"),
             ("SELECT a SIMILAR TO 'b*' ESCAPE 'x'", "SELECT a SIMILAR TO 'b*' ESCAPE 'x'"),
             ("SELECT glob FROM t", "SELECT glob FROM t"),
             (
@@ -304,17 +339,21 @@ mod tests {
                 "SELECT \"glob\", 'a GLOB' FROM t WHERE glob LIKE 'é''%'",
             ),
             (
-                "SELECT CAST(a AS LONG), CAST(a AS INT), CAST(a AS STRING)",
-                "SELECT CAST(a AS BIGINT), CAST(a AS BIGINT), CAST(a AS STRING)",
+                "SELECT CAST(a AS LONG), CAST(a AS INT) + 1 AS b, CAST(a AS STRING) AS c",
+                "SELECT typed(CAST(a AS BIGINT)) AS \"CAST(a AS LONG)\", typed(CAST(a AS BIGINT)) + 1 AS b, \
+                 typed(CAST(a AS STRING)) AS c",
             ),
-            ("SELECT 'é', E'c:\\\\new'\n, a GLOB\t'b*' -- c", "SELECT 'é', E'c:\\\\new', a LIKE 'b%'"),
+            (
+                "SELECT 'é', E'c:\\\\new'\n, a GLOB\t'b*' AS d -- c",
+                "SELECT 'é', E'c:\\\\new', a LIKE 'b%' AS d",
+            ),
             (
                 "SELECT trace_start() ORDER BY TRACE_DUR() / 2, trace_end(1)",
                 "SELECT CAST(0 AS BIGINT) AS \"trace_start()\" ORDER BY CAST(70 AS BIGINT) / 2, trace_end(1)",
             ),
             (
-                "SELECT PERCENTILE(a, 50) / 1000, percentile(a, 50), b / 1000",
-                "SELECT CAST(PERCENTILE(a, 50) AS DOUBLE) / 1000, percentile(a, 50), b / 1000",
+                "SELECT PERCENTILE(a, 50) / 1000 AS c, percentile(a, 50), b / 1000",
+                "SELECT CAST(PERCENTILE(a, 50) AS DOUBLE) / 1000 AS c, percentile(a, 50), b / 1000",
             ),
             (
                 "SELECT u FROM a JOIN b USING (u) WHERE u > 1 AND a.u < v AND EXISTS (SELECT 1 FROM c WHERE u = 1)",
@@ -338,11 +377,28 @@ mod tests {
             ),
             (
                 "SELECT max(a, b), max(a), max(a, b) OVER ()",
-                "SELECT CASE WHEN a IS NULL OR b IS NULL THEN NULL ELSE greatest(a, b) END, max(a), max(a, b) OVER ()",
+                "SELECT CASE WHEN a IS NULL OR b IS NULL THEN NULL ELSE greatest(a, b) END AS \"max(a, b)\", max(a), \
+                 max(a, b) OVER ()",
             ),
             (
-                "SELECT iif(a, max(b, 1), 2)",
-                "SELECT CASE WHEN a THEN CASE WHEN b IS NULL OR 1 IS NULL THEN NULL ELSE greatest(b, 1) END ELSE 2 END",
+                "SELECT iif(a = 1, max(b, 1), 2) AS c",
+                "SELECT CASE WHEN a = 1 THEN CASE WHEN b IS NULL OR 1 IS NULL THEN NULL ELSE greatest(b, 1) END ELSE 2 END AS c",
+            ),
+            (
+                "SELECT NOT a, b FROM t WHERE (t.a) AND b > 1 OR NOT c AND d = TRUE HAVING a",
+                "SELECT NOT CAST(a AS BOOLEAN) AS \"NOT a\", b FROM t WHERE (CAST(t.a AS BOOLEAN)) AND b > 1 OR \
+                 NOT CAST(c AS BOOLEAN) AND CAST(d AS BOOLEAN) = true HAVING CAST(a AS BOOLEAN)",
+            ),
+            (
+                "SELECT EXISTS (SELECT a FROM t WHERE b = c), NOT EXISTS (SELECT DISTINCT a FROM t LIMIT 1) AS n",
+                "SELECT (SELECT count(*) > 0 FROM t WHERE b = c) AS \"EXISTS (SELECT a FROM t WHERE b = c)\", \
+                 (SELECT count(*) = 0 FROM (SELECT DISTINCT a FROM t LIMIT 1) AS counted) AS n",
+            ),
+            ("SELECT 1 FROM t WHERE EXISTS (SELECT 1)", "SELECT 1 FROM t WHERE EXISTS (SELECT 1)"),
+            (
+                "SELECT group_concat(a) AS a, group_concat(DISTINCT a, '; ') AS b, total(a) AS c",
+                "SELECT string_agg(CAST(a AS VARCHAR), ',') AS a, string_agg(DISTINCT CAST(a AS VARCHAR), '; ') AS b, \
+                 coalesce(sum(CAST(a AS DOUBLE)), 0.0) AS c",
             ),
         ] {
             assert_eq!(rewritten(query), expected, "{query}");

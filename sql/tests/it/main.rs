@@ -5,5 +5,6 @@ mod clocks;
 mod intervals;
 mod limits;
 mod open;
+mod sqlite;
 mod support;
 mod views;

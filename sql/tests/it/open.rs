@@ -147,6 +147,28 @@ async fn answers_are_those_of_the_super_trace_that_was_opened() {
     assert_eq!(count(&trace, "threads WHERE name = 'old'").await, 1);
 }
 
+/// As `cp` does onto a file that exists: what was opened is not there any more.
+#[tokio::test]
+async fn a_file_that_is_overwritten_while_it_is_open_is_named() {
+    let (mut little, mut other) = (Little::new(), Little::new());
+    little.row("events", json!({"ts_tick": 1, "level": "KERN", "name": "old"}));
+    for tick in 0..1000 {
+        other.row("events", json!({"ts_tick": tick, "level": "KERN", "name": "new"}));
+    }
+    let (path, other) = (little.write(), other.write());
+    let trace = SuperTrace::open(&path).await.unwrap();
+    assert_eq!(count(&trace, "events").await, 1);
+    let events = std::path::Path::new("events/part-00000.parquet");
+    fs::copy(other.join(events), path.join(events)).unwrap();
+    let error = trace.sql("SELECT name || 'x' FROM events").await.unwrap().to_text().await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Unreadable, "{error:?}");
+    let error = error.to_string();
+    assert!(
+        error.contains("events/part-00000.parquet: ") && error.contains("overwritten while it was open"),
+        "{error}"
+    );
+}
+
 /// Another program replaces a super-trace over and over, as `merge --force` does.
 #[test]
 fn a_super_trace_that_is_replaced_while_it_is_opened_is_one_of_both_or_a_clear_error() {

@@ -131,6 +131,19 @@ async fn perfetto_finds_its_own_names() {
     assert_eq!(answer(&trace, "SELECT count(DISTINCT id), min(id) >= 0 FROM thread_state").await, ["2 true"]);
 }
 
+/// A switch from one state to the next may take no tick.
+#[tokio::test]
+async fn states_without_a_length_have_ids_of_their_own() {
+    let mut little = Little::new();
+    for (state, reason) in [("running", "preempted"), ("runnable", "dispatched")] {
+        let row =
+            json!({"ts_tick": 100, "dur_tick": 0, "lwp": 7, "state": state, "cpu": 1, "end_reason": reason});
+        little.row("lwp_states", row);
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    assert_eq!(answer(&trace, "SELECT count(DISTINCT id) FROM thread_state").await, ["2"]);
+}
+
 #[tokio::test]
 async fn perfettos_slices_have_ids_and_threads() {
     let mut little = Little::new();
