@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Display,
-    fs::File,
+    fs::{File, Metadata},
     io::{self, BufReader, Read},
     ops::Range,
     os::unix::fs::{FileExt, MetadataExt},
@@ -220,7 +220,10 @@ impl Part {
 
     /// The error for this file if it is damaged.
     pub(super) fn unreadable(&self, error: &dyn Display) -> Error {
-        unreadable(&self.path, error)
+        match self.bytes.is_overwritten() {
+            true => unreadable(&self.path, &OVERWRITTEN),
+            false => unreadable(&self.path, error),
+        }
     }
 
     /// Reads its footer.
@@ -229,11 +232,11 @@ impl Part {
     /// When the footer cannot be read.
     pub(super) fn footer(&self) -> Result<ArrowReaderMetadata, Error> {
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&self.bytes);
-        let metadata = metadata.map_err(|error| unreadable(&self.path, &error))?;
-        arrow_schema::check(metadata.file_metadata()).map_err(|found| unreadable(&self.path, &found))?;
-        check_places(&metadata, self.bytes.len).map_err(|found| unreadable(&self.path, &found))?;
+        let metadata = metadata.map_err(|error| self.unreadable(&error))?;
+        arrow_schema::check(metadata.file_metadata()).map_err(|found| self.unreadable(&found))?;
+        check_places(&metadata, self.bytes.len).map_err(|found| self.unreadable(&found))?;
         let footer = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new());
-        footer.map_err(|error| unreadable(&self.path, &error))
+        footer.map_err(|error| self.unreadable(&error))
     }
 }
 
@@ -276,6 +279,14 @@ impl FileBytes {
         Ok(())
     }
 
+    /// Whether the file was written to after it was opened.
+    fn is_overwritten(&self) -> bool {
+        let Source::File(file, modified) = &self.source else { return false };
+        let is_same =
+            |found: Metadata| found.len() == self.len && found.modified().is_ok_and(|at| at == *modified);
+        !file.metadata().is_ok_and(is_same)
+    }
+
     fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         // Checked before anything is allocated, because a damaged footer may contain any number.
         if range.start > range.end || range.end > self.len {
@@ -286,11 +297,10 @@ impl FileBytes {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
         }
         match &self.source {
-            Source::File(file, modified) => {
+            Source::File(file, _) => {
                 let mut bytes = vec![0; (range.end - range.start) as usize];
                 let read = file.read_exact_at(&mut bytes, range.start);
-                let found = file.metadata()?;
-                if found.len() != self.len || found.modified()? != *modified {
+                if self.is_overwritten() {
                     return Err(io::Error::other(OVERWRITTEN));
                 }
                 read.map(|()| bytes.into())
