@@ -15,7 +15,7 @@ use rustyline::{
     validate::{ValidationContext, ValidationResult, Validator},
 };
 use sigmund_measures::By;
-use sigmund_model::tables::{ALL, ColumnType, LWPS, PROCESSES, SPANS, THREADS, Table};
+use sigmund_model::tables::{ALL, ColumnType, EVENTS, LWPS, PROCESSES, SPANS, THREADS, Table};
 use sigmund_sql::{Relation, RelationKind, SuperTrace};
 use tokio::runtime::Handle;
 
@@ -95,6 +95,8 @@ pub(super) struct Words {
     relations: Vec<String>,
     /// What can follow FROM: tables, views, and table functions.
     tables: Vec<String>,
+    /// The columns of each table and view, sorted.
+    columns: BTreeMap<String, Vec<String>>,
     /// For each measure, the names of its arguments.
     arguments: BTreeMap<String, Vec<String>>,
     /// The values of a column of words. They are read when the column is first completed.
@@ -106,13 +108,16 @@ impl Words {
         let mut names: Vec<String> = KEYWORDS.iter().map(ToString::to_string).collect();
         let is_shown = |relation: &Relation| relation.kind != RelationKind::Stored;
         let own: Vec<Relation> = trace.relations().into_iter().filter(is_shown).collect();
+        let mut columns_of = BTreeMap::new();
         let (events, tables): (Vec<_>, Vec<_>) = own.iter().partition(|r| r.kind == RelationKind::Event);
         for relation in tables.into_iter().chain(events.into_iter().take(MOST_EVENTS)) {
             // If a view cannot be planned, no columns of it are proposed.
             let columns = trace.columns(&relation.name).await;
-            names.extend(
-                columns.iter().flat_map(|columns| columns.fields()).map(|field| field.name().clone()),
-            );
+            let columns = columns.iter().flat_map(|columns| columns.fields());
+            let mut columns: Vec<String> = columns.map(|field| field.name().clone()).collect();
+            columns.sort();
+            names.extend(columns.iter().cloned());
+            columns_of.insert(relation.name.clone(), columns);
         }
         let mut relations: Vec<String> = own.into_iter().map(|relation| relation.name).collect();
         names.extend(relations.iter().cloned());
@@ -141,11 +146,11 @@ impl Words {
         names.sort();
         names.dedup();
         let (trace, arguments) = (Arc::clone(trace), arguments.collect());
-        Words { trace, names, relations, tables, arguments, values: RefCell::default() }
+        Words { trace, names, relations, tables, columns: columns_of, arguments, values: RefCell::default() }
     }
 
-    /// The names that can be at the end of `typed`, and where the name begins.
-    fn names(&self, typed: &str) -> (usize, Vec<String>) {
+    /// The names that can be at the end of `typed`, and where the name begins. `line` is the whole statement.
+    fn names(&self, line: &str, typed: &str) -> (usize, Vec<String>) {
         let begin = begin_of_name(typed);
         let word = &typed[begin..];
         if let Some(name) = typed.strip_prefix("\\d ") {
@@ -160,6 +165,7 @@ impl Words {
             if !tables.is_empty() {
                 return (begin_of_schema, tables);
             }
+            return (begin, self.columns_of(line, &before[begin_of_schema..], word));
         } else if let Some(arguments) = called(typed).and_then(|function| self.arguments.get(function)) {
             // A quoted name is completed as if the first quote were not typed.
             let bare =
@@ -173,6 +179,17 @@ impl Words {
         (begin, if word.is_empty() { Vec::new() } else { self.or_defined(names, word) })
     }
 
+    /// The columns of a table, view or alias that begin with `word`; of all tables and views if it is none of these.
+    fn columns_of(&self, line: &str, qualifier: &str, word: &str) -> Vec<String> {
+        match self.columns.get(qualifier).or_else(|| self.columns.get(relation_of(line, qualifier)?)) {
+            Some(columns) => beginning(columns, word).collect(),
+            None => {
+                let all = self.columns.values().flat_map(|columns| beginning(columns, word));
+                all.collect::<BTreeSet<_>>().into_iter().collect()
+            }
+        }
+    }
+
     /// The `names` that begin with `word`, and such views of the session.
     fn or_defined(&self, names: &[String], word: &str) -> Vec<String> {
         let defined = self.trace.defined_views();
@@ -184,7 +201,10 @@ impl Words {
         let words: Vec<&str> = statement.split(|c: char| !is_of_name(c)).collect();
         let texts = self.words(&words, column, begin).into_iter().map(|text| format!("{}'", quoted(&text)));
         let mut found: Vec<String> = texts.collect();
+        let words: BTreeSet<&str> = words.into_iter().collect();
+        found.extend(words.into_iter().flat_map(|view| self.texts_of_view(view, column, begin)));
         if column == "name" {
+            let words: Vec<&str> = statement.split(|c: char| !is_of_name(c)).collect();
             let is_read = |names: &[&str]| names.iter().any(|name| words.contains(name));
             for (table, _) in NAMED.iter().filter(|(_, names)| is_read(names)) {
                 found.extend(self.names_in(table, begin));
@@ -213,11 +233,25 @@ impl Words {
             return Vec::new();
         }
         let begins = format!("starts_with(name, '{}')", quoted(begin));
-        let names = self.distinct(table, "name", &begins, MOST_NAMED);
+        let names = self.distinct(table.name, "name", &begins, MOST_NAMED);
         match (names.first(), names.last()) {
             (Some(first), Some(last)) if names.len() > MOST_VALUES => vec![quoted(common(first, last))],
             _ => names.iter().map(|name| format!("{}'", quoted(name))).collect(),
         }
+    }
+
+    /// The texts of a column of a view that begin with `begin`, if the view is not of too many rows.
+    fn texts_of_view(&self, view: &str, column: &str, begin: &str) -> Vec<String> {
+        let is_view = Table::named(view).is_none()
+            && self.columns.get(view).is_some_and(|of| of.iter().any(|name| name == column));
+        let has_names =
+            column == "name" && NAMED.iter().any(|(_, views)| views.contains(&view) && view != "slice");
+        if !is_view || has_names || self.trace.row_count(&EVENTS) > MOST_NAMED as u64 {
+            return Vec::new();
+        }
+        let begins = format!("starts_with(CAST({column} AS VARCHAR), '{}')", quoted(begin));
+        let texts = self.distinct(view, column, &begins, MOST_VALUES);
+        texts.iter().map(|text| format!("{}'", quoted(text))).collect()
     }
 
     fn words(&self, words: &[&str], column: &str, begin: &str) -> BTreeSet<String> {
@@ -227,17 +261,16 @@ impl Words {
         for table in ALL.iter().filter(|table| words.contains(&table.name) && is_word(table)) {
             let mut values = self.values.borrow_mut();
             let values = values.entry((table.name, column.to_string()));
-            let values = values.or_insert_with(|| self.distinct(table, column, "true", MOST_VALUES));
+            let values = values.or_insert_with(|| self.distinct(table.name, column, "true", MOST_VALUES));
             found.extend(values.iter().filter(|value| value.starts_with(begin)).cloned());
         }
         found
     }
 
     /// The first different values of a column, in rows for which the condition holds.
-    fn distinct(&self, table: &Table, column: &str, condition: &str, most: usize) -> Vec<String> {
+    fn distinct(&self, table: &str, column: &str, condition: &str, most: usize) -> Vec<String> {
         let query = format!(
-            "SELECT DISTINCT CAST({column} AS VARCHAR) AS v FROM {} WHERE {condition} ORDER BY v LIMIT {most}",
-            table.name
+            "SELECT DISTINCT CAST({column} AS VARCHAR) AS v FROM {table} WHERE {condition} ORDER BY v LIMIT {most}"
         );
         let rows = async { self.trace.sql(&query).await.ok()?.collect().await.ok() };
         let rows = Handle::current().block_on(rows).unwrap_or_default();
@@ -265,7 +298,7 @@ impl Completer for Words {
             };
             return Ok((position - compared.begin.len(), values));
         }
-        Ok(self.names(typed))
+        Ok(self.names(line, typed))
     }
 }
 
@@ -313,6 +346,17 @@ fn called(typed: &str) -> Option<&str> {
     Some(&before[begin_of_name(before)..]).filter(|function| !function.is_empty())
 }
 
+/// The table of an alias: `sched` of `s` in `FROM sched AS s`.
+fn relation_of<'t>(line: &'t str, alias: &str) -> Option<&'t str> {
+    let words: Vec<&str> = line.split(|c: char| !is_of_name(c)).filter(|word| !word.is_empty()).collect();
+    let after = |word: &str| ["from", "join"].iter().any(|before| word.eq_ignore_ascii_case(before));
+    words.windows(3).find_map(|three| match three {
+        [before, table, named] if after(before) && *named == alias => Some(*table),
+        [table, to, named] if to.eq_ignore_ascii_case("as") && *named == alias => Some(*table),
+        _ => None,
+    })
+}
+
 /// Whether a table is next, that is, after FROM or JOIN.
 fn is_after_from(typed: &str) -> bool {
     let last = typed.trim_end().rsplit(|c: char| !is_of_name(c)).next().unwrap_or_default();
@@ -349,6 +393,13 @@ mod tests {
         assert_eq!(called("FROM states(thread => 1"), None);
         assert_eq!(called("SELECT a, "), None);
         assert_eq!(called("FROM states(thread => 15), "), None);
+    }
+
+    #[test]
+    fn an_alias_stands_for_its_table() {
+        let line = "SELECT s. FROM sched AS s JOIN thread t USING (utid), raw_events e";
+        assert_eq!([relation_of(line, "s"), relation_of(line, "t")], [Some("sched"), Some("thread")]);
+        assert_eq!(relation_of(line, "u"), None);
     }
 
     #[test]

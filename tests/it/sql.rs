@@ -184,8 +184,10 @@ fn names_and_values_are_completed() {
     terminal.enter(&["SELECT count(prev_s\t) AS k FROM sched_switch WHERE false;"]);
     terminal.enter(&["SELECT count(*) AS j FROM states(thr\t5) WHERE false;", "\\d span\t"]);
     terminal.enter(&["CREATE VIEW quickly AS SELECT 7 AS q;", "SELECT q FROM quick\t;"]);
+    // A column of an alias (several tables have columns that begin so), and a value of a view.
+    terminal.enter(&["SELECT s.name || '!' AS p FROM slice s WHERE s.na\t = 'sys_r\t;"]);
     let shown = terminal.end();
-    for answer in ["\nn\n2\n", "\nm\n0\n", "\nk\n0\n", "\nj\n0\n", "depth,", "\nq\n7\n"] {
+    for answer in ["\nn\n2\n", "\nm\n0\n", "\nk\n0\n", "\nj\n0\n", "depth,", "\nq\n7\n", "\np\nsys_read!\n"] {
         assert!(shown.contains(answer), "{answer}: {shown}");
     }
 }
