@@ -196,7 +196,7 @@ class SuperTrace:
 
 
 def _unit(column: str) -> str:
-    return next((unit for unit in ("tick", "ns") if column.endswith(f"_{unit}")), "")
+    return next((unit for unit in ("tick", "ns") if f"_{column}".endswith(f"_{unit}")), "")
 
 
 def _pandas_type(arrow: pa.DataType) -> Any:
