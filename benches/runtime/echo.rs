@@ -2,6 +2,7 @@
 //! waits for the echo; the server measures its CPU time for each request.
 
 use std::{
+    fs,
     io::{self, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     path::Path,
@@ -21,7 +22,7 @@ pub(crate) const MESSAGE: usize = 64;
 /// What an echo server took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Echo {
-    /// CPU time of the server's process, user and system.
+    /// CPU time of the server's process, user and system, without that of a recording's drain.
     pub(crate) cpu_ns: u64,
     /// Time from sending a message to receiving its echo, as the client sees it.
     pub(crate) p50_ns: u64,
@@ -55,11 +56,25 @@ impl Meter {
     pub(crate) fn request(&self) {
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         if count == self.begin {
-            let _ = self.first.set(cpu_time());
+            let drain = drain_time();
+            let _ = self.first.set(cpu_time().saturating_sub(drain));
         } else if count == self.end {
-            let _ = self.last.set(cpu_time());
+            let time = cpu_time();
+            let _ = self.last.set(time.saturating_sub(drain_time()));
         }
     }
+}
+
+/// CPU time of the thread that takes the records of a recording: it is the recorder's, which is another process if `sigmund record`
+/// records.
+fn drain_time() -> Duration {
+    let time = |task: std::path::PathBuf| {
+        let is_drain = fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "fut-drain");
+        let times = fs::read_to_string(task.join("schedstat")).ok().filter(|_| is_drain)?;
+        times.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+    };
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    tasks.filter_map(|task| time(task.path())).sum()
 }
 
 /// CPU time of this process, user and system.

@@ -46,8 +46,8 @@ impl Events {
             return Ok(None);
         }
         let packets = most_bytes.div_ceil(PACKET_BYTES).next_power_of_two().clamp(64, 65536) as u32;
-        // One more than the LWPs: for the thread that starts the runtime.
-        let geometry = Geometry { packets, rings: lwps as u32 + 1 };
+        // For the thread that starts the runtime and for the reactor, too.
+        let geometry = Geometry { packets, rings: lwps as u32 + 2 };
         let path = scratch.join(format!("{}.fut", std::process::id()));
         let (file, spare_cpus) = (path.clone(), spare_cpus.to_vec());
         // The drain inherits the CPUs and the scheduling policy of the thread that starts it.

@@ -124,8 +124,9 @@ impl Contender {
         let in_our_words = |error: std::io::Error| error.to_string();
         let all = machine::cpus().map_err(in_our_words)?;
         let (ours, spare) = all.split_at_checked(cpus).ok_or(format!("there are no {cpus} CPUs"))?;
-        // The drain uses the remaining CPUs, so it is started first.
+        // The drain uses the remaining CPUs, so it is started first. The last one is the client's.
         let events = self.events();
+        let spare = if matches!(work, Work::Echo { .. }) { &[] } else { spare };
         let recording = events.start(work.most_bytes(), cpus, spare, scratch).map_err(in_our_words)?;
         machine::keep_to(ours).map_err(in_our_words)?;
         if let Work::Echo { connections, requests } = work {
