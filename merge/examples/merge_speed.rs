@@ -29,7 +29,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         cpu * 1e9 / events as f64,
         peak_mib()?,
     );
-    let mut tables: Vec<_> = fs::read_dir(&out)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let tables = fs::read_dir(&out)?.filter_map(|entry| Some(entry.ok()?.path()));
+    // Beside the tables there is the file `checksums`.
+    let mut tables: Vec<_> = tables.filter(|path| path.is_dir()).collect();
     tables.sort();
     let mut total = 0;
     for table in tables {
