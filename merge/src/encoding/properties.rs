@@ -7,8 +7,8 @@ use parquet::{
 };
 
 /// With pages of 32 Ki rows, 20.6 million events (hackbench with all system calls) take 5.63 bytes each at this level, and 5.49 at level
-/// 3; a merge on one CPU takes 0.87 of the CPU time (medians of five pairs in turns, 376 and 413 ns an event of an Intel Xeon that
-/// others shared). Pages of 16 Ki rows at level 2 took 5.10 bytes where those of 32 Ki at level 3 took 4.91, in the same CPU time (means
+/// 3; a merge on one CPU takes 0.87 of the CPU time (medians of five pairs in turns, 376 and 413 ns an event of an Intel Xeon, on
+/// which samples differ by a third). Pages of 16 Ki rows at level 2 took 5.10 bytes where those of 32 Ki at level 3 took 4.91, in the same CPU time (means
 /// of four runs in turn, AMD EPYC).
 const LEVEL: i32 = 1;
 
