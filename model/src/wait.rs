@@ -72,7 +72,7 @@ pub struct Wait {
     pub kind: Option<WaitKind>,
     /// The address of the object; for [`WaitKind::Join`] the number of the user thread, for [`WaitKind::Io`] the file
     /// descriptor, for [`WaitKind::Scope`] the number of the team, for [`WaitKind::Select`] the address of the channel of
-    /// the first operation, for [`WaitKind::Sleep`] the nanoseconds that were asked for. 0 for [`WaitKind::Park`].
+    /// the first operation, for [`WaitKind::Sleep`] the nanoseconds that were asked for. `None` for [`WaitKind::Park`].
     pub on: Option<u64>,
 }
 
