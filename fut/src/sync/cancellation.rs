@@ -7,12 +7,17 @@
 //! 3. Two locks are taken in the order from ancestor to descendant, that is, the older node first. What was read before
 //!    both were held is read again.
 
+#[cfg(not(loom))]
+use std::sync::{Mutex, MutexGuard};
 use std::{
     convert::Infallible,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, PoisonError, Weak},
     time::Duration,
 };
+
+#[cfg(loom)]
+use loom::sync::{Mutex, MutexGuard};
 
 use super::channel::{self, Receiver, RecvTimeoutError, Sender};
 

@@ -4,7 +4,7 @@
 use loom::{sync::Arc, thread};
 
 use super::{check, runtime::leave_behind};
-use crate::sync::{Condvar, Mutex, Notify, RwLock, Semaphore, channel};
+use crate::sync::{Condvar, Mutex, Notify, RwLock, Semaphore, broadcast, channel, oneshot, watch};
 
 #[test]
 fn loom_mutex_goes_on_to_the_next_when_a_waiter_is_left_behind() {
@@ -99,5 +99,68 @@ fn loom_channel_has_no_receiver_that_was_left_behind() {
         assert!(!left.join().unwrap());
         assert!(sender.try_send(2).is_err(), "{early}");
         drop(other);
+    });
+}
+
+/// The value is dropped once, whoever has it.
+#[test]
+fn loom_oneshot_drops_the_value_for_a_receiver_that_was_left_behind() {
+    check(None, || {
+        let (sender, receiver) = oneshot::channel();
+        let left = thread::spawn(move || leave_behind(|| drop(receiver.recv())));
+        let value = std::sync::Arc::new(());
+        drop(sender.send(std::sync::Arc::clone(&value)));
+        left.join().unwrap();
+        assert_eq!(std::sync::Arc::strong_count(&value), 1);
+    });
+}
+
+#[test]
+fn loom_watch_wakes_the_others_when_a_receiver_is_left_behind() {
+    check(Some(3), || {
+        let (sender, mut receiver) = watch::channel(0);
+        let mut other = receiver.clone();
+        let left = thread::spawn(move || leave_behind(|| other.changed().unwrap()));
+        let sends = thread::spawn(move || sender.send(1).unwrap());
+        receiver.changed().unwrap();
+        left.join().unwrap();
+        sends.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_broadcast_wakes_the_others_when_a_receiver_is_left_behind() {
+    check(Some(3), || {
+        let (sender, mut receiver) = broadcast::channel(1);
+        let mut other = receiver.resubscribe();
+        let left = thread::spawn(move || leave_behind(|| drop(other.recv())));
+        let sends = thread::spawn(move || sender.send(1).unwrap());
+        assert_eq!(receiver.recv(), Ok(1));
+        left.join().unwrap();
+        sends.join().unwrap();
+    });
+}
+
+/// What is sent goes to the thread that still receives.
+#[test]
+fn loom_select_is_in_no_channel_once_it_was_left_behind() {
+    check(Some(3), || {
+        let (sender, receiver) = channel::bounded(0);
+        let (_other, never) = channel::bounded::<()>(0);
+        let left = {
+            let receiver = receiver.clone();
+            thread::spawn(move || {
+                leave_behind(|| {
+                    crate::select! {
+                        recv(receiver) -> _ => (),
+                        recv(never) -> _ => (),
+                    }
+                })
+            })
+        };
+        let early = sender.try_send(1).is_ok();
+        left.join().unwrap();
+        assert!(sender.try_send(2).is_err(), "{early}");
+        drop(receiver);
     });
 }

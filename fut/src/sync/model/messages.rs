@@ -24,6 +24,19 @@ fn loom_notify_does_not_spend_a_notification_on_one_that_timed_out() {
     });
 }
 
+/// A notification of one thread is for the thread that waits, or is kept; a notification of all changes nothing about that.
+#[test]
+fn loom_notify_waiters_neither_takes_nor_leaves_a_permit() {
+    check(None, || {
+        let notify = Arc::new(Notify::new());
+        let other = Arc::clone(&notify);
+        let waits = thread::spawn(move || other.notified_deadline(passed()));
+        notify.notify_one();
+        notify.notify_waiters();
+        assert_ne!(waits.join().unwrap(), notify.notified_deadline(passed()));
+    });
+}
+
 /// Either the receiver that gives up has the value, or it gets it at its next attempt.
 #[test]
 fn loom_oneshot_loses_no_value_at_a_deadline() {
@@ -61,6 +74,18 @@ fn loom_watch_misses_no_change_and_sees_the_last() {
         while receiver.changed().is_ok() {}
         assert_eq!(*receiver.borrow(), 2);
         sends.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_watch_wakes_the_sender_when_the_last_receiver_goes() {
+    check(None, || {
+        let (sender, receiver) = watch::channel(0);
+        let other = receiver.clone();
+        let goes = thread::spawn(move || drop(receiver));
+        drop(other);
+        sender.closed();
+        goes.join().unwrap();
     });
 }
 
