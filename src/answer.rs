@@ -309,7 +309,12 @@ async fn print_reactivity(trace: &SuperTrace, filter: &Filter, question: &Questi
         print_summary(&found, question, trace.tick_hz())?;
     }
     near.iter().for_each(|near| terminal::notice(near));
-    Ok(if found.count() > 0 { Found::Something } else { Found::Nothing })
+    if found.count() > 0 && question.format.of_table()? == FormatArg::Human {
+        terminal::notice(
+            "each event is paired with the next one: --why pairs by cause, and shows what delayed them",
+        );
+    }
+    Ok(gaps::finish(found.count(), count_gaps(trace, filter).await?, false))
 }
 
 fn print_summary(found: &Reactivity, question: &Question, tick_hz: Option<Hertz>) -> Result<()> {

@@ -8,7 +8,6 @@
 
 #[cfg(feature = "sql")]
 mod answer;
-#[cfg(feature = "sql")]
 mod check;
 mod cli;
 #[cfg(feature = "cluster")]
@@ -24,6 +23,7 @@ mod export;
 #[cfg(feature = "sql")]
 mod gaps;
 mod info;
+mod inputs;
 #[cfg(feature = "sql")]
 mod measured;
 mod memory;
@@ -110,8 +110,7 @@ fn run(cli: Cli) -> Result<Found> {
         #[cfg(feature = "sql")]
         Some(Command::Report(args)) => wait_for(report::run(args)),
         Some(Command::Schema(args)) => schemata::run(&args),
-        #[cfg(feature = "sql")]
-        Some(Command::Check(args)) => wait_for(check::run(args)),
+        Some(Command::Check(args)) => check::run(args),
         #[cfg(feature = "sql")]
         Some(Command::Sql(args)) => wait_for(sql::run(args)),
         #[cfg(feature = "sql")]

@@ -2,36 +2,45 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+#[cfg(feature = "sql")]
+use clap::ValueEnum;
+use clap::{Args, ValueHint};
 
-use super::{DamageArgs, FormatArg};
+#[cfg(feature = "sql")]
+use super::DamageArgs;
+use super::FormatArg;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 sound, or sound with gaps, or a valid Pajé file; 1 broken, not valid, or no event to check; 2 error."
+    after_help = "Exit status: 0 sound, sound with gaps, whole, or valid; 1 broken, not whole, not valid, or no event to check; 2 error."
 )]
 pub(crate) struct CheckArgs {
-    /// The super-trace; not needed if there is just one in this folder. Or a Pajé file of any program, recognised by its
-    /// `%EventDef`, whose validity is checked.
+    /// The super-trace; not needed if there is just one in this folder. Or an input of `merge` (a run, or a file of any of its formats):
+    /// whether all of it can be read. Or a Pajé file of any program, recognised by its `%EventDef`: whether it is valid.
     #[arg(value_name = "T", value_hint = ValueHint::AnyPath)]
     pub(crate) trace: Option<PathBuf>,
     /// Number of gaps to list, and of events whose CPU differs between the probe and sched_switch; of a Pajé file, of faults.
+    #[cfg(feature = "sql")]
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) list: usize,
     /// List all of them.
+    #[cfg(feature = "sql")]
     #[arg(long, conflicts_with = "list")]
     pub(crate) all: bool,
     /// Show only this part.
+    #[cfg(feature = "sql")]
     #[arg(long, value_enum, value_name = "PART")]
     pub(crate) only: Option<CheckPart>,
     /// Output format. As json, all parts are one object; tsv, csv and ndjson have one part, by default the invariants.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: FormatArg,
+    #[cfg(feature = "sql")]
     #[command(flatten)]
     pub(crate) damage: DamageArgs,
 }
 
 /// A part of the report of `check`.
+#[cfg(feature = "sql")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckPart {
     /// The invariants, and whether each holds.
@@ -51,6 +60,7 @@ pub(crate) enum CheckPart {
     Clocks,
 }
 
+#[cfg(feature = "sql")]
 impl CheckPart {
     /// All parts after the invariants.
     pub(crate) const TABLES: [CheckPart; 6] = [

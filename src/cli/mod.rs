@@ -1,6 +1,5 @@
 //! The command line. Completions and the man page are generated from it.
 
-#[cfg(feature = "sql")]
 mod check;
 #[cfg(feature = "sql")]
 mod cluster;
@@ -39,6 +38,7 @@ use clap::{
 };
 use sigmund_user::Ids;
 
+pub(crate) use check::CheckArgs;
 #[cfg(all(feature = "sql", not(feature = "cluster")))]
 pub(crate) use cluster::WITHOUT_CLUSTERS;
 #[cfg(feature = "cluster")]
@@ -49,7 +49,7 @@ pub(crate) use schema::SchemaArgs;
 pub(crate) use tables::LeftOutTables;
 #[cfg(feature = "sql")]
 pub(crate) use {
-    check::{CheckArgs, CheckPart},
+    check::CheckPart,
     cluster::ClusterArgs,
     demo::{DemoArgs, SumtimeArgs},
     drawings::DrawingArgs,
@@ -181,8 +181,7 @@ pub(crate) enum Command {
     /// List the schemata that come with Sigmund, or print one, to be copied and changed.
     #[command(alias = "schemata")]
     Schema(SchemaArgs),
-    #[cfg(feature = "sql")]
-    /// Check the invariants of a super-trace, and list what is missing; or check a Pajé file.
+    /// Check the invariants of a super-trace, and list what is missing; or whether a recording is whole, or a Pajé file valid.
     Check(CheckArgs),
     #[cfg(feature = "sql")]
     /// Query a super-trace with SQL.

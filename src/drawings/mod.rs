@@ -53,6 +53,11 @@ pub(crate) async fn stacks(trace: &SuperTrace, filter: &Filter, question: &Quest
     if question.drawing.is_asked() {
         bail!("--format folded: expected no drawing beside it");
     }
+    if args.worst > 0 {
+        bail!(
+            "--format folded: expected no --worst beside it: each stack is one line, whichever calls had it"
+        );
+    }
     let options = MeasureOptions { by: args.by, subject: args.subject.clone(), ..MeasureOptions::default() };
     let Measured { answer, gaps } = measure(trace, &FOLDED, filter, &options).await?;
     let out = &mut terminal::data();

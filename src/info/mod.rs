@@ -2,23 +2,19 @@
 //!
 //! ```text
 //! supertrace.rs      a super-trace: facts, tables, events, the cost of recording
-//! inputs.rs          anything else: the traces at a path, in any format
-//! trace_summary.rs   one trace: streams, events, LWPs, losses, counted by reading it once
-//! show.rs            prints the summary of a trace, for people and for programs
+//! show.rs            anything else (`crate::inputs`): prints the summary of each trace, for people and for programs
 //! ```
 
-mod inputs;
 mod show;
 #[cfg(feature = "sql")]
 mod supertrace;
-mod trace_summary;
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use sigmund_model::tables::INFO;
 
-use crate::{Found, cli::InfoArgs};
+use crate::{Found, cli::InfoArgs, inputs};
 
 pub(crate) fn run(args: &InfoArgs) -> Result<Found> {
     match args.file.as_deref() {
@@ -44,6 +40,6 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Found> {
     }
 }
 
-fn is_super_trace(path: &Path) -> bool {
+pub(crate) fn is_super_trace(path: &Path) -> bool {
     path.is_dir() && (path.join(INFO.name).is_dir() || path.extension().is_some_and(|e| e == "supertrace"))
 }

@@ -7,28 +7,22 @@ use serde_json::{Map, Value};
 use sigmund_merge::{Manifest, Removed, Rotation};
 use sigmund_model::{ClockDomain, Snapshot, Ticks};
 
-use super::{inputs::Inputs, trace_summary::TraceSummary};
 use crate::{
     Found,
     cli::{FormatArg, InfoArgs},
-    output::{self, Cell, Progress, Table, print_json},
+    inputs::{Inputs, TraceSummary},
+    output::{self, Cell, Table, print_json},
     record::rotation::describe_packed,
     terminal::line,
 };
 
 /// Counts the events where requested, and prints the summaries.
 pub(super) fn run(inputs: Inputs, args: &InfoArgs) -> Result<Found> {
-    let Inputs { path, manifest, is_run, traces } = inputs;
-    let progress = Progress::new();
-    let mut all = Vec::new();
-    for (mut held, streams) in traces {
-        if !args.quick {
-            let path = held.path.display().to_string();
-            held.count(streams, |events| progress.show(&format!("reading {path}, {events} events")));
-        }
-        all.push(held);
-    }
-    progress.clear();
+    let (path, manifest, is_run) = (inputs.path.clone(), inputs.manifest.clone(), inputs.is_run);
+    let all: Vec<TraceSummary> = match args.quick {
+        true => inputs.traces.into_iter().map(|(trace, _)| trace).collect(),
+        false => inputs.counted(),
+    };
     let snapshots: Vec<_> =
         manifest.iter().flat_map(|m| &m.snapshots).filter_map(|snapshot| snapshot.snapshot()).collect();
     let facts = manifest.as_ref().map(facts_of_run).unwrap_or_default();

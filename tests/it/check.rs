@@ -14,7 +14,10 @@ use arrow::{
 use parquet::arrow::{ArrowWriter, arrow_reader::ParquetRecordBatchReaderBuilder};
 use serde_json::Value;
 
-use crate::sigmund::Sigmund;
+use crate::{
+    kernel,
+    sigmund::{Sigmund, fixture, program, user_traces},
+};
 
 const TRACE: &str = "small.supertrace";
 
@@ -265,4 +268,52 @@ fn a_listing_without_a_kernel_side_is_sound_but_has_no_second_witness() {
     let said = sigmund.run(["check", TRACE, "--format", "json"]);
     let report: Value = serde_json::from_str(&said.found()).unwrap();
     assert_eq!(report["invariants"][0]["verdict"], "not applicable");
+}
+
+#[test]
+fn an_input_of_the_merge_is_whole_or_not() {
+    let sigmund = Sigmund::new();
+    let bytes = std::fs::read(fixture("small-tsc-v7-zstd.dat")).unwrap();
+    sigmund.write("whole.dat", &bytes);
+    let said = sigmund.run(["check", "whole.dat"]).found();
+    assert!(said.starts_with("whole     whole.dat: trace.dat version 7, zstd, 7620 events in 2 "), "{said}");
+    // In the first compressed chunk of CPU 0.
+    let mut damaged = bytes.clone();
+    damaged[18_000..18_004].fill(0xff);
+    sigmund.write("damaged.dat", &damaged);
+    let said = sigmund.run(["check", "damaged.dat"]).found_nothing();
+    assert!(said.starts_with("not whole damaged.dat: ") && said.contains("cpu 0: at byte 16396"), "{said}");
+    let json = sigmund.run(["check", "damaged.dat", "--format", "json"]).found_nothing();
+    let report: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&report["whole"], &report["traces"][0]["losses"][0]["kind"]),
+        (&false.into(), &"damaged".into())
+    );
+    let rows = sigmund.run(["check", "damaged.dat", "--format", "tsv"]).found_nothing();
+    assert!(
+        rows.starts_with("trace\tkind\tlevel\tlosses\tevents\texample\ndamaged.dat\tdamaged\t"),
+        "{rows}"
+    );
+    sigmund.run(["check", "damaged.dat", "--only", "gaps"]).complained(&["--only is for super-traces"]);
+    sigmund.write("text", b"no trace");
+    sigmund.run(["check", "text"]).complained(&["text"]);
+}
+
+#[test]
+fn each_file_of_a_run_is_checked_before_it_is_merged() {
+    let _alone = kernel::alone();
+    let sigmund = Sigmund::new();
+    let record =
+        ["record", "--user-only", "--no-merge", "-o", "RUN", "--", program(), "sumtime", "6", "2", "10"];
+    sigmund.run(record).found();
+    let said = sigmund.run(["check", "RUN"]).found();
+    assert!(said.starts_with("whole     RUN/user-") && said.contains("user trace version"), "{said}");
+    let traces = user_traces(&sigmund.path("RUN"));
+    let bytes = std::fs::read(&traces[0]).unwrap();
+    std::fs::write(&traces[0], &bytes[..bytes.len() - 100]).unwrap();
+    let said = sigmund.run(["check", "RUN"]).found_nothing();
+    assert!(said.starts_with("not whole RUN/user-"), "{said}");
+    std::fs::remove_file(&traces[0]).unwrap();
+    let said = sigmund.run(["check", "RUN"]).found_nothing();
+    assert!(said.starts_with("not whole RUN/user-") && said.contains("missing"), "{said}");
 }

@@ -1,6 +1,7 @@
 //! The command, end to end: what a person types, what comes out, with which status.
 
 mod arenas;
+mod asking;
 mod awkward;
 mod bad_input;
 mod bpf_peers;

@@ -332,7 +332,8 @@ fn strictly_missing_events_are_status_3() {
     let drawn = sigmund.run(["--gantt", "--from", "145", "--to", "165", "--strict"]);
     assert_eq!(drawn.status, 3, "{drawn:?}");
     // Plain active time and measures in SQL say so too, each query for itself.
-    for question in [&["--thread", "5", "--active-time"][..], &["--active-time"]] {
+    let pairs = ["--reactivity", "sched_waking", "sched_switch"];
+    for question in [&["--thread", "5", "--active-time"][..], &["--active-time"], &pairs] {
         let told = sigmund.run(question);
         assert!(
             told.status == 0 && told.stderr.contains("events are missing in this time (1 gap)"),

@@ -76,7 +76,7 @@ fn each_of_ours_answers_its_questions_about_a_recording() {
 /// A recording by a schema, what was said, and its report. Where other processes have the CPUs it may take some until one has
 /// a request that waits for the lock of the cache.
 fn recorded(name: &str) -> (Sigmund, String, Value) {
-    let mut left = 5;
+    let mut left = 20;
     loop {
         let sigmund = Sigmund::new();
         let told = record(&sigmund, &["--schema", name]);

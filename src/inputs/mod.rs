@@ -1,4 +1,6 @@
-//! Finds the traces at a path: a file of any format that `merge` takes, or a run.
+//! The inputs of `merge` at a path, a file of any format or a run, read without merging them: for `info` and `check`.
+
+mod trace_summary;
 
 use std::{
     ffi::OsString,
@@ -14,23 +16,40 @@ use sigmund_files::{Folder, open_regular};
 use sigmund_merge::{Manifest, user_part_name, whole_and_part};
 use sigmund_model::{ClockDomain, Level, Loss, LossKind};
 
-use super::trace_summary::{StreamSummary, TraceSummary};
+use crate::output::Progress;
+
+pub(crate) use trace_summary::{StreamSummary, TraceSummary};
 
 /// The traces at a path.
-pub(super) struct Inputs {
-    pub(super) path: PathBuf,
+pub(crate) struct Inputs {
+    pub(crate) path: PathBuf,
     /// If it is a run that was ended properly: its manifest, with how, when and where it was recorded.
-    pub(super) manifest: Option<Manifest>,
-    pub(super) is_run: bool,
+    pub(crate) manifest: Option<Manifest>,
+    pub(crate) is_run: bool,
     /// Each trace with its streams, which have not been read yet.
-    pub(super) traces: Vec<(TraceSummary, Vec<TraceStream>)>,
+    pub(crate) traces: Vec<(TraceSummary, Vec<TraceStream>)>,
+}
+
+impl Inputs {
+    /// Reads each trace to its end.
+    pub(crate) fn counted(self) -> Vec<TraceSummary> {
+        let progress = Progress::new();
+        let count = |(mut trace, streams): (TraceSummary, Vec<TraceStream>)| {
+            let path = trace.path.display().to_string();
+            trace.count(streams, |events| progress.show(&format!("reading {path}, {events} events")));
+            trace
+        };
+        let counted = self.traces.into_iter().map(count).collect();
+        progress.clear();
+        counted
+    }
 }
 
 /// Opens the traces at `path`; `None` for a folder that is not recognised.
 ///
 /// # Errors
 /// When it cannot be read, or its format is unknown.
-pub(super) fn open(path: &Path) -> Result<Option<Inputs>> {
+pub(crate) fn open(path: &Path) -> Result<Option<Inputs>> {
     let shown = || path.display().to_string();
     if !path.is_dir() {
         let traces = open_file(path, open_regular(path).with_context(shown)?)?;

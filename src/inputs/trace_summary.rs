@@ -11,43 +11,43 @@ use sigmund_model::{
 };
 
 /// The summary of one trace.
-pub(super) struct TraceSummary {
-    pub(super) path: PathBuf,
+pub(crate) struct TraceSummary {
+    pub(crate) path: PathBuf,
     /// `trace.dat version 7`
-    pub(super) format: String,
+    pub(crate) format: String,
     /// Facts from its header: writer, host, kernel, …
-    pub(super) facts: Vec<(String, String)>,
-    pub(super) tick_hz: Option<Hertz>,
-    pub(super) snapshots: Vec<(ClockDomain, Snapshot)>,
-    pub(super) streams: Vec<StreamSummary>,
-    pub(super) types: Vec<EventType>,
+    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) tick_hz: Option<Hertz>,
+    pub(crate) snapshots: Vec<(ClockDomain, Snapshot)>,
+    pub(crate) streams: Vec<StreamSummary>,
+    pub(crate) types: Vec<EventType>,
     /// The number of events of each type; all 0 if they were not counted.
-    pub(super) events_of_type: Vec<u64>,
+    pub(crate) events_of_type: Vec<u64>,
     /// Names and events of LWPs.
-    pub(super) lwps: BTreeMap<Lwp, LwpSummary>,
-    pub(super) losses: BTreeMap<(&'static str, &'static str), LossSummary>,
+    pub(crate) lwps: BTreeMap<Lwp, LwpSummary>,
+    pub(crate) losses: BTreeMap<(&'static str, &'static str), LossSummary>,
     /// Whether the events were read and counted.
-    pub(super) counted: bool,
+    pub(crate) counted: bool,
 }
 
 /// The summary of one stream.
 #[derive(Clone, Debug)]
-pub(super) struct StreamSummary {
-    pub(super) buffer: String,
-    pub(super) cpu: Option<Cpu>,
-    pub(super) lwp: Option<Lwp>,
-    pub(super) clock: ClockDomain,
+pub(crate) struct StreamSummary {
+    pub(crate) buffer: String,
+    pub(crate) cpu: Option<Cpu>,
+    pub(crate) lwp: Option<Lwp>,
+    pub(crate) clock: ClockDomain,
     /// `None` if not counted.
-    pub(super) events: Option<u64>,
-    pub(super) first: Option<Ticks>,
-    pub(super) last: Option<Ticks>,
+    pub(crate) events: Option<u64>,
+    pub(crate) first: Option<Ticks>,
+    pub(crate) last: Option<Ticks>,
     /// Events lost, as far as they were counted.
-    pub(super) lost: u64,
+    pub(crate) lost: u64,
 }
 
 impl StreamSummary {
     /// A stream of which only the header was read.
-    pub(super) fn of(stream: &TraceStream) -> StreamSummary {
+    pub(crate) fn of(stream: &TraceStream) -> StreamSummary {
         StreamSummary {
             buffer: stream.buffer.clone(),
             cpu: stream.cpu,
@@ -63,21 +63,21 @@ impl StreamSummary {
 
 /// The summary of one LWP.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LwpSummary {
-    pub(super) name: Option<String>,
-    pub(super) events: u64,
+pub(crate) struct LwpSummary {
+    pub(crate) name: Option<String>,
+    pub(crate) events: u64,
 }
 
 /// Losses of one kind.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LossSummary {
-    pub(super) losses: u64,
-    pub(super) events: Option<u64>,
-    pub(super) example: String,
+pub(crate) struct LossSummary {
+    pub(crate) losses: u64,
+    pub(crate) events: Option<u64>,
+    pub(crate) example: String,
 }
 
 impl TraceSummary {
-    pub(super) fn new(path: &Path, format: String, types: Vec<EventType>) -> TraceSummary {
+    pub(crate) fn new(path: &Path, format: String, types: Vec<EventType>) -> TraceSummary {
         TraceSummary {
             path: path.to_path_buf(),
             format,
@@ -93,12 +93,12 @@ impl TraceSummary {
         }
     }
 
-    pub(super) fn name_lwp(&mut self, lwp: Lwp, name: &str) {
+    pub(crate) fn name_lwp(&mut self, lwp: Lwp, name: &str) {
         self.lwps.entry(lwp).or_default().name = Some(name.to_string());
     }
 
     /// Counts a loss. The first of each kind is kept as an example.
-    pub(super) fn lose(&mut self, loss: &Loss) {
+    pub(crate) fn lose(&mut self, loss: &Loss) {
         let kind = self.losses.entry((loss.kind.name(), loss.level.name())).or_default();
         if kind.losses == 0 {
             kind.example.clone_from(&loss.detail);
@@ -108,7 +108,7 @@ impl TraceSummary {
     }
 
     /// Reads every stream to its end. Calls `progress` from time to time with the number of events so far.
-    pub(super) fn count(&mut self, streams: Vec<TraceStream>, mut progress: impl FnMut(u64)) {
+    pub(crate) fn count(&mut self, streams: Vec<TraceStream>, mut progress: impl FnMut(u64)) {
         let mut event = Event::default();
         let mut total = 0;
         for (place, mut stream) in streams.into_iter().enumerate() {
@@ -165,17 +165,17 @@ impl TraceSummary {
     }
 
     /// The side that recorded the trace.
-    pub(super) fn level(&self) -> Level {
+    pub(crate) fn level(&self) -> Level {
         self.types.first().map_or(Level::User, |event| event.level)
     }
 
     /// The number of all events; `None` if they were not counted.
-    pub(super) fn events(&self) -> Option<u64> {
+    pub(crate) fn events(&self) -> Option<u64> {
         self.counted.then(|| self.streams.iter().filter_map(|stream| stream.events).sum())
     }
 
     /// For each clock of the trace, its first and its last tick.
-    pub(super) fn spans(&self) -> BTreeMap<ClockDomain, (Ticks, Ticks)> {
+    pub(crate) fn spans(&self) -> BTreeMap<ClockDomain, (Ticks, Ticks)> {
         let mut spans = BTreeMap::new();
         for stream in &self.streams {
             if let (Some(first), Some(last)) = (stream.first, stream.last) {
@@ -187,7 +187,7 @@ impl TraceSummary {
     }
 
     /// Ticks per second of a clock, from the trace's header or its clock snapshots.
-    pub(super) fn rate(&self, clock: ClockDomain, others: &[(ClockDomain, Snapshot)]) -> Option<Hertz> {
+    pub(crate) fn rate(&self, clock: ClockDomain, others: &[(ClockDomain, Snapshot)]) -> Option<Hertz> {
         match clock {
             ClockDomain::Tsc => self.tick_hz.or_else(|| {
                 let all = || self.snapshots.iter().chain(others);
