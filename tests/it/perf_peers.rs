@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    perf_recording::{CallSum, Calls, Delays, calls_of_perf, delays_of_perf, perf, recorded, recorded_with},
+    perf_recording::{
+        CallSum, Calls, Delays, WORK, calls_of_perf, delays_of_perf, perf, recorded, recorded_with,
+    },
     sigmund::Sigmund,
     skipped::skipped,
 };
@@ -124,6 +126,81 @@ fn system_calls_faults_and_run_queue_latencies_are_those_of_perf() {
         compared += expected.len();
     }
     assert!(compared > 100, "{timehist}");
+}
+
+/// Waits of one thread for a CPU.
+#[derive(Clone, Copy, Debug)]
+struct RunQueue {
+    waits: usize,
+    mean_ms: f64,
+    longest_ms: f64,
+}
+
+/// ```text
+///   sh:28371              |      0.000 ms |       12 | avg:   4.230 ms | max:  26.111 ms | max start:  …
+/// ```
+fn run_queues_of_perf(text: &str) -> BTreeMap<i64, RunQueue> {
+    let of_line = |line: &str| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [task, _, waits, mean, longest, ..] = cells[..] else { return None };
+        let milliseconds = |cell: &str, name| -> Option<f64> {
+            cell.strip_prefix(name)?.strip_suffix("ms")?.trim().parse().ok()
+        };
+        let run_queue = RunQueue {
+            waits: waits.parse().ok()?,
+            mean_ms: milliseconds(mean, "avg:")?,
+            longest_ms: milliseconds(longest, "max:")?,
+        };
+        Some((task.rsplit_once(':')?.1.parse().ok()?, run_queue))
+    };
+    text.lines().filter_map(of_line).collect()
+}
+
+#[test]
+fn run_queue_latencies_are_those_of_perf_sched_latency() {
+    let sigmund = Sigmund::new();
+    let path = sigmund.path("perf.data");
+    // It begins with sched_wakeup, even where sched_waking is there.
+    let events = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_migrate_task,\
+        sched:sched_process_fork,sched:sched_process_exit";
+    if recorded_with(&path, events, WORK).is_none() {
+        return skipped("perf record of all CPUs is not possible here");
+    }
+    let Some(text) = perf(&["sched", "latency", "-p"], &path) else {
+        return skipped("perf sched latency cannot read its recording here");
+    };
+    sigmund.run(["merge", "perf.data", "-o", "p.supertrace"]).found();
+    let whole: BTreeSet<i64> = sigmund
+        .sql("p.supertrace", &WHOLE.replace("sched_waking", "sched_wakeup"))
+        .iter()
+        .map(|row| row[0].parse().unwrap())
+        .collect();
+    // Of preemptions, it counts those that the kernel records as R, and not those as R+, from inside of the kernel.
+    let runnable = "SELECT lwp, ts_tick FROM sched_switch WHERE prev_state = 0";
+    let runnable: BTreeSet<Vec<String>> = sigmund.sql("p.supertrace", runnable).into_iter().collect();
+    let mut found: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for row in rows(&sigmund, &["--latency", "--by", "lwp", "--worst", "1000000"]) {
+        if row["kind"] == "wakeup" || runnable.contains(&vec![row["lwp"].clone(), row["ts_tick"].clone()]) {
+            found.entry(number(&row, "lwp")).or_default().push(number(&row, "latency_tick"));
+        }
+    }
+    let (expected, mut compared, none) = (run_queues_of_perf(&text), 0, Vec::new());
+    for lwp in whole {
+        let (Some(expected), found) = (expected.get(&lwp), found.get(&lwp).unwrap_or(&none)) else {
+            continue;
+        };
+        let sum: i64 = found.iter().sum();
+        let longest = found.iter().max().copied().unwrap_or_default();
+        let is_same = |ticks: f64, ms: f64| (ticks / 1e6 - ms).abs() <= 0.000_51;
+        assert!(
+            found.len() == expected.waits
+                && is_same(sum as f64 / found.len() as f64, expected.mean_ms)
+                && is_same(longest as f64, expected.longest_ms),
+            "LWP {lwp}: {found:?}, not {expected:?}"
+        );
+        compared += 1;
+    }
+    assert!(compared > 50, "{text}");
 }
 
 /// Waits of one thread for locks of the kernel.

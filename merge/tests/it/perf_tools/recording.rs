@@ -11,7 +11,8 @@ const EVENTS: &str = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,s
     raw_syscalls:sys_enter,raw_syscalls:sys_exit,exceptions:page_fault_user,exceptions:page_fault_kernel";
 
 /// Many short processes that sleep, and wait for each other.
-const WORK: &str = "i=0; while [ $i -lt 40 ]; do i=$((i+1)); sleep 0.003 & ls / | cat >/dev/null; wait; done";
+pub(crate) const WORK: &str =
+    "i=0; while [ $i -lt 40 ]; do i=$((i+1)); sleep 0.003 & ls / | cat >/dev/null; wait; done";
 
 /// The output of a perf tool for a recording.
 pub(crate) fn perf(arguments: &[&str], data: &Path) -> Option<String> {
