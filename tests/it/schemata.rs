@@ -172,6 +172,24 @@ fn is_true(sigmund: &Sigmund, name: &str, found: &Value) {
 }
 
 #[test]
+fn the_file_with_all_parts_in_the_documentation_is_a_schema() {
+    if !kernel::may_record() {
+        return;
+    }
+    let page = include_str!("../../docs/schemata.md");
+    let (_, rest) = page.split_once("A file with all parts:\n\n```text\n").unwrap();
+    let sigmund = Sigmund::new();
+    sigmund.write("requests.toml", rest.split("```").next().unwrap().as_bytes());
+    record(&sigmund, &["--schema", "./requests.toml"]);
+    let found = report(&sigmund, &[]);
+    assert_eq!(found["schemata"][0]["name"], "requests");
+    has_text(rows(&found, "slow requests"), "category", "duration");
+    has_text(rows(&found, "message"), "name", "daemon");
+    has_text(rows(&found, "all the time"), "state", "blocked");
+    assert_eq!(found["schemata"][0]["questions"][3]["error"], Value::Null, "{found}");
+}
+
+#[test]
 fn what_a_schema_records_is_what_it_names_and_what_options_add() {
     if !kernel::may_record() {
         return;
