@@ -159,8 +159,8 @@ impl Latency {
                 let lwp = *lwp as u32;
                 let is_asked = if is_running { carried.before(lwp, from) } else { carried.at(lwp, from) };
                 let wake = is_running.then(|| wakes.ending_at(history, from)).flatten();
-                let (cpu, unparked, carrier) = (stay.cpu, None, None);
-                At { interval, stay: *stay, is_asked, wake, cpu, unparked, carrier }
+                let (cpu, unparked, carrier, is_doubted) = (stay.cpu, None, None, false);
+                At { interval, stay: *stay, is_asked, wake, cpu, unparked, carrier, is_doubted }
             };
             let own = own.map(state).collect();
             let decided = Decided::new(own, later.get(lwp).map_or(&[][..], Vec::as_slice), goes_on);
@@ -222,7 +222,9 @@ impl Latency {
                 let unparked = unpark.map(|(_, place)| since(history, &kernel, *place, at));
                 let is_active = stay.state == ThreadState::Active;
                 let carrier = is_active.then(|| carriers.get(&(*thread, at)).copied()).flatten();
-                At { interval, stay: *stay, is_asked: true, wake, cpu, unparked, carrier }
+                let is_doubted = stay.state == ThreadState::Mounted
+                    && lwp.is_some_and(|lwp| history.lwps.of(lwp.into()).at(at).is_some());
+                At { interval, stay: *stay, is_asked: true, wake, cpu, unparked, carrier, is_doubted }
             };
             let own = own.map(state).collect();
             let decided = Decided::new(own, later.get(thread).map_or(&[][..], Vec::as_slice), goes_on);

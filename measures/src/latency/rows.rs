@@ -24,6 +24,9 @@ pub(super) struct At<S> {
     pub(super) unparked: Option<Since>,
     /// For a user thread whose LWP was dispatched when the state begins: when the LWP was woken.
     pub(super) carrier: Option<i64>,
+    /// For a user thread on an LWP: whether it is unknown if the LWP is on a CPU, because events are missing. Without
+    /// kernel events, nothing of the LWP is missing.
+    pub(super) is_doubted: bool,
 }
 
 /// Since when a user thread counts as woken.

@@ -19,23 +19,28 @@ struct Woken {
 }
 
 /// Calls `each` with every wait of a user thread, from its wakeup to the first instant at which it is active. Calls it
-/// with `None` if its LWP was woken and it is unknown when the thread ran. (If it was unparked and that is unknown, it
-/// has no ready latency either, and is counted there.) The beginning of a wait is passed beside it.
+/// with `None` if it is unknown when the thread ran. (But if it was unparked and no dispatch is known, it has no ready
+/// latency either, and is counted there.) The beginning of a wait is passed beside it.
 pub(super) fn of_thread(
     mut before: Option<(i64, EndReason)>,
     states: &[At<ThreadStay>],
     each: &mut dyn FnMut(Option<(Wait, Since)>, i64),
 ) {
     let mut woken: Option<Woken> = None;
-    for At { interval, stay, cpu, unparked, carrier, .. } in states.iter().copied() {
+    for At { interval, stay, cpu, unparked, carrier, is_doubted, .. } in states.iter().copied() {
         let ended = before.filter(|(at, _)| *at == interval.from).map(|(_, end)| end);
         let (open, lost) = match woken.take() {
-            Some(open) if open.to == interval.from && stay.state != ThreadState::Unknown => {
+            // A mounted thread may be active.
+            Some(open)
+                if open.to == interval.from
+                    && !matches!(stay.state, ThreadState::Unknown | ThreadState::Mounted) =>
+            {
                 (Some(open), None)
             }
             lost => (None, lost),
         };
-        if let Some(lost) = lost.filter(|lost| lost.by_kernel) {
+        let is_dispatched = |lost: &Woken| is_doubted && lost.to == interval.from;
+        if let Some(lost) = lost.filter(|lost| lost.by_kernel || is_dispatched(lost)) {
             each(None, lost.to);
         }
         let begins = |from, by_kernel| Some(Woken { from, to: interval.to, by_kernel });

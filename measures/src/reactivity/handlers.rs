@@ -72,8 +72,7 @@ impl Handlers {
             let at_once = wakeups.iter().rev().take_while(|(tick, _, _)| *tick == mark.tick);
             return at_once.for_each(|(_, _, reached)| each(reached));
         };
-        let switch =
-            history.on_cpu.of(cpu.into()).at(mark.tick).map_or(i64::MAX, |(interval, _)| interval.to);
+        let switch = next_switch(history, cpu, mark.tick);
         let mut set = vec![handler];
         let mut until = handler.interval.to;
         for (from, interrupt) in self.pieces(history, slice, cpu, mark.tick) {
@@ -136,11 +135,9 @@ impl Handlers {
         let cpus: BTreeSet<u32> = open.keys().copied().chain(known).collect();
         for cpu in cpus {
             // What comes after the next switch is not needed by events before it.
-            let switch = match history.on_cpu.of(cpu.into()).at(begin) {
-                Some((interval, _)) if interval.from == begin => begin,
-                Some((interval, _)) => interval.to,
-                None => i64::MAX,
-            };
+            let begun = history.on_cpu.of(cpu.into()).at(begin);
+            let is_begin = begun.is_some_and(|(interval, _)| interval.from == begin);
+            let switch = if is_begin { begin } else { next_switch(history, cpu, begin) };
             // Neither is what comes after a separate interrupt, unless that is a softirq.
             let mut until = open.get(&cpu).copied().unwrap_or(i64::MIN);
             let (mut kept, mut end) = (Vec::new(), switch);
@@ -166,6 +163,14 @@ impl Handlers {
         self.wakeups.retain(|_, wakeups| !wakeups.is_empty());
         self.events.retain(|_, events| !events.is_empty());
     }
+}
+
+/// The tick of the first switch of a CPU after a tick. If it is unknown what is on the CPU, there may have been one until
+/// that is known again.
+fn next_switch(history: &History, cpu: u32, tick: i64) -> i64 {
+    let on_cpu = history.on_cpu.of(cpu.into());
+    let next = || on_cpu.get(on_cpu.count_from(tick)).map_or(i64::MAX, |(interval, _)| interval.from);
+    on_cpu.at(tick).map_or_else(next, |(interval, _)| interval.to)
 }
 
 /// The interrupt that contains a mark, or ends at it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::Machine;
+use crate::support::damage::some_damaged;
 use crate::support::drawing::{Drawing, listing};
 use sigmund_measures::{Answer, By, Distribution, History, Interval, LockRequest, Request, named};
 use sigmund_model::EndReason;
@@ -67,7 +67,7 @@ fn acquired(lock: &LockRequest) -> i64 {
 #[test]
 fn lengths_and_depths_are_those_of_comparing_all_pairs() {
     for seed in 0..300 {
-        let mut history = Machine::new(seed).history().1;
+        let mut history = some_damaged(seed).history().1;
         crate::support::locks::add_locks(&mut history, seed);
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
         let held: Vec<(usize, &LockRequest, i64)> = history

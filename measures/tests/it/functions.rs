@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::damage::some_damaged;
 use crate::support::drawing::{Drawing, listing};
-use crate::support::{Machine, THREADS, TICKS, number};
+use crate::support::{THREADS, TICKS, number};
 use sigmund_measures::{Answer, By, FOLDED, History, Interval, Request, named};
 use sigmund_model::{LwpState, ThreadState};
 
@@ -93,22 +94,36 @@ fn folded_stacks_have_a_line_for_each_stack() {
     assert_eq!(folded(&History::default(), &Request::default()), "");
 }
 
+/// What a call adds to a row, counted tick by tick.
+#[derive(Default)]
+struct Counted {
+    ticks: i64,
+    own: i64,
+    active: i64,
+    own_active: i64,
+    /// In unknown state or mounted.
+    unknown: i64,
+    /// Whether it is inside of another one of its name.
+    is_inside: bool,
+    stack: String,
+}
+
 #[test]
 fn times_are_those_of_counting_every_tick() {
+    let mut unknown = 0;
     for seed in 0..300 {
-        let (ticks, history) = Machine::new(seed).history();
+        let (ticks, history) = some_damaged(seed).history();
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
-        let name = |place: usize, spans: &[sigmund_measures::Span]| {
-            history.words.text(spans[place].name.unwrap()).to_string()
-        };
+        let name = |place: usize| history.words.text(history.spans[place].name.unwrap()).to_string();
         // The history has the spans of the machine in another order: sorted, as they are found at a tick by depth.
-        let mut rows: BTreeMap<(u64, String), [i64; 4]> = BTreeMap::new();
-        let mut stacks: BTreeMap<String, i64> = BTreeMap::new();
+        let mut calls: BTreeMap<usize, Counted> = BTreeMap::new();
         let mut outermost = 0;
         for tick in (0..TICKS).filter(|tick| window.contains(*tick)) {
             let now = &ticks[tick as usize];
             for thread in 0..THREADS {
-                let is_active = i64::from(now.threads[thread].state == ThreadState::Active);
+                let state = now.threads[thread].state;
+                let is_active = i64::from(state == ThreadState::Active);
+                let is_unknown = i64::from(matches!(state, ThreadState::Unknown | ThreadState::Mounted));
                 let mut open: Vec<usize> = (0..history.spans.len())
                     .filter(|place| {
                         let span = &history.spans[*place];
@@ -117,27 +132,54 @@ fn times_are_those_of_counting_every_tick() {
                     .collect();
                 open.sort_by_key(|place| history.spans[*place].depth);
                 assert_eq!(open.len(), now.spans[thread].len());
-                let names: Vec<String> = open.iter().map(|place| name(*place, &history.spans)).collect();
-                for name in names.iter().collect::<BTreeSet<_>>() {
-                    let row = rows.entry((number(thread), name.clone())).or_default();
-                    row[0] += 1;
-                    row[2] += is_active;
+                let names: Vec<String> = open.iter().map(|place| name(*place)).collect();
+                for (depth, place) in open.iter().enumerate() {
+                    let call = calls.entry(*place).or_default();
+                    call.ticks += 1;
+                    call.active += is_active;
+                    call.unknown += is_unknown;
+                    call.is_inside = names[..depth].contains(&names[depth]);
+                    call.stack = format!("work/{thread};{}", names[..=depth].join(";"));
                 }
-                let Some(innermost) = names.last() else { continue };
-                let row = rows.entry((number(thread), innermost.clone())).or_default();
-                row[1] += 1;
-                row[3] += is_active;
+                let Some(innermost) = open.last() else { continue };
+                let call = calls.entry(*innermost).or_default();
+                call.own += 1;
+                call.own_active += is_active;
                 outermost += 1;
-                *stacks.entry(format!("work/{thread};{}", names.join(";"))).or_default() += is_active;
+            }
+        }
+        let mut rows: BTreeMap<(u64, String), [i64; 2]> = BTreeMap::new();
+        // Of the calls whose active time is known; none if there is no such call.
+        let mut active: BTreeMap<(u64, String), [Option<i64>; 2]> = BTreeMap::new();
+        let mut unknowns: BTreeMap<(u64, String), i64> = BTreeMap::new();
+        let mut stacks: BTreeMap<String, i64> = BTreeMap::new();
+        for (place, call) in &calls {
+            let key = (history.spans[*place].thread.unwrap(), name(*place));
+            let [inclusive, own] = rows.entry(key.clone()).or_default();
+            let [inclusive_active, own_active] = active.entry(key.clone()).or_default();
+            let is_known = call.unknown == 0;
+            *own += call.own;
+            *inclusive += if call.is_inside { 0 } else { call.ticks };
+            *unknowns.entry(key).or_default() += i64::from(!is_known);
+            unknown += i64::from(!is_known);
+            if is_known {
+                *own_active.get_or_insert(0) += call.own_active;
+                *stacks.entry(call.stack.clone()).or_default() += call.own_active;
+                if !call.is_inside {
+                    *inclusive_active.get_or_insert(0) += call.active;
+                }
             }
         }
         let answer = ask(&history, &Request { window, by: Some(By::Thread), ..Request::default() });
-        let columns = "thread function inclusive_tick self_tick inclusive_active_tick self_active_tick";
+        let columns =
+            "thread function inclusive_tick self_tick inclusive_active_tick self_active_tick active_unknown";
         let found: BTreeSet<String> = listing(&answer, columns).into_iter().collect();
-        let expected = rows.iter().map(|((thread, name), [inclusive, own, active, own_active])| {
-            format!("{thread} {name} {inclusive} {own} {active} {own_active}")
+        let cell = |cell: Option<i64>| cell.map_or("-".into(), |cell| cell.to_string());
+        let expected = rows.iter().map(|(key, [inclusive, own])| {
+            let ([active, own_active], unknown) = (active[key].map(cell), unknowns[key]);
+            format!("{} {} {inclusive} {own} {active} {own_active} {unknown}", key.0, key.1)
         });
-        let nothing = |row: &String| row.ends_with(" 0 0 0 0");
+        let nothing = |row: &String| row.ends_with(" 0 0 0 0 0");
         let found: BTreeSet<String> = found.into_iter().filter(|row| !nothing(row)).collect();
         assert_eq!(found, expected.collect(), "seed {seed}");
         let own = listing(&answer, "self_tick").iter().map(|own| own.parse::<i64>().unwrap()).sum::<i64>();
@@ -150,4 +192,5 @@ fn times_are_those_of_counting_every_tick() {
         let found = folded(&history, &Request { window, ..Request::default() });
         assert_eq!(found.lines().map(String::from).collect::<BTreeSet<_>>(), expected, "seed {seed}");
     }
+    assert!(unknown > 100, "{unknown}");
 }

@@ -1,7 +1,7 @@
 //! Timelines of threads, drawn by hand, and on random machines against counting tick by tick.
 
 use crate::support::drawing::Drawing;
-use crate::support::{Machine, THREADS};
+use crate::support::{THREADS, damage::some_damaged};
 use sigmund_measures::{By, Canvas, GANTT, History, Interval, Request, Timeline};
 use sigmund_model::{LwpState, ThreadState};
 
@@ -195,7 +195,7 @@ fn columns_are_those_of_counting_every_tick() {
         ('?', &["unknown", "mounted"]),
     ];
     for seed in 0..200 {
-        let (ticks, history) = Machine::new(seed).history();
+        let (ticks, history) = some_damaged(seed).history();
         let window = if seed % 2 == 0 { Interval::new(0, 400) } else { Interval::new(37, 311) };
         let width = 1 + seed as usize % 97;
         let text = gantt(&history, &Request { window, ..Request::default() }, width).unwrap();

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::support::{
-    CPUS, Machine, TICKS,
+    CPUS, TICKS,
+    damage::some_damaged,
     drawn::{ask, cells, number_in, text_in},
-    tid,
+    number, tid,
 };
 use sigmund_measures::{By, HistoryBuilder, Interrupt, Interval, Level, Life, Request};
 use sigmund_model::EndReason;
@@ -103,60 +104,98 @@ fn that_no_interrupts_are_recorded_is_said() {
     assert_eq!(ask("interrupts", &history, &Request::default()).notes, ["No interrupts are recorded."]);
 }
 
+/// Who an interrupt hit: a user thread, else what ran on its CPU.
+fn hit(interrupt: &Interrupt, of_lwps: bool) -> String {
+    match (interrupt.thread.filter(|_| !of_lwps), interrupt.lwp.unwrap()) {
+        (Some(thread), _) => format!("{thread}(work/{})", thread - number(0)),
+        (None, 0) => "idle".into(),
+        (None, lwp) => format!("LWP {lwp}(lwp/{})", lwp - tid(0)),
+    }
+}
+
 #[test]
 fn interrupts_are_those_of_counting_every_tick() {
     for seed in 0..300 {
-        let machine = Machine::new(seed);
+        let machine = some_damaged(seed);
         let drawn = machine.interrupts.clone();
         let (ticks, history) = machine.history();
         let window = if seed % 2 == 0 { Interval::new(0, TICKS) } else { Interval::new(37, 311) };
-        let only = (seed % 3 == 0).then_some(1);
-        let mut own = vec![0; drawn.len()];
-        let (mut wall, mut hit) = (BTreeMap::new(), BTreeMap::new());
-        let name = |place: usize| history.words.text(drawn[place].name.unwrap()).to_string();
-        let mut interrupted = 0;
-        for now in (window.from..window.to).map(|tick| &ticks[tick as usize]) {
-            for cpu in (0..CPUS).filter(|cpu| only.is_none_or(|only| *cpu == only)) {
-                for place in &now.interrupts[cpu] {
-                    *wall.entry(name(*place)).or_insert(0) += 1;
-                }
-                if let Some(place) = now.interrupts[cpu].last() {
-                    interrupted += 1;
-                    own[*place] += 1;
-                    let lwp =
-                        now.cpus[cpu].map_or("idle".into(), |lwp| format!("LWP {}(lwp/{lwp})", tid(lwp)));
-                    *hit.entry((name(*place), lwp)).or_insert(0) += 1;
+        let only = (seed / 2 % 3 == 0).then_some(1);
+        let cpus = only.map(|only| [only as u32].into());
+        let everybody = Request { window, cpus, ..Request::default() };
+        let of_lwps = Request { level: Some(Level::Lwps), ..everybody.clone() };
+        let some = Request { threads: Some([number(0), number(3)].into()), ..everybody.clone() };
+        for request in [of_lwps, everybody, some] {
+            let is_of_lwps = request.level.is_some();
+            let hits = |place: usize| {
+                let thread = drawn[place].thread;
+                request.threads.as_ref().is_none_or(|threads| thread.is_some_and(|t| threads.contains(&t)))
+            };
+            let mut own = vec![0; drawn.len()];
+            let (mut wall, mut hit_by_name) = (BTreeMap::new(), BTreeMap::new());
+            // By the user thread that was hit; those that hit nobody come first.
+            let mut by_thread: BTreeMap<(Option<u64>, String), i64> = BTreeMap::new();
+            let name = |place: usize| history.words.text(drawn[place].name.unwrap()).to_string();
+            let mut interrupted = 0;
+            for now in (window.from..window.to).map(|tick| &ticks[tick as usize]) {
+                for cpu in (0..CPUS).filter(|cpu| only.is_none_or(|only| *cpu == only)) {
+                    for place in now.interrupts[cpu].iter().filter(|place| hits(**place)) {
+                        *wall.entry(name(*place)).or_insert(0) += 1;
+                    }
+                    if let Some(place) = now.interrupts[cpu].last().filter(|place| hits(**place)) {
+                        interrupted += 1;
+                        own[*place] += 1;
+                        let who = hit(&drawn[*place], is_of_lwps);
+                        *hit_by_name.entry((name(*place), who)).or_insert(0) += 1;
+                        *by_thread.entry((drawn[*place].thread, name(*place))).or_default() += 1;
+                    }
                 }
             }
+            let answer = ask("interrupts", &history, &request);
+            let mut names = Vec::new();
+            for row in &answer.rows.to_vec() {
+                let figure = |column| number_in(&answer, row, column);
+                let text = text_in(&answer, row, "name");
+                let of_name: Vec<i64> = (0..drawn.len())
+                    .filter(|place| name(*place) == text && own[*place] > 0)
+                    .map(|place| own[place])
+                    .collect();
+                let figures =
+                    (figure("count"), figure("total_tick"), figure("max_tick"), figure("wall_tick"));
+                let expected = (
+                    of_name.len() as i64,
+                    of_name.iter().sum(),
+                    of_name.iter().max().copied().unwrap_or(0),
+                    wall.get(&text).copied().unwrap_or(0),
+                );
+                assert_eq!(figures, expected, "seed {seed} {text}");
+                let of_this = hit_by_name.iter().filter(|((name, _), _)| *name == text);
+                let most = of_this.map(|(_, ticks)| *ticks).max();
+                let who = text_in(&answer, row, "hit");
+                assert_eq!(Some(figure("hit_tick")), most, "seed {seed} {text}");
+                assert_eq!(hit_by_name.get(&(text.clone(), who)).copied(), most, "seed {seed} {text}");
+                names.push(text);
+            }
+            // Own times sum to the time in which CPUs were interrupted.
+            let rows = answer.rows.to_vec();
+            let total: i64 = rows.iter().map(|row| number_in(&answer, row, "total_tick")).sum();
+            assert_eq!(total, interrupted, "seed {seed}");
+            assert_eq!(names.len(), wall.len(), "seed {seed}");
+            if !is_of_lwps {
+                let grouped = ask("interrupts", &history, &Request { by: Some(By::Thread), ..request });
+                let mut found = cells(&grouped, &["thread", "name", "total_tick"]);
+                let mut expected: Vec<String> = by_thread
+                    .iter()
+                    .map(|((thread, name), ticks)| {
+                        let thread = thread.map_or("-".into(), |thread| thread.to_string());
+                        format!("{thread} {name} {ticks}")
+                    })
+                    .collect();
+                found.retain(|row| !row.ends_with(" 0"));
+                found.sort();
+                expected.sort();
+                assert_eq!(found, expected, "seed {seed}");
+            }
         }
-        let cpus = only.map(|only| [only as u32].into());
-        let request = Request { window, cpus, level: Some(Level::Lwps), ..Request::default() };
-        let answer = ask("interrupts", &history, &request);
-        let mut names = Vec::new();
-        for row in &answer.rows.to_vec() {
-            let figure = |column| number_in(&answer, row, column);
-            let text = text_in(&answer, row, "name");
-            let of_name: Vec<i64> = (0..drawn.len())
-                .filter(|place| name(*place) == text && own[*place] > 0)
-                .map(|place| own[place])
-                .collect();
-            let figures = (figure("count"), figure("total_tick"), figure("max_tick"), figure("wall_tick"));
-            let expected = (
-                of_name.len() as i64,
-                of_name.iter().sum(),
-                of_name.iter().max().copied().unwrap_or(0),
-                wall.get(&text).copied().unwrap_or(0),
-            );
-            assert_eq!(figures, expected, "seed {seed} {text}");
-            let most = hit.iter().filter(|((name, _), _)| *name == text).map(|(_, ticks)| *ticks).max();
-            let who = text_in(&answer, row, "hit");
-            assert_eq!(Some(figure("hit_tick")), most, "seed {seed} {text}");
-            assert_eq!(hit.get(&(text.clone(), who)).copied(), most, "seed {seed} {text}");
-            names.push(text);
-        }
-        // Own times sum to the time in which CPUs were interrupted.
-        let total: i64 = answer.rows.to_vec().iter().map(|row| number_in(&answer, row, "total_tick")).sum();
-        assert_eq!(total, interrupted, "seed {seed}");
-        assert_eq!(names.len(), wall.len(), "seed {seed}");
     }
 }

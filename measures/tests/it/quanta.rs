@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 
 use crate::support::{
-    LWPS, Machine, Now, THREADS, TICKS,
+    LWPS, Now, THREADS, TICKS,
+    damage::some_damaged,
     drawn::{Drawn, ask, cells, number_in, text_in},
     ends::{lwp_end, thread_end},
     number, tid,
 };
 use sigmund_measures::{By, Interval, Request};
-use sigmund_model::{EndReason::*, LwpState, ThreadState};
+use sigmund_model::{
+    EndReason::{self, *},
+    LwpState, ThreadState,
+};
 
 // thread 1  |ready|active|stalled|active|ready|active|kernel|active |blocked|active|unknown|active|ready|mounted|active|exited
 //           0     4      9       12     15    20     24     30      35      40     44      50     53    58      60     65
@@ -151,62 +155,75 @@ fn a_quantum_of_an_lwp_counts_while_it_carries_a_selected_thread() {
     assert_eq!(cells(&ask("quanta", &history, &request), &columns), ["70 all 2 10 10", "70 slept 2 10 10"]);
 }
 
-type Figures = BTreeMap<(i64, String), Vec<(i64, i64)>>;
+#[derive(Default)]
+struct Quanta {
+    /// Active and wall ticks of each.
+    counted: BTreeMap<(i64, String), Vec<(i64, i64)>>,
+    /// Their begin, or how long they were active, is not known.
+    uncounted: usize,
+}
 
-/// Active and wall ticks of each stay on an LWP.
-fn threads(ticks: &[Now], window: Interval) -> Figures {
-    let mut figures = Figures::new();
+impl Quanta {
+    fn add(&mut self, who: i64, end: EndReason, active: Option<i64>, wall: i64) {
+        let Some(active) = active else {
+            self.uncounted += 1;
+            return;
+        };
+        let end = if end == Dispatched { "lost" } else { end.name() };
+        for end in [end, "all"] {
+            self.counted.entry((who, end.into())).or_default().push((active, wall));
+        }
+    }
+}
+
+/// Each stay on an LWP.
+fn threads(ticks: &[Now], window: Interval) -> Quanta {
+    let mut quanta = Quanta::default();
     for thread in 0..THREADS {
         let lwp = |tick: i64| ticks[tick as usize].threads[thread].lwp;
         for from in (1..TICKS).filter(|tick| lwp(*tick).is_some() && lwp(*tick) != lwp(*tick - 1)) {
             let Some(to) = (from..TICKS).find(|tick| lwp(*tick) != lwp(from)) else { continue };
-            let is_active = |tick: &i64| ticks[*tick as usize].threads[thread].state == ThreadState::Active;
-            let active = (from..to).filter(is_active).count() as i64;
-            let end = match thread_end(ticks, thread, to) {
-                Dispatched => "lost",
-                end => end.name(),
-            };
+            let is = |state| move |tick: &i64| ticks[*tick as usize].threads[thread].state == state;
+            let active = (from..to).filter(is(ThreadState::Active)).count() as i64;
+            let is_known = !(from..to).any(|tick| is(ThreadState::Mounted)(&tick));
             if window.contains(to) {
-                for end in [end, "all"] {
-                    let key = (number(thread) as i64, end.into());
-                    figures.entry(key).or_default().push((active, to - from));
-                }
+                let (who, end) = (number(thread) as i64, thread_end(ticks, thread, to));
+                quanta.add(who, end, is_known.then_some(active), to - from);
             }
         }
     }
-    figures
+    quanta
 }
 
 /// Of those LWPs that carry one of some threads, the ticks in which they do.
-fn lwps(ticks: &[Now], window: Interval, carries: impl Fn(Option<usize>) -> bool) -> Figures {
-    let mut figures = Figures::new();
+fn lwps(ticks: &[Now], window: Interval, carries: impl Fn(Option<usize>) -> bool) -> Quanta {
+    let mut quanta = Quanta::default();
     for lwp in 0..LWPS {
         let cpu = |tick: i64| {
             let now = ticks[tick as usize].lwps[lwp];
             (now.state == LwpState::Running).then_some(now.cpu)
         };
-        for from in (1..TICKS).filter(|tick| cpu(*tick).is_some() && cpu(*tick) != cpu(*tick - 1)) {
+        let begins = |tick: &i64| cpu(*tick).is_some() && (*tick == 0 || cpu(*tick) != cpu(*tick - 1));
+        for from in (0..TICKS).filter(begins) {
             let Some(to) = (from..TICKS).find(|tick| cpu(*tick) != cpu(from)) else { continue };
-            let end = match lwp_end(ticks, lwp, to) {
-                Dispatched => "lost",
-                end => end.name(),
-            };
             let carried = (from..to).filter(|tick| carries(ticks[*tick as usize].lwps[lwp].carries));
             let carried = carried.count() as i64;
             if window.contains(to) && carried > 0 {
-                for end in [end, "all"] {
-                    figures.entry((tid(lwp).into(), end.into())).or_default().push((carried, carried));
-                }
+                // Its switch in was seen, also if it was lost before that.
+                let is_known = from > 0 && lwp_end(ticks, lwp, from) == Dispatched;
+                let (who, end) = (tid(lwp).into(), lwp_end(ticks, lwp, to));
+                quanta.add(who, end, is_known.then_some(carried), carried);
             }
         }
     }
-    figures
+    quanta
 }
 
 #[test]
 fn quanta_are_those_of_walking_every_tick() {
+    let mut uncounted = 0;
     for seed in 0..300 {
-        let (ticks, history) = Machine::new(seed).history();
+        let (ticks, history) = some_damaged(seed).history();
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
         let some = |thread: Option<usize>| matches!(thread, Some(0 | 3));
         let selected = || Some([number(0), number(3)].into());
@@ -228,9 +245,13 @@ fn quanta_are_those_of_walking_every_tick() {
                 let wall = lengths.iter().map(|(_, wall)| wall).sum();
                 [lengths.len() as i64, active().sum(), active().min().unwrap(), active().max().unwrap(), wall]
             };
-            let expected: BTreeMap<_, _> =
-                expected.iter().map(|(key, lengths)| (key.clone(), figures(lengths))).collect();
-            assert_eq!(seen, expected, "seed {seed} {by:?}");
+            let figures: BTreeMap<_, _> =
+                expected.counted.iter().map(|(key, lengths)| (key.clone(), figures(lengths))).collect();
+            assert_eq!(seen, figures, "seed {seed} {by:?}");
+            let number = |note: &String| note.split_once(" quanta").unwrap().0.parse().unwrap();
+            let number: usize = answer.notes.first().map_or(0, number);
+            assert_eq!(number, expected.uncounted, "seed {seed} {by:?}");
+            uncounted += number;
             // What ended them sums to all.
             for row in answer.rows.to_vec().iter().filter(|row| text_in(&answer, row, "ended_by") == "all") {
                 let who = number_in(&answer, row, column);
@@ -245,4 +266,5 @@ fn quanta_are_those_of_walking_every_tick() {
             }
         }
     }
+    assert!(uncounted > 500, "{uncounted}");
 }

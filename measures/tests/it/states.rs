@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::support::{LWPS, Machine, Now, THREADS, number, tid};
+use crate::support::damage::{label, some_damaged};
+use crate::support::{LWPS, Now, THREADS, number, tid};
 use sigmund_measures::{Answer, By, Interval, Request, Value, named};
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
@@ -35,20 +36,10 @@ fn interrupted(now: &Now, cpu: usize, names: &[String]) -> Option<String> {
     now.interrupts[cpu].last().map(|place| names[*place].clone())
 }
 
-fn had_cpu(now: &Now, cpu: usize, of_lwps: bool) -> String {
-    match now.cpus[cpu] {
-        None => "idle".into(),
-        Some(lwp) => match now.lwps[lwp].carries.filter(|_| !of_lwps) {
-            Some(thread) => format!("{}(work/{thread})", number(thread)),
-            None => format!("LWP {}(lwp/{lwp})", tid(lwp)),
-        },
-    }
-}
-
 #[test]
 fn the_time_in_each_state_is_that_of_counting_every_tick() {
     for seed in 0..300 {
-        let machine = Machine::new(seed);
+        let machine = some_damaged(seed);
         let names: (Vec<_>, Vec<_>) = (
             machine.interrupts.iter().map(|i| i.name.unwrap()).collect(),
             machine.syscalls.iter().map(|call| call.name).collect(),
@@ -57,15 +48,15 @@ fn the_time_in_each_state_is_that_of_counting_every_tick() {
         let irqs: Vec<String> = names.0.iter().map(|name| history.words.text(*name).into()).collect();
         let calls: Vec<String> = names.1.iter().map(|name| history.words.text(*name).into()).collect();
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
-        let seen = ticks.iter().enumerate().take(crate::support::TICKS as usize);
-        let seen = seen.filter(|(tick, _)| window.contains(*tick as i64)).map(|(_, now)| now);
+        let seen = (0..crate::support::TICKS).filter(|tick| window.contains(*tick));
 
         let mut threads: BTreeMap<Key, i64> = BTreeMap::new();
         let mut lwps: BTreeMap<Key, i64> = BTreeMap::new();
         // LWPs while they carry one of these.
         let selected: BTreeSet<u64> = [number(0), number(3)].into();
         let mut carriers: BTreeMap<Key, i64> = BTreeMap::new();
-        for now in seen {
+        for tick in seen {
+            let now = &ticks[tick as usize];
             for thread in 0..THREADS {
                 let stay = now.threads[thread];
                 let on = stay.lwp.map(|lwp| now.lwps[lwp]);
@@ -76,7 +67,7 @@ fn the_time_in_each_state_is_that_of_counting_every_tick() {
                             (state, reason) = ("interrupted", Some(name));
                         }
                     }
-                    (ThreadState::Stalled, Some(lwp)) => culprit = Some(had_cpu(now, lwp.cpu, false)),
+                    (ThreadState::Stalled, Some(lwp)) => culprit = Some(label(&ticks, lwp.cpu, tick, false)),
                     (ThreadState::InKernel, Some(lwp)) => reason = lwp.call.map(|call| calls[call].clone()),
                     (ThreadState::Blocked, _) => {
                         reason = stay.waits_for.map(|kind| kind.name().into());
@@ -97,7 +88,8 @@ fn the_time_in_each_state_is_that_of_counting_every_tick() {
                             (state, reason) = ("interrupted", Some(name));
                         }
                     }
-                    LwpState::Runnable => culprit = Some(had_cpu(now, lwp.cpu, true)),
+                    LwpState::Runnable => culprit = Some(label(&ticks, lwp.cpu, tick, true)),
+                    LwpState::Unknown => {}
                     _ => reason = lwp.call.map(|call| calls[call].clone()),
                 }
                 let key = (i64::from(tid(place)), state.into(), reason, None, culprit);
@@ -119,20 +111,23 @@ fn the_time_in_each_state_is_that_of_counting_every_tick() {
         let active = |by, threads: Option<&BTreeSet<u64>>| {
             let request = Request { window, by: Some(by), threads: threads.cloned(), ..Request::default() };
             let answer = named("active-time").unwrap().answer(&history, &request).unwrap();
-            let row = |row: &Vec<Value>| [0, 2, 3].map(|column| number_of(&row[column]).unwrap());
-            answer.rows.to_vec().iter().map(row).filter(|row| row[2] > 0).collect::<BTreeSet<_>>()
+            let row = |row: &Vec<Value>| [0, 2, 3].map(|column| number_of(&row[column]));
+            answer.rows.to_vec().iter().map(row).collect::<BTreeSet<_>>()
         };
         let counted = |rows: &BTreeMap<Key, i64>| {
-            let mut sums: BTreeMap<i64, [i64; 2]> = BTreeMap::new();
+            let mut sums: BTreeMap<i64, [i64; 3]> = BTreeMap::new();
             for ((owner, state, ..), ticks) in rows {
-                let [active, life] = sums.entry(*owner).or_default();
-                *active +=
-                    if ["active", "running", "interrupted"].contains(&state.as_str()) { *ticks } else { 0 };
-                *life += if state == "exited" { 0 } else { *ticks };
+                let [active, life, unknown] = sums.entry(*owner).or_default();
+                let of = |states: &[&str]| if states.contains(&state.as_str()) { *ticks } else { 0 };
+                *active += of(&["active", "running", "interrupted"]);
+                *unknown += of(&["unknown", "mounted"]);
+                *life += *ticks - of(&["exited"]);
             }
+            // NULL if it was never seen on a CPU, but may have been on one.
+            let known = |[active, _, unknown]: [i64; 3]| (active > 0 || unknown == 0).then_some(active);
             sums.into_iter()
-                .filter(|(_, [_, life])| *life > 0)
-                .map(|(owner, [a, l])| [owner, a, l])
+                .filter(|(_, [_, life, _])| *life > 0)
+                .map(|(owner, sums)| [Some(owner), known(sums), Some(sums[1])])
                 .collect::<BTreeSet<_>>()
         };
         assert_eq!(active(By::Thread, None), counted(&threads), "seed {seed}");

@@ -3,12 +3,15 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::support::{
-    CPUS, LWPS, Machine, Now, TICKS,
+    CPUS, LWPS, Now, TICKS,
+    damage::{is_damaged, some_damaged},
     drawn::{Drawn, ask, cells, number_in, text_in},
-    number, tid,
+    number,
+    slow_walk::mix,
+    tid,
 };
 use sigmund_measures::{By, EventAt, Gap, History, Interval, Request};
-use sigmund_model::{EndReason::*, LwpState};
+use sigmund_model::{EndReason::*, LwpState, ThreadState};
 
 // CPU 0   70 70 switch|    80  switch|  0 (idle) switch|   70   gap   80
 //         3  5  10         14   20              30         33   35-37 39
@@ -102,17 +105,57 @@ fn events(seed: u64, ticks: &[Now]) -> Vec<EventAt> {
     events
 }
 
-type Figures = BTreeMap<(i64, String), Vec<i64>>;
+/// Losses of a CPU, of an LWP, of everything, and contradictions summed up.
+fn gaps(seed: u64) -> Vec<Gap> {
+    let gap = |place: u64| {
+        let random = mix(seed, 7000 + place);
+        let from = (random % TICKS as u64) as i64;
+        let interval = Interval::new(from, from + 1 + (random >> 20) as i64 % 15);
+        let cpu = place.is_multiple_of(3).then_some((random >> 30) as u32 % CPUS as u32);
+        let lwp = (place % 3 == 1).then_some(tid((random >> 40) as usize % LWPS));
+        Gap { interval, cpu, lwp, is_sum: place == 2 }
+    };
+    let mut gaps: Vec<Gap> = (0..6).map(gap).collect();
+    gaps.sort_by_key(|gap| gap.interval);
+    gaps
+}
+
+/// Whether events of a CPU or LWP may be missing between two ticks.
+fn is_lost(gaps: &[Gap], cpu: Option<u32>, lwp: Option<u32>, (from, to): (i64, i64)) -> bool {
+    gaps.iter().any(|gap| {
+        let is_of_all = gap.cpu.is_none() && gap.lwp.is_none() && !gap.is_sum;
+        let is_it = is_of_all || gap.cpu.is_some() && gap.cpu == cpu || gap.lwp.is_some() && gap.lwp == lwp;
+        is_it && gap.interval.from < to && from < gap.interval.to
+    })
+}
+
+#[derive(Default)]
+struct Costs {
+    counted: BTreeMap<(i64, String), Vec<i64>>,
+    /// Those in which a state is unknown, or events may be missing.
+    uncounted: usize,
+}
+
+impl Costs {
+    fn add(&mut self, who: i64, from: &str, ticks: i64, is_known: bool) {
+        if is_known {
+            self.counted.entry((who, from.into())).or_default().push(ticks);
+        } else {
+            self.uncounted += 1;
+        }
+    }
+}
 
 /// For each switch of a CPU the first event of the LWP that came, up to its leaving.
 fn lwps(
     ticks: &[Now],
-    events: &[EventAt],
+    History { events, gaps, .. }: &History,
     window: Interval,
     carries: impl Fn(Option<usize>) -> bool,
-) -> Figures {
-    let mut figures = Figures::new();
+) -> Costs {
+    let mut costs = Costs::default();
     for cpu in 0..CPUS {
+        // Every switch has an event, also one of an LWP whose state is in doubt.
         let on = |tick: i64| ticks[tick as usize].cpus[cpu];
         for switch in (1..TICKS).filter(|tick| on(*tick) != on(*tick - 1)) {
             let Some(lwp) = on(switch) else { continue };
@@ -125,17 +168,25 @@ fn lwps(
             let carried = ticks[first.tick() as usize].lwps[lwp].carries;
             if window.contains(first.tick()) && carries(carried) {
                 let from = if on(switch - 1).is_none() { "idle" } else { "other" };
-                let key = (tid(lwp).into(), from.to_string());
-                figures.entry(key).or_default().push(first.tick() - switch);
+                let is_unknown = |tick: i64| {
+                    let state = |lwp: usize| ticks[tick as usize].lwps[lwp].state;
+                    [Some(lwp), on(switch - 1)]
+                        .into_iter()
+                        .flatten()
+                        .any(|lwp| state(lwp) == LwpState::Unknown)
+                };
+                let is_lost = is_lost(gaps, Some(cpu as u32), None, (switch, first.tick()));
+                let is_known = !is_lost && !(switch..first.tick()).any(is_unknown);
+                costs.add(tid(lwp).into(), from, first.tick() - switch, is_known);
             }
         }
     }
-    figures
+    costs
 }
 
 /// For each event of a user thread the one of a user thread before it on that LWP, if the LWP ran all the while.
-fn threads(ticks: &[Now], events: &[EventAt], window: Interval) -> Figures {
-    let mut figures = Figures::new();
+fn threads(ticks: &[Now], History { events, gaps, .. }: &History, window: Interval) -> Costs {
+    let mut costs = Costs::default();
     for lwp in 0..LWPS {
         let of_lwp: Vec<&EventAt> =
             events.iter().filter(|event| event.lwp() == Some(tid(lwp)) && event.thread().is_some()).collect();
@@ -143,27 +194,35 @@ fn threads(ticks: &[Now], events: &[EventAt], window: Interval) -> Figures {
             let (from, to) = (pair[0].tick(), pair[1].tick());
             let runs = |tick: i64| ticks[tick as usize].lwps[lwp].state == LwpState::Running;
             if window.contains(to) && (from..to.max(from + 1)).all(runs) {
-                let key = (pair[1].thread().unwrap() as i64, "other".to_string());
-                figures.entry(key).or_default().push(to - from);
+                let is_unknown = |tick: i64| {
+                    let state = |thread: u64| ticks[tick as usize].threads[thread as usize - 1].state;
+                    pair.iter().any(|event| state(event.thread().unwrap()) == ThreadState::Unknown)
+                };
+                let is_lost = is_lost(gaps, pair[1].cpu(), Some(tid(lwp)), (from, to));
+                let is_known = !is_lost && !(from..to).any(is_unknown);
+                costs.add(pair[1].thread().unwrap() as i64, "other", to - from, is_known);
             }
         }
     }
-    figures
+    costs
 }
 
 #[test]
 fn switch_costs_are_those_of_searching_around_each_switch() {
-    let mut seen_any = 0;
+    let (mut seen_any, mut uncounted) = (0, 0);
     for seed in 0..300 {
-        let (ticks, mut history) = Machine::new(seed).history();
+        let (ticks, mut history) = some_damaged(seed).history();
         history.events = events(seed, &ticks);
+        if is_damaged(seed) {
+            history.gaps = Arc::new(gaps(seed));
+        }
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
         let some = |thread: Option<usize>| matches!(thread, Some(0 | 3));
         let selected = || Some([number(0), number(3)].into());
         for (by, column, threads, expected) in [
-            (By::Lwp, "lwp", None, lwps(&ticks, &history.events, window, |_| true)),
-            (By::Lwp, "lwp", selected(), lwps(&ticks, &history.events, window, some)),
-            (By::Thread, "thread", None, threads(&ticks, &history.events, window)),
+            (By::Lwp, "lwp", None, lwps(&ticks, &history, window, |_| true)),
+            (By::Lwp, "lwp", selected(), lwps(&ticks, &history, window, some)),
+            (By::Thread, "thread", None, threads(&ticks, &history, window)),
         ] {
             let request = Request { window, by: Some(by), threads, ..Request::default() };
             let answer = ask("switch-cost", &history, &request);
@@ -178,10 +237,14 @@ fn switch_costs_are_those_of_searching_around_each_switch() {
                 let (min, max) = (*lengths.iter().min().unwrap(), *lengths.iter().max().unwrap());
                 [lengths.len() as i64, lengths.iter().sum(), min, max]
             };
-            let expected: BTreeMap<_, _> =
-                expected.iter().map(|(key, lengths)| (key.clone(), figures(lengths))).collect();
-            assert_eq!(seen, expected, "seed {seed} {by:?}");
+            let figures: BTreeMap<_, _> =
+                expected.counted.iter().map(|(key, lengths)| (key.clone(), figures(lengths))).collect();
+            assert_eq!(seen, figures, "seed {seed} {by:?}");
+            let number = |note: &String| note.split_once(" switches").unwrap().0.parse().unwrap();
+            let number: usize = answer.notes.first().map_or(0, number);
+            assert_eq!(number, expected.uncounted, "seed {seed} {by:?}");
+            uncounted += number;
         }
     }
-    assert!(seen_any > 10_000, "{seen_any}");
+    assert!(seen_any > 10_000 && uncounted > 200, "{seen_any} {uncounted}");
 }

@@ -1,6 +1,7 @@
 //! Random machines whose state is known at every tick: truth for the measures, and the history that a merge would find.
 
 pub(crate) mod calls;
+pub(crate) mod damage;
 pub(crate) mod drawing;
 pub(crate) mod drawn;
 pub(crate) mod ends;
@@ -75,6 +76,8 @@ pub(crate) struct Machine {
     pub(crate) syscalls: Vec<Syscall>,
     pub(crate) spans: Vec<Span>,
     pub(crate) wakeups: Vec<Wakeup>,
+    /// Whether the CPU of an LWP is unknown, too, where its state is. A merge has it so.
+    pub(crate) hides_cpus: bool,
     builder: HistoryBuilder,
     random: Random,
 }
@@ -98,6 +101,7 @@ impl Machine {
             syscalls: Vec::new(),
             spans: Vec::new(),
             wakeups: Vec::new(),
+            hides_cpus: false,
             builder: HistoryBuilder::default(),
             random: Random::new(seed),
         };
@@ -309,7 +313,9 @@ impl Machine {
         for lwp in 0..LWPS {
             let stay = |tick| {
                 let now = at(tick).lwps[lwp];
-                LwpStay { state: now.state, cpu: Some(now.cpu as u32), end: Some(EndReason::TraceEnd) }
+                let is_hidden = self.hides_cpus && now.state == LwpState::Unknown;
+                let cpu = (!is_hidden).then_some(now.cpu as u32);
+                LwpStay { state: now.state, cpu, end: Some(EndReason::TraceEnd) }
             };
             runs(stay, |interval, mut stay| {
                 stay.end = Some(ends::lwp_end(&ticks, lwp, interval.to));
@@ -323,6 +329,16 @@ impl Machine {
             };
             runs(stay, |interval, mut stay| {
                 stay.end = Some(ends::thread_end(&ticks, thread, interval.to));
+                // An unpark is seen also where the state before is not known.
+                let is_unpark = |wakeup: &Wakeup| {
+                    (wakeup.is_unpark, wakeup.thread, wakeup.tick)
+                        == (true, Some(number(thread)), interval.to)
+                };
+                let is_ready =
+                    interval.to < TICKS && at(interval.to).threads[thread].state == ThreadState::Ready;
+                if stay.state == ThreadState::Unknown && is_ready && self.wakeups.iter().any(is_unpark) {
+                    stay.end = Some(EndReason::Woken);
+                }
                 self.builder.thread_state(number(thread), interval, stay);
             });
         }

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use sigmund_measures::{Actor, Blame, By, Context, History, Life, Piece, Source, Syscall, Wakeup, What};
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
-use super::{LWPS, Machine, Now, THREADS, TICKS, ThreadNow, number, tid};
+use super::{
+    LWPS, Machine, Now, THREADS, TICKS, ThreadNow,
+    damage::{Had, had_cpu},
+    number, tid,
+};
 
 use LwpState::{Runnable, Running, Sleeping};
 use ThreadState::{Active, Blocked, InKernel, Ready, Stalled};
@@ -241,19 +245,13 @@ impl Slow<'_> {
         self.ticks[tick as usize].threads.iter().position(on).map(|thread| Actor::Thread(number(thread)))
     }
 
-    /// Who had a CPU at a tick. It is idle after an LWP was seen to leave it, and not known after one was lost on it. (What
-    /// comes unseen after that would be a gap of the CPU in a trace, which `damage` does not make.)
+    /// Who had a CPU at a tick.
     pub(crate) fn had_cpu(&self, cpu: usize, tick: i64) -> Blame {
-        let on = |tick: usize| {
-            let lwps = &self.ticks[tick].lwps;
-            (0..LWPS).find(|lwp| lwps[*lwp].state == Running && lwps[*lwp].cpu == cpu)
-        };
-        if let Some(lwp) = on(tick as usize) {
-            return Blame::Who(self.carried(lwp, tick).unwrap_or(Actor::Lwp(tid(lwp))));
+        match had_cpu(self.ticks, cpu, tick) {
+            Had::Lwp(lwp) => Blame::Who(self.carried(lwp, tick).unwrap_or(Actor::Lwp(tid(lwp)))),
+            Had::Idle => Blame::Idle,
+            Had::Unknown => Blame::Unknown,
         }
-        let last = (0..tick as usize).rev().find_map(|then| Some((then, on(then)?)));
-        let is_left = |(then, lwp): (usize, usize)| self.ticks[then + 1].lwps[lwp].state != LwpState::Unknown;
-        if last.is_some_and(is_left) { Blame::Idle } else { Blame::Unknown }
     }
 
     /// LWPs that carry user threads at all.
