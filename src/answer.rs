@@ -25,10 +25,8 @@ use crate::{
 
 pub(crate) async fn run(mut question: Question) -> Result<Found> {
     let filter = Filter::from(&question.filter);
-    imply_why(&mut question)?;
-    // Without --why, pairs of events are not a measure, so they are looked up here.
-    let compared =
-        if question.reactivity.is_empty() { question.measure.measure } else { named("reactivity") };
+    pair_by_cause(&mut question)?;
+    let compared = question.measure.measure;
     if question.cluster.is_asked() && question.measure.compare.is_some() {
         bail!("--cluster: expected a question about one super-trace, found --compare: leave one of them out");
     }
@@ -103,13 +101,20 @@ fn is_plain_active_time(trace: &SuperTrace, filter: &Filter, question: &Question
     question.measure.is_plain_active_time() && is_of_all && has_rows
 }
 
-/// Makes pairs of events a measure if an option is used that only measures have.
-fn imply_why(question: &mut Question) -> Result<()> {
-    let args = &mut question.measure;
-    if question.reactivity.is_empty() || args.measure.is_some() || args.compare.is_some() {
+/// Makes pairs of events a measure, unless each FROM is paired with the next TO event.
+fn pair_by_cause(question: &mut Question) -> Result<()> {
+    if question.reactivity.is_empty() {
         return Ok(());
     }
-    let is_elsewhere = question.fleet.is_some() || question.cluster.is_asked();
+    let args = &mut question.measure;
+    let plain = match (question.list_events, args.next) {
+        (true, _) => "list-events",
+        (false, true) => "next",
+        (false, false) => {
+            args.measure = named("reactivity");
+            return Ok(());
+        }
+    };
     let filter = &question.filter;
     let options = [
         ("by", args.by.is_some()),
@@ -122,13 +127,9 @@ fn imply_why(question: &mut Question) -> Result<()> {
         ("cpu", !filter.cpu.is_empty()),
     ];
     match options.iter().find(|(_, is_asked)| *is_asked) {
-        Some((option, _)) if question.list_events => {
-            bail!("--reactivity: expected no --{option} beside --list-events, found one")
-        }
-        None if !is_elsewhere || question.list_events => {}
-        _ => args.measure = named("reactivity"),
+        Some((option, _)) => bail!("--reactivity: expected no --{option} beside --{plain}, found one"),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The file that marks a folder as a recording.
@@ -309,11 +310,6 @@ async fn print_reactivity(trace: &SuperTrace, filter: &Filter, question: &Questi
         print_summary(&found, question, trace.tick_hz())?;
     }
     near.iter().for_each(|near| terminal::notice(near));
-    if found.count() > 0 && question.format.of_table()? == FormatArg::Human {
-        terminal::notice(
-            "each event is paired with the next one: --why pairs by cause, and shows what delayed them",
-        );
-    }
     Ok(gaps::finish(found.count(), count_gaps(trace, filter).await?, false))
 }
 

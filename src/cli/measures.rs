@@ -22,6 +22,8 @@ pub(crate) struct MeasureArgs {
     pub(crate) by: Option<By>,
     pub(crate) worst: usize,
     pub(crate) strict: bool,
+    /// Whether each FROM is paired with the next TO, and nothing is asked about causes.
+    pub(crate) next: bool,
     /// Two super-traces to compare.
     pub(crate) compare: Option<(PathBuf, PathBuf)>,
 }
@@ -36,7 +38,7 @@ impl MeasureArgs {
 
 const LATE: &str = "Why it was late";
 const OPTIONS: &str = "How to answer";
-const WHY: &str = "With --reactivity: pair events by cause, and show what delayed them; with --worst, for each pair. Implied by --by, --worst and --strict";
+const NEXT: &str = "With --reactivity: pair each FROM with the next TO event, whatever caused it, and show only their latency";
 
 impl Args for MeasureArgs {
     fn augment_args(command: Command) -> Command {
@@ -64,16 +66,15 @@ impl Args for MeasureArgs {
         let by = PossibleValuesParser::new(By::ALL.map(By::name)).map(|word| By::from_name(&word));
         command
             .arg(
-                Arg::new("why")
-                    .long("why")
+                Arg::new("next")
+                    .long("next")
                     .action(ArgAction::SetTrue)
                     .help_heading(LATE)
                     .requires("reactivity")
-                    .conflicts_with("list_events")
-                    .help(WHY)
-                    .long_help(format!("{WHY}\n\n{}", named("reactivity").map_or(String::new(), Measure::definition_in_lines))),
+                    .conflicts_with_all(["compare", "fleet"])
+                    .help(NEXT),
             )
-            .group(ArgGroup::new("how").args(flags().map(|measure| measure.name).chain(["why", "compare", "gantt", "reactivity"])).multiple(true))
+            .group(ArgGroup::new("how").args(flags().map(|measure| measure.name).chain(["compare", "gantt", "reactivity"])).multiple(true))
             .group(ArgGroup::new("measure").args(flags().map(|measure| measure.name)).multiple(false))
             .arg(
                 Arg::new("by")
@@ -136,10 +137,7 @@ impl FromArgMatches for MeasureArgs {
         };
         let paths = matches.get_many::<PathBuf>("compare").unwrap_or_default().cloned().collect::<Vec<_>>();
         let compare = if let [a, b] = paths.as_slice() { Some((a.clone(), b.clone())) } else { None };
-        let measure = match matches.get_flag("why") {
-            true => ALL.iter().find(|measure| measure.subject == Subject::Pair),
-            false => ALL.iter().find(is_asked),
-        };
+        let measure = ALL.iter().find(is_asked);
         let measure = measure.or_else(|| named("summary").filter(|_| compare.is_some()));
         let has_subject = |subject| !matches!(subject, Subject::None | Subject::Pair);
         let subject = measure.filter(|measure| has_subject(measure.subject));
@@ -160,6 +158,7 @@ impl FromArgMatches for MeasureArgs {
             by: matches.get_one::<Option<By>>("by").copied().flatten(),
             worst: matches.get_one::<u32>("worst").map_or(0, |worst| *worst as usize),
             strict: matches.get_flag("strict"),
+            next: matches.get_flag("next"),
             compare,
         })
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum, ValueHint, builder::PossibleValue};
+use sigmund_measures::{Measure, named};
 use sigmund_model::{Hertz, Ticks};
 use sigmund_query::{EventPattern, Format, Instant, LwpList, ProcessList, Selector, ThreadList};
 use sigmund_sql::OpenOptions;
@@ -24,11 +25,11 @@ pub(crate) struct Question {
     pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
-    /// List the events; with --reactivity, each pair.
+    /// List the events; with --reactivity, each FROM with the next TO event.
     #[arg(long, help_heading = "What happened")]
     pub(crate) list_events: bool,
-    /// Latency from FROM to TO: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD or @LWP.
-    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], help_heading = "Why it was late")]
+    /// Latency from FROM to TO, and what delayed it: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD or @LWP.
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], help_heading = "Why it was late", long_help = pairs())]
     pub(crate) reactivity: Vec<Selector>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
@@ -46,6 +47,15 @@ pub(crate) struct Question {
     pub(crate) format: AnswerFormat,
     #[command(flatten)]
     pub(crate) damage: DamageArgs,
+}
+
+/// The help of `--reactivity`, with the definition of the measure.
+fn pairs() -> String {
+    let definition = named("reactivity").map_or(String::new(), Measure::definition_in_lines);
+    format!(
+        "Latency from FROM to TO, and what delayed it: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by \
+         @THREAD or @LWP.\n\n{definition}"
+    )
 }
 
 impl Question {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use sigmund_measures::Subject;
 use sigmund_query::{ProcessRef, ReferenceList};
 use sigmund_schemata::{Asked, Question};
 
@@ -16,14 +15,8 @@ pub(super) fn command(trace: &Path, question: &Question, processes: &[ProcessRef
         Asked::Measure { measure, by, worst, subject, pair } => (measure, by, worst, subject, pair),
     };
     let mut command = format!("sigmund -f {trace}");
-    // Only the measure of pairs has one flag for its pair, and another one for itself.
-    let is_of_pairs = measure.subject == Subject::Pair;
-    command += if is_of_pairs { " --reactivity" } else { " --" };
-    command += if is_of_pairs { "" } else { measure.name };
+    command += &format!(" --{}", measure.name);
     pair.iter().for_each(|(from, to)| command += &format!(" {} {}", quoted(&from.text), quoted(&to.text)));
-    if is_of_pairs {
-        command += " --why";
-    }
     subject.iter().for_each(|subject| command += &of_flag(subject));
     by.iter().for_each(|by| command += &format!(" --by {}", by.name()));
     if *worst > 0 {
@@ -59,7 +52,7 @@ mod tests {
         let pair = "from = \"sched_waking\"\nto = \"received(\\\"x\\\")\"";
         let by = |measure: &str| of("t.supertrace", &format!("measure = \"{measure}\"\n{pair}"));
         let words = "sched_waking 'received(\"x\")'";
-        assert_eq!(by("reactivity"), format!("sigmund -f t.supertrace --reactivity {words} --why"));
+        assert_eq!(by("reactivity"), format!("sigmund -f t.supertrace --reactivity {words}"));
         assert_eq!(by("explain"), format!("sigmund -f t.supertrace --explain {words}"));
         assert_eq!(by("critical-path"), format!("sigmund -f t.supertrace --critical-path {words}"));
         assert_eq!(

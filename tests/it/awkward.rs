@@ -60,7 +60,7 @@ fn a_thread_of_any_name_can_be_asked_for() {
     assert!(help.contains("name:4") && help.contains("\\,"), "{help}");
     // Of a selector everything after the @ is one name.
     let answered = |to: &str| {
-        let said = sigmund.run(["--reactivity", "USER_THREAD_NEW", to, "--format", "csv"]);
+        let said = sigmund.run(["--reactivity", "USER_THREAD_NEW", to, "--next", "--format", "csv"]);
         said.stdout.lines().nth(1).map(|line| line.split(',').next().unwrap().to_string())
     };
     assert_eq!(answered("mark3@name:4"), Some("1".into()));

@@ -164,7 +164,7 @@ fn every_question_has_its_command_and_its_output_on_the_page_of_questions() {
     let text = fs::read_to_string(root().join(document)).unwrap();
     let flags = sigmund_measures::ALL.iter().map(|measure| format!("--{}", measure.name));
     let others =
-        ["--gantt", "--histogram", "--svg", "--format folded", "--why", "--compare"].map(String::from);
+        ["--gantt", "--histogram", "--svg", "--format folded", "--next", "--compare"].map(String::from);
     for flag in flags.chain(others) {
         assert!(
             text.lines().any(|line| line.starts_with("$ ") && line.contains(&flag)),

@@ -263,7 +263,7 @@ fn drawings_are_text_or_pictures() {
 fn why_is_told_of_pairs_matched_by_cause() {
     let sigmund = Sigmund::with_listing("t", &listing());
     // 80 wakes 70 at 120, which runs at 130 and returns from its system call at 140.
-    let why = ["--reactivity", "sched_waking", "sys_exit", "--why"];
+    let why = ["--reactivity", "sched_waking", "sys_exit"];
     let found = asked(&sigmund, &why);
     assert!(found.contains("pairs,caused,,1,20,"), "{found}");
     let each = asked(&sigmund, &[&why[..], &["--worst", "1"]].concat());
@@ -332,7 +332,7 @@ fn strictly_missing_events_are_status_3() {
     let drawn = sigmund.run(["--gantt", "--from", "145", "--to", "165", "--strict"]);
     assert_eq!(drawn.status, 3, "{drawn:?}");
     // Plain active time and measures in SQL say so too, each query for itself.
-    let pairs = ["--reactivity", "sched_waking", "sched_switch"];
+    let pairs = ["--reactivity", "sched_waking", "sched_switch", "--next"];
     for question in [&["--thread", "5", "--active-time"][..], &["--active-time"], &pairs] {
         let told = sigmund.run(question);
         assert!(

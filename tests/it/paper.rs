@@ -94,11 +94,11 @@ fn figure_3_gives_the_daemon_a_reactivity_of_152835624_cycles_however_it_is_aske
         ("IRQ", "USER_EVENT(received_msg)"),
         ("IRQ(24)", "USER_EVENT@1(daemon)"),
     ] {
-        let said = sigmund.run(["--reactivity", from, to, "--format", "tsv"]);
+        let said = sigmund.run(["--reactivity", from, to, "--next", "--format", "tsv"]);
         assert_eq!(said.found(), expected, "{from} {to}");
     }
     for (from, to) in [("IRQ(25)", "received_msg"), ("IRQ(24)", "received_msg@work/6")] {
-        sigmund.run(["--reactivity", from, to]).found_nothing();
+        sigmund.run(["--reactivity", from, to, "--next"]).found_nothing();
     }
 }
 
@@ -106,7 +106,8 @@ fn figure_3_gives_the_daemon_a_reactivity_of_152835624_cycles_however_it_is_aske
 fn reactivity_comes_in_every_format_and_pair_by_pair() {
     let sigmund = Sigmund::with_listing("figure3", &figure(3));
     let question = ["--reactivity", "IRQ(24)", "USER_EVENT(received_msg)@daemon"];
-    let asked = |more: &[&str]| sigmund.run([&question[..], more].concat()).found();
+    let next = [&question[..], &["--next"]].concat();
+    let asked = |more: &[&str]| sigmund.run([&next[..], more].concat()).found();
     let cycles = Value::from(152_835_624);
 
     assert!(asked(&["--format", "csv"]).ends_with("\n1,152835624,152835624,152835624,152835624,0\n"));

@@ -160,7 +160,7 @@ fn a_span_that_there_is_can_be_written_with_its_place_and_may_not_have_ended() {
         sigmund.run(["--reactivity", from, to]).found();
     }
     // It did not end: no pair, and no mistake.
-    let open = sigmund.run(["--reactivity", "SPAN_BEGIN(request)", "SPAN_END(request)"]);
+    let open = sigmund.run(["--reactivity", "SPAN_BEGIN(request)", "SPAN_END(request)", "--next"]);
     assert_eq!(open.status, 1, "{open:?}");
     for from in ["SPAN_BEGIN(prase)", "SPAN_END(prase)"] {
         let none = sigmund.run(["--reactivity", from, "MESSAGE"]);
@@ -173,14 +173,14 @@ fn a_span_that_there_is_can_be_written_with_its_place_and_may_not_have_ended() {
 fn a_system_call_or_a_span_that_there_is_not_is_a_mistake_and_gets_the_nearest() {
     let sigmund = machine();
     for call in ["sys_enter(futx)", "sys_enter(id=futx)"] {
-        for more in [&[][..], &["--why"]] {
+        for more in [&["--next"][..], &[]] {
             let said = sigmund.run([&["--reactivity", call, "MESSAGE"], more].concat());
             said.complained(&["no event has this value; nearest: futex"]);
         }
     }
     // A number is no name.
     for call in ["sys_enter(0xca)", "sys_enter(202)"] {
-        let said = sigmund.run(["--reactivity", call, call]);
+        let said = sigmund.run(["--reactivity", call, call, "--next"]);
         assert_eq!(said.status, 1, "{said:?}");
         assert!(!said.stderr.contains("no event has this value"), "{said:?}");
     }
@@ -190,12 +190,12 @@ fn a_system_call_or_a_span_that_there_is_not_is_a_mistake_and_gets_the_nearest()
         ("MESSAGE(3)", "nearest: 1, 7"),
         ("MESSAGE(-1)", "nearest: 1"),
     ] {
-        let said = sigmund.run(["--reactivity", from, "USER_THREAD_READY"]);
+        let said = sigmund.run(["--reactivity", from, "USER_THREAD_READY", "--next"]);
         assert_eq!(said.status, 1, "{said:?}");
         assert!(said.stderr.contains(&format!("`{from}`: no event has this value; {nearest}")), "{said:?}");
     }
     // There is such a call; nobody made it.
-    let said = sigmund.run(["--reactivity", "sys_enter(id=read)", "MESSAGE"]);
+    let said = sigmund.run(["--reactivity", "sys_enter(id=read)", "MESSAGE", "--next"]);
     assert_eq!(said.status, 1, "{said:?}");
 }
 

@@ -167,6 +167,6 @@ fn the_queries_of_the_docs_and_every_measure() {
     same(
         &cluster,
         &sigmund,
-        &["--reactivity", "sched_waking", "sched_switch", "--why", "--worst", "3", "-f", "server.supertrace"],
+        &["--reactivity", "sched_waking", "sched_switch", "--worst", "3", "-f", "server.supertrace"],
     );
 }

@@ -32,7 +32,7 @@ pub(crate) async fn compare(a: &View, b: &View, query: &Query) -> Result<Value, 
     }
     match (measure.subject, pair(query), query.get("subject")) {
         (Subject::Pair, Some((from, to)), _) => {
-            command.push_str(&format!(" --reactivity {} {} --why", quoted(from), quoted(to)));
+            command.push_str(&format!(" --reactivity {} {}", quoted(from), quoted(to)));
         }
         (_, Some((from, to)), _) => {
             command.push_str(&format!(" --{name} {} {}", quoted(from), quoted(to)));

@@ -167,10 +167,6 @@ pub(super) fn command(view: &View, measure: &str, asked: &Asked<'_>) -> (String,
     }
     if let Some((from, to)) = asked.pair {
         command.push_str(&format!(" {} {}", quoted(from), quoted(to)));
-        if measure == "reactivity" {
-            // Without this option, the command prints only the latency of the pairs.
-            command.push_str(" --why");
-        }
         let (from, to) = (from.replace('\'', "''"), to.replace('\'', "''"));
         arguments.push(format!("from_event => '{from}', to_event => '{to}'"));
     }

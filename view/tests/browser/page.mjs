@@ -264,7 +264,7 @@ try {
     await page.evaluate("(() => { const [from, to] = document.querySelectorAll('#panel input'); from.value = 'sched_waking'; from.dispatchEvent(new Event('change')); })()");
     await page.until("document.querySelectorAll('#panel input').length === 3 && document.querySelector('#panel input').value !== ''");
     await page.evaluate("(() => { const [from, to] = document.querySelectorAll('#panel input'); to.value = 'sched_switch'; to.dispatchEvent(new Event('change')); })()");
-    await page.until("document.querySelector('#panel .bars button') && /--why/.test(document.getElementById('panel').innerText)");
+    await page.until("document.querySelector('#panel .bars button') && /--reactivity/.test(document.getElementById('panel').innerText)");
     await page.evaluate("[...document.querySelectorAll('#panel .bars button')].at(-1).click()");
     await settled();
     const now = await state();
