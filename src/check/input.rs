@@ -8,7 +8,7 @@ use crate::{
     Found,
     cli::{CheckArgs, FormatArg},
     inputs::{Inputs, TraceSummary},
-    output::{Table, counted, print_json},
+    output::{Table, counted, notice, print_json},
     terminal::line,
 };
 
@@ -27,6 +27,9 @@ pub(super) fn run(inputs: Inputs, args: &CheckArgs) -> Result<Found> {
     match args.format {
         FormatArg::Human => {
             traces.iter().try_for_each(print)?;
+            if traces.is_empty() {
+                notice(&format!("{path}: it has no trace: neither side was recorded"));
+            }
             if traces.len() > 1 {
                 line(format_args!("{path}: {} of {} are whole", traces.len() - broken, traces.len()))?;
             }

@@ -316,4 +316,7 @@ fn each_file_of_a_run_is_checked_before_it_is_merged() {
     std::fs::remove_file(&traces[0]).unwrap();
     let said = sigmund.run(["check", "RUN"]).found_nothing();
     assert!(said.starts_with("not whole RUN/user-") && said.contains("missing"), "{said}");
+    sigmund.run(["record", "--user-only", "--no-merge", "-o", "NONE", "--", "true"]);
+    let said = sigmund.run(["check", "NONE"]);
+    assert!(said.status == 1 && said.stderr.contains("NONE: it has no trace"), "{said:?}");
 }
