@@ -24,6 +24,7 @@ pub(super) fn run(inputs: Inputs, args: &CheckArgs) -> Result<Found> {
     let path = inputs.path.display().to_string();
     let traces = inputs.counted();
     let broken = traces.iter().filter(|trace| !is_whole(trace)).count();
+    let all_whole = broken == 0 && !traces.is_empty();
     match args.format {
         FormatArg::Human => {
             traces.iter().try_for_each(print)?;
@@ -36,7 +37,7 @@ pub(super) fn run(inputs: Inputs, args: &CheckArgs) -> Result<Found> {
         }
         FormatArg::Json => {
             let traces: Vec<Value> = traces.iter().map(object).collect();
-            print_json(&json!({"path": path, "whole": broken == 0, "traces": traces}))?;
+            print_json(&json!({"path": path, "whole": all_whole, "traces": traces}))?;
         }
         format => {
             let rows = traces.iter().flat_map(|trace| losses(trace).rows).collect();
@@ -44,7 +45,7 @@ pub(super) fn run(inputs: Inputs, args: &CheckArgs) -> Result<Found> {
                 .print(format)?;
         }
     }
-    Ok(if broken == 0 && !traces.is_empty() { Found::Something } else { Found::Nothing })
+    Ok(if all_whole { Found::Something } else { Found::Nothing })
 }
 
 fn is_whole(trace: &TraceSummary) -> bool {

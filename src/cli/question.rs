@@ -28,8 +28,7 @@ pub(crate) struct Question {
     /// List the events; with --reactivity, each FROM with the next TO event.
     #[arg(long, help_heading = "What happened")]
     pub(crate) list_events: bool,
-    /// Latency from FROM to TO, and what delayed it: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD or @LWP.
-    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], help_heading = "Why it was late", long_help = pairs())]
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], help_heading = "Why it was late", help = PAIRS, long_help = pairs())]
     pub(crate) reactivity: Vec<Selector>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
@@ -49,13 +48,12 @@ pub(crate) struct Question {
     pub(crate) damage: DamageArgs,
 }
 
-/// The help of `--reactivity`, with the definition of the measure.
+/// The help of `--reactivity`.
+const PAIRS: &str = "Latency from FROM to TO, and what delayed it: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD or @LWP";
+
+/// The same with the definition of the measure.
 fn pairs() -> String {
-    let definition = named("reactivity").map_or(String::new(), Measure::definition_in_lines);
-    format!(
-        "Latency from FROM to TO, and what delayed it: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by \
-         @THREAD or @LWP.\n\n{definition}"
-    )
+    format!("{PAIRS}\n\n{}", named("reactivity").map_or(String::new(), Measure::definition_in_lines))
 }
 
 impl Question {

@@ -319,4 +319,6 @@ fn each_file_of_a_run_is_checked_before_it_is_merged() {
     sigmund.run(["record", "--user-only", "--no-merge", "-o", "NONE", "--", "true"]);
     let said = sigmund.run(["check", "NONE"]);
     assert!(said.status == 1 && said.stderr.contains("NONE: it has no trace"), "{said:?}");
+    let json = sigmund.run(["check", "NONE", "--format", "json"]).found_nothing();
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["whole"], false, "{json}");
 }
