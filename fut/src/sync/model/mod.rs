@@ -26,7 +26,7 @@
 //! | a notification leaves a permit although a thread was notified | `notify_waiters_neither_takes_…` |
 //! | a notification of all takes the permit | `notify_waiters_neither_takes_…` |
 //! | the last receiver of a watch wakes no sender | `watch_wakes_the_sender_…` |
-//! | a waiter that is left behind stays in the queue of a oneshot, watch or broadcast | `…_left_behind` |
+//! | a waiter that is left behind stays in the queue of a oneshot, watch, broadcast or selection | `…_left_behind` |
 //! | a child of a cancelled token is not cancelled | `cancellation_reaches_a_child_that_is_just_made` |
 //! | a token that leaves the tree does not move its children | `cancellation_passes_two_…`, `…_leaves_the_tree` |
 //! | it moves them to a token that is cancelled | `cancellation_reaches_a_child_whose_parent_…` |
